@@ -11,8 +11,13 @@ const BOOK: &str = include_str!("../../docs/fabric-jobs.md");
 
 /// The code block that begins so.
 fn block(begins: &str) -> &'static str {
-    let mut blocks = BOOK.split("```").skip(1).step_by(2);
-    blocks.find_map(|block| block.strip_prefix(begins)).expect("such a block")
+    blocks(begins).next().expect("such a block")
+}
+
+/// All of them.
+fn blocks(begins: &str) -> impl Iterator<Item = &'static str> {
+    let blocks = BOOK.split("```").skip(1).step_by(2);
+    blocks.filter_map(move |block| block.strip_prefix(begins))
 }
 
 fn job() -> Value {
@@ -36,6 +41,19 @@ fn the_job_of_the_book_does_what_the_book_says() {
     let expected = [&[0, 1, 2, 3, 8, 9, 10, 11][..], &[0; 12], &[12, 13, 14, 15]].concat();
     assert_eq!(fs::read(folder.file("after/b/t")).unwrap(), expected);
     assert_eq!(fs::read(folder.file("after/a/t")).unwrap(), (0..16).collect::<Vec<u8>>());
+}
+
+#[test]
+fn the_books_keys_and_append_regions_do_what_the_book_says() {
+    let folder = Folder::new();
+    let job: Value = serde_json::from_str(blocks("json\n").nth(1).unwrap()).unwrap();
+    let (code, stdout, stderr) = run(&folder, &job, &["--dump", "after"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(stdout, block("\n$ drdma fabric rows.json --dump after\n"));
+    let read = |name: &str| fs::read(folder.file(&format!("after/b/{name}"))).unwrap();
+    assert_eq!(read("keys"), [5, 6, 7, 8, 5, 6, 7, 8, 0, 1, 2, 3]);
+    assert_eq!(read("flags"), [9, 9, 4]);
+    assert_eq!(read("table"), [0, 0, 0, 10, 11, 0, 0, 0, 0, 0, 12, 13, 0, 0, 0, 0]);
 }
 
 #[test]

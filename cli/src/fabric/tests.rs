@@ -19,7 +19,12 @@ fn good() -> Value {
             {"name": "a", "device": "soft:", "local": {"mac": "02:00:00:00:00:01", "ip": "10.0.0.1"},
              "buffers": [ {"name": "t", "size": 4096, "access": ["remote_read", "remote_write"]},
                           {"name": "u", "hex": "0102"} ],
-             "keys": [ {"name": "part", "region": contiguous, "access": ["remote_atomic"]} ],
+             "keys": [ {"name": "part", "region": contiguous, "access": ["remote_atomic"]},
+                       {"name": "gaps", "access": ["remote_write"],
+                        "region": {"type": "strided", "buffer": "t", "offset": 0, "period": 8, "count": 2,
+                                   "pattern": [ {"offset": 0, "len": 4} ]}} ],
+             "appends": [ {"name": "rows", "columns": [ {"buffer": "t", "offset": 96, "width": 4} ],
+                           "capacity": 1000} ],
              "srqs": [ {"name": "s"} ],
              "qps": [ {"name": "x", "transport": "rc", "mtu": 1024, "peer": "b/y", "start_psn": 7,
                        "srq": "s", "timeout": 12, "retry_cnt": 3, "rnr_retry": 2,
@@ -32,7 +37,7 @@ fn good() -> Value {
         ],
         "steps": [
             {"node": "b", "verb": "post_recv", "qp": "y", "wr_id": 1, "regions": [contiguous]},
-            {"node": "a", "verb": "post_srq_recv", "srq": "s", "wr_id": 2, "regions": []},
+            {"node": "a", "verb": "post_srq_recv", "srq": "s", "wr_id": 2, "append": "rows"},
             {"node": "a", "verb": "post_send", "qp": "x", "wr_id": 3, "op": "send_imm", "imm": 5,
              "row_mask": "period", "rows_per_message": 2, "signaled": false, "fence": true,
              "inline": false, "fetch": {"max_read": 64, "merge_threshold": 0},
@@ -53,7 +58,10 @@ fn good() -> Value {
                              "columns": [ {"buffer": "t", "offset": 8, "width": 4} ]},
              "destinations": [ {"qp": "x", "partition": 1} ]},
             {"node": "a", "verb": "post_ssq_send", "wr_id": 10, "op": "write_imm", "imm": 1,
-             "destinations": [ {"qp": "x", "remote": "b/t", "remote_offset": 0, "regions": []} ]}
+             "destinations": [ {"qp": "x", "remote": "b/t", "remote_offset": 0, "regions": []} ]},
+            {"node": "a", "verb": "give_back", "append": "rows", "rows": 3},
+            {"node": "b", "verb": "post_send", "qp": "y", "wr_id": 11, "op": "write",
+             "remote": "a/gaps", "remote_offset": 0, "regions": []}
         ]
     })
 }
@@ -101,7 +109,7 @@ fn a_good_job_is_read_with_its_defaults() {
     assert_eq!((b.qps[0].start_psn, b.qps[0].retries), (0, Retries::default()));
     let reads = Access { remote_read: true, remote_write: true, remote_atomic: false };
     assert_eq!((a.access[0], a.access[1]), (reads, Access::default()));
-    assert_eq!(job.phases().map(<[Step]>::len).collect::<Vec<_>>(), [4, 6]);
+    assert_eq!(job.phases().map(<[Step]>::len).collect::<Vec<_>>(), [4, 8]);
     let mut bare = good();
     bare["network"] = json!({});
     assert_eq!(parse(&bare).unwrap().network, NetworkConfig::default());
@@ -283,21 +291,48 @@ fn what_no_card_does_is_refused() {
         set("/nodes/0/device", json!("vfio:0000:65:00.0")),
         "nodes[0].device: there is no board in a fabric: a node is a simulated card, soft: or rtl:"
     );
-    let rows = json!([{"name": "rows", "columns": [], "capacity": 1}]);
     assert_eq!(
-        set("/nodes/0/appends", rows),
-        "nodes[0].appends: there is no append region: no card takes one yet"
+        set("/nodes/0/keys/1/access/0", json!("remote_atomic")),
+        "nodes[0].keys[1].region: there is no key to a region with gaps that allows remote_atomic"
     );
+}
+
+#[test]
+fn append_regions_lie_in_their_buffers_and_take_whole_receives() {
+    for (pointer, value, expected) in [
+        (
+            "/nodes/0/appends/0/capacity",
+            json!(1001),
+            "nodes[0].appends[0].columns[0]: ends at byte 4100 of buffer \"t\", which has 4096 B",
+        ),
+        (
+            "/nodes/0/appends/0/capacity",
+            json!(0),
+            "nodes[0].appends[0].capacity: must be at least 1, is 0",
+        ),
+        (
+            "/nodes/0/appends/0/columns",
+            json!([]),
+            "nodes[0].appends[0].columns: must have at least one column",
+        ),
+        ("/steps/1/append", json!("t"), "steps[1].append: there is no append region \"t\""),
+        (
+            "/steps/1/regions",
+            json!([]),
+            "steps[1].regions: has no meaning for a receive that appends: leave it out",
+        ),
+        ("/steps/11/append", json!("t"), "steps[11].append: there is no append region \"t\""),
+        ("/steps/11/rows", json!(0), "steps[11].rows: must be at least 1, is 0"),
+    ] {
+        assert_eq!(set(pointer, value), expected);
+    }
+    let datagrams =
+        json!({"node": "a", "verb": "post_recv", "qp": "d", "wr_id": 8, "append": "rows"});
     assert_eq!(
-        set("/steps/0/append", json!("rows")),
-        "steps[0].append: there is no append region: no card takes one yet"
+        set("/steps/8", datagrams),
+        "steps[8].append: has no meaning for the receives of queue pair \"d\", whose transport is ud: leave it out"
     );
-    let strided = json!({"type": "strided", "buffer": "t", "offset": 0, "period": 8, "count": 1,
-                         "pattern": [{"offset": 0, "len": 4}]});
-    assert_eq!(
-        set("/nodes/0/keys/0/region", strided),
-        "nodes[0].keys[0].region: there is no key to a region that is not contiguous"
-    );
+    assert_eq!(without("/steps/1/append"), "steps[1].regions: is missing");
 }
 
 /// What is said of a job if cards of the kind `rtl:` have these features.
@@ -329,6 +364,8 @@ fn a_card_that_does_not_receive_is_refused_where_it_would_have_to() {
     assert_eq!(unsupported(&only(1, "rtl:", &all), none), expected(0, "b"));
     let without_srq = |mut job: Value| {
         job["nodes"][0].as_object_mut().unwrap().remove("srqs");
+        job["nodes"][0].as_object_mut().unwrap().remove("appends");
+        job["nodes"][0]["keys"].as_array_mut().unwrap().truncate(1);
         job["nodes"][0]["qps"][0].as_object_mut().unwrap().remove("srq");
         job
     };
@@ -351,11 +388,16 @@ fn what_only_some_cards_do_is_refused_of_others() {
         "destinations": [ {"qp": "d", "destination": "b/d", "regions": []} ]});
     let expected = "steps[10].destinations[0].destination: there is no card yet that sends a post_ssq_send as datagrams";
     assert_eq!(unsupported(&job, none), expected);
+    let without_kept = |mut job: Value| {
+        job["nodes"][0].as_object_mut().unwrap().remove("appends");
+        job["nodes"][0]["keys"].as_array_mut().unwrap().truncate(1);
+        job
+    };
     // A card that receives, and no more.
     let refused = |step: Value| {
         let mut job = only(0, "rtl:", &[]);
         job["steps"] = json!([step]);
-        unsupported(&job, receives)
+        unsupported(&without_kept(job), receives)
     };
     let steps = &good()["steps"];
     let mut fence = steps[2].clone();
@@ -366,7 +408,7 @@ fn what_only_some_cards_do_is_refused_of_others() {
     let answer = "steps[0].op: there is no answer to it on rtl: yet";
     assert_eq!(refused(steps[5].clone()), answer);
     assert_eq!(refused(steps[6].clone()), "steps[0].op: there is no atomic operation on rtl: yet");
-    let mut job = only(1, "rtl:", &[5]);
+    let mut job = without_kept(only(1, "rtl:", &[5]));
     assert_eq!(unsupported(&job, receives), "steps[0].op: there is no READ on rtl: yet");
     assert_eq!(unsupported(&job, receives | Features::READS), "good");
     let strided = json!({"type": "strided", "buffer": "t", "offset": 0, "period": 8, "count": 2,
@@ -377,6 +419,16 @@ fn what_only_some_cards_do_is_refused_of_others() {
         "steps[0].regions[0]: there is no receive into a region that is not contiguous on rtl: yet";
     assert_eq!(unsupported(&job, receives), expected);
     assert_eq!(unsupported(&job, receives | Features::SCATTERS), "good");
+    // What a node's card keeps.
+    let mut job = only(0, "rtl:", &[]);
+    let keys = "nodes[0].keys[1].region: there is no key to a region with gaps on rtl: yet";
+    assert_eq!(unsupported(&job, receives), keys);
+    let appends = "nodes[0].appends: there is no append region on rtl: yet";
+    assert_eq!(unsupported(&job, receives | Features::DESCRIBED_KEYS), appends);
+    let both = Features::DESCRIBED_KEYS | Features::APPENDS;
+    assert_eq!(unsupported(&job, receives | both), "good");
+    job["nodes"][0].as_object_mut().unwrap().remove("appends");
+    assert_eq!(unsupported(&job, receives | Features::DESCRIBED_KEYS), "good");
 }
 
 #[test]

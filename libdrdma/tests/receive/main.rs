@@ -1,7 +1,9 @@
 //! Receiving and retransmission, from the verbs on one card to those on another, over a wire that does
 //! what the test says.
 
+mod append;
 mod connected;
+mod described;
 mod fetches;
 mod keys;
 mod lab;

@@ -1,1 +1,133 @@
+use drdma_abi::register::MemoryRegionEntry;
 
+use super::*;
+use crate::checks::QueuePair;
+
+const PD: u32 = 3;
+
+fn columns() -> Vec<Column> {
+    vec![Column { base: 1000, width: 3, lkey: 1 }, Column { base: 2000, width: 1, lkey: 1 }]
+}
+
+fn region(capacity: u32) -> Append {
+    Append::new(columns(), capacity, PD)
+}
+
+/// Appends whole rows in one packet; gives the first.
+fn append(region: &mut Append, queue_pair: u32, rows: u64) -> Result<u32, NoRows> {
+    let first = region.take(queue_pair, 4 * rows)?;
+    region.commit(queue_pair, 4 * rows);
+    Ok(first)
+}
+
+#[test]
+fn rows_follow_each_other_in_a_circle_as_far_as_they_are_given_back() {
+    let mut region = region(10);
+    assert_eq!(append(&mut region, 1, 4), Ok(0));
+    assert_eq!(append(&mut region, 2, 0), Ok(4));
+    assert_eq!(append(&mut region, 2, 5), Ok(4));
+    assert_eq!(append(&mut region, 1, 2), Err(NoRows::Yet));
+    assert_eq!(append(&mut region, 1, 11), Err(NoRows::Ever));
+    // Neither less than nothing, nor more than there are.
+    for total in [0, 10, u32::MAX] {
+        region.give_back(total);
+        assert_eq!(append(&mut region, 1, 2), Err(NoRows::Yet), "{total}");
+    }
+    region.give_back(4);
+    assert_eq!(append(&mut region, 1, 3), Ok(9));
+    assert_eq!(append(&mut region, 1, 2), Ok(2));
+    assert_eq!(append(&mut region, 1, 1), Err(NoRows::Yet));
+    region.give_back(14);
+    assert_eq!(append(&mut region, 1, 10), Ok(4));
+}
+
+#[test]
+fn while_one_queue_pairs_message_is_on_its_way_others_wait() {
+    let mut region = region(10);
+    assert_eq!(region.take(1, 6), Ok(0));
+    assert!(region.is_taken_by(1) && !region.is_taken_by(2));
+    assert_eq!(append(&mut region, 2, 1), Err(NoRows::Yet));
+    assert_eq!(region.take(1, 40), Ok(0));
+    assert_eq!(region.take(1, 41), Err(NoRows::Ever));
+    // It does not come.
+    region.abandon(2);
+    assert_eq!(append(&mut region, 2, 1), Err(NoRows::Yet));
+    region.abandon(1);
+    assert_eq!(append(&mut region, 2, 1), Ok(0));
+    assert_eq!(append(&mut region, 1, 1), Ok(1));
+}
+
+#[test]
+fn a_message_that_outgrows_the_free_rows_goes_on_when_there_are_more() {
+    let mut region = region(10);
+    assert_eq!(append(&mut region, 2, 6), Ok(0));
+    assert_eq!(region.take(1, 16), Ok(6));
+    assert_eq!(region.take(1, 17), Err(NoRows::Yet));
+    region.give_back(1);
+    assert_eq!(region.take(1, 20), Ok(6));
+    region.commit(1, 20);
+    assert_eq!(append(&mut region, 2, 1), Err(NoRows::Yet));
+    region.give_back(2);
+    assert_eq!(append(&mut region, 2, 1), Ok(1));
+}
+
+#[test]
+fn any_part_of_a_message_lies_in_its_rows() {
+    let region = region(5);
+    let row = |row: u64| (1000 + 3 * row..1003 + 3 * row).chain(2000 + row..2001 + row);
+    let whole: Vec<u64> = [3, 4, 0, 1].into_iter().flat_map(row).collect();
+    for start in 0..=whole.len() {
+        for end in start..=whole.len() {
+            let found = region.fragments(3, start as u64, (end - start) as u32);
+            let run = |part: &Fragment| part.addr..part.addr + u64::from(part.len);
+            assert_eq!(found.iter().flat_map(run).collect::<Vec<_>>(), whole[start..end]);
+        }
+    }
+}
+
+/// One key over `len` bytes from 1000 on.
+struct One(MemoryRegionEntry);
+
+impl Directory for One {
+    fn memory_region(&self, lkey: u32) -> Option<MemoryRegionEntry> {
+        Some(self.0).filter(|entry| entry.lkey == lkey)
+    }
+
+    fn queue_pair(&self, _: u32) -> Option<QueuePair> {
+        None
+    }
+}
+
+#[test]
+fn every_row_of_every_column_is_in_memory_that_may_be_written_to() {
+    let (rights, pd) = (rights::LOCAL_WRITE, PD);
+    let good = MemoryRegionEntry { addr: 1000, len: 1010, lkey: 1, rights, pd, valid: 1 };
+    let region = region(10);
+    assert!(region.is_allowed(&One(good)));
+    for wrong in [
+        MemoryRegionEntry { len: 1009, ..good },
+        MemoryRegionEntry { addr: 1001, ..good },
+        MemoryRegionEntry { rights: rights::ALL & !rights::LOCAL_WRITE, ..good },
+        MemoryRegionEntry { pd: PD + 1, ..good },
+        MemoryRegionEntry { lkey: 2, ..good },
+    ] {
+        assert!(!region.is_allowed(&One(wrong)), "{wrong:?}");
+    }
+}
+
+#[test]
+fn every_field_of_an_entry_is_looked_at() {
+    let good = Append::encode(&columns(), 10, PD);
+    assert_eq!(Append::decode(&good), Some(region(10)));
+    let end = good.len() - AppendEnd::SIZE;
+    // No capacity, no column, 17 of them, reserved fields, a column of no bytes, not enabled.
+    for (at, value) in
+        [(0, 0), (4, 0), (4, 17), (6, 1), (12, 1), (24, 0), (end, 1), (end + 8, 1), (end + 12, 0)]
+    {
+        let mut bytes = good.clone();
+        bytes[at] = value;
+        assert_eq!(Append::decode(&bytes), None, "byte {at} is {value}");
+    }
+    let most: Vec<Column> = (0..16).map(|i| Column { base: i, width: 1, lkey: 1 }).collect();
+    assert_eq!(Append::decode(&Append::encode(&most, 1, PD)), Some(Append::new(most, 1, PD)));
+}

@@ -57,6 +57,15 @@ pub fn difference(expected: &Expected, found: &Found) -> Option<String> {
         let completion: Value = serde_json::from_str(completion).expect("an object");
         queues.entry(queue(&completion)).or_default().push(completion);
     }
+    // Which rows were appended is judged apart.
+    let mut first = BTreeMap::new();
+    for (name, completions) in &mut queues {
+        for (i, completion) in completions.iter_mut().enumerate() {
+            if let Some(row) = completion.get_mut("rows") {
+                first.insert((name.clone(), i), row[0].take().as_u64().map(|row| row as usize));
+            }
+        }
+    }
     for name in expected.completions.keys().chain(queues.keys()) {
         let none = Vec::new();
         let expected = expected.completions.get(name).unwrap_or(&none);
@@ -71,7 +80,11 @@ pub fn difference(expected: &Expected, found: &Found) -> Option<String> {
             ));
         }
     }
-    for (name, expected) in &expected.memory {
+    let memory = match with_appended(expected, &first) {
+        Ok(memory) => memory,
+        Err(problem) => return Some(problem),
+    };
+    for (name, expected) in &memory {
         let found = &found.memory[name];
         let differs = |at: &usize| expected[*at].is_some_and(|byte| byte != found[*at]);
         if let Some(at) = (0..expected.len()).find(differs) {
@@ -85,4 +98,28 @@ pub fn difference(expected: &Expected, found: &Found) -> Option<String> {
         }
     }
     None
+}
+
+/// What memory has to hold, with what was appended in the rows that completions tell.
+fn with_appended(
+    expected: &Expected,
+    first: &BTreeMap<(String, usize), Option<usize>>,
+) -> Result<BTreeMap<String, Vec<Option<u8>>>, String> {
+    let mut memory = expected.memory.clone();
+    for ((node, name), appended) in &expected.appended {
+        let mut buffers = BTreeMap::new();
+        for (of, bytes) in &mut memory {
+            if let Some((_, buffer)) = of.split_once('/').filter(|(owner, _)| owner == node) {
+                buffers.insert(buffer.to_owned(), std::mem::take(bytes));
+            }
+        }
+        let told = |queue: &str, index| first.get(&(queue.to_owned(), index)).copied().flatten();
+        appended
+            .fill(&told, &mut buffers)
+            .map_err(|problem| format!("{node}/{name}: {problem}"))?;
+        for (buffer, bytes) in buffers {
+            memory.insert(format!("{node}/{buffer}"), bytes);
+        }
+    }
+    Ok(memory)
 }

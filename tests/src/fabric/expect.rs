@@ -11,6 +11,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use serde_json::{Value, json};
 
+use super::{
+    appended::Appended,
+    places::{Place, of_region},
+};
 use crate::expect::{Memory, QueuePairs, list, messages, number, text};
 
 /// Bytes in front of a datagram.
@@ -23,8 +27,11 @@ const ATOMIC: usize = 8;
 pub struct Expected {
     /// The completions of every queue, in order: objects as `drdma fabric` prints them.
     pub completions: BTreeMap<String, Vec<Value>>,
-    /// Every byte of every buffer, by `node/buffer`; `None` where it may be anything.
+    /// Every byte of every buffer, by `node/buffer`; `None` where it may be anything. What is appended is
+    /// not there.
     pub memory: BTreeMap<String, Vec<Option<u8>>>,
+    /// What append regions are given, by node and name.
+    pub appended: BTreeMap<(String, String), Appended>,
 }
 
 /// Why a job has no meaning that could be told.
@@ -46,6 +53,8 @@ type Name = (String, String);
 struct Receive {
     wr_id: u64,
     regions: Vec<Value>,
+    /// The append region's name.
+    append: Option<String>,
 }
 
 /// A run.
@@ -89,10 +98,24 @@ pub fn run(job: &Value) -> Result<Expected, Undetermined> {
         halted: BTreeSet::new(),
         expected: Expected::default(),
     };
+    for node in list(&job["nodes"]) {
+        for append in node.get("appends").map_or(&[][..], list) {
+            let name = (text(&node["name"]).to_owned(), text(&append["name"]).to_owned());
+            run.expected.appended.insert(name, Appended::of(append));
+        }
+    }
     for phase in list(&job["steps"]).split(|step| step.get("wait").is_some()) {
+        run.expected.appended.values_mut().for_each(Appended::next_phase);
+        let gives_back = |step: &&Value| step["verb"] == "give_back";
+        for step in phase.iter().filter(gives_back) {
+            run.append(text(&step["node"]), text(&step["append"]))
+                .give_back(number(&step["rows"]) as usize)
+                .then_some(())
+                .ok_or("rows are given back that may not have come")?;
+        }
         let is_receive = |step: &&Value| text(&step["verb"]).ends_with("recv");
         phase.iter().filter(is_receive).for_each(|step| run.receive(step));
-        for step in phase.iter().filter(|step| !is_receive(step)) {
+        for step in phase.iter().filter(|step| !is_receive(step) && !gives_back(step)) {
             run.send(step)?;
         }
     }
@@ -116,32 +139,12 @@ impl<'a> Node<'a> {
     }
 
     /// Every byte of the regions, in the order in which a message fills them; `None` if one is outside.
-    fn places(&self, regions: &[Value]) -> Option<Vec<(String, usize)>> {
-        let mut places = Vec::new();
-        for region in regions {
-            let (buffer, start) = (text(&region["buffer"]), number(&region["offset"]) as usize);
-            let mut run = |start: usize, len: usize| {
-                let end = start.checked_add(len)?;
-                (end <= self.memory.bytes(buffer).len())
-                    .then(|| places.extend((start..end).map(|at| (buffer.to_owned(), at))))
-            };
-            match text(&region["type"]) {
-                "contiguous" => run(start, number(&region["len"]) as usize)?,
-                "strided" => {
-                    for i in 0..number(&region["count"]) {
-                        for extent in list(&region["pattern"]) {
-                            let at = i * number(&region["period"]) + number(&extent["offset"]);
-                            run(start + at as usize, number(&extent["len"]) as usize)?;
-                        }
-                    }
-                }
-                other => panic!("no job receives into {other}"),
-            }
-        }
-        Some(places)
+    fn places(&self, regions: &[Value]) -> Option<Vec<Place>> {
+        let all = regions.iter().map(|region| of_region(&self.memory, region));
+        Some(all.collect::<Option<Vec<_>>>()?.concat())
     }
 
-    fn fill(&mut self, places: &[(String, usize)], bytes: &[u8]) {
+    fn fill(&mut self, places: &[Place], bytes: &[u8]) {
         for ((buffer, at), byte) in places.iter().zip(bytes) {
             self.memory.bytes_mut(buffer)[*at] = *byte;
             self.unknown.remove(&(buffer.clone(), *at));
@@ -152,6 +155,11 @@ impl<'a> Node<'a> {
 impl<'a> Run<'a> {
     fn node(&mut self, name: &str) -> &mut Node<'a> {
         self.nodes.get_mut(name).expect("a node of the job")
+    }
+
+    fn append(&mut self, node: &str, name: &str) -> &mut Appended {
+        let name = (node.to_owned(), name.to_owned());
+        self.expected.appended.get_mut(&name).expect("an append region of the node")
     }
 
     fn told(&mut self, completion: Value) {
@@ -168,9 +176,10 @@ impl<'a> Run<'a> {
             Some(qp) => format!("/{qp}"),
             None => text(&step["srq"]).to_owned(),
         };
-        let regions = list(&step["regions"]).to_vec();
+        let append = step.get("append").map(|name| text(name).to_owned());
+        let regions = if append.is_some() { Vec::new() } else { list(&step["regions"]).to_vec() };
         let receives = self.receives.entry((node.to_owned(), queue)).or_default();
-        receives.push_back(Receive { wr_id, regions });
+        receives.push_back(Receive { wr_id, regions, append });
     }
 
     fn send(&mut self, step: &Value) -> Result<(), Undetermined> {
@@ -305,7 +314,24 @@ impl<'a> Run<'a> {
         if op.ends_with("_imm") {
             completion["imm"] = step["imm"].clone();
         }
-        if !write {
+        if let Some(name) = receive.append.filter(|_| !write) {
+            let row = self.append(node, &name).row();
+            if datagram || transport == "uc" && !message.len().is_multiple_of(row) {
+                return Err("what becomes of a message that cannot be appended is open".into());
+            }
+            if !message.len().is_multiple_of(row) {
+                self.append(node, &name).spoil();
+                self.told(failed_receive(node, to_qp, receive.wr_id, "local_length_error"));
+                self.break_pair(node, to_qp);
+                return Ok(End::Refused("remote_invalid_request_error"));
+            }
+            completion["rows"] = json!([null, message.len() / row]);
+            let queue = queue(&completion);
+            let before = self.expected.completions.get(&queue).map_or(0, Vec::len);
+            if !self.append(node, &name).take((queue, before), to_qp, message) {
+                return Err(format!("the append region {name} may be full"));
+            }
+        } else if !write {
             let places = self.nodes[node].places(&receive.regions).ok_or("a bad receive")?;
             let head = if datagram { GLOBAL_ROUTE as usize } else { 0 };
             if places.len() < message.len() + head {
@@ -363,7 +389,7 @@ impl<'a> Run<'a> {
         before: u128,
         len: usize,
         right: &str,
-    ) -> Option<(String, Vec<(String, usize)>)> {
+    ) -> Option<(String, Vec<Place>)> {
         // An address and a key that nobody gave out.
         let (node, name) = text(post.get("remote")?).split_once('/')?;
         let job = self.nodes[node].job;
@@ -371,25 +397,23 @@ impl<'a> Run<'a> {
             let list = job.get(of)?.as_array()?;
             list.iter().find(|entry| text(&entry["name"]) == name)
         };
-        let (buffer, base, size, access) = match (named("buffers"), named("keys")) {
+        let start = usize::try_from(number(&post["remote_offset"]) + before).ok()?;
+        let end = start.checked_add(len)?;
+        let memory = &self.nodes[node].memory;
+        let (found, access) = match (named("buffers"), named("keys")) {
             (Some(buffer), _) => {
-                (name, 0, self.nodes[node].memory.bytes(name).len() as u128, buffer.get("access"))
+                let inside = end <= memory.bytes(name).len();
+                let places = || (start..end).map(|at| (name.to_owned(), at)).collect();
+                (inside.then(places)?, buffer.get("access"))
             }
             (None, Some(key)) => {
-                let region = &key["region"];
-                let base = number(&region["offset"]);
-                (text(&region["buffer"]), base, number(&region["len"]), key.get("access"))
+                let places = of_region(memory, &key["region"])?;
+                (places.get(start..end)?.to_vec(), key.get("access"))
             }
             (None, None) => return None,
         };
         let allowed = access.is_some_and(|rights| list(rights).iter().any(|r| text(r) == right));
-        let start = number(&post["remote_offset"]) + before;
-        if !allowed || start + len as u128 > size {
-            return None;
-        }
-        let start = (base + start) as usize;
-        let places = (start..start + len).map(|at| (buffer.to_owned(), at));
-        Some((node.to_owned(), places.collect()))
+        allowed.then(|| (node.to_owned(), found))
     }
 }
 

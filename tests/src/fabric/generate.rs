@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 use libdrdma::Features;
 use serde_json::{Value, json};
 
+use super::kept::Kept;
 use crate::{
     expect::{self, Memory, list, text},
     random::Random,
@@ -70,6 +71,7 @@ struct Node {
     /// Bytes of `in` that are given away.
     used: u64,
     words: u64,
+    kept: Kept,
 }
 
 /// The job of that seed.
@@ -87,6 +89,7 @@ pub fn generate(seed: u64, abilities: Abilities) -> Value {
                 srqs: Vec::new(),
                 used: 0,
                 words: 0,
+                kept: Kept::default(),
             }
         })
         .collect();
@@ -116,12 +119,14 @@ impl Node {
         let mut buffers = list(&self.sends["buffers"]).to_vec();
         let access = ["remote_read", "remote_write"];
         buffers.push(json!({"name": "in", "size": self.used, "access": access}));
+        buffers.extend(self.kept.buffer());
         buffers.push(json!({"name": "words", "size": 8 * self.words, "access": ["remote_atomic"]}));
         let device = if self.rtl { "rtl:" } else { "soft:" };
         json!({"name": self.name, "device": device,
                "local": {"mac": format!("02:00:00:00:00:{:02x}", index + 1),
                          "ip": format!("10.0.0.{}", index + 1)},
-               "buffers": buffers, "srqs": self.srqs, "qps": self.qps})
+               "buffers": buffers, "keys": self.kept.keys, "appends": self.kept.appends(),
+               "srqs": self.srqs, "qps": self.qps})
     }
 
     /// So many bytes of `in` that nothing else has.
@@ -223,18 +228,37 @@ fn of_node(
     // Receives of one queue pair hold its longest message, so that it does not matter which of its
     // posts come to be sent.
     let mut longest: BTreeMap<String, u64> = BTreeMap::new();
+    // What is sent to it, to be appended.
+    let mut sent: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     let posts: Vec<_> = list(&sends["posts"])
         .iter()
         .map(|post| {
             let all = expect::messages(post, &memory, &qps, &|_| false).unwrap_or_default();
             for (destination, messages) in destinations(post).iter().zip(&all) {
                 let len = messages.iter().map(Vec::len).max().unwrap_or(0) as u64;
+                if text(&post["op"]).starts_with("send") {
+                    let sent = sent.entry(text(&destination["qp"]).to_owned()).or_default();
+                    sent.extend(messages.iter().map(Vec::len));
+                }
                 let most = longest.entry(text(&destination["qp"]).to_owned()).or_default();
                 *most = len.max(*most);
             }
             (post.clone(), all)
         })
         .collect();
+    let mut appends = BTreeMap::new();
+    for (name, lengths) in sent {
+        let to = &mut nodes[peers[&(from, name.clone())]];
+        let transport = text(&qps[name.as_str()]["transport"]);
+        if abilities.does(to.rtl, Features::APPENDS) && transport != "ud" && random.one_in(4) {
+            let refuse = abilities.refusals && !is_shared(&sends, &json!(name));
+            let (alone, refuse) = (transport != "rc", refuse && transport == "rc");
+            let used = &mut to.used;
+            if let Some(region) = to.kept.append(random, &lengths, (alone, refuse), used) {
+                appends.insert(name, region);
+            }
+        }
+    }
     for (mut post, all) in posts {
         let op = text(&post["op"]).to_owned();
         let shared = post.get("destinations").is_some();
@@ -254,7 +278,9 @@ fn of_node(
             let refused =
                 abilities.refusals && alone && ["send", "send_imm", "write"].contains(&&*op);
             let srq = nodes[to].srqs.iter().any(|srq| srq["name"] == *theirs);
-            let refuse = refused && !srq && transport == "rc" && random.one_in(6);
+            let append = appends.get(&name);
+            let refuse =
+                refused && !srq && append.is_none() && transport == "rc" && random.one_in(6);
             let fields = match shared {
                 true => &mut post["destinations"][i],
                 false => &mut post,
@@ -267,9 +293,20 @@ fn of_node(
             }
             if op.starts_with("write") {
                 let total: usize = messages.iter().map(Vec::len).sum();
+                let described = abilities.does(nodes[to].rtl, Features::DESCRIBED_KEYS);
+                if described && total > 0 && !refuse && random.one_in(3) {
+                    let Node { kept, used, name, .. } = &mut nodes[to];
+                    let (key, offset) = kept.key_to_write(random, total as u64, used);
+                    fields["remote"] = json!(format!("{name}/{key}"));
+                    fields["remote_offset"] = json!(offset);
+                    if op == "write" {
+                        continue;
+                    }
+                }
                 let offset = nodes[to].take(total as u64);
                 match refuse {
                     true => fields["raw"] = json!({"remote_addr": offset, "rkey": u32::MAX}),
+                    false if fields.get("remote").is_some() => {}
                     false => {
                         fields["remote"] = json!(format!("{}/in", nodes[to].name));
                         fields["remote_offset"] = json!(offset);
@@ -288,13 +325,19 @@ fn of_node(
                 if transport == "ud" {
                     room += GLOBAL_ROUTE;
                 }
-                let start = nodes[to].take(room);
-                let regions = pieces(random, start, room);
                 let wr_id = random.any() >> 12;
                 let (verb, queue) =
                     if srq { ("post_srq_recv", "srq") } else { ("post_recv", "qp") };
-                receives.push(json!({"node": nodes[to].name, "verb": verb, queue: theirs,
-                                     "wr_id": wr_id, "regions": regions}));
+                let mut receive =
+                    json!({"node": nodes[to].name, "verb": verb, queue: theirs, "wr_id": wr_id});
+                match append {
+                    Some(append) => receive["append"] = json!(append),
+                    None => {
+                        let start = nodes[to].take(room);
+                        receive["regions"] = json!(pieces(random, start, room));
+                    }
+                }
+                receives.push(receive);
             }
         }
         post["node"] = json!(node);
@@ -340,6 +383,23 @@ fn answered(
         json!({"node": nodes[from].name, "verb": "post_send", "qp": qp["name"], "wr_id": wr_id});
     if random.one_in(2) {
         // Of bytes that nothing writes to.
+        let described = abilities.does(nodes[to].rtl, Features::DESCRIBED_KEYS);
+        let key = match described && random.one_in(2) {
+            true => {
+                let Node { sends, kept, .. } = &mut nodes[to];
+                kept.key_to_read(random, sends)
+            }
+            false => None,
+        };
+        if let Some((key, size)) = key {
+            let len = random.skewed(1..=size);
+            post["op"] = json!("read");
+            post["remote"] = json!(format!("{}/{key}", nodes[to].name));
+            post["remote_offset"] = json!(random.range(0..=size - len));
+            let start = nodes[from].take(len);
+            post["regions"] = json!(pieces(random, start, len));
+            return Some(post);
+        }
         let table = random.pick(list(&nodes[to].sends["buffers"])).clone();
         let size =
             Memory::of(&json!({"buffers": [table]})).bytes(text(&table["name"])).len() as u64;
@@ -544,6 +604,8 @@ mod tests {
                 "fence",
                 "inline",
                 "post_srq_recv",
+                "\"append\"",
+                "\"keys\":[{",
             ] {
                 if text.contains(word) {
                     seen.insert(word.to_owned());
@@ -553,6 +615,8 @@ mod tests {
         let mut seen: Vec<_> = seen.into_iter().collect();
         seen.sort();
         let all = [
+            "\"append\"",
+            "\"keys\":[{",
             "\"uc\"",
             "\"ud\"",
             "compare_and_swap",
