@@ -77,11 +77,13 @@ pub struct Acks {
     kept: Table<WAITING, QP>,
     waiting: Table<WAITING, QP>,
     old: Restore<Waiting, WAITING>,
-    new: Flatten<Waiting, WAITING>,
+    stored: Flatten<Waiting, WAITING>,
     waits: Signal<Local, Bit>,
     is_ack: Signal<Local, Bit>,
     both: Signal<Local, Bit>,
     ahead: Signal<Local, Bits<24>>,
+    unused_ahead: Signal<Local, Bits<24>>,
+    unused_old: Signal<Local, Bits<8>>,
     stores: Signal<Local, Bit>,
     settles: Signal<Local, Bit>,
 
@@ -139,6 +141,8 @@ impl Logic for Acks {
         self.both.next =
             self.is_ack.val() && !self.old.record.val().syndrome.get_bits::<3>(5).any();
         self.ahead.next = self.held.q.val().psn - self.old.record.val().psn;
+        self.unused_ahead.next = self.ahead.val();
+        self.unused_old.next = self.old.record.val().syndrome;
         self.settles.next = self.full.q.val() && (!self.waits.val() || self.both.val());
         self.stores.next = self.settles.val();
         if self.waits.val()
@@ -147,15 +151,15 @@ impl Logic for Acks {
         {
             self.stores.next = false;
         }
-        self.new.record.next.psn = self.held.q.val().psn;
-        self.new.record.next.syndrome = self.held.q.val().syndrome;
-        self.new.record.next.stamp = self.stamps.stamp[0].val();
+        self.stored.record.next.psn = self.held.q.val().psn;
+        self.stored.record.next.syndrome = self.held.q.val().syndrome;
+        self.stored.record.next.stamp = self.stamps.stamp[0].val();
         self.kept.write_enable.next = self.stores.val();
         self.kept.write_address.next = self.held.q.val().qp;
-        self.kept.write_data.next = self.new.bits.val();
+        self.kept.write_data.next = self.stored.bits.val();
         self.waiting.write_enable.next = self.stores.val();
         self.waiting.write_address.next = self.held.q.val().qp;
-        self.waiting.write_data.next = self.new.bits.val();
+        self.waiting.write_data.next = self.stored.bits.val();
         self.asked.write_enable.next = self.settles.val() && !self.waits.val();
         self.asked.write_address.next = self.held.q.val().qp;
         self.asked.write_data.next = !self.asked.read_data.val();

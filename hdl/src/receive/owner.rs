@@ -17,8 +17,10 @@ const UC_BITS: u64 = (Transport::Uc.opcode_bits() >> 5) as u64;
 const UD_BITS: u64 = (Transport::Ud.opcode_bits() >> 5) as u64;
 /// Bits of a partition key and a transport.
 const SHAPE: usize = 24;
-/// Bits of a VLAN's number, and whether there is one.
-const VLAN: usize = 17;
+/// Bits of a VLAN's number.
+const VLAN: usize = 12;
+/// The bit of its word that says that there is one.
+const TAGGED: usize = 16;
 
 fn word_of(field: &str) -> Constant<Bits<4>> {
     Constant::new((QueuePairEntry::field(field).start as u64 / 32).into())
@@ -91,7 +93,6 @@ pub struct Owner {
     vlans: Table<VLAN, QP>,
     transport: Signal<Local, Bits<8>>,
     pkey: Signal<Local, Bits<16>>,
-    vlan: Signal<Local, Bits<12>>,
     connected: Signal<Local, Bit>,
     datagram: Signal<Local, Bit>,
 }
@@ -123,16 +124,15 @@ impl Logic for Owner {
         self.vlans.write_enable.next =
             self.select.queue_pair.val() && (self.cfg.word.val() == self.vlan_word.val());
         self.vlans.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
-        self.vlans.write_data.next = self.cfg.data.val().get_bits::<VLAN>(0);
+        self.vlans.write_data.next = 0.into();
+        if self.cfg.data.val().get_bit(TAGGED) {
+            self.vlans.write_data.next = self.cfg.data.val().get_bits::<VLAN>(0);
+        }
         self.vlans.ahead.next = self.finder.next_qp.val();
 
         // What the frame says.
         self.transport.next = self.shapes.read_data.val().get_bits::<8>(16);
         self.pkey.next = self.shapes.read_data.val().get_bits::<16>(0);
-        self.vlan.next = 0.into();
-        if self.vlans.read_data.val().get_bit(16) {
-            self.vlan.next = self.vlans.read_data.val().get_bits::<12>(0);
-        }
         self.connected.next = ((self.transport.val() == RC)
             && (self.address.transport.val() == RC_BITS))
             || ((self.transport.val() == UC) && (self.address.transport.val() == UC_BITS));
@@ -146,6 +146,6 @@ impl Logic for Owner {
         self.member.next = (self.pkey.val().get_bits::<15>(0)
             == self.address.pkey.val().get_bits::<15>(0))
             && (self.pkey.val().get_bit(15) || self.address.pkey.val().get_bit(15))
-            && (self.vlan.val() == self.address.vlan.val());
+            && (self.vlans.read_data.val() == self.address.vlan.val());
     }
 }

@@ -92,6 +92,10 @@ pub struct ReceivePath {
     pub busy: Signal<Out, Bit>,
     /// Frames to the card's addresses that were dropped in this cycle, or left to the host.
     pub count_dropped: Signal<Out, Bits<3>>,
+    /// One of them found no room.
+    pub count_overrun: Signal<Out, Bit>,
+    /// A packet was dropped that its queue pair does not need.
+    pub count_ignored: Signal<Out, Bit>,
 
     parser: Parser,
     acks: Acks,
@@ -149,6 +153,8 @@ impl Logic for ReceivePath {
             || self.order.valid.val()
             || self.answer.valid.val();
         self.count_dropped.next = bit_cast::<3, 2>(self.parser.count_dropped.val());
+        self.count_ignored.next = self.responder.count_ignored.val();
+        self.count_overrun.next = self.parser.count_overrun.val();
         if self.parser.count_left.val() {
             self.count_dropped.next = self.count_dropped.val() + 1;
         }

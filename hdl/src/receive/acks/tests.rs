@@ -108,9 +108,10 @@ fn check(came: &[Told], told: &[Told]) -> usize {
             covered += 1;
         }
         // Those that came later and say less.
-        while came.front().is_some_and(|next| {
-            one.2 < 0x20 && next.2 < 0x20 && ahead(next.1, one.1) >= 1 << 23
-        }) {
+        while came
+            .front()
+            .is_some_and(|next| one.2 < 0x20 && next.2 < 0x20 && ahead(next.1, one.1) >= 1 << 23)
+        {
             came.pop_front();
             covered += 1;
         }

@@ -11,13 +11,11 @@
 use drdma_abi::roce::{self, Bth, Ethernet, Ipv4, Udp, VlanTag};
 use drdma_emit::prelude::*;
 
+use super::judge::COMMON;
 use crate::context::{ConfigWrite, QP};
 use crate::primitive::StreamFifo;
-use crate::primitive::header::{
-    BthFields, EthernetFields, Ipv4Fields, UdpFields, VlanTagFields,
-};
+use crate::primitive::header::{BthFields, EthernetFields, Ipv4Fields, UdpFields, VlanTagFields};
 use crate::receive::owner::Owner;
-use super::judge::COMMON;
 use crate::shell::corundum::RxBeat;
 
 /// Bits of a VLAN's number.
@@ -38,10 +36,13 @@ const UDP: usize = 8 * Ipv4::SIZE;
 /// Where the base transport header begins behind the link header, in bits, and its bits.
 const BTH_START: usize = 8 * (Ipv4::SIZE + Udp::SIZE);
 const BTH: usize = 8 * Bth::SIZE;
-/// The last byte of an untagged frame's base transport header.
-const LAST: usize = Ethernet::SIZE + Ipv4::SIZE + Udp::SIZE + Bth::SIZE - 1;
+/// The last byte of an untagged frame's UDP header.
+const LAST: usize = Ethernet::SIZE + Ipv4::SIZE + Udp::SIZE - 1;
 /// The same of a tagged one.
 const LAST_TAGGED: usize = LAST + VlanTag::SIZE;
+/// The last bytes of their base transport headers.
+const BTH_LAST: usize = LAST + Bth::SIZE;
+const BTH_LAST_TAGGED: usize = LAST_TAGGED + Bth::SIZE;
 /// The bit of a beat's user field with which the MAC marks a bad frame, in its last beat.
 const BAD: usize = 0;
 
@@ -118,6 +119,7 @@ pub struct Gate {
     network: Ipv4Fields,
     transport: BthFields,
     unpacked: Signal<Local, Bits<HEADERS>>,
+    unused: Signal<Local, Bits<8>>,
 
     /// The frame of the beat before is the card's own.
     owned: DFF<Bit>,
@@ -157,7 +159,8 @@ impl Logic for Gate {
         self.owner.step.next = self.steps.val();
         self.owner.search.next = self.arriving.output.valid.val()
             && !self.inside.q.val()
-            && self.recognise.mine.val();
+            && self.recognise.mine.val()
+            && self.recognise.has_base.val();
         self.owner.qpn.next = self.recognise.qpn.val();
         if self.steps.val() {
             self.arrived.d.next = self.arriving.output.valid.val();
@@ -182,6 +185,7 @@ impl Logic for Gate {
         }
         self.network.received.next = self.unpacked.val().get_bits::<UDP>(0);
         self.transport.received.next = self.unpacked.val().get_bits::<BTH>(BTH_START);
+        self.unused.next = self.transport.opcode.val();
         self.owner.address.transport.next = self.transport.opcode.val().get_bits::<3>(5);
         self.owner.address.pkey.next = self.transport.pkey.val();
         self.owner.address.source_ip.next = self.network.source.val();
@@ -246,7 +250,7 @@ const PROTOCOL: u64 = roce::IP_PROTOCOL_UDP as u64;
 const PORT: u64 = roce::UDP_PORT as u64;
 
 /// Whether a first beat begins a frame that may be the card's own: RoCEv2 to its MAC and IPv4 addresses, with at most one
-/// 802.1Q tag, and a base transport header. An IPv4 header with options and a fragment are the host's, whatever their bytes look like: RoCEv2 has
+/// 802.1Q tag. An IPv4 header with options and a fragment are the host's, whatever their bytes look like: RoCEv2 has
 /// neither, and only the host can put fragments together.
 ///
 /// Combinational.
@@ -257,6 +261,8 @@ struct Recognise {
     data: Signal<In, Bits<512>>,
     keep: Signal<In, Bits<64>>,
     mine: Signal<Out, Bit>,
+    /// There is a whole base transport header.
+    has_base: Signal<Out, Bit>,
     has_tag: Signal<Out, Bit>,
     vlan: Signal<Out, Bits<VLAN>>,
     /// The number of the queue pair that it would be for.
@@ -271,6 +277,7 @@ struct Recognise {
     ethertype: Signal<Local, Bits<16>>,
     is_roce: Signal<Local, Bit>,
     unused: Signal<Local, Bits<64>>,
+    unused_data: Signal<Local, Bits<512>>,
 }
 
 impl Logic for Recognise {
@@ -304,9 +311,12 @@ impl Logic for Recognise {
             && (self.transport.destination_port.val() == PORT)
             && ((!self.has_tag.val() && self.keep.val().get_bit(LAST))
                 || self.keep.val().get_bit(LAST_TAGGED));
+        self.has_base.next = (!self.has_tag.val() && self.keep.val().get_bit(BTH_LAST))
+            || self.keep.val().get_bit(BTH_LAST_TAGGED);
         self.mine.next = self.is_roce.val()
             && (self.link.destination.val() == self.mac.val())
             && (self.network.destination.val() == self.ip.val());
         self.unused.next = self.keep.val();
+        self.unused_data.next = self.data.val();
     }
 }

@@ -210,9 +210,8 @@ impl Logic for Parser {
                 self.has_tag.d.next = self.gate.own.tagged.val();
                 self.vlan.d.next = self.gate.own.vlan.val();
                 self.headers.d.next = self.gate.own.headers.val();
-                self.admitted.d.next = self.places.roomy.val()
-                    && self.packets.roomy.val()
-                    && self.acks_roomy.val();
+                self.admitted.d.next =
+                    self.places.roomy.val() && self.packets.roomy.val() && self.acks_roomy.val();
                 self.qp.d.next = self.gate.own.qp.val();
                 self.member.d.next = self.gate.own.member.val();
                 self.end.d.next =
@@ -327,9 +326,8 @@ impl Logic for Parser {
         self.ack.psn.next = self.waiting[VERDICT - 1].q.val().psn;
         self.ack.syndrome.next = self.aeth.syndrome.val();
 
-        self.wrong.next = self.ended[VERDICT - 1].q.val()
-            && !self.for_packet.val()
-            && !self.acknowledged.val();
+        self.wrong.next =
+            self.ended[VERDICT - 1].q.val() && !self.for_packet.val() && !self.acknowledged.val();
         self.overrun.next = self.here.q.val() && self.own.q.val().first && !self.admitted.q.val();
         self.count_overrun.next = self.overrun.val();
         self.count_dropped.next = 0.into();

@@ -343,8 +343,7 @@ impl Logic for Admission {
         }
         self.restarts.next =
             self.begins.valid.val() && (self.begins.qp.val() == self.located.qp.val());
-        self.decides.next =
-            (self.state.q.val() == AdmissionState::Decide) && !self.restarts.val();
+        self.decides.next = (self.state.q.val() == AdmissionState::Decide) && !self.restarts.val();
         self.job.valid.next = self.decides.val();
         self.job.next = self.work.val();
         self.located.ready.next = self.decides.val() && self.job.ready.val();

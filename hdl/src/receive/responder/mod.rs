@@ -32,12 +32,12 @@
 //! Contract: where packets of many queue pairs come by turns, a packet that is dropped, and a packet of
 //! a SEND that has its receive take 3 cycles each, a packet of a WRITE 5, a datagram 5, a SEND that makes a key invalid 8; one
 //! that takes a receive takes at least as long as the answer to `take`, and 1. Of one queue pair, 9 cycles lie between SENDs, and the
-//! wait for that answer, 10 between WRITEs. The first output comes 5 (dropped) to 9 cycles after the packet. May stall at any time; no
+//! wait for that answer, 10 between WRITEs. The first output comes 6 (dropped) to 10 cycles after the packet. May stall at any time; no
 //! ready of an input depends on that of an output within a cycle.
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, RegionIndex};
-use crate::receive::record::{Answer, Packet, Placing, Take, Taken};
 use crate::primitive::StreamSkid;
+use crate::receive::record::{Answer, Packet, Placing, Take, Taken};
 use drdma_emit::prelude::*;
 
 mod admission;

@@ -71,7 +71,7 @@ fn an_answer_leaves_or_gives_way_to_the_next_ack_of_its_queue_pair() {
         let mut random = Random::new(seed);
         let mut bench = Bench::new(library.instance(seed), seed);
         let mut came = Vec::new();
-            let input = bench.driver("answer");
+        let input = bench.driver("answer");
         let output = bench.monitor("acknowledgement");
         bench.stall(stalls);
         for psn in 0..3_000 {

@@ -132,7 +132,8 @@ fn every_frame_is_the_hosts_a_packet_or_counted() {
         }
     }
     // What is sent reaches everything.
-    let counts = format!("{packets} packets, {acks} acknowledgements, {dropped} dropped, {left} left");
+    let counts =
+        format!("{packets} packets, {acks} acknowledgements, {dropped} dropped, {left} left");
     assert!(packets > total / 5 && dropped > total / 12 && left > total / 8, "{counts}");
     assert!(acks > total / 40, "{counts}");
 }

@@ -30,9 +30,8 @@ fn acknowledgements_for_nobody_do_not_stop_the_hosts_frames() {
     let mut bytes = frame(operation::ACKNOWLEDGE, None, &[1, 2, 3, 4], &[]);
     bytes[49] ^= 1;
     let (foreign, host) = (Sent::good(bytes), Sent { bytes: vec![9; 640], user: 2 });
-    let sent: Vec<Sent> = (0..6100)
-        .map(|k| if k % 61 == 60 { host.clone() } else { foreign.clone() })
-        .collect();
+    let sent: Vec<Sent> =
+        (0..6100).map(|k| if k % 61 == 60 { host.clone() } else { foreign.clone() }).collect();
     let outcome = Wire::new(&library(), 1, Pace::FAST).pass(&sent);
     assert_eq!((outcome.stopped, outcome.left, outcome.dropped), (0, 6000, 0));
     let due: Vec<_> = sent.into_iter().map(|sent| (sent.bytes, sent.user)).collect();

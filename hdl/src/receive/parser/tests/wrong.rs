@@ -87,10 +87,13 @@ fn each_damage_drops_the_frame() {
             Sent::good(bytes)
         }),
         ("an ACK of another partition", changed_ack(None, |f| f[45] ^= 1)),
-        ("an ACK of two limited members", changed_ack(Some(5), |f| {
-            f[50..53].copy_from_slice(&ALIKE.1.to_be_bytes()[1..]);
-            f[48] = 0x7f;
-        })),
+        (
+            "an ACK of two limited members",
+            changed_ack(Some(5), |f| {
+                f[51..54].copy_from_slice(&ALIKE.1.to_be_bytes()[1..]);
+                f[48] = 0x7f;
+            }),
+        ),
         ("an ACK of another VLAN", changed_ack(Some(6), |_| {})),
         ("IPv4 checksum", spoiled(|f| f[24] ^= 1)),
         ("time to live without its checksum", spoiled(|f| f[22] ^= 1)),
@@ -145,7 +148,7 @@ fn changed_ack(vlan: Option<u16>, change: impl FnOnce(&mut Vec<u8>)) -> Sent {
 fn acknowledgements_are_told_and_leave_nothing() {
     let mut wire = Wire::new(&library(), 1, Pace::FAST);
     let alike = changed_ack(Some(5), |f| {
-        f[50..53].copy_from_slice(&ALIKE.1.to_be_bytes()[1..]);
+        f[51..54].copy_from_slice(&ALIKE.1.to_be_bytes()[1..]);
     });
     for sent in [changed_ack(None, |_| {}), changed_ack(None, |f| f[54] = 0x60), alike] {
         assert_eq!(fate(&sent), Fate::Ack);
@@ -164,9 +167,12 @@ fn frames_for_nobody_are_left_to_the_host_and_counted() {
     let cases: Vec<(&str, Sent)> = vec![
         ("another number", changed(None, |f| f[49] ^= 1)),
         ("a number with the low bits of another", changed(None, |f| f[47] ^= 1)),
-        ("a queue pair that takes nothing", changed(None, |f| {
-            f[47..50].copy_from_slice(&IDLE.1.to_be_bytes()[1..]);
-        })),
+        (
+            "a queue pair that takes nothing",
+            changed(None, |f| {
+                f[47..50].copy_from_slice(&IDLE.1.to_be_bytes()[1..]);
+            }),
+        ),
         ("another sender", changed(None, |f| f[29] ^= 1)),
         ("another transport", changed(None, |f| f[42] = 0x2a)),
         ("no transport", changed(None, |f| f[42] = 0x8a)),
