@@ -51,6 +51,29 @@ pub unsafe extern "C" fn drdma_open_device(
     })
 }
 
+/// What a card does beside sending: the bits of its register FEATURES.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub enum drdma_features {
+    /// It takes SENDs and WRITEs, and acknowledges them. A card without this has none of the others.
+    DRDMA_FEATURE_RECEIVES = 1,
+    /// Receives and READs fill regions of every type; without it, contiguous ones alone.
+    DRDMA_FEATURE_SCATTERS = 2,
+    /// It answers READs and atomics, and sends them.
+    DRDMA_FEATURE_READS = 4,
+    /// Requests can invalidate remote keys, wait at fences, be solicited, and name an address.
+    DRDMA_FEATURE_REQUESTS = 8,
+    /// It sends again what is lost.
+    DRDMA_FEATURE_RETRANSMITS = 16,
+}
+
+/// What the card does beside sending: `drdma_features`; 0 if `context` is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn drdma_query_features(context: *const drdma_context) -> u32 {
+    // SAFETY: C promises an object.
+    unsafe { context.as_ref() }.map_or(0, |context| context.context.features().bits())
+}
+
 /// Closes the handle; the card stops with the last object that uses it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn drdma_close_device(context: *mut drdma_context) -> c_int {

@@ -5,16 +5,25 @@
 //! function: it becomes the error EIO.
 #![allow(non_camel_case_types, clippy::missing_safety_doc)]
 
+mod completion;
 mod device;
 mod error;
 mod memory;
+mod pair;
 mod post;
-mod queue;
+mod receive;
 mod region;
+mod shared;
 
+pub use completion::*;
 pub use device::*;
 pub use error::drdma_last_error;
 pub use memory::*;
+pub use pair::*;
 pub use post::*;
-pub use queue::*;
+pub use receive::*;
 pub use region::*;
+pub use shared::*;
+
+#[cfg(test)]
+mod tests;

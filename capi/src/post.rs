@@ -7,17 +7,20 @@ use std::{
 };
 
 use libdrdma::{
-    Destination, Operation, PartitionDestination, PartitionId, PartitionedWorkRequest, QueuePair,
-    Region, RowMask, SharedOperation, SharedWorkRequest, WorkRequest,
+    AddressHandle, Destination, MacAddress, Operation, PartitionDestination, PartitionId,
+    PartitionedWorkRequest, QueuePair, Region, RowMask, SharedOperation, SharedWorkRequest,
+    WorkRequest,
 };
 
 use crate::{
     error::{Failure, array, get, status},
-    queue::{drdma_qp, drdma_ssq},
+    pair::drdma_qp,
     region::{drdma_partitioned_region, drdma_region},
+    shared::drdma_ssq,
 };
 
-/// What a request does.
+/// What a request does: the codes of `ibv_wr_opcode`. Those from DRDMA_WR_RDMA_READ on are for RC, for
+/// drdma_post_send, and for cards that do them (drdma_query_features).
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub enum drdma_wr_opcode {
@@ -29,6 +32,16 @@ pub enum drdma_wr_opcode {
     DRDMA_WR_SEND = 2,
     /// SEND with immediate data.
     DRDMA_WR_SEND_WITH_IMM = 3,
+    /// One READ of as many bytes as the regions have, which fills them. Their memory must allow
+    /// DRDMA_ACCESS_LOCAL_WRITE.
+    DRDMA_WR_RDMA_READ = 4,
+    /// A compare and swap of the peer's 8 bytes at `remote_addr`: if they are `compare_add`, they become `swap`. The
+    /// regions, of 8 bytes, are filled with what they were, in the host's byte order.
+    DRDMA_WR_ATOMIC_CMP_AND_SWP = 5,
+    /// The peer's 8 bytes at `remote_addr` grow by `compare_add`; as DRDMA_WR_ATOMIC_CMP_AND_SWP else.
+    DRDMA_WR_ATOMIC_FETCH_AND_ADD = 6,
+    /// SENDs that make the peer's key `rkey` invalid.
+    DRDMA_WR_SEND_WITH_INV = 9,
 }
 
 /// How regions are cut into units.
@@ -54,6 +67,37 @@ pub enum drdma_send_flags {
     /// whatever `row_mask` and `rows_per_message` say (`IBV_SEND_INLINE`). They are the caller's again when the
     /// post returns, and may be in any memory. Only for drdma_post_send.
     DRDMA_SEND_INLINE = 2,
+    /// The request waits until the READs and atomics before it have their answers (`IBV_SEND_FENCE`). RC.
+    DRDMA_SEND_FENCE = 4,
+    /// The peer's receives complete as solicited ones (`IBV_SEND_SOLICITED`).
+    DRDMA_SEND_SOLICITED = 8,
+}
+
+/// Where a datagram goes (an address handle).
+#[repr(C)]
+pub struct drdma_ah {
+    /// The peer's Ethernet address, in the order of transmission.
+    pub dest_mac: [u8; 6],
+    /// IPv4 type of service: DSCP in the upper 6 bits, ECN in the lower 2.
+    pub traffic_class: u8,
+    /// IPv4 time to live; 0 stands for 64.
+    pub hop_limit: u8,
+    /// The peer's IPv4 address, in the order of transmission.
+    pub dest_ip: [u8; 4],
+    /// The peer's queue pair number, 24 bits.
+    pub remote_qpn: u32,
+    /// That one's queue key.
+    pub remote_qkey: u32,
+}
+
+impl drdma_ah {
+    fn address(&self) -> AddressHandle {
+        let (mac, ip) = (MacAddress(self.dest_mac), self.dest_ip.into());
+        AddressHandle::new(mac, ip, self.remote_qpn, self.remote_qkey)
+            .dscp(self.traffic_class >> 2)
+            .ecn(self.traffic_class)
+            .ttl(self.hop_limit)
+    }
 }
 
 /// A request to one queue pair.
@@ -85,6 +129,12 @@ pub struct drdma_send_wr {
     pub inline_length: u32,
     /// With DRDMA_SEND_INLINE: what is sent instead of regions. Not looked at without.
     pub inline_data: *const c_void,
+    /// Of an atomic: what is compared with, or added. Not looked at otherwise.
+    pub compare_add: u64,
+    /// Of a compare and swap: the new value. Not looked at otherwise.
+    pub swap: u64,
+    /// On UD: where the datagrams go, or NULL: to the peer of the queue pair. NULL otherwise.
+    pub ah: *const drdma_ah,
 }
 
 /// One destination of a request to a shared send queue.
@@ -136,8 +186,10 @@ fn row_mask(mask: u32) -> Result<RowMask, Failure> {
 }
 
 /// The flags of a request to one queue pair.
-const OWN_FLAGS: u32 =
-    drdma_send_flags::DRDMA_SEND_UNSIGNALED as u32 | drdma_send_flags::DRDMA_SEND_INLINE as u32;
+const OWN_FLAGS: u32 = drdma_send_flags::DRDMA_SEND_UNSIGNALED as u32
+    | drdma_send_flags::DRDMA_SEND_INLINE as u32
+    | drdma_send_flags::DRDMA_SEND_FENCE as u32
+    | drdma_send_flags::DRDMA_SEND_SOLICITED as u32;
 /// The flags of a request to a shared send queue.
 const SHARED_FLAGS: u32 = drdma_send_flags::DRDMA_SEND_UNSIGNALED as u32;
 
@@ -152,23 +204,50 @@ fn is_signaled(flags: u32, known: u32) -> Result<bool, Failure> {
     }
 }
 
-fn opcode(opcode: u32, imm: u32) -> Result<SharedOperation, Failure> {
+/// A shared send queue's operation; `known` are the opcodes that there are where it is asked for.
+fn opcode(opcode: u32, imm: u32, known: &str) -> Result<SharedOperation, Failure> {
     match opcode {
         0 => Ok(SharedOperation::Write),
         1 => Ok(SharedOperation::WriteImm(imm)),
         2 => Ok(SharedOperation::Send),
         3 => Ok(SharedOperation::SendImm(imm)),
-        other => Err(Failure::new(libc::EINVAL, format!("opcode is {other}: it must be 0 to 3"))),
+        other => Err(Failure::new(libc::EINVAL, format!("opcode is {other}: it must be {known}"))),
     }
 }
 
 /// # Safety
 /// C promises what is behind the pointers.
-unsafe fn build(regions: *const drdma_region, count: u32) -> Result<Vec<Region<'static>>, Failure> {
+pub(crate) unsafe fn build(
+    regions: *const drdma_region,
+    count: u32,
+) -> Result<Vec<Region<'static>>, Failure> {
     // SAFETY: the caller's promise.
     let regions = unsafe { array(regions, count, "regions") }?;
     // SAFETY: likewise.
     regions.iter().map(|region| unsafe { region.build() }).collect()
+}
+
+/// A request of that name and opcode.
+fn operation<'a>(wr: &drdma_send_wr) -> Result<WorkRequest<'a, 'static>, Failure> {
+    use drdma_wr_opcode as code;
+    let request = WorkRequest::new(wr.wr_id);
+    let (remote_addr, rkey) = (wr.remote_addr, wr.rkey);
+    Ok(match wr.opcode {
+        c if c == code::DRDMA_WR_RDMA_READ as u32 => request.read(remote_addr, rkey),
+        c if c == code::DRDMA_WR_ATOMIC_CMP_AND_SWP as u32 => {
+            request.compare_and_swap(remote_addr, rkey, wr.compare_add, wr.swap)
+        }
+        c if c == code::DRDMA_WR_ATOMIC_FETCH_AND_ADD as u32 => {
+            request.fetch_and_add(remote_addr, rkey, wr.compare_add)
+        }
+        c if c == code::DRDMA_WR_SEND_WITH_INV as u32 => request.send_invalidate(rkey),
+        other => request.operation(match opcode(other, wr.imm_data, "0 to 6 or 9")? {
+            SharedOperation::Send => Operation::Send,
+            SharedOperation::SendImm(imm) => Operation::SendImm(imm),
+            SharedOperation::Write => Operation::Write { remote_addr, rkey },
+            SharedOperation::WriteImm(imm) => Operation::WriteImm { remote_addr, rkey, imm },
+        }),
+    })
 }
 
 /// # Safety
@@ -176,22 +255,25 @@ unsafe fn build(regions: *const drdma_region, count: u32) -> Result<Vec<Region<'
 unsafe fn post_send(qp: &drdma_qp, wr: &drdma_send_wr) -> Result<(), Failure> {
     // SAFETY: the caller's promise.
     let regions = unsafe { build(wr.regions, wr.num_regions) }?;
-    let (remote_addr, rkey) = (wr.remote_addr, wr.rkey);
-    let operation = match opcode(wr.opcode, wr.imm_data)? {
-        SharedOperation::Send => Operation::Send,
-        SharedOperation::SendImm(imm) => Operation::SendImm(imm),
-        SharedOperation::Write => Operation::Write { remote_addr, rkey },
-        SharedOperation::WriteImm(imm) => Operation::WriteImm { remote_addr, rkey, imm },
-    };
-    let mut request = WorkRequest::new(wr.wr_id)
-        .operation(operation)
+    let mut request = operation(wr)?
         .row_mask(row_mask(wr.row_mask)?)
         .rows_per_message(wr.rows_per_message)
         .regions(&regions);
     if !is_signaled(wr.send_flags, OWN_FLAGS)? {
         request = request.unsignaled();
     }
-    if wr.send_flags & drdma_send_flags::DRDMA_SEND_INLINE as u32 != 0 {
+    let has = |flag: drdma_send_flags| wr.send_flags & flag as u32 != 0;
+    if has(drdma_send_flags::DRDMA_SEND_FENCE) {
+        request = request.fence();
+    }
+    if has(drdma_send_flags::DRDMA_SEND_SOLICITED) {
+        request = request.solicited();
+    }
+    // SAFETY: C promises an object.
+    if let Some(ah) = unsafe { wr.ah.as_ref() } {
+        request = request.to(&ah.address());
+    }
+    if has(drdma_send_flags::DRDMA_SEND_INLINE) {
         if wr.inline_data.is_null() && wr.inline_length > 0 {
             return Err(Failure::null("inline_data"));
         }
@@ -284,7 +366,7 @@ unsafe fn post_partitioned<I: PartitionId + TryFrom<u16>>(
         );
     }
     let mut request = PartitionedWorkRequest::new(wr.wr_id, &region)
-        .operation(opcode(wr.opcode, wr.imm_data)?)
+        .operation(opcode(wr.opcode, wr.imm_data, "0 to 3")?)
         .rows_per_message(wr.rows_per_message)
         .destinations(&list);
     if !is_signaled(wr.send_flags, SHARED_FLAGS)? {
@@ -334,7 +416,7 @@ pub unsafe extern "C" fn drdma_post_ssq_send(
             })
             .collect();
         let mut request = SharedWorkRequest::new(wr.wr_id)
-            .operation(opcode(wr.opcode, wr.imm_data)?)
+            .operation(opcode(wr.opcode, wr.imm_data, "0 to 3")?)
             .row_mask(row_mask(wr.row_mask)?)
             .rows_per_message(wr.rows_per_message)
             .destinations(&list);
@@ -356,7 +438,7 @@ mod tests {
         for known in [OWN_FLAGS, SHARED_FLAGS] {
             assert_eq!(is_signaled(0, known).ok(), Some(true));
             assert_eq!(is_signaled(unsignaled, known).ok(), Some(false));
-            assert!(is_signaled(4, known).is_err());
+            assert!(is_signaled(16, known).is_err());
             assert!(is_signaled(unsignaled | 1 << 31, known).is_err());
         }
         assert_eq!(is_signaled(inline | unsignaled, OWN_FLAGS).ok(), Some(false));

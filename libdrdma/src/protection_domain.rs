@@ -127,19 +127,30 @@ impl ProtectionDomain {
         len: usize,
         owner: impl Any + Send + Sync,
     ) -> Result<MemoryRegion, MemoryRegionError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.register_raw_with(pointer, len, owner, Access::empty()) }
+    }
+
+    /// Registers memory as [`register_raw`](Self::register_raw) does that allows more than being sent from.
+    ///
+    /// # Errors
+    /// No free key, no byte, bytes that are no memory, the card does not receive, or it failed; the owner is
+    /// dropped then.
+    ///
+    /// # Safety
+    /// As of [`register_raw`](Self::register_raw). While a request or a peer may write to the bytes, nobody
+    /// accesses them but by atomic accesses.
+    #[allow(unsafe_code)]
+    pub unsafe fn register_raw_with(
+        &self,
+        pointer: *mut u8,
+        len: usize,
+        owner: impl Any + Send + Sync,
+        access: Access,
+    ) -> Result<MemoryRegion, MemoryRegionError> {
         let (owner, kind) = (Arc::new(owner), TypeId::of::<()>());
         // SAFETY: the caller's promise.
-        unsafe {
-            MemoryRegion::of_owner(
-                self,
-                pointer,
-                len,
-                Sharing::Shared,
-                owner,
-                kind,
-                Access::empty(),
-            )
-        }
+        unsafe { MemoryRegion::of_owner(self, pointer, len, Sharing::Shared, owner, kind, access) }
     }
 
     /// Registers the memory of the process's allocator, once for all that is in it: what

@@ -11,7 +11,15 @@
  *   rc QPN IPV4 PSN MTU WRITABLE      makes an RC queue pair for the requester's number, address,
  *                                     first packet sequence number and path MTU; 0: no WRITEs
  *   receive QP COUNT BYTES            posts receives
- *   completions COUNT MILLISECONDS    waits for that many completions, and shows those that came
+ *   ready QP PSN TIMEOUT              lets a queue pair send, with that first packet sequence number and
+ *                                     (RC) that code of the time until it sends again
+ *   post QP OP MEMORY OFFSET BYTES ADDR RKEY IMM A B
+ *                                     posts a request of bytes of a memory: send, send_imm, write,
+ *                                     write_imm, read, cas (compare A, swap B) or faa (add A)
+ *   datagram QP MEMORY OFFSET BYTES IPV4 QPN QKEY
+ *                                     posts a SEND of a UD queue pair to that queue pair
+ *   completions COUNT MILLISECONDS    waits for that many completions, and shows those that came;
+ *                                     those of requests have their number from 0 as "post"
  *   counters                          the device's own counters
  *   reset                             destroys all queue pairs, memories and receives
  *   quit                              ends
@@ -30,24 +38,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <infiniband/verbs.h>
-
-enum {
-	PORT = 1,
-	/* A UD receive starts with room for a GRH. */
-	GRH_BYTES = 40,
-	MAX_MEMORIES = 64,
-	MAX_QUEUE_PAIRS = 64,
-	MAX_RECEIVES = 4096,
-	RECEIVES_PER_QUEUE_PAIR = 512,
-	COUNTER_LIFESPAN_US = 20000,
-};
-
-struct memory {
-	uint8_t *bytes;
-	size_t size;
-	struct ibv_mr *mr;
-};
+#include "peer.h"
 
 /* A posted receive; its index is the work request's name. */
 struct receive {
@@ -56,18 +47,18 @@ struct receive {
 };
 
 static struct ibv_context *context;
-static struct ibv_pd *pd;
+struct ibv_pd *pd;
 static struct ibv_cq *cq;
-static int gid_index = -1;
+int gid_index = -1;
 
-static struct memory memories[MAX_MEMORIES];
-static int memory_count;
-static struct ibv_qp *qps[MAX_QUEUE_PAIRS];
-static int qp_count;
+struct memory memories[MAX_MEMORIES];
+int memory_count;
+struct ibv_qp *qps[MAX_QUEUE_PAIRS];
+int qp_count;
 static struct receive receives[MAX_RECEIVES];
 static int receive_count;
 
-static bool fail(const char *what, int error)
+bool fail(const char *what, int error)
 {
 	printf("{\"error\": \"%s: %s\"}\n", what, strerror(error));
 	return false;
@@ -108,7 +99,7 @@ static bool open_device(void)
 	if (!context)
 		return fail("the device cannot be opened", errno);
 	pd = ibv_alloc_pd(context);
-	cq = ibv_create_cq(context, MAX_RECEIVES, NULL, NULL, 0);
+	cq = ibv_create_cq(context, MAX_RECEIVES + MAX_POSTS, NULL, NULL, 0);
 	if (!pd || !cq)
 		return fail("no protection domain or completion queue", errno);
 	gid_index = find_gid(&gid);
@@ -129,7 +120,8 @@ static void release(struct memory *memory)
 
 static bool allocate(struct memory *memory, size_t size)
 {
-	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+		     IBV_ACCESS_REMOTE_ATOMIC;
 
 	memory->bytes = calloc(1, size);
 	if (!memory->bytes)
@@ -180,8 +172,9 @@ static struct ibv_qp *new_qp(enum ibv_qp_type type)
 		.send_cq = cq,
 		.recv_cq = cq,
 		.qp_type = type,
-		.cap = { .max_send_wr = 1, .max_recv_wr = RECEIVES_PER_QUEUE_PAIR,
+		.cap = { .max_send_wr = POSTS_PER_QUEUE_PAIR, .max_recv_wr = RECEIVES_PER_QUEUE_PAIR,
 			 .max_send_sge = 1, .max_recv_sge = 1 },
+		.sq_sig_all = 1,
 	};
 	struct ibv_qp *qp;
 
@@ -195,7 +188,7 @@ static struct ibv_qp *new_qp(enum ibv_qp_type type)
 	return qp;
 }
 
-static bool modify(struct ibv_qp *qp, struct ibv_qp_attr *attributes, int mask, const char *what)
+bool modify(struct ibv_qp *qp, struct ibv_qp_attr *attributes, int mask, const char *what)
 {
 	int error = ibv_modify_qp(qp, attributes, mask | IBV_QP_STATE);
 
@@ -230,6 +223,13 @@ static enum ibv_mtu mtu_code(int bytes)
 	}
 }
 
+bool map_address(const char *ip, union ibv_gid *gid)
+{
+	memset(gid, 0, sizeof *gid);
+	gid->raw[10] = gid->raw[11] = 0xff;
+	return inet_pton(AF_INET, ip, gid->raw + 12) == 1;
+}
+
 static void make_rc(uint32_t qpn, const char *ip, uint32_t psn, int mtu, bool writable)
 {
 	struct ibv_qp *qp = new_qp(IBV_QPT_RC);
@@ -251,10 +251,8 @@ static void make_rc(uint32_t qpn, const char *ip, uint32_t psn, int mtu, bool wr
 	int init_mask = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
 	int ready_mask = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 			 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-	uint8_t *gid = ready.ah_attr.grh.dgid.raw;
 
-	gid[10] = gid[11] = 0xff;
-	if (inet_pton(AF_INET, ip, gid + 12) != 1)
+	if (!map_address(ip, &ready.ah_attr.grh.dgid))
 		fail("address", EINVAL);
 	else if (qp && modify(qp, &init, init_mask, "RC to INIT") &&
 		 modify(qp, &ready, ready_mask, "RC to RTR"))
@@ -297,7 +295,7 @@ static void post_receives(int index, int count, size_t bytes)
 	printf("{\"receives\": %d}\n", count);
 }
 
-static void print_completion(const struct ibv_wc *wc)
+static void print_receive(const struct ibv_wc *wc)
 {
 	const struct receive *receive = &receives[wc->wr_id];
 	bool good = wc->status == IBV_WC_SUCCESS;
@@ -338,7 +336,7 @@ static void print_completions(int count, long patience)
 		while (ibv_poll_cq(cq, 1, &wc) > 0) {
 			if (seen++)
 				printf(", ");
-			print_completion(&wc);
+			(wc.wr_id & POST ? print_post : print_receive)(&wc);
 		}
 		if (seen < count)
 			usleep(1000);
@@ -352,6 +350,7 @@ static void reset(void)
 
 	while (qp_count > 0)
 		ibv_destroy_qp(qps[--qp_count]);
+	forget_posts();
 	while (ibv_poll_cq(cq, 1, &wc) > 0)
 		;
 	while (receive_count > 0)
@@ -418,6 +417,12 @@ static bool obey(const char *line)
 		make_rc(a, ip, psn, mtu, writable);
 	else if (sscanf(line, "receive %d %d %zu", &index, &count, &bytes) == 3)
 		post_receives(index, count, bytes);
+	else if (sscanf(line, "ready %d %" SCNu32 " %d", &index, &psn, &count) == 3)
+		make_ready(index, psn, count);
+	else if (!strncmp(line, "post ", 5))
+		post_connected(line + 5);
+	else if (!strncmp(line, "datagram ", 9))
+		post_datagram(line + 9);
 	else if (sscanf(line, "completions %d %d", &count, &index) == 2)
 		print_completions(count, index);
 	else if (!strncmp(line, "counters", 8))

@@ -11,10 +11,12 @@
 //! |---|---|
 //! | [`board`] | a guest into which a card is plugged, in place of all that |
 //! | [`qmp`] | what QEMU is told, and what it says |
+//! | [`endpoint`] | the card while the guest sends to it |
 //! | [`peer`] | what the program in the guest is told, and what it says |
 //! | [`relay`] | the cable: it records, loses and damages frames |
 
 pub mod board;
+pub mod endpoint;
 pub mod peer;
 pub mod qmp;
 pub mod relay;
@@ -44,6 +46,7 @@ use libdrdma::{Context, WorkCompletion};
 use serde_json::{Value, json};
 
 use crate::expect::Completion;
+use endpoint::Endpoint;
 use peer::Peer;
 use relay::Relay;
 
@@ -173,13 +176,30 @@ impl Lab {
         }
     }
 
-    fn run_here(&self, job: &Value) -> Vec<Completion> {
-        let job = Job::parse(&job.to_string(), Path::new(".")).expect("the job is right");
+    /// Sets a card up, with a relay that knows of no frame yet, that is served while the guest sends to it.
+    ///
+    /// # Panics
+    /// If that fails, or the card is a board of another machine.
+    pub fn endpoint(&self) -> Endpoint {
+        assert!(self.host.is_none(), "{} is not of this machine", self.device);
+        self.relay.forget();
+        let text = json!({"buffers": [], "local": local(), "qps": [], "posts": []}).to_string();
+        let job = Job::parse(&text, Path::new(".")).expect("the job is right");
+        let (cable, context) = self.open_card(&job);
+        Endpoint::new(cable, context)
+    }
+
+    fn open_card(&self, job: &Job) -> (Cable, Context) {
         let network = Network::new();
         let card = device::open(&self.device, &network).expect("the card can be opened");
         let [local, remote] = &self.card;
         let cable = Cable::plug(&network, Box::new(datagrams(local, remote)));
-        let context = device::set_up(card, job.local).expect("the card can be set up");
+        (cable, device::set_up(card, job.local).expect("the card can be set up"))
+    }
+
+    fn run_here(&self, job: &Value) -> Vec<Completion> {
+        let job = Job::parse(&job.to_string(), Path::new(".")).expect("the job is right");
+        let (cable, context) = self.open_card(&job);
         let mut sender = Sender { completions: Vec::new(), cable };
         run::run(&job, &context, PATIENCE, &mut sender).expect("the job runs to its end");
         let traffic = sender.cable.finish().expect("the wire works");

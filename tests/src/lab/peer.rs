@@ -8,6 +8,7 @@ use std::{
 
 use serde_json::Value;
 
+use super::QKEY;
 use crate::expect::unhex;
 
 /// How long the peer waits for what must come.
@@ -60,6 +61,36 @@ pub struct Received {
     pub bytes: u64,
     /// The message; a WRITE's is in memory.
     pub data: Vec<u8>,
+}
+
+/// What a queue pair of the peer posts: bytes of one of its memories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Post<'a> {
+    /// `send`, `send_imm`, `write`, `write_imm`, `read`, `cas` or `faa`.
+    pub op: &'a str,
+    /// The memory of which bytes are sent, or that takes what comes back.
+    pub memory: &'a PeerMemory,
+    /// Where in it, in bytes.
+    pub offset: usize,
+    /// Bytes.
+    pub bytes: usize,
+    /// The card's address of a WRITE, READ or atomic.
+    pub remote_addr: u64,
+    /// The card's key for it.
+    pub rkey: u32,
+    /// Immediate data.
+    pub imm: u32,
+    /// What an atomic compares with or adds, and what it swaps in.
+    pub operands: [u64; 2],
+}
+
+/// A request of the peer's that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Posted {
+    /// Its number, from 0, of all requests since the lab was made ready.
+    pub post: u64,
+    /// The verbs' words for how it ended.
+    pub status: String,
 }
 
 impl Peer {
@@ -139,6 +170,37 @@ impl Peer {
         let answer = self.ask(&format!("completions {count} {}", time.as_millis()));
         let list = answer["completions"].as_array().expect("a list");
         list.iter().map(received).collect()
+    }
+
+    /// Lets a queue pair send from the sequence number `psn` on; it sends again after `timeout` (the code of
+    /// `ibv_modify_qp`), if it is RC.
+    pub fn ready(&mut self, qp: &PeerQueuePair, psn: u32, timeout: u8) {
+        self.ask(&format!("ready {} {psn} {timeout}", qp.index));
+    }
+
+    /// Posts a request.
+    pub fn post(&mut self, qp: &PeerQueuePair, post: &Post) {
+        let Post { op, memory, offset, bytes, remote_addr, rkey, imm, operands: [a, b] } = post;
+        let memory = memory.index;
+        let what = format!("{op} {memory} {offset} {bytes} {remote_addr} {rkey} {imm} {a} {b}");
+        self.ask(&format!("post {} {what}", qp.index));
+    }
+
+    /// Posts a SEND to the card's UD queue pair `qpn`.
+    pub fn post_datagram(&mut self, qp: &PeerQueuePair, memory: &PeerMemory, len: usize, qpn: u32) {
+        let (index, memory) = (qp.index, memory.index);
+        self.ask(&format!("datagram {index} {memory} 0 {len} 10.0.0.1 {qpn} {QKEY}"));
+    }
+
+    /// The requests that are over and were not asked for before.
+    pub fn posted(&mut self) -> Vec<Posted> {
+        let answer = self.ask("completions 0 0");
+        let list = answer["completions"].as_array().expect("a list");
+        let posted = |value: &Value| {
+            let status = value["status"].as_str().unwrap_or_default().to_owned();
+            Posted { post: number(&value["post"]), status }
+        };
+        list.iter().map(posted).collect()
     }
 
     /// The device's own counters.

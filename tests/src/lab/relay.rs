@@ -1,5 +1,5 @@
-//! The cable between the card and the guest, cut in two: what goes over it is recorded, and single
-//! frames of the card can be lost or damaged on the way.
+//! The cable between the card and the guest, cut in two: what goes over it is recorded, single frames of
+//! either side can be lost or damaged on the way, and a bad cable loses and reorders frames at random.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -10,6 +10,7 @@ use std::{
 use drdma_serve::wire::{MAX_FRAME, Sent, Wire, dgram::Datagrams};
 
 use super::PATIENCE;
+use crate::random::Random;
 
 /// How often both ends are looked at while nothing comes.
 const PAUSE: Duration = Duration::from_micros(200);
@@ -32,8 +33,40 @@ fn receive(wire: &mut Datagrams) -> Option<Vec<u8>> {
 struct State {
     from_card: Vec<Vec<u8>>,
     from_guest: Vec<Vec<u8>>,
-    /// By the frame's number, from 0.
-    mishaps: Vec<(usize, Mishap)>,
+    /// By the side that sent it and the frame's number, from 0.
+    mishaps: Vec<(Side, usize, Mishap)>,
+    trouble: Option<Trouble>,
+    /// The frame of each side that the next one of that side overtakes.
+    held: [Option<Vec<u8>>; 2],
+}
+
+impl State {
+    fn frames(&mut self, side: Side) -> &mut Vec<Vec<u8>> {
+        match side {
+            Side::Card => &mut self.from_card,
+            Side::Guest => &mut self.from_guest,
+        }
+    }
+}
+
+/// Who sent a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The card.
+    Card,
+    /// The guest.
+    Guest,
+}
+
+/// A bad cable: of the frames of either side, one in so many meets this.
+#[derive(Debug)]
+pub struct Trouble {
+    /// Is lost.
+    pub lost: u64,
+    /// Is overtaken by the next one.
+    pub overtaken: u64,
+    /// What draws them.
+    pub random: Random,
 }
 
 /// The cable. It works as long as the process lives.
@@ -79,36 +112,47 @@ impl Relay {
 
     /// Passes a frame each way; false if there was none.
     fn pass(&self, card: &mut Datagrams, guest: &mut Datagrams) -> bool {
-        let there = receive(card);
-        if let Some(frame) = there.clone().and_then(|frame| self.handle(frame)) {
+        let (there, back) = (receive(card), receive(guest));
+        let passed = there.is_some() || back.is_some();
+        for frame in there.into_iter().flat_map(|frame| self.handle(Side::Card, frame)) {
             while guest.send(&frame).expect("the guest's socket works") == Sent::Full {
                 thread::sleep(PAUSE);
             }
         }
-        let back = receive(guest);
-        if let Some(frame) = &back {
-            self.state().from_guest.push(frame.clone());
+        for frame in back.into_iter().flat_map(|frame| self.handle(Side::Guest, frame)) {
             // Between jobs there is no card.
-            let _ = card.send(frame);
+            let _ = card.send(&frame);
         }
-        there.is_some() || back.is_some()
+        passed
     }
 
-    /// Records a frame of the card; gives what is left of it.
-    fn handle(&self, mut frame: Vec<u8>) -> Option<Vec<u8>> {
+    /// Records a frame; gives what is passed on of it, and of those before it.
+    fn handle(&self, side: Side, mut frame: Vec<u8>) -> Vec<Vec<u8>> {
         let mut state = self.state();
-        let number = state.from_card.len();
-        state.from_card.push(frame.clone());
-        match state.mishaps.iter().find(|(at, _)| *at == number) {
-            Some((_, Mishap::Lost)) => return None,
-            Some((_, Mishap::Damaged)) => {
+        let frames = state.frames(side);
+        let number = frames.len();
+        frames.push(frame.clone());
+        match state.mishaps.iter().find(|(by, at, _)| (*by, *at) == (side, number)) {
+            Some((.., Mishap::Lost)) => return Vec::new(),
+            Some((.., Mishap::Damaged)) => {
                 // The last byte of the payload: the ICRC is behind it.
                 let at = frame.len() - 5;
                 frame[at] ^= 1;
             }
             None => {}
         }
-        Some(frame)
+        let State { trouble, held, .. } = &mut *state;
+        let held = &mut held[side as usize];
+        if let Some(Trouble { lost, overtaken, random }) = trouble {
+            if random.one_in(*lost) {
+                return Vec::new();
+            }
+            if held.is_none() && random.one_in(*overtaken) {
+                *held = Some(frame);
+                return Vec::new();
+            }
+        }
+        [Some(frame), held.take()].into_iter().flatten().collect()
     }
 
     /// Forgets what passed, but not what will happen.
@@ -118,19 +162,37 @@ impl Relay {
         state.from_guest.clear();
     }
 
-    /// Loses the next job's frame of that number, from 0.
+    /// Loses the card's frame of that number, from 0, in the next job.
     pub fn lose(&self, number: usize) {
-        self.state().mishaps.push((number, Mishap::Lost));
+        self.lose_from(Side::Card, number);
     }
 
-    /// Flips a bit of the payload of the next job's frame of that number, from 0.
+    /// Loses that side's frame of that number, from 0 since the relay was last told to forget.
+    pub fn lose_from(&self, side: Side, number: usize) {
+        self.state().mishaps.push((side, number, Mishap::Lost));
+    }
+
+    /// Flips a bit of the payload of the card's frame of that number, from 0, in the next job.
     pub fn damage(&self, number: usize) {
-        self.state().mishaps.push((number, Mishap::Damaged));
+        self.damage_from(Side::Card, number);
     }
 
-    /// Nothing happens to frames from now on.
+    /// Flips a bit of the payload of that side's frame of that number.
+    pub fn damage_from(&self, side: Side, number: usize) {
+        self.state().mishaps.push((side, number, Mishap::Damaged));
+    }
+
+    /// The cable is a bad one from now on.
+    pub fn trouble(&self, trouble: Trouble) {
+        self.state().trouble = Some(trouble);
+    }
+
+    /// Nothing happens to frames from now on. One that waited to be overtaken is lost.
     pub fn repair(&self) {
-        self.state().mishaps.clear();
+        let mut state = self.state();
+        state.mishaps.clear();
+        state.trouble = None;
+        state.held = [None, None];
     }
 
     /// The frames of the card in this job, once there are so many.
@@ -150,15 +212,25 @@ impl Relay {
         }
     }
 
+    /// The frames that a side sent so far.
+    pub fn sent_by(&self, side: Side) -> Vec<Vec<u8>> {
+        self.state().frames(side).clone()
+    }
+
     /// The acknowledgements of the guest in this job.
     pub fn acknowledgements(&self) -> Vec<Acknowledgement> {
+        self.acknowledgements_of(Side::Guest)
+    }
+
+    /// The acknowledgements that a side sent so far.
+    pub fn acknowledgements_of(&self, side: Side) -> Vec<Acknowledgement> {
         let word = |frame: &[u8], at: usize| {
             u32::from_be_bytes([0, frame[at + 1], frame[at + 2], frame[at + 3]])
         };
         let is_roce =
             |frame: &&Vec<u8>| frame.len() >= BTH + 16 && frame[36..38] == 4791_u16.to_be_bytes();
-        let state = self.state();
-        let frames = state.from_guest.iter().filter(is_roce);
+        let mut state = self.state();
+        let frames = state.frames(side).iter().filter(is_roce);
         frames
             .filter(|frame| frame[BTH] == ACKNOWLEDGE)
             .map(|frame| Acknowledgement {

@@ -50,7 +50,8 @@ pub fn boot(
         .arg(parts.kernel()?)
         .arg("-initrd")
         .arg(initramfs)
-        .args(["-append", "console=ttyS0 intel_iommu=on panic=-1 quiet"]);
+        // The kernel's test of its timer fails where this machine is busy, and is then its end.
+        .args(["-append", "console=ttyS0 intel_iommu=on no_timer_check panic=-1 quiet"]);
     start(name, &mut qemu)
 }
 

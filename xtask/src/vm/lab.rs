@@ -110,7 +110,9 @@ pub fn run_served(parts: &Parts) -> Result<(), Error> {
     let peer = boot_peer(parts, sockets.path())?;
     let host = boot_host(parts, sockets.path())?;
     let cargo = cargo().env("DRDMA_LAB_DEVICE", &format!("vfio:{ADDRESS}"));
-    test(cargo, TESTS, sockets.path()).and(host.wait()).and(peer.wait())
+    // A job says what the guest's card sends; what it receives has no file.
+    let senders = ["--skip", "receives::"];
+    test_with(cargo, TESTS, sockets.path(), &senders).and(host.wait()).and(peer.wait())
 }
 
 /// Compiles the tests before a guest runs: it waits for them and not for the compiler.
@@ -120,9 +122,14 @@ fn compile_tests() -> Result<(), Error> {
 
 /// Runs a file of tests in the lab of that folder.
 pub(super) fn test(cargo: Command, name: &str, folder: &Path) -> Result<(), Error> {
+    test_with(cargo, name, folder, &[])
+}
+
+/// The same, with options for the program that runs the tests.
+fn test_with(cargo: Command, name: &str, folder: &Path, more: &[&str]) -> Result<(), Error> {
     let folder = folder.display().to_string();
     let options = ["--", "--ignored", "--test-threads=1", "--nocapture"];
-    cargo.env("DRDMA_LAB", &folder).args(tests(name)).args(options).run()
+    cargo.env("DRDMA_LAB", &folder).args(tests(name)).args(options).args(more).run()
 }
 
 /// A folder for sockets, whose paths must be short.
@@ -240,6 +247,7 @@ fn compile_peer(parts: &Parts) -> Result<PathBuf, Error> {
         .args(["-O2", "-Wall", "-Wextra", "-Werror", "-o"])
         .arg(&program)
         .arg(root().join("tests/peer/peer.c"))
+        .arg(root().join("tests/peer/requests.c"))
         .arg("-libverbs");
     let start = |source| Error::Start { program: "gcc".to_owned(), source };
     match gcc.status().map_err(start)?.success() {

@@ -1,7 +1,10 @@
 //! The packets of the card, received by an independent endpoint: the soft-RoCE (rxe) of a Linux
 //! guest, which checks sequence numbers, keys, bounds and ICRC itself, and answers.
 //!
-//! `cargo xtask vm` runs these: it boots the guest and says where it is.
+//! `cargo xtask vm` runs these: it boots the guest and says where it is. In `receives`, the guest sends and
+//! the card receives.
+
+mod receives;
 
 use std::time::Duration;
 
