@@ -106,7 +106,7 @@ fn simulated_hardware_sends_again_what_is_lost() {
     let end = |name: &str, peer: &str, number: u64| {
         json!({"name": name, "device": "rtl:",
                "local": {"mac": format!("02:00:00:00:00:0{number}"), "ip": format!("10.0.0.{number}")},
-               "qps": [ {"name": "q", "transport": "rc", "mtu": 256, "peer": format!("{peer}/q")} ],
+               "qps": [ {"name": "q", "transport": "rc", "mtu": 256, "timeout": 4, "peer": format!("{peer}/q")} ],
                "buffers": [ {"name": "t", "hex": bytes},
                             {"name": "in", "size": count * len, "access": ["remote_write"]} ]})
     };

@@ -217,6 +217,7 @@ impl Logic for Completion {
         self.policies.cfg.index.next = self.cfg_index.val();
         self.policies.cfg.word.next = self.cfg_word.val();
         self.policies.cfg.data.next = self.cfg_data.val();
+        self.unused.next = self.policies.policy.val();
         self.timed.d.next = self.policies.policy.val().keeps
             && self.policies.policy.val().timeout.any()
             && !self.qp_error.val();

@@ -33,7 +33,7 @@ use crate::context::{INDEX, QP, QUEUE, Table, TableSelect};
 use crate::primitive::fifo::Fifo;
 use crate::primitive::lutram::Lutram;
 use crate::receive::record::Receipt;
-use crate::send::keeper::policy::Policies;
+use crate::send::keeper::policy::{Policies, Policy};
 
 mod kernel;
 mod outstanding;
@@ -322,6 +322,7 @@ pub struct Completion {
     overdue: Signal<Local, Bit>,
     // Queue pairs that the keeper gives up when their peers are silent.
     policies: Policies,
+    unused: Signal<Local, Policy>,
     timed: DFF<Bit>,
     age: Signal<Local, Bits<32>>,
     watched: DFF<Bits<QP>>,
@@ -489,6 +490,7 @@ impl Default for Completion {
             now: Signal::default(),
             overdue: Signal::default(),
             policies: Policies::default(),
+            unused: Signal::default(),
             timed: DFF::default(),
             age: Signal::default(),
             watched: DFF::default(),

@@ -159,12 +159,14 @@ impl Logic for Keeper {
                 && ((self.is_sequence.val() && !self.retries.val().any())
                     || (self.is_rnr.val() && !self.rnr_retries.val().any())));
         self.goes_back.next = !self.is_ack.val() && !self.blocked.val() && !self.fails.val();
+        // Of an event that takes longer, a cycle ahead.
         self.pause.next = 0.into();
         for k in 0..32 {
-            if self.reply.val().syndrome.get_bits::<5>(0) == k.to_bits() {
+            if self.walk_answer.q.val().syndrome.get_bits::<5>(0) == k.to_bits() {
                 self.pause.next = PAUSES[k].into();
             }
         }
+        self.pause_end.d.next = self.now.val() + self.pause.val();
 
         self.after.next = self.that.val();
         self.writes.next = false;
@@ -373,7 +375,7 @@ impl Logic for Keeper {
                         self.after.next.cursor = self.walk.q.val().head;
                         if self.is_rnr.val() {
                             self.after.next.paused = true;
-                            self.after.next.time = self.now.val() + self.pause.val();
+                            self.after.next.time = self.pause_end.q.val();
                             if self.rnr_retries.val() != FOR_EVER {
                                 self.after.next.rnr_retries = self.rnr_retries.val() - 1;
                             }

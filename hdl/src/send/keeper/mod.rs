@@ -300,6 +300,7 @@ pub struct Keeper {
     fails: Signal<Local, Bit>,
     goes_back: Signal<Local, Bit>,
     pause: Signal<Local, Bits<TIME>>,
+    pause_end: DFF<Bits<TIME>>,
 
     // Time.
     age: Signal<Local, Bits<TIME>>,
