@@ -73,6 +73,7 @@ impl Logic for Finish {
         self.completion.cfg_data.next = self.cfg_data.val();
         // Nothing is sent.
         self.completion.timeout.next = 0.into();
+        self.completion.qp_error.next = false;
         self.completion.open_valid.next = false;
         self.completion.open_slot.next = 0.into();
         self.completion.open_queue.next = 0.into();
