@@ -256,7 +256,7 @@ impl Endpoint {
             self.core.pool.need(index, 0);
             return Ok(());
         }
-        if let Err(error) = self.check_destinations(to) {
+        if let Err(error) = self.check_alive().and_then(|()| self.check_destinations(to)) {
             self.core.pool.need(index, 0);
             return Err(error);
         }
@@ -276,7 +276,8 @@ impl Endpoint {
                 self.to_send[node].push_back(Message::Data { buffer: index, len: len as u32 });
             }
         }
-        self.send_waiting()
+        let sent = self.send_waiting();
+        self.note(sent)
     }
 
     /// Sends rows from where they lie to the nodes of their groups. Those for its own node stay there: the engine has
@@ -296,6 +297,9 @@ impl Endpoint {
         if self.finished {
             return Err(Error::Finished { node });
         }
+        if let Some(reason) = &self.failed {
+            return Err(Error::Failed(reason.clone()));
+        }
         if !sender.has_room() {
             return Ok(false);
         }
@@ -306,8 +310,8 @@ impl Endpoint {
             self.core.owed[node] += messages;
             self.core.statistics.data_messages += messages;
         }
-        self.send_waiting()?;
-        Ok(true)
+        let sent = self.send_waiting();
+        self.note(sent).map(|()| true)
     }
 
     /// True if [`put_rows`](Self::put_rows) takes a batch now.
@@ -343,6 +347,7 @@ impl Endpoint {
     /// # Errors
     /// The endpoint failed.
     pub fn finish(&mut self) -> Result<(), Error> {
+        self.check_alive()?;
         if std::mem::replace(&mut self.finished, true) {
             return Ok(());
         }
@@ -351,8 +356,8 @@ impl Endpoint {
             self.core.statistics.control_messages += 1;
             self.to_send[peer].push_back(Message::End { count: self.counts[peer] });
         }
-        self.core.ended(own, self.counts[own])?;
-        self.send_waiting()
+        let ended = self.core.ended(own, self.counts[own]).and_then(|()| self.send_waiting());
+        self.note(ended)
     }
 
     /// The next rows that came, in the order of each source, but on [`Primitive::Datagram`] and
@@ -404,9 +409,7 @@ impl Endpoint {
     /// # Errors
     /// The endpoint is not done, or failed.
     pub fn restart(&mut self) -> Result<(), Error> {
-        if let Some(reason) = &self.failed {
-            return Err(Error::Failed(reason.clone()));
-        }
+        self.check_alive()?;
         if !self.is_done() {
             return Err(Error::Busy { node: self.node() });
         }
@@ -423,11 +426,16 @@ impl Endpoint {
     /// # Errors
     /// See [`Error`]. The endpoint has failed then, and so has the query.
     pub fn progress(&mut self, now: Duration) -> Result<(), Error> {
-        if let Some(reason) = &self.failed {
-            return Err(Error::Failed(reason.clone()));
-        }
+        self.check_alive()?;
         let worked = self.work(now);
         self.note(worked)
+    }
+
+    fn check_alive(&self) -> Result<(), Error> {
+        match &self.failed {
+            Some(reason) => Err(Error::Failed(reason.clone())),
+            None => Ok(()),
+        }
     }
 
     fn note(&mut self, result: Result<(), Error>) -> Result<(), Error> {

@@ -23,6 +23,8 @@ use crate::{
 
 /// Blocks of the shared send queue: a few requests to as many nodes as there can be.
 const BLOCKS: u32 = 1024;
+/// Destinations of a request that shares regions, at most: each has a description of all columns in it.
+const SHARING: usize = 32;
 /// Columns of a row, at most.
 const MAX_COLUMNS: usize = 16;
 
@@ -271,6 +273,9 @@ fn choose(core: &Core, protocol: &dyn Protocol, parts: &[Part], partitioned: boo
     for part in parts {
         let is_named =
             |other: &Part| other.node == part.node || partitioned && other.group == part.group;
+        if !partitioned && now.len() == SHARING {
+            break;
+        }
         if !now.iter().any(is_named) && protocol.room(core, part.node) >= part.messages {
             now.push(*part);
         }

@@ -59,8 +59,10 @@ fn a_consumer_that_never_starts_ends_in_an_error_that_names_it() {
             format!("node 0 has taken nothing for {waited:?}: {waiting} messages wait for it")
         );
         // It stays failed.
-        let again = lab.engines[node].endpoint.progress(Duration::ZERO).unwrap_err();
-        assert_eq!(again.to_string(), format!("the endpoint has failed: {error}"));
+        let endpoint = &mut lab.engines[node].endpoint;
+        let expected = format!("the endpoint has failed: {error}");
+        assert_eq!(endpoint.progress(Duration::ZERO).unwrap_err().to_string(), expected);
+        assert_eq!(endpoint.finish().unwrap_err().to_string(), expected);
     }
 }
 
@@ -188,6 +190,15 @@ fn an_endpoint_is_used_again() {
         let early = lab.engines[0].endpoint.restart().unwrap_err();
         assert_eq!(early.to_string(), "the endpoint of node 0 is not done with its last streams");
     }
+}
+
+#[test]
+fn an_endpoint_goes_to_another_thread() {
+    fn moves<T: Send>(_: &T) {}
+    let fabric = Fabric::new(NetworkConfig::default(), 1).unwrap();
+    let mut ends = endpoints(&fabric, small(Primitive::SendReceive));
+    moves(&ends[0]);
+    moves(&ends[0].acquire());
 }
 
 #[test]
