@@ -1,6 +1,6 @@
 //! ACKs and NAKs that have come, on their way to the sending side, which takes longer over one than the wire.
 //!
-//! Contract: takes one in each cycle while `roomy`, which knows of it up to [`SLACK`] later ones. The first comes out 4 cycles later. They
+//! Contract: takes one in each cycle while `roomy`, which knows of it up to [`SLACK`] later ones. The first comes out 5 cycles later. They
 //! come out in order, but for one thing: an ACK takes the place of its queue pair's ACK that still waits, and the higher sequence
 //! number counts. An ACK covers all before it, so nothing is lost by that. A NAK waits until what is before it of its queue pair has
 //! left, and all behind it wait as well, and so does whatever comes behind a NAK. At most one waits for each queue pair, so that

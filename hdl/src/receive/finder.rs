@@ -147,14 +147,13 @@ impl Logic for Finder {
             && self.behind.read_data.val().get_bit(12)
             && (self.state.q.val() == FinderState::Run)
             && !self.select.every.val();
-        self.settled.next = !self.open.q.val()
-            || self.found.val()
-            || !self.behind.read_data.val().get_bit(12)
-            || !self.there.q.val()
-            || self.select.every.val();
-        if (self.state.q.val() != FinderState::Run) || self.changes.val() {
-            self.settled.next = false;
-        }
+        self.settled.next = (self.state.q.val() == FinderState::Run)
+            && !self.changes.val()
+            && (!self.open.q.val()
+                || self.found.val()
+                || !self.there.q.val()
+                || !self.behind.read_data.val().get_bit(12)
+                || self.select.every.val());
         self.hit.next = self.open.q.val() && self.found.val() && !self.select.every.val();
         self.qp.next = self.at.q.val();
 
