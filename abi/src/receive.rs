@@ -33,7 +33,9 @@ pub const FEATURES: Register = Register {
     doc: "What the card does beside sending. Bit 0: it receives; without it, the tables behind this register \
           do not exist, and no other bit is set. Bit 1: it fills regions of every type, else contiguous ones \
           alone. Bit 2: it answers READs and atomics, and sends them. Bit 3: requests invalidate keys, wait at \
-          fences, ask for solicited events and name an address. Bit 4: it sends again what is lost.",
+          fences, ask for solicited events and name an address. Bit 4: it sends again what is lost. Bit 7: columns \
+          have values of variable length, or of a dictionary. Bit 8: columns are bits, and bitmaps begin at any \
+          bit. Bit 9: messages go column by column.",
 };
 
 /// Bits of [`FEATURES`].
@@ -49,8 +51,16 @@ pub mod features {
     pub const REQUESTS: u32 = 1 << 3;
     /// The card keeps what it sent on RC until it is acknowledged, and sends it again.
     pub const RETRANSMITS: u32 = 1 << 4;
+    /// Columns whose values have a variable length, and dictionaries' values:
+    /// [`ElementKind`](crate::work_request::ElementKind).
+    pub const VARLEN: u32 = 1 << 7;
+    /// Columns of bits, and bitmaps that begin at any bit.
+    pub const BITS: u32 = 1 << 8;
+    /// Messages that go column by column, and WRITEs with an address a column.
+    pub const COLUMNS: u32 = 1 << 9;
     /// Every bit: what the reference model `soft:` does.
-    pub const ALL: u32 = RECEIVES | SCATTERS | READS | REQUESTS | RETRANSMITS;
+    pub const ALL: u32 =
+        RECEIVES | SCATTERS | READS | REQUESTS | RETRANSMITS | VARLEN | BITS | COLUMNS;
     /// What the RTL does.
     pub const RTL: u32 = RECEIVES;
 }

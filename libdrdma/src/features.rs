@@ -17,6 +17,12 @@ bitflags::bitflags! {
         const REQUESTS = features::REQUESTS;
         /// It sends again what is lost: `timeout`, `retry_cnt` and `rnr_retry` mean something.
         const RETRANSMITS = features::RETRANSMITS;
+        /// Columns have values of variable length, or of a dictionary.
+        const VARLEN = features::VARLEN;
+        /// Columns are bits, and bitmaps begin at any bit.
+        const BITS = features::BITS;
+        /// Messages go column by column, and WRITEs have an address a column.
+        const COLUMNS = features::COLUMNS;
     }
 }
 
@@ -31,8 +37,14 @@ impl Features {
             "the card neither answers nor sends READs and atomics"
         } else if self.contains(Self::REQUESTS) {
             "the card has no invalidation, fences, solicited requests and addresses of requests"
-        } else {
+        } else if self.contains(Self::RETRANSMITS) {
             "the card does not send anything again"
+        } else if self.contains(Self::VARLEN) {
+            "the card sends columns of fixed width alone"
+        } else if self.contains(Self::BITS) {
+            "the card has no columns of bits, and its bitmaps begin with a byte"
+        } else {
+            "the card sends messages row by row alone"
         }
     }
 }

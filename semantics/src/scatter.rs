@@ -1,7 +1,5 @@
 //! Where received bytes go: the regions of a receive, a READ or an atomic, filled in their order.
 
-use std::ops::Range;
-
 use drdma_abi::{completion::Status, receive::rights, register::MemoryRegionEntry};
 
 use crate::{
@@ -10,7 +8,7 @@ use crate::{
     memory::{Fault, HostMemory, WritableMemory},
     messages::Messages,
     region::{Region, RowMask},
-    rows::{Fragment, Units},
+    rows::{Fragment, Limit, Units},
 };
 
 /// True if a key lets `len` bytes at `addr` be accessed with that right, by queue pairs of that
@@ -25,7 +23,7 @@ pub fn allows(key: &MemoryRegionEntry, right: u32, pd: u32, addr: u64, len: u64)
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     regions: Vec<Region>,
-    limits: Vec<Option<Range<u128>>>,
+    limits: Vec<Limit>,
     row_mask: RowMask,
     /// Bytes that fit.
     pub capacity: u128,
@@ -37,7 +35,8 @@ impl Target {
     /// first (bitmaps and pointers).
     ///
     /// # Errors
-    /// The status of what they are for.
+    /// The status of what they are for. A region whose elements have kinds cannot be filled:
+    /// `local_qp_operation_error`.
     pub fn check<M: HostMemory + ?Sized>(
         regions: Vec<Region>,
         row_mask: RowMask,
@@ -51,6 +50,9 @@ impl Target {
             let key = directory.memory_region(lkey);
             key.is_some_and(|key| key.rights & rights::LOCAL_WRITE != 0)
         };
+        if regions.iter().any(|region| matches!(region, Region::Kinds(_))) {
+            return Err(Status::LocalQpOperationError);
+        }
         for (index, region) in regions.iter().enumerate() {
             checks::check_memory(Which::Own(index), region, keys).map_err(protection)?;
             let allowed = match region {
@@ -63,6 +65,7 @@ impl Target {
                     columns.iter().all(|column| writable(column.lkey))
                 }
                 Region::PointerMapped { target_lkey, .. } => writable(*target_lkey),
+                Region::Kinds(_) => false,
             };
             if !allowed {
                 return Err(Status::LocalProtectionError);

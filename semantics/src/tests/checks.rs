@@ -71,7 +71,15 @@ fn extents(extents: &[(u64, u32)]) -> Vec<Extent> {
 }
 
 fn destination(qp: u32, regions: Vec<Region>) -> Destination {
-    Destination { qp, remote_addr: 0, rkey: 0, partition: 0, regions }
+    Destination {
+        qp,
+        remote_addr: 0,
+        rkey: 0,
+        partition: 0,
+        layout: MessageLayout::Rows,
+        remote_columns: vec![],
+        regions,
+    }
 }
 
 fn request(destinations: Vec<Destination>) -> Request {
