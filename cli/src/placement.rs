@@ -93,10 +93,8 @@ impl Placement {
 /// under that buffer's key, or under the spanning one if there are several. If one does not, its
 /// buffer's key is taken, with which a card refuses it.
 pub fn record_key(buffers: &[Buffer], pointers: &[Place], pattern: &[Extent]) -> RecordKey {
-    let end = pattern
-        .iter()
-        .map(|e| u128::from(e.offset) + u128::from(e.kind.entry_len(e.len)))
-        .max();
+    let end =
+        pattern.iter().map(|e| u128::from(e.offset) + u128::from(e.kind.entry_len(e.len))).max();
     let outside = |place: &&Place| {
         let len = buffers[place.buffer].len() as u128;
         u128::from(place.offset) + end.unwrap_or(0) > len

@@ -634,9 +634,7 @@ fn sources<M: HostMemory + ?Sized>(
     memory: &M,
 ) -> Result<Arc<[kinds::Source]>, Reason> {
     let source = |(index, entry): (usize, &Entry)| match entry.kind {
-        Kind::Offsets { lkey, .. } => {
-            Ok(kinds::Source::Data(keys.allowed(lkey).unwrap_or(0..0)))
-        }
+        Kind::Offsets { lkey, .. } => Ok(kinds::Source::Data(keys.allowed(lkey).unwrap_or(0..0))),
         Kind::Views { table, count, .. } => {
             let buffer = |buffer: u32| {
                 let addr = table.wrapping_add(u64::from(buffer) * Element::SIZE as u64);
@@ -667,9 +665,7 @@ fn count_kinds<M: HostMemory + ?Sized>(
         return Ok((0, Limit::default()));
     }
     let records = match region.rows {
-        Selection::Pointers { target_lkey, .. } => {
-            Some(keys.allowed(target_lkey).unwrap_or(0..0))
-        }
+        Selection::Pointers { target_lkey, .. } => Some(keys.allowed(target_lkey).unwrap_or(0..0)),
         _ => None,
     };
     let limit = Limit { records, sources: sources(which, &region.entries, keys, memory)? };

@@ -4,9 +4,7 @@ use std::fmt;
 
 use drdma_abi::completion::Status;
 
-use crate::{
-    granules::ShapeError, kinds::ValueError, memory::Fault, messages::UnequalElements,
-};
+use crate::{granules::ShapeError, kinds::ValueError, memory::Fault, messages::UnequalElements};
 
 /// One of a request's regions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

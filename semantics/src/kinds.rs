@@ -251,7 +251,8 @@ impl Kinds {
 /// Appends the granules of columns or extents with kinds.
 pub(crate) fn encode_entries(entries: &[Entry], bytes: &mut Vec<u8>) {
     for entry in entries {
-        let mut element = KindElement { offset: entry.offset, lkey: entry.lkey, ..KindElement::default() };
+        let mut element =
+            KindElement { offset: entry.offset, lkey: entry.lkey, ..KindElement::default() };
         let mut source = ElementSource::default();
         let kind = match entry.kind {
             Kind::Fixed { width } => {
@@ -478,8 +479,10 @@ pub(crate) fn values_of<M: HostMemory + ?Sized>(
             if to < from {
                 return Err(ValueError::Backwards { from, to });
             }
-            let (start, end) = (u128::from(data) + u128::from(from), u128::from(data) + u128::from(to));
-            let allowed = matches!(source, Source::Data(data) if data.start <= start && end <= data.end);
+            let (start, end) =
+                (u128::from(data) + u128::from(from), u128::from(data) + u128::from(to));
+            let allowed =
+                matches!(source, Source::Data(data) if data.start <= start && end <= data.end);
             if to > from && !allowed {
                 return Err(ValueError::Outside { start, end });
             }

@@ -299,8 +299,11 @@ fn columns<M: HostMemory + ?Sized>(
 ) -> Result<(), WrongValue> {
     for (element, entry) in entries.iter().enumerate() {
         let source = limit.sources.get(element).unwrap_or(&kinds::Source::Checked);
-        kinds::column_values(entry, row, source, memory, out)
-            .map_err(|error| WrongValue { row, element, error })?;
+        kinds::column_values(entry, row, source, memory, out).map_err(|error| WrongValue {
+            row,
+            element,
+            error,
+        })?;
     }
     Ok(())
 }
@@ -349,7 +352,8 @@ fn next_of_kinds<M: HostMemory + ?Sized>(
             let first = u64::from(first);
             let mut at = first + *next;
             let found = chunk.set_bit(memory, bitmap, first + u64::from(rows), &mut at);
-            let unread = |fault| WrongValue { row: *next, element: 0, error: ValueError::Fault(fault) };
+            let unread =
+                |fault| WrongValue { row: *next, element: 0, error: ValueError::Fault(fault) };
             let Some(found) = found.map_err(unread)? else {
                 *next = rows.into();
                 return Ok(false);
@@ -396,11 +400,7 @@ impl Units {
     }
 
     /// At the first unit of `regions`, with the addresses that each one's records may have.
-    pub fn with_limits(
-        regions: &[Region],
-        row_mask: RowMask,
-        limits: &[Limit],
-    ) -> Self {
+    pub fn with_limits(regions: &[Region], row_mask: RowMask, limits: &[Limit]) -> Self {
         let limit = |i| limits.get(i).cloned().unwrap_or_default();
         let cursors = regions
             .iter()

@@ -126,6 +126,7 @@ fn elements(region: &Region, memory: &[u8]) -> Vec<Vec<Vec<u8>>> {
                 vec![values.collect::<Vec<_>>().concat()]
             })
             .collect(),
+        Region::Kinds(_) => unreachable!("no region of these strategies has kinds"),
         Region::PointerMapped { pointers, count, pattern, .. } => (0..u64::from(*count))
             .map(|i| {
                 let pointer = bytes(pointers + i * 8, 8);

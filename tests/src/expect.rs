@@ -10,7 +10,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde_json::{Value, json};
 
 use crate::frame::{self, Endpoint};
-use kinds::{Element, column_covered, column_values, entry_len, led_to, little, pack};
+use kinds::{
+    Element, column_covered, column_values, entry_len, led_to, little, pack, views_covered,
+};
 
 /// How one post ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -226,8 +228,7 @@ fn covered(region: &Value, memory: &Memory) -> bool {
             [0, count.saturating_sub(1)].iter().take(count.min(2) as usize).all(|i| {
                 list(&region["pattern"]).iter().all(|extent| {
                     let start = offset() + i * period + number(&extent["offset"]);
-                    memory.get(buffer, start, entry_len(extent)).is_some()
-                        && led_to(extent, memory)
+                    memory.get(buffer, start, entry_len(extent)).is_some() && led_to(extent, memory)
                 })
             })
         }
@@ -273,10 +274,16 @@ fn rows(region: &Value, memory: &Memory) -> Option<Rows> {
         "strided" => {
             let (period, offset) = (number(&region["period"]), number(&region["offset"]));
             let count = number(&region["count"]);
+            if count > 0 && !views_covered(list(&region["pattern"]), memory) {
+                return None;
+            }
             (0..count).map(|i| pattern(&region["buffer"], offset + i * period)).collect()
         }
         "bitmapped" => {
             let (rows, bitmap) = (number(&region["rows"]), &region["bitmap"]);
+            if rows > 0 && !views_covered(list(&region["columns"]), memory) {
+                return None;
+            }
             let set = (0..rows).filter(|row| kinds::bit(bitmap, *row, memory) == Some(true));
             set.map(|row| {
                 let value = |column: &Value| column_values(column, row, memory);
@@ -285,6 +292,12 @@ fn rows(region: &Value, memory: &Memory) -> Option<Rows> {
                 Some(vec![values?.concat()])
             })
             .collect()
+        }
+        "pointer_mapped"
+            if !list(&region["pointers"]).is_empty()
+                && !views_covered(list(&region["pattern"]), memory) =>
+        {
+            None
         }
         "pointer_mapped" => list(&region["pointers"])
             .iter()
@@ -307,6 +320,9 @@ fn partitioned_covered(region: &Value, memory: &Memory) -> bool {
 
 /// The rows of a partitioned region that carry the id `wanted`, or `None` if one leads to no bytes.
 fn partition(region: &Value, wanted: u128, memory: &Memory) -> Option<Rows> {
+    if number(&region["rows"]) > 0 && !views_covered(list(&region["columns"]), memory) {
+        return None;
+    }
     let ids = &region["ids"];
     let id = |row: u128| {
         let width = number(&ids["width"]);
@@ -317,8 +333,7 @@ fn partition(region: &Value, wanted: u128, memory: &Memory) -> Option<Rows> {
         .filter(|row| id(*row) == wanted)
         .map(|row| {
             let value = |column: &Value| column_values(column, row, memory);
-            let values: Option<Vec<Element>> =
-                list(&region["columns"]).iter().map(value).collect();
+            let values: Option<Vec<Element>> = list(&region["columns"]).iter().map(value).collect();
             Some(vec![values?.concat()])
         })
         .collect()

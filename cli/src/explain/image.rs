@@ -8,8 +8,8 @@ use drdma_abi::{
 };
 use drdma_semantics::{
     checks::{Directory, QueuePair},
-    memory::{Fault, HostMemory},
     kinds::{self, Entry, Kinds, Selection},
+    memory::{Fault, HostMemory},
     partitioned::Partitioned,
     region,
     request::{self, Request},

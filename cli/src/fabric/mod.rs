@@ -15,8 +15,8 @@ use drdma_fabric::NetworkConfig;
 pub use format::schema;
 
 use crate::job::{
-    Buffer, FetchPlan, JobError, Local, MAX_JOB, MessageLayout, Partitioned, Place, Region, RowMask,
-    Transport,
+    Buffer, FetchPlan, JobError, Local, MAX_JOB, MessageLayout, Partitioned, Place, Region,
+    RowMask, Transport,
 };
 
 /// Cards in a fabric.

@@ -19,8 +19,8 @@ pub use drdma_abi::{roce::Transport, work_request::Opcode};
 pub use error::{JobError, Problem};
 pub use example::{Kind as ExampleKind, example};
 pub use format::schema;
-pub use libdrdma::optimizer::FetchPlan;
 pub use libdrdma::MessageLayout;
+pub use libdrdma::optimizer::FetchPlan;
 use libdrdma::{HostTables, Resolver, VlanTag};
 
 /// Bytes that a job file may have.

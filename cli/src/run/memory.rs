@@ -194,7 +194,11 @@ impl<'a> Memory<'a> {
     fn kind_region(&mut self, region: &JobRegion) -> Result<Region<'static>, RegionError> {
         let (rows, columns) = match region {
             &JobRegion::Contiguous { base, len } => {
-                return Ok(Region::unchecked_contiguous(self.addr(base), len, self.lkey(base.buffer)));
+                return Ok(Region::unchecked_contiguous(
+                    self.addr(base),
+                    len,
+                    self.lkey(base.buffer),
+                ));
             }
             JobRegion::Strided { base, period, count, pattern } => {
                 let (addr, lkey) = self.told(*base);

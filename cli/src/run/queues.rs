@@ -6,8 +6,8 @@ use drdma_abi::work_request::{GRANULE, MAX_INLINE, MAX_WQE_GRANULES, Opcode, blo
 use libdrdma::{
     AddressHandle, CompletionQueue, Destination, MacAddress, Operation, PartitionDestination,
     PartitionId, PartitionedRegion, PartitionedWorkRequest, PostError, ProtectionDomain, QueuePair,
-    QueuePairAttributes, Region, RemoteColumn, RowMask, SharedOperation, SharedSendQueue, SharedWorkRequest,
-    WorkCompletion, WorkRequest,
+    QueuePairAttributes, Region, RemoteColumn, RowMask, SharedOperation, SharedSendQueue,
+    SharedWorkRequest, WorkCompletion, WorkRequest,
 };
 
 use super::{

@@ -47,7 +47,11 @@ pub fn demo() -> Job {
         columns: COLUMNS
             .iter()
             .enumerate()
-            .map(|(i, (_, width))| Column { base: place(i), width: *width as u32, kind: Kind::Fixed })
+            .map(|(i, (_, width))| Column {
+                base: place(i),
+                width: *width as u32,
+                kind: Kind::Fixed,
+            })
             .collect(),
         fetch_rows: None,
     };
@@ -66,15 +70,14 @@ pub fn demo() -> Job {
         ecn: 0,
         ttl: TTL,
     };
-    let destination =
-        |i| Destination {
-            qp: i,
-            remote_addr: 0,
-            rkey: 0,
-            remote_columns: Vec::new(),
-            partition: 0,
-            regions: vec![region(i)],
-        };
+    let destination = |i| Destination {
+        qp: i,
+        remote_addr: 0,
+        rkey: 0,
+        remote_columns: Vec::new(),
+        partition: 0,
+        regions: vec![region(i)],
+    };
     Job {
         buffers,
         local: LOCAL,

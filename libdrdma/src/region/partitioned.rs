@@ -5,8 +5,8 @@ use std::{fmt, marker::PhantomData};
 use drdma_abi::work_request::MAX_ELEMENTS;
 
 use super::{
-    Column, Columns, KindColumn, List, Part, RegionError, UNCHECKED, Words, at_most, kinds, outside,
-    word,
+    Column, Columns, KindColumn, List, Part, RegionError, UNCHECKED, Words, at_most, kinds,
+    outside, word,
 };
 use crate::{Features, Memory, MemoryRegion, memory::Hold};
 

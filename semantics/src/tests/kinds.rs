@@ -24,7 +24,10 @@ fn dictionary() -> Kind {
 }
 
 fn bitmapped(entries: Vec<Entry>) -> Region {
-    Region::Kinds(Kinds { rows: Selection::Bitmap { bitmap: 50, first: 3, rows: 9, lkey: 1 }, entries })
+    Region::Kinds(Kinds {
+        rows: Selection::Bitmap { bitmap: 50, first: 3, rows: 9, lkey: 1 },
+        entries,
+    })
 }
 
 fn bytes(region: &Region) -> Vec<u8> {
@@ -35,7 +38,8 @@ fn bytes(region: &Region) -> Vec<u8> {
 
 #[test]
 fn what_is_written_is_what_is_read() {
-    let kinds = [Kind::Fixed { width: 77 }, Kind::Bits { first: 5 }, offsets(), views(4096), dictionary()];
+    let kinds =
+        [Kind::Fixed { width: 77 }, Kind::Bits { first: 5 }, offsets(), views(4096), dictionary()];
     let columns = bitmapped(kinds.map(|kind| column(0x1234, kind)).to_vec());
     let extents = |rows| {
         let entry = |kind| Entry { offset: 7, lkey: 0, kind };
@@ -89,7 +93,11 @@ fn a_field_that_a_kind_does_not_have_is_refused_by_name() {
 }
 
 /// The values of every row, with what entries may lead to.
-fn walk(region: &Region, sources: Vec<Source>, memory: &Segments) -> Result<Vec<Vec<Value>>, ValueError> {
+fn walk(
+    region: &Region,
+    sources: Vec<Source>,
+    memory: &Segments,
+) -> Result<Vec<Vec<Value>>, ValueError> {
     let limits = [Limit { records: None, sources: sources.into() }];
     let regions = std::slice::from_ref(region);
     let mut units = Units::with_limits(regions, RowMask::Period, &limits);
@@ -107,8 +115,10 @@ fn at(addr: u64, len: u32) -> Value {
 #[test]
 fn a_bitmap_and_bits_begin_at_any_bit() {
     // Rows 0 to 8 are bits 3 to 11 of the bitmap; row 5 begins its second byte. What lies around is not looked at.
-    let memory = Segments::new().with(50, [0b0010_0111, 0b1111_1001]).with(70, [0b0100_0000, 0b0000_0100]);
-    let region = bitmapped(vec![column(70, Kind::Bits { first: 6 }), column(0, Kind::Fixed { width: 2 })]);
+    let memory =
+        Segments::new().with(50, [0b0010_0111, 0b1111_1001]).with(70, [0b0100_0000, 0b0000_0100]);
+    let region =
+        bitmapped(vec![column(70, Kind::Bits { first: 6 }), column(0, Kind::Fixed { width: 2 })]);
     let rows = walk(&region, vec![], &memory).unwrap();
     let row = |row: u64, bit| vec![Value::Bit(bit), at(2 * row, 2)];
     assert_eq!(rows, [row(2, false), row(5, false), row(8, false)]);

@@ -38,8 +38,13 @@ fn by_columns(remote_columns: usize, immediate: bool) -> Shape {
 }
 
 /// Every message: its column, and its bytes.
-fn messages(region: &Region, shape: Shape, memory: &Segments) -> Result<Vec<(usize, Vec<u8>)>, Wrong> {
-    let mut stream = MessageStream::new(Units::new(std::slice::from_ref(region), RowMask::Period), shape);
+fn messages(
+    region: &Region,
+    shape: Shape,
+    memory: &Segments,
+) -> Result<Vec<(usize, Vec<u8>)>, Wrong> {
+    let mut stream =
+        MessageStream::new(Units::new(std::slice::from_ref(region), RowMask::Period), shape);
     let mut all = Vec::new();
     while let Some(begun) = stream.next(memory)? {
         // In parts of any size, as packets come.
@@ -62,7 +67,10 @@ fn by_rows_a_length_stands_before_its_bytes_and_a_bit_takes_a_byte() {
         &[2, 3, 1, 1, 0, 0, 0, 0x20],
         &[4, 5, 0, 2, 0, 0, 0, 0x30, 0x31],
     ];
-    let second = [&[6, 7, 1, 3, 0, 0, 0, 0x40, 0x41, 0x42][..], &[8, 9, 1, 4, 0, 0, 0, 0x50, 0x51, 0x52, 0x53]];
+    let second = [
+        &[6, 7, 1, 3, 0, 0, 0, 0x40, 0x41, 0x42][..],
+        &[8, 9, 1, 4, 0, 0, 0, 0x50, 0x51, 0x52, 0x53],
+    ];
     assert_eq!(found, [(0, first.concat()), (0, second.concat())]);
 }
 
@@ -70,7 +78,11 @@ fn by_rows_a_length_stands_before_its_bytes_and_a_bit_takes_a_byte() {
 fn by_columns_bits_share_bytes_and_lengths_stand_before_all_bytes() {
     let (region, memory) = rows();
     let found = messages(&region, shape(MessageLayout::Columns, 3), &memory).unwrap();
-    let first = [&[0, 1, 2, 3, 4, 5, 0b010][..], &[0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0], &[0x20, 0x30, 0x31]];
+    let first = [
+        &[0, 1, 2, 3, 4, 5, 0b010][..],
+        &[0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0],
+        &[0x20, 0x30, 0x31],
+    ];
     assert_eq!(found[0], (0, first.concat()));
     assert_eq!(found[1].1[..5], [6, 7, 8, 9, 0b11]);
     assert_eq!(found.len(), 2);
@@ -131,10 +143,8 @@ fn bits_of_several_columns_and_regions_share_bytes_where_they_meet() {
     assert_eq!(found[0].1[1] & 0xfe, 0, "padding");
     // Of two regions, one behind the other: the same column goes on.
     let regions = [region(vec![bits(4)]), region(vec![bits(6)])];
-    let mut stream = MessageStream::new(
-        Units::new(&regions, RowMask::Period),
-        shape(MessageLayout::Columns, 4),
-    );
+    let mut stream =
+        MessageStream::new(Units::new(&regions, RowMask::Period), shape(MessageLayout::Columns, 4));
     assert_eq!(stream.next(&memory).unwrap().unwrap().len, 1);
     let mut byte = [0];
     stream.fill(&memory, &mut byte).unwrap();

@@ -174,7 +174,9 @@ impl Job {
             let payload = match (&request.inline, request.stream(index, &admitted.limits)) {
                 (Some(bytes), _) => Payload::Inline(bytes.clone()),
                 (None, Some(stream)) => Payload::Walked(Box::new(stream)),
-                (None, None) => Payload::Fetched(Stream { units, unit: Vec::new(), at: 0, within: 0 }),
+                (None, None) => {
+                    Payload::Fetched(Stream { units, unit: Vec::new(), at: 0, within: 0 })
+                }
             };
             let (generation, flow) = lane(destination.qp);
             lanes.push(Lane {

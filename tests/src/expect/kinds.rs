@@ -101,7 +101,7 @@ pub(super) fn column_covered(column: &Json, rows: u128, memory: &Memory) -> bool
     memory.get(&column["buffer"], start, len).is_some() && led_to(column, memory)
 }
 
-/// True if the dictionary, or the buffers of views, of a column or an extent are inside their buffers.
+/// True if the dictionary of a column or an extent is inside its buffer.
 pub(super) fn led_to(element: &Json, memory: &Memory) -> bool {
     match kind(element) {
         "dictionary" => {
@@ -109,12 +109,18 @@ pub(super) fn led_to(element: &Json, memory: &Memory) -> bool {
             let len = number(&element["count"]) * number(&values["width"]);
             len == 0 || memory.get(&values["buffer"], number(&values["offset"]), len).is_some()
         }
-        "views" => list(&element["buffers"]).iter().all(|buffer| {
-            let (start, len) = (number(&buffer["offset"]), number(&buffer["len"]));
-            memory.get(&buffer["buffer"], start, len).is_some()
-        }),
         _ => true,
     }
+}
+
+/// True if all buffers that views of these columns or extents point into are inside theirs.
+pub(super) fn views_covered(elements: &[Json], memory: &Memory) -> bool {
+    elements.iter().filter(|element| kind(element) == "views").all(|element| {
+        list(&element["buffers"]).iter().all(|buffer| {
+            let (start, len) = (number(&buffer["offset"]), number(&buffer["len"]));
+            memory.get(&buffer["buffer"], start, len).is_some()
+        })
+    })
 }
 
 /// Bit `row` of a bitmap.

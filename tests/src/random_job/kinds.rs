@@ -8,6 +8,9 @@ use crate::{
     random::Random,
 };
 
+/// Rows of a region that has entries made for it; a spoiled one may have far more.
+const MOST_ROWS: u64 = 10_000;
+
 /// Gives some posts columns of other kinds than fixed width, and other layouts of messages. What is drawn for it
 /// leaves the rest of the seed's job as it was.
 pub(super) fn insert(seed: u64, qps: &[Value], generator: &mut Generator, posts: &mut [Value]) {
@@ -55,7 +58,6 @@ fn layout(random: &mut Random, post: &mut Value) {
     }
     let element = post["row_mask"] == "element";
     let partitioned = post.get("partitioned").cloned();
-    let shared = post["verb"] == "post_ssq_send";
     let mut one = |fields: &mut Value| {
         let count = match &partitioned {
             Some(region) => values(region, "columns"),
@@ -83,10 +85,16 @@ fn layout(random: &mut Random, post: &mut Value) {
             .collect();
         fields["remote_columns"] = json!(columns);
     };
-    match post["destinations"].as_array_mut() {
-        Some(list) if shared => list.iter_mut().for_each(one),
-        _ => one(post),
+    destinations(post).into_iter().for_each(&mut one);
+}
+
+/// What has the fields of a destination: each one of several, or the post itself.
+fn destinations(post: &mut Value) -> Vec<&mut Value> {
+    if post["verb"] != "post_ssq_send" {
+        return vec![post];
     }
+    let list = post.get_mut("destinations").and_then(Value::as_array_mut);
+    list.into_iter().flatten().collect()
 }
 
 /// True for what has two values: a length, and bytes.
@@ -107,11 +115,7 @@ impl Generator {
         if let Some(region) = post.get_mut("partitioned") {
             self.other_columns(random, region);
         }
-        let lists = match post["destinations"].as_array_mut() {
-            Some(list) => list.iter_mut().collect(),
-            None => vec![post],
-        };
-        for fields in lists {
+        for fields in destinations(post) {
             let regions = fields.get_mut("regions").and_then(Value::as_array_mut);
             for region in regions.into_iter().flatten() {
                 match region["type"].as_str() {
@@ -126,8 +130,10 @@ impl Generator {
                     Some("strided") => {
                         let count = region["count"].as_u64().unwrap_or(0);
                         let extents = region["pattern"].as_array().map_or(0, Vec::len) as u64;
-                        let rows = if period { count } else { count * extents };
-                        *region = self.records(random, rows, !period, false);
+                        let rows = if period { count } else { count.saturating_mul(extents) };
+                        if rows <= MOST_ROWS {
+                            *region = self.records(random, rows, !period, false);
+                        }
                     }
                     Some("pointer_mapped") => {
                         let count = region["pointers"].as_array().map_or(0, Vec::len) as u64;
@@ -142,6 +148,9 @@ impl Generator {
     /// Replaces some columns of a region that has `rows`.
     fn other_columns(&mut self, random: &mut Random, region: &mut Value) {
         let rows = region["rows"].as_u64().unwrap_or(0);
+        if rows > MOST_ROWS {
+            return;
+        }
         let count = region["columns"].as_array().map_or(0, Vec::len);
         for column in 0..count {
             if random.one_in(2) {
@@ -245,7 +254,7 @@ impl Entries {
                 let mut sizes = Vec::new();
                 for _ in 0..random.range(0..=3) {
                     let (name, offset, room) = part(random);
-                    let len = random.range(0..=room);
+                    let len = random.range(0..=room) + u64::from(random.one_in(300)) * room;
                     sizes.push(len);
                     buffers.push(json!({"buffer": name, "offset": offset, "len": len}));
                 }
@@ -285,7 +294,8 @@ impl Entries {
             }
             Some("views") => {
                 let outside = random.one_in(2000);
-                let fits: Vec<usize> = (0..self.sizes.len()).filter(|i| self.sizes[*i] > 12).collect();
+                let fits: Vec<usize> =
+                    (0..self.sizes.len()).filter(|i| self.sizes[*i] > 12).collect();
                 if fits.is_empty() || random.one_in(2) {
                     let len = random.range(0..=if outside { 14 } else { 12 });
                     return [(len as u32).to_le_bytes().to_vec(), random.bytes(12)].concat();

@@ -9,8 +9,8 @@ use crate::{
         parse::{
             memory::Regions,
             posts::{
-                Distinct, Settings, content, destination_list, imm, inline, inline_rows, meaningless,
-                remote_columns,
+                Distinct, Settings, content, destination_list, imm, inline, inline_rows,
+                meaningless, remote_columns,
             },
             values::named,
         },

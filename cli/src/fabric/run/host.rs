@@ -427,7 +427,8 @@ fn plain(send: &Send, remotes: &[Remotes]) -> job::Post {
         Op::Read | Op::CompareAndSwap { .. } | Op::FetchAndAdd { .. } => (Opcode::Send, 0),
     };
     let destination = |(i, destination): (usize, &fabric::Destination)| {
-        let fabric::Destination { qp, partition, regions, remote_columns, .. } = destination.clone();
+        let fabric::Destination { qp, partition, regions, remote_columns, .. } =
+            destination.clone();
         // Before addresses are known there is room for them.
         let unknown = || Remotes { of_all: (0, 0), columns: vec![(0, 0); remote_columns.len()] };
         let Remotes { of_all, columns } = remotes.get(i).cloned().unwrap_or_else(unknown);

@@ -14,8 +14,8 @@ use super::{
     values::{fetch_plan, named},
 };
 use crate::job::{
-    Buffer, Destination, FetchPlan, JobError, MessageLayout, Partitioned, Post, Problem, Qp, Region,
-    RowMask,
+    Buffer, Destination, FetchPlan, JobError, MessageLayout, Partitioned, Post, Problem, Qp,
+    Region, RowMask,
     json::{At, Fields},
     op_name,
 };
