@@ -31,7 +31,10 @@ use register::{
     COUNTERS, CompletionQueueEntry, MemoryRegionEntry, QueuePairEntry, REGISTERS, SendQueueEntry,
     TABLES,
 };
-use work_request::{Destination, Element, RegionHeader, RegionShape, WqeHeader};
+use work_request::{
+    Destination, Element, ElementSource, KindElement, RegionHeader, RegionShape, RemoteColumn,
+    WqeHeader,
+};
 
 /// One layout's table, for walking all of them.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +76,9 @@ pub const LAYOUTS: &[Description] = &[
     describe::<AppendEnd>(),
     describe::<AppendTarget>(),
     describe::<AppendCompletion>(),
+    describe::<KindElement>(),
+    describe::<ElementSource>(),
+    describe::<RemoteColumn>(),
 ];
 
 /// A hash (64-bit FNV-1a) of every layout, register, counter and table between host and card.

@@ -35,7 +35,9 @@ pub const FEATURES: Register = Register {
           do not exist, and no other bit is set. Bit 1: it fills regions of every type, else contiguous ones \
           alone. Bit 2: it answers READs and atomics, and sends them. Bit 3: requests invalidate keys, wait at \
           fences, ask for solicited events and name an address. Bit 4: it sends again what is lost. Bit 5: keys \
-          open described regions. Bit 6: receives append to regions that the card keeps.",
+          open described regions. Bit 6: receives append to regions that the card keeps. Bit 7: columns have \
+          values of variable length, or of a dictionary. Bit 8: columns are bits, and bitmaps begin at any bit. \
+          Bit 9: messages go column by column.",
 };
 
 /// Bits of [`FEATURES`].
@@ -55,9 +57,24 @@ pub mod features {
     pub const DESCRIBED_KEYS: u32 = 1 << 5;
     /// Receives append to regions that the card keeps: [`crate::described`].
     pub const APPENDS: u32 = 1 << 6;
+    /// Columns whose values have a variable length, and dictionaries' values:
+    /// [`ElementKind`](crate::work_request::ElementKind).
+    pub const VARLEN: u32 = 1 << 7;
+    /// Columns of bits, and bitmaps that begin at any bit.
+    pub const BITS: u32 = 1 << 8;
+    /// Messages that go column by column, and WRITEs with an address a column.
+    pub const COLUMNS: u32 = 1 << 9;
     /// Every bit: what the reference model `soft:` does.
-    pub const ALL: u32 =
-        RECEIVES | SCATTERS | READS | REQUESTS | RETRANSMITS | DESCRIBED_KEYS | APPENDS;
+    pub const ALL: u32 = RECEIVES
+        | SCATTERS
+        | READS
+        | REQUESTS
+        | RETRANSMITS
+        | DESCRIBED_KEYS
+        | APPENDS
+        | VARLEN
+        | BITS
+        | COLUMNS;
     /// What the RTL does.
     pub const RTL: u32 = RECEIVES | RETRANSMITS;
 }

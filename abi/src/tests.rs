@@ -17,7 +17,8 @@ use crate::{
         Aeth, AtomicAckEth, AtomicEth, Bth, Deth, Ethernet, Ieth, ImmDt, Ipv4, Reth, Transport, Udp,
     },
     work_request::{
-        Destination, Element, Opcode, RegionHeader, RegionShape, RegionType, WqeHeader,
+        Destination, Element, ElementKind, ElementSource, KindElement, MessageLayout, Opcode,
+        RegionHeader, RegionShape, RegionType, RemoteColumn, WqeHeader, shape_flags,
     },
 };
 
@@ -236,6 +237,17 @@ fn codes_round_trip() {
         assert_eq!(*kind as usize, code);
         assert_eq!(RegionType::of((code as u32) << 30, 15), *kind);
     }
+    for (code, kind) in ElementKind::ALL.iter().enumerate() {
+        assert_eq!(*kind as usize, code);
+        assert_eq!(ElementKind::from_code(code as u8), Some(*kind));
+    }
+    assert_eq!(ElementKind::from_code(5), None);
+    for layout in [MessageLayout::Rows, MessageLayout::Columns] {
+        assert_eq!(MessageLayout::from_code(layout as u8), Some(layout));
+    }
+    assert_eq!(MessageLayout::from_code(2), None);
+    let flags = shape_flags::FETCH_ROWS | shape_flags::COLUMN_KINDS;
+    assert_eq!(flags & shape_flags::FIRST_BIT, 0);
     for (code, transport) in Transport::ALL.iter().enumerate() {
         assert_eq!(*transport as usize, code);
         assert_eq!(Transport::from_code(code as u8), Some(*transport));

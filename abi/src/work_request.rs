@@ -22,6 +22,18 @@
 //! WqeHeader (2) Destination (2) payload (1 to 4)
 //! ```
 //!
+//! In a WRITE by columns, the addresses of the columns stand behind the destination's head:
+//!
+//! ```text
+//! Destination (2) RemoteColumn (1) * remote_columns { region }*
+//! ```
+//!
+//! A region with [`shape_flags::COLUMN_KINDS`] has two granules in place of each element:
+//!
+//! ```text
+//! RegionHeader (1) RegionShape (1) { KindElement (1) ElementSource (1) } * elements
+//! ```
+//!
 //! The rest of the last block is padding. A WQE may wrap around the end of its ring between blocks.
 
 use crate::layout;
@@ -129,8 +141,13 @@ layout! {
         /// With [`flags::INLINE`]: bytes of the payload that follows, 1 to [`MAX_INLINE`]; what its last
         /// granule has beyond them is padding. Else 0.
         inline_bytes: u8 = 8,
+        /// A [`MessageLayout`]. 0 with [`flags::INLINE`].
+        message_layout: u8 = 8,
+        /// [`RemoteColumn`]s that stand between this head and its regions, in place of `remote_addr` and
+        /// `rkey`: 0 to [`MAX_REMOTE_COLUMNS`]. Only in WRITEs whose messages go by columns.
+        remote_columns: u8 = 8,
         /// 0.
-        reserved2: u64 = 56,
+        reserved2: u64 = 40,
     }
 }
 
@@ -171,6 +188,14 @@ pub mod shape_flags {
     /// Bitmapped regions only: there is a second bitmap of as many rows, the *fetch rows*. The card
     /// reads as if these rows were needed as well; it sends them no more than without.
     pub const FETCH_ROWS: u16 = 1 << 0;
+    /// A [`KindElement`](super::KindElement) and an [`ElementSource`](super::ElementSource) stand in place of
+    /// each element. No contiguous region has it, and none with [`FETCH_ROWS`].
+    pub const COLUMN_KINDS: u16 = 1 << 1;
+    /// Bitmapped regions with [`COLUMN_KINDS`] only: three bits, the place of row 0's bit in the bitmap's first
+    /// byte, 0 (the least significant) to 7.
+    pub const FIRST_BIT: u16 = 7 << FIRST_BIT_SHIFT;
+    /// Where [`FIRST_BIT`] begins.
+    pub const FIRST_BIT_SHIFT: u32 = 4;
 }
 
 layout! {
@@ -184,6 +209,105 @@ layout! {
         len: u32 = 32,
         /// Column: the local key of its memory. Extent: 0.
         lkey: u32 = 32,
+    }
+}
+
+layout! {
+    /// A column, or an extent, that says how its bytes are found: its *entry* is what a plain one's value would
+    /// be, at an address of the same kind.
+    little struct KindElement: 16 {
+        /// As [`Element::offset`], of the entry. Bits: the address of the byte that row 0's bit lies in.
+        offset: u64 = 64,
+        /// Fixed: bytes of a value. Bits: the place of row 0's bit in its byte, 0 to 7. Dictionary: bytes of a
+        /// value of the dictionary. Others: 0.
+        width: u32 = 24,
+        /// An [`ElementKind`].
+        kind: u8 = 4,
+        /// Offsets: the binary logarithm of the bytes of an offset, 2 or 3. Dictionary: that of the bytes of an
+        /// index, 0 to 3. Others: 0.
+        log_entry: u8 = 4,
+        /// Column: the local key of its memory. Extent: 0.
+        lkey: u32 = 32,
+    }
+}
+
+layout! {
+    /// Where the bytes lie that an entry leads to; all 0 where it leads nowhere.
+    little struct ElementSource: 16 {
+        /// Offsets: byte 0 of the data. Views: the table of buffers, one [`Element`] each (address, bytes,
+        /// local key). Dictionary: value 0.
+        addr: u64 = 64,
+        /// Views: buffers, at most [`MAX_VIEW_BUFFERS`]. Dictionary: values. Offsets: 0.
+        count: u32 = 32,
+        /// The local key of the memory at `addr`.
+        lkey: u32 = 32,
+    }
+}
+
+/// Buffers that the views of a column point into, at most.
+pub const MAX_VIEW_BUFFERS: u32 = 4096;
+/// Bytes of a view (Arrow's `Utf8View`, `BinaryView`).
+pub const VIEW: usize = 16;
+/// Bytes of a value that stand in its view, at most.
+pub const VIEW_INLINE: u32 = 12;
+
+/// How the bytes of an element are found, in a region with [`shape_flags::COLUMN_KINDS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum ElementKind {
+    /// The entry is the value, of a fixed width.
+    Fixed = 0,
+    /// The entry is a bit. Only of columns.
+    Bits = 1,
+    /// The entry is two offsets of data, one behind the other (Arrow's `Utf8`, `Binary` and their large forms).
+    Offsets = 2,
+    /// The entry is a view of 16 B (Arrow's `Utf8View`, `BinaryView`).
+    Views = 3,
+    /// The entry is the index of a value in a dictionary.
+    Dictionary = 4,
+}
+
+impl ElementKind {
+    /// Every kind, in code order.
+    pub const ALL: [Self; 5] =
+        [Self::Fixed, Self::Bits, Self::Offsets, Self::Views, Self::Dictionary];
+
+    /// The kind with that code.
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).copied()
+    }
+}
+
+layout! {
+    /// Where the values of one column go, of a WRITE by columns.
+    little struct RemoteColumn: 16 {
+        /// Where the first of them goes.
+        addr: u64 = 64,
+        /// The remote key of that memory.
+        rkey: u32 = 32,
+        /// 0.
+        reserved: u32 = 32,
+    }
+}
+
+/// Remote addresses of a destination, at most.
+pub const MAX_REMOTE_COLUMNS: usize = 64;
+
+/// The order of the values of a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum MessageLayout {
+    /// Row by row.
+    #[default]
+    Rows = 0,
+    /// Column by column: the first value of each row, then the second of each, and so on.
+    Columns = 1,
+}
+
+impl MessageLayout {
+    /// The layout with that code.
+    pub fn from_code(code: u8) -> Option<Self> {
+        [Self::Rows, Self::Columns].get(usize::from(code)).copied()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use drdma_driver::memory::PAGE;
 
-use crate::job::{Buffer, Extent, Job, Place, Region};
+use crate::job::{Buffer, Extent, Job, Kind, Place, Region};
 
 /// The key under which the records of a pointer-mapped region are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,11 @@ impl Placement {
     /// Places every buffer of a job.
     pub fn of(job: &Job) -> Self {
         let regions = job.posts.iter().flat_map(|p| &p.destinations).flat_map(|d| &d.regions);
-        Self::new(&job.buffers, regions)
+        let mut placement = Self::new(&job.buffers, regions);
+        let partitioned = job.posts.iter().filter_map(|post| post.partitioned.as_ref());
+        let columns = partitioned.flat_map(|region| &region.columns);
+        placement.add_tables(columns.map(|column| &column.kind));
+        placement
     }
 
     /// Places buffers, with room for the pointers of regions.
@@ -36,11 +40,23 @@ impl Placement {
             starts.push(size);
             size = size.saturating_add(buffer.len()).saturating_add(PAGE - 1) / PAGE * PAGE;
         }
-        let pointers = regions.map(|region| match region {
-            Region::PointerMapped { pointers, .. } => pointers.len(),
-            _ => 0,
-        });
-        Self { starts, size: size.max(1), pointers: pointers.sum() }
+        let mut placement = Self { starts, size: size.max(1), pointers: 0 };
+        for region in regions {
+            if let Region::PointerMapped { pointers, .. } = region {
+                placement.pointers += pointers.len();
+            }
+            placement.add_tables(region.kinds());
+        }
+        placement
+    }
+
+    /// Makes room for the tables of buffers of views: two pointers each.
+    pub fn add_tables<'a>(&mut self, kinds: impl Iterator<Item = &'a Kind>) {
+        for kind in kinds {
+            if let Kind::Views { buffers } = kind {
+                self.pointers += 2 * buffers.len();
+            }
+        }
     }
 
     /// Bytes of the arena, at least 1.
@@ -48,7 +64,7 @@ impl Placement {
         self.size
     }
 
-    /// Pointers of all regions of the job.
+    /// Pointers of all regions of the job, and twice as many as there are buffers of views.
     pub fn pointers(&self) -> usize {
         self.pointers
     }
@@ -77,7 +93,8 @@ impl Placement {
 /// under that buffer's key, or under the spanning one if there are several. If one does not, its
 /// buffer's key is taken, with which a card refuses it.
 pub fn record_key(buffers: &[Buffer], pointers: &[Place], pattern: &[Extent]) -> RecordKey {
-    let end = pattern.iter().map(|e| u128::from(e.offset) + u128::from(e.len)).max();
+    let end =
+        pattern.iter().map(|e| u128::from(e.offset) + u128::from(e.kind.entry_len(e.len))).max();
     let outside = |place: &&Place| {
         let len = buffers[place.buffer].len() as u128;
         u128::from(place.offset) + end.unwrap_or(0) > len

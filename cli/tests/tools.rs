@@ -92,6 +92,7 @@ fn a_new_job_runs_as_it_is() {
         "partitioned",
         "shuffle",
         "write",
+        "columns",
         "all",
     ] {
         let job = format!("{kind}.json");

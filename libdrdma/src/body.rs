@@ -1,13 +1,49 @@
 //! What stands behind the head of a work queue entry.
 
 use drdma_abi::work_request::{
-    Destination as DestinationLayout, GRANULE, MAX_INLINE, MAX_REGIONS, MAX_REQUEST_REGIONS, flags,
+    Destination as DestinationLayout, GRANULE, MAX_INLINE, MAX_REGIONS, MAX_REMOTE_COLUMNS,
+    MAX_REQUEST_REGIONS, MessageLayout, RemoteColumn as RemoteLayout, flags,
 };
 use drdma_driver::DmaMemory;
 
 use crate::{
-    Destination, PartitionId, PartitionedWorkRequest, PostError, encode::words, memory::Hold,
+    Destination, Features, PartitionId, PartitionedWorkRequest, PostError, RemoteColumn,
+    encode::words, memory::Hold,
 };
+
+/// How the messages of a destination are laid out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Layout<'a> {
+    pub order: MessageLayout,
+    pub remote_columns: &'a [RemoteColumn],
+}
+
+impl Layout<'_> {
+    #[inline]
+    fn needs(&self) -> Features {
+        match self.order {
+            MessageLayout::Rows => Features::empty(),
+            MessageLayout::Columns => Features::COLUMNS,
+        }
+    }
+
+    #[inline]
+    fn write(&self, writer: &mut Writer) {
+        for column in self.remote_columns {
+            writer.put(&words!(RemoteLayout { addr: column.addr, rkey: column.rkey }));
+        }
+    }
+}
+
+/// Granules of the remote addresses of a destination.
+#[inline]
+fn remote_granules(destination: usize, columns: &[RemoteColumn]) -> Result<usize, PostError> {
+    if columns.len() > MAX_REMOTE_COLUMNS {
+        let (columns, limit) = (columns.len(), MAX_REMOTE_COLUMNS);
+        return Err(PostError::RemoteColumns { destination, columns, limit });
+    }
+    Ok(columns.len() * RemoteLayout::SIZE / GRANULE)
+}
 
 /// What stands behind the head: destinations, and what is sent to them.
 pub(crate) trait Body {
@@ -20,6 +56,15 @@ pub(crate) trait Body {
     /// Checks what the card's layouts cannot express, for a queue of that protection domain;
     /// returns the granules.
     fn check(&self, pd: u32) -> Result<usize, PostError>;
+
+    /// What a card must do to send it, beside what every card does.
+    fn needs(&self) -> Features;
+
+    /// True if some element of its regions says how its bytes are found.
+    fn has_kinds(&self) -> bool;
+
+    /// True if the columns of a destination have remote addresses of their own.
+    fn has_remote_columns(&self) -> bool;
 
     /// Writes the granules.
     fn write(&self, writer: &mut Writer);
@@ -53,6 +98,7 @@ impl Body for [Destination<'_, '_>] {
             }
             all += regions.len();
             granules += DestinationLayout::SIZE / GRANULE;
+            granules += remote_granules(index, destination.layout.remote_columns)?;
             for (region, description) in regions.iter().enumerate() {
                 if !description.belongs_to(pd) {
                     return Err(PostError::ProtectionDomain { destination: index, region });
@@ -64,6 +110,25 @@ impl Body for [Destination<'_, '_>] {
             return Err(PostError::RequestRegions { regions: all, limit: MAX_REQUEST_REGIONS });
         }
         Ok(granules)
+    }
+
+    #[inline]
+    fn needs(&self) -> Features {
+        let of_destination = |destination: &Destination<'_, '_>| {
+            let regions = destination.regions.iter().map(|region| region.needs());
+            regions.fold(destination.layout.needs(), Features::union)
+        };
+        self.iter().map(of_destination).fold(Features::empty(), Features::union)
+    }
+
+    #[inline]
+    fn has_kinds(&self) -> bool {
+        self.iter().flat_map(|destination| destination.regions).any(|region| region.has_kinds())
+    }
+
+    #[inline]
+    fn has_remote_columns(&self) -> bool {
+        self.iter().any(|destination| !destination.layout.remote_columns.is_empty())
     }
 
     #[inline]
@@ -80,7 +145,10 @@ impl Body for [Destination<'_, '_>] {
                 remote_addr: destination.remote_addr,
                 rkey: destination.rkey,
                 types: types,
+                message_layout: destination.layout.order as u8,
+                remote_columns: destination.layout.remote_columns.len() as u8,
             }));
+            destination.layout.write(writer);
             for region in regions {
                 writer.put(region.words());
             }
@@ -118,7 +186,25 @@ impl Body for Inline<'_, '_> {
             return Err(PostError::InlineRegions { regions });
         }
         debug_assert_eq!(self.destination.pd, pd, "the queue's own queue pair");
+        if self.destination.layout.order != MessageLayout::Rows {
+            return Err(PostError::InlineLayout);
+        }
         Ok(DestinationLayout::SIZE / GRANULE + bytes.div_ceil(GRANULE))
+    }
+
+    #[inline]
+    fn needs(&self) -> Features {
+        Features::empty()
+    }
+
+    #[inline]
+    fn has_kinds(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn has_remote_columns(&self) -> bool {
+        false
     }
 
     #[inline]
@@ -156,10 +242,12 @@ impl<I: PartitionId> Body for PartitionedWorkRequest<'_, '_, I> {
         if !self.region.belongs_to(pd) {
             return Err(PostError::PartitionedRegionDomain);
         }
+        let mut remote = 0;
         for (index, destination) in self.destinations.iter().enumerate() {
             if destination.pd != pd {
                 return Err(PostError::QueuePairDomain { destination: index });
             }
+            remote += remote_granules(index, destination.layout.remote_columns)?;
             let partition = destination.partition;
             let earlier = &self.destinations[..index];
             if let Some(other) = earlier.iter().position(|d| d.partition == partition) {
@@ -168,7 +256,23 @@ impl<I: PartitionId> Body for PartitionedWorkRequest<'_, '_, I> {
             }
         }
         let destinations = self.destinations.len() * DestinationLayout::SIZE / GRANULE;
-        Ok(self.region.descriptor_len() / GRANULE + destinations)
+        Ok(self.region.descriptor_len() / GRANULE + destinations + remote)
+    }
+
+    #[inline]
+    fn needs(&self) -> Features {
+        let layouts = self.destinations.iter().map(|destination| destination.layout.needs());
+        layouts.fold(self.region.needs(), Features::union)
+    }
+
+    #[inline]
+    fn has_kinds(&self) -> bool {
+        self.region.has_kinds()
+    }
+
+    #[inline]
+    fn has_remote_columns(&self) -> bool {
+        self.destinations.iter().any(|destination| !destination.layout.remote_columns.is_empty())
     }
 
     #[inline]
@@ -181,7 +285,10 @@ impl<I: PartitionId> Body for PartitionedWorkRequest<'_, '_, I> {
                 partition: partition,
                 remote_addr: destination.remote_addr,
                 rkey: destination.rkey,
+                message_layout: destination.layout.order as u8,
+                remote_columns: destination.layout.remote_columns.len() as u8,
             }));
+            destination.layout.write(writer);
         }
     }
 

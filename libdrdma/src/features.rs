@@ -21,6 +21,12 @@ bitflags::bitflags! {
         const DESCRIBED_KEYS = features::DESCRIBED_KEYS;
         /// Receives can append to regions that the card keeps.
         const APPENDS = features::APPENDS;
+        /// Columns have values of variable length, or of a dictionary.
+        const VARLEN = features::VARLEN;
+        /// Columns are bits, and bitmaps begin at any bit.
+        const BITS = features::BITS;
+        /// Messages go column by column, and WRITEs have an address a column.
+        const COLUMNS = features::COLUMNS;
     }
 }
 
@@ -39,8 +45,14 @@ impl Features {
             "the card does not send anything again"
         } else if self.contains(Self::DESCRIBED_KEYS) {
             "the card opens no described regions to peers"
-        } else {
+        } else if self.contains(Self::APPENDS) {
             "the card keeps no append regions"
+        } else if self.contains(Self::VARLEN) {
+            "the card sends columns of fixed width alone"
+        } else if self.contains(Self::BITS) {
+            "the card has no columns of bits, and its bitmaps begin with a byte"
+        } else {
+            "the card sends messages row by row alone"
         }
     }
 }

@@ -165,7 +165,10 @@ mod work_completion;
 mod work_request;
 
 pub use drdma_abi::{
-    completion::Status, register::counter, roce::Transport, work_request::MAX_INLINE,
+    completion::Status,
+    register::counter,
+    roce::Transport,
+    work_request::{MAX_INLINE, MessageLayout},
 };
 /// Cards whose time their owner lets go on.
 #[cfg(feature = "soft")]
@@ -200,14 +203,14 @@ pub use queue_pair::{PostGuard, QueuePair, QueuePairBuilder};
 pub use queue_pair_state::{Attribute, ModifyError, QueuePairAttributes, QueuePairState, VlanTag};
 pub use receive_queue::ReceiveRequest;
 pub use region::{
-    Bitmapped, Column, Contiguous, Extent, Fragments, Part, PartitionId, Partitioned,
-    PartitionedRegion, PointerMapped, Region, RegionError, Strided,
+    Bitmapped, Column, ColumnKind, Contiguous, Extent, Fragments, KindColumn, KindRows, Part,
+    PartitionId, Partitioned, PartitionedRegion, PointerMapped, Region, RegionError, Strided,
 };
 pub use resolve::{HostTables, ResolveError, Resolver};
 pub use shared_receive_queue::{SharedReceiveQueue, SharedReceiveQueueBuilder};
 pub use shared_send_queue::{SharedPostGuard, SharedSendQueue, SharedSendQueueBuilder};
 pub use work_completion::{CompletionOpcode, WorkCompletion};
 pub use work_request::{
-    Destination, Operation, PartitionDestination, PartitionedWorkRequest, RowMask, SharedOperation,
-    SharedRequest, SharedWorkRequest, WorkRequest,
+    Destination, Operation, PartitionDestination, PartitionedWorkRequest, RemoteColumn, RowMask,
+    SharedOperation, SharedRequest, SharedWorkRequest, WorkRequest,
 };

@@ -95,6 +95,38 @@ pub enum PostError {
     /// A READ or an atomic has a payload of its own.
     #[error("an inline payload: a READ or an atomic sends none")]
     InlineOperation,
+    /// An inline payload, which is one row, that is to go by columns.
+    #[error("an inline payload by columns: it is one row")]
+    InlineLayout,
+    /// More remote addresses than a destination has room for.
+    #[error("destination {destination}: {columns} remote columns, at most {limit} are possible")]
+    RemoteColumns {
+        /// Index of the destination.
+        destination: usize,
+        /// Its remote addresses.
+        columns: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// Remote addresses of columns in what is no WRITE.
+    #[error("remote columns in what is no WRITE")]
+    RemoteColumnsOperation,
+    /// A READ or an atomic, or a receive, with regions that cannot be filled, or by columns.
+    #[error("{what} with {reason}: such regions are sent from alone")]
+    NotFilled {
+        /// What was posted.
+        what: &'static str,
+        /// Why it cannot be.
+        reason: &'static str,
+    },
+    /// More granules than a request has.
+    #[error("the request has {granules} granules of 16 B, at most {limit} are possible")]
+    Granules {
+        /// Its granules.
+        granules: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// A message of no rows.
     #[error("rows_per_message is 0")]
     RowsPerMessage,

@@ -561,7 +561,8 @@ impl<'m> QueuePair<'m> {
         }
         let (remote_addr, rkey) = request.remote();
         let (qp, pd) = (self.slot.index, self.queue.protection_domain());
-        let destination = Destination { qp, pd, remote_addr, rkey, regions: request.regions };
+        let (layout, regions) = (request.layout, request.regions);
+        let destination = Destination { qp, pd, remote_addr, rkey, layout, regions };
         match request.inline {
             None => self.queue.stage(&request.head(), &[destination][..]),
             Some(payload) => self.queue.stage(&request.head(), &Inline { destination, payload }),

@@ -254,6 +254,10 @@ impl ReceiveQueue {
                 let what = "a receive into a region that is not contiguous";
                 return Err(PostError::Unsupported { what, reason });
             }
+            if description.has_kinds() {
+                let (what, reason) = ("a receive", "kinds of columns");
+                return Err(PostError::NotFilled { what, reason });
+            }
             granules += description.descriptor_len() / GRANULE;
         }
         if let Some(append) = request.append {

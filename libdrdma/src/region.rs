@@ -7,7 +7,7 @@ use drdma_abi::work_request::{
 };
 
 use crate::{
-    Memory, MemoryRegion,
+    Features, Memory, MemoryRegion,
     encode::{field, words},
     memory::Hold,
 };
@@ -15,6 +15,7 @@ use crate::{
 mod bitmapped;
 mod contiguous;
 mod fragments;
+mod kinds;
 mod partitioned;
 mod pointer_mapped;
 mod strided;
@@ -22,6 +23,7 @@ mod strided;
 pub use bitmapped::Bitmapped;
 pub use contiguous::Contiguous;
 pub use fragments::Fragments;
+pub use kinds::{ColumnKind, KindColumn, KindRows};
 pub use partitioned::{PartitionId, Partitioned, PartitionedRegion};
 pub use pointer_mapped::PointerMapped;
 pub use strided::Strided;
@@ -66,6 +68,28 @@ pub enum RegionError {
         /// The type of region.
         region: &'static str,
         /// What is too large.
+        what: Part,
+        /// Its value.
+        value: u64,
+    },
+    /// A width of more than 24 bits, in a region whose columns have kinds.
+    #[error("{region}: {what} is {value}, at most {limit} is possible")]
+    TooWide {
+        /// The type of region.
+        region: &'static str,
+        /// What is too wide.
+        what: Part,
+        /// Its value.
+        value: u64,
+        /// The limit.
+        limit: u32,
+    },
+    /// Offsets that have neither 4 nor 8 B, or indices of other than 1, 2, 4 or 8 B.
+    #[error("{region}: {what} is {value}, which no offset or index has")]
+    EntryWidth {
+        /// The type of region.
+        region: &'static str,
+        /// Whose width it is.
         what: Part,
         /// Its value.
         value: u64,
@@ -215,12 +239,6 @@ impl Words {
         self.push(words!(Element { offset: offset, len: len, lkey: lkey }));
     }
 
-    /// Bytes of all of them.
-    #[inline]
-    fn len(&self) -> usize {
-        8 * usize::from(self.used)
-    }
-
     #[inline]
     fn as_slice(&self) -> &[u64] {
         &self.words[..usize::from(self.used)]
@@ -236,6 +254,8 @@ impl Words {
 pub struct Region<'m> {
     words: Words,
     kind: RegionType,
+    /// All of its granules, if its elements have kinds; the words have no element then.
+    kinds: Option<kinds::Granules>,
     /// The protection domain, or [`UNCHECKED`].
     pd: u32,
     /// Shared memory.
@@ -265,12 +285,27 @@ impl Region<'_> {
     /// Bytes of its description in a work request.
     #[inline]
     pub fn descriptor_len(&self) -> usize {
-        self.words.len()
+        8 * self.words().len()
     }
 
     #[inline]
     pub(crate) fn words(&self) -> &[u64] {
-        self.words.as_slice()
+        match &self.kinds {
+            None => self.words.as_slice(),
+            Some(kinds) => &kinds.words,
+        }
+    }
+
+    /// True if its elements say how their bytes are found.
+    #[inline]
+    pub(crate) fn has_kinds(&self) -> bool {
+        self.kinds.is_some()
+    }
+
+    /// What a card must do to send it, beside what every card does.
+    #[inline]
+    pub(crate) fn needs(&self) -> Features {
+        self.kinds.as_ref().map_or(Features::empty(), |kinds| kinds.needs)
     }
 
     /// Bytes of all its rows, if every row of a bitmapped region were selected.
@@ -295,7 +330,7 @@ impl Region<'_> {
     #[inline]
     fn start(kind: RegionType, pd: u32, addr: u64, count: u32, lkey: u32) -> Self {
         let (words, hold) = (Words::start(addr, count, lkey), Hold::Nothing);
-        Self { words, kind, pd, hold, memory: PhantomData }
+        Self { words, kind, kinds: None, pd, hold, memory: PhantomData }
     }
 
     #[inline]

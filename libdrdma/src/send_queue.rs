@@ -15,14 +15,15 @@ use drdma_abi::{
         counter::{DATA_READS, PACKETS},
     },
     work_request::{
-        BLOCK, Destination as DestinationLayout, GRANULE, MAX_DESTINATIONS, Opcode, RegionHeader,
-        RegionShape, RegionType, WQE_MAGIC, WqeHeader, blocks, flags,
+        BLOCK, Destination as DestinationLayout, GRANULE, MAX_DESTINATIONS, MAX_WQE_GRANULES,
+        Opcode, RegionHeader, RegionShape, RegionType, RemoteColumn, WQE_MAGIC, WqeHeader, blocks,
+        flags, shape_flags,
     },
 };
 use drdma_driver::{CardError, DmaMemory};
 
 use crate::{
-    CompletionQueue, Context, Error, PostError, ProtectionDomain, RowMask, Statistics,
+    CompletionQueue, Context, Error, Features, PostError, ProtectionDomain, RowMask, Statistics,
     body::{Body, Writer},
     completion_queue::CompletionQueueInner,
     encode::{field, words},
@@ -220,7 +221,9 @@ impl QueueState {
         let shaped = |at: usize| {
             let at = at + RegionHeader::SIZE / GRANULE;
             let load = |word| self.word(entry.position, at, word);
-            at + RegionShape::SIZE / GRANULE + field!(RegionShape.elements in load) as usize
+            let kinds = field!(RegionShape.flags in load) as u16 & shape_flags::COLUMN_KINDS != 0;
+            let elements = field!(RegionShape.elements in load) as usize;
+            at + RegionShape::SIZE / GRANULE + if kinds { 2 * elements } else { elements }
         };
         if entry.flags & flags::PARTITIONED != 0 {
             at = shaped(at);
@@ -231,7 +234,8 @@ impl QueueState {
             found.push(field!(DestinationLayout.qp in load) as u32);
             let regions = field!(DestinationLayout.regions in load) as usize;
             let types = field!(DestinationLayout.types in load) as u32;
-            at += DestinationLayout::SIZE / GRANULE;
+            let remote = field!(DestinationLayout.remote_columns in load) as usize;
+            at += (DestinationLayout::SIZE + remote * RemoteColumn::SIZE) / GRANULE;
             for region in 0..regions {
                 at = match RegionType::of(types, region) {
                     RegionType::Contiguous => at + RegionHeader::SIZE / GRANULE,
@@ -523,7 +527,46 @@ impl SendQueue {
         if B::FLAGS & flags::INLINE != 0 && head.extension.is_answered() {
             return Err(PostError::InlineOperation);
         }
-        Ok(WqeHeader::SIZE / GRANULE + head.extension.granules() + body.check(self.pd)?)
+        let granules =
+            WqeHeader::SIZE / GRANULE + head.extension.granules() + body.check(self.pd)?;
+        let needed = body.needs();
+        if !needed.is_empty() {
+            self.check_needs(head, body, needed)?;
+        }
+        if granules > MAX_WQE_GRANULES {
+            return Err(PostError::Granules { granules, limit: MAX_WQE_GRANULES });
+        }
+        Ok(granules)
+    }
+
+    /// Checks a body that not every card sends.
+    #[cold]
+    fn check_needs<B: Body + ?Sized>(
+        &self,
+        head: &Head,
+        body: &B,
+        needed: Features,
+    ) -> Result<(), PostError> {
+        if let Some(reason) = self.context.inner.misses(needed) {
+            let what = match body.has_kinds() {
+                true => "a region with kinds of columns",
+                false => "a message by columns",
+            };
+            return Err(PostError::Unsupported { what, reason });
+        }
+        let what = "a READ or an atomic";
+        if head.extension.is_answered() {
+            let reason = match body.has_kinds() {
+                true => "kinds of columns",
+                false => "messages by columns",
+            };
+            return Err(PostError::NotFilled { what, reason });
+        }
+        let sends = head.extension.reliable.is_some() || !head.opcode.is_write();
+        if sends && body.has_remote_columns() {
+            return Err(PostError::RemoteColumnsOperation);
+        }
+        Ok(())
     }
 
     #[inline]

@@ -2,10 +2,11 @@
 
 use std::marker::PhantomData;
 
-use drdma_abi::work_request::Opcode;
+use drdma_abi::work_request::{MessageLayout, Opcode};
 
 use crate::{
     AddressHandle, PartitionId, PartitionedRegion, PostError, QueuePair, Region,
+    body::Layout,
     extension::{Extension, Reliable},
     optimizer::FetchPlan,
     send_queue::{Head, SendQueue},
@@ -70,6 +71,15 @@ pub enum RowMask {
     Element,
 }
 
+/// Where the values of one column go, of a WRITE by columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RemoteColumn {
+    /// Where the first of them goes.
+    pub addr: u64,
+    /// The key of that memory.
+    pub rkey: u32,
+}
+
 /// A request to one queue pair. It borrows its list of regions; nothing is allocated.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkRequest<'a, 'm> {
@@ -81,6 +91,7 @@ pub struct WorkRequest<'a, 'm> {
     pub(crate) fetch: Option<FetchPlan>,
     pub(crate) extension: Extension,
     pub(crate) inline: Option<&'a [u8]>,
+    pub(crate) layout: Layout<'a>,
     pub(crate) regions: &'a [Region<'m>],
 }
 
@@ -97,6 +108,7 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
             fetch: None,
             extension: Extension::default(),
             inline: None,
+            layout: Layout::default(),
             regions: &[],
         }
     }
@@ -222,6 +234,26 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
         self
     }
 
+    /// The order of the values of a message (default [`MessageLayout::Rows`]).
+    #[must_use]
+    #[inline]
+    pub fn message_layout(mut self, layout: MessageLayout) -> Self {
+        self.layout.order = layout;
+        self
+    }
+
+    /// It is a WRITE by columns: the first value of every row goes to the first of these addresses, the second
+    /// to the second, and so on, the values of the further rows behind them. Of `rows_per_message` rows every
+    /// column is a message; with immediate data, only the last column's carries it. A value of variable length
+    /// is two: its length of 4 B, and its bytes. The addresses of [`Operation::Write`] do not matter then.
+    /// At most 64, as many as every row has values; else the request fails (`local_qp_operation_error`).
+    #[must_use]
+    #[inline]
+    pub fn remote_columns(mut self, columns: &'a [RemoteColumn]) -> Self {
+        self.layout = Layout { order: MessageLayout::Columns, remote_columns: columns };
+        self
+    }
+
     /// What is sent: up to 16 regions.
     #[must_use]
     #[inline]
@@ -318,6 +350,7 @@ pub struct Destination<'a, 'm> {
     pub(crate) pd: u32,
     pub(crate) remote_addr: u64,
     pub(crate) rkey: u32,
+    pub(crate) layout: Layout<'a>,
     pub(crate) regions: &'a [Region<'m>],
 }
 
@@ -326,7 +359,8 @@ impl<'a, 'm> Destination<'a, 'm> {
     #[inline]
     pub fn new(qp: &'a QueuePair<'_>) -> Self {
         let pd = qp.protection_domain();
-        Self { qp: qp.index(), pd, remote_addr: 0, rkey: 0, regions: &[] }
+        let layout = Layout::default();
+        Self { qp: qp.index(), pd, remote_addr: 0, rkey: 0, layout, regions: &[] }
     }
 
     /// Where the first message of a WRITE goes, and the key of that memory.
@@ -335,6 +369,22 @@ impl<'a, 'm> Destination<'a, 'm> {
     pub fn remote(mut self, remote_addr: u64, rkey: u32) -> Self {
         self.remote_addr = remote_addr;
         self.rkey = rkey;
+        self
+    }
+
+    /// The order of the values of a message; see [`WorkRequest::message_layout`].
+    #[must_use]
+    #[inline]
+    pub fn message_layout(mut self, layout: MessageLayout) -> Self {
+        self.layout.order = layout;
+        self
+    }
+
+    /// It is a WRITE by columns; see [`WorkRequest::remote_columns`].
+    #[must_use]
+    #[inline]
+    pub fn remote_columns(mut self, columns: &'a [RemoteColumn]) -> Self {
+        self.layout = Layout { order: MessageLayout::Columns, remote_columns: columns };
         self
     }
 
@@ -469,6 +519,7 @@ pub struct PartitionDestination<'a, I> {
     pub(crate) partition: I,
     pub(crate) remote_addr: u64,
     pub(crate) rkey: u32,
+    pub(crate) layout: Layout<'a>,
     queue_pair: PhantomData<&'a QueuePair<'a>>,
 }
 
@@ -478,7 +529,8 @@ impl<'a, I: PartitionId> PartitionDestination<'a, I> {
     #[inline]
     pub fn new(qp: &'a QueuePair<'_>, partition: I) -> Self {
         let (pd, queue_pair) = (qp.protection_domain(), PhantomData);
-        Self { qp: qp.index(), pd, partition, remote_addr: 0, rkey: 0, queue_pair }
+        let layout = Layout::default();
+        Self { qp: qp.index(), pd, partition, remote_addr: 0, rkey: 0, layout, queue_pair }
     }
 
     /// Where the first message of a WRITE goes, and the key of that memory.
@@ -487,6 +539,22 @@ impl<'a, I: PartitionId> PartitionDestination<'a, I> {
     pub fn remote(mut self, remote_addr: u64, rkey: u32) -> Self {
         self.remote_addr = remote_addr;
         self.rkey = rkey;
+        self
+    }
+
+    /// The order of the values of a message; see [`WorkRequest::message_layout`].
+    #[must_use]
+    #[inline]
+    pub fn message_layout(mut self, layout: MessageLayout) -> Self {
+        self.layout.order = layout;
+        self
+    }
+
+    /// It is a WRITE by columns; see [`WorkRequest::remote_columns`].
+    #[must_use]
+    #[inline]
+    pub fn remote_columns(mut self, columns: &'a [RemoteColumn]) -> Self {
+        self.layout = Layout { order: MessageLayout::Columns, remote_columns: columns };
         self
     }
 }

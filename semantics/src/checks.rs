@@ -1,7 +1,7 @@
 //! The checks of a work queue entry, in the order of docs/semantics.md: the first that fails gives
 //! the status.
 
-use std::{collections::HashSet, ops::Range};
+use std::{collections::HashSet, ops::Range, sync::Arc};
 
 use drdma_abi::{
     Layout as _,
@@ -9,20 +9,23 @@ use drdma_abi::{
     register::MemoryRegionEntry,
     roce::Transport,
     work_request::{
-        Destination as DestinationHead, GRANULE, LOG_MAX_READ, MAX_DESTINATIONS, MAX_INLINE,
-        MAX_MERGE_THRESHOLD, MAX_MESSAGE, MAX_REGIONS, MAX_REQUEST_REGIONS, MAX_WQE_GRANULES,
-        Opcode, RegionType, WQE_MAGIC, WqeHeader, blocks, flags,
+        Destination as DestinationHead, Element, GRANULE, LOG_MAX_READ, MAX_DESTINATIONS,
+        MAX_INLINE, MAX_MERGE_THRESHOLD, MAX_MESSAGE, MAX_REGIONS, MAX_REMOTE_COLUMNS,
+        MAX_REQUEST_REGIONS, MAX_WQE_GRANULES, MessageLayout, Opcode, RegionType, RemoteColumn,
+        WQE_MAGIC, WqeHeader, blocks, flags,
     },
 };
 
 use crate::{
     failure::{Failure, Part, Reason, Which, refuse},
+    kinds::{self, Buffer, Entry, Kind, Kinds, Selection},
     memory::HostMemory,
     messages::Messages,
     partitioned::Partitioned,
     region::{Column, Region, RowMask, decode_region},
     request::{Destination, FetchPlan, Request},
-    rows::{POINTER, Units, selected},
+    rows::{Limit, POINTER, Units, selected},
+    stream::Wrong,
 };
 
 /// What a card knows when it checks a request.
@@ -174,8 +177,11 @@ pub fn check_entry(
         let destination = DestinationHead::decode(bytes);
         check_partition(&destination, partitioned.as_ref(), &mut seen).map_err(at)?;
         check_inline(&destination, is_inline).map_err(at)?;
+        check_layout(&destination, opcode, is_inline).map_err(at)?;
         check_destination(&destination, opcode, posted, &mut seen, directory).map_err(at)?;
         rest = after;
+        let remote_columns =
+            take_remote_columns(&destination, head.granules, &mut rest).map_err(at)?;
         let mut regions = Vec::with_capacity(usize::from(destination.regions));
         for i in 0..usize::from(destination.regions) {
             let fails = |status, reason| Failure {
@@ -218,6 +224,8 @@ pub fn check_entry(
             remote_addr: destination.remote_addr,
             rkey: destination.rkey,
             partition: destination.partition,
+            layout: MessageLayout::from_code(destination.message_layout).expect("checked"),
+            remote_columns,
             regions,
         });
     }
@@ -264,6 +272,7 @@ fn check_partitioned<'a>(
     if region.rows > 0 {
         keys.cover((which, Part::Ids), region.lkey, region.ids.into(), region.size().into())
             .and_then(|()| check_columns(which, &region.columns, region.rows, keys))
+            .and_then(|()| check_entries(which, &region.entries, region.rows, keys))
             .map_err(|reason| fails(Status::LocalProtectionError, reason))?;
     }
     Ok((region, rest))
@@ -304,6 +313,44 @@ fn check_inline(head: &DestinationHead, is_inline: bool) -> Result<(), Failure> 
         Some((field, value, _)) => refuse(Reason::Destination { field, value: u64::from(*value) }),
         None => Ok(()),
     }
+}
+
+/// Check 2a: what the head of a destination says of the layout of its messages.
+fn check_layout(head: &DestinationHead, opcode: Opcode, is_inline: bool) -> Result<(), Failure> {
+    let (layout, columns) = (head.message_layout, head.remote_columns);
+    let known = MessageLayout::from_code(layout);
+    let by_columns = known == Some(MessageLayout::Columns);
+    let possible = by_columns && opcode.is_write() && usize::from(columns) <= MAX_REMOTE_COLUMNS;
+    let tests = [
+        ("message_layout", layout, known.is_some() && !(is_inline && by_columns)),
+        ("remote_columns", columns, columns == 0 || possible),
+    ];
+    match tests.iter().find(|(_, _, good)| !good) {
+        Some((field, value, _)) => refuse(Reason::Destination { field, value: u64::from(*value) }),
+        None => Ok(()),
+    }
+}
+
+/// Check 2a: the remote addresses of a destination, which stand behind its head.
+fn take_remote_columns(
+    head: &DestinationHead,
+    granules: u32,
+    rest: &mut &[u8],
+) -> Result<Vec<(u64, u32)>, Failure> {
+    let mut columns = Vec::with_capacity(head.remote_columns.into());
+    for _ in 0..head.remote_columns {
+        let Some((bytes, after)) = rest.split_first_chunk::<{ RemoteColumn::SIZE }>() else {
+            return refuse(Reason::Length { granules });
+        };
+        let RemoteColumn { addr, rkey, reserved } = RemoteColumn::decode(bytes);
+        if reserved != 0 {
+            let field = "remote column's reserved";
+            return refuse(Reason::Destination { field, value: reserved.into() });
+        }
+        columns.push((addr, rkey));
+        *rest = after;
+    }
+    Ok(columns)
 }
 
 /// Check 2a: the head of a destination, and its queue pair.
@@ -368,6 +415,62 @@ pub(crate) fn check_columns(
     })
 }
 
+/// The entries of all rows of every column with a kind, sent or not, are in the memory regions of their keys,
+/// and so are dictionaries and tables of buffers.
+fn check_entries(
+    region: Which,
+    entries: &[Entry],
+    rows: u32,
+    keys: Keys<'_>,
+) -> Result<(), Reason> {
+    entries.iter().enumerate().try_for_each(|(index, entry)| {
+        let part = Part::Column(index);
+        keys.cover((region, part), entry.lkey, entry.offset.into(), entry.column_len(rows))?;
+        check_source(region, index, &entry.kind, keys)
+    })
+}
+
+/// A dictionary, or a table of buffers, is in the memory region of its key.
+fn check_source(region: Which, index: usize, kind: &Kind, keys: Keys<'_>) -> Result<(), Reason> {
+    let (lkey, start, len) = match *kind {
+        Kind::Views { table, count, lkey } if count > 0 => {
+            (lkey, table, u128::from(count) * Element::SIZE as u128)
+        }
+        Kind::Dictionary { values, width, count, lkey, .. } if count > 0 => {
+            (lkey, values, u128::from(count) * u128::from(width))
+        }
+        _ => return Ok(()),
+    };
+    keys.cover((region, Part::Source(index)), lkey, start.into(), len)
+}
+
+/// The same of a region with kinds.
+fn check_kinds(which: Which, region: &Kinds, keys: Keys<'_>) -> Result<(), Reason> {
+    match region.rows {
+        _ if region.is_empty() => Ok(()),
+        Selection::Bitmap { bitmap, first, rows, lkey } => {
+            let bytes = (u128::from(first) + u128::from(rows)).div_ceil(8);
+            keys.cover((which, Part::Bitmap), lkey, bitmap.into(), bytes)?;
+            check_entries(which, &region.entries, rows, keys)
+        }
+        Selection::Periods { base, period, count, lkey } => {
+            let span = u128::from(count - 1) * u128::from(period);
+            region.entries.iter().enumerate().try_for_each(|(index, entry)| {
+                let start = u128::from(base) + u128::from(entry.offset);
+                let len = span + u128::from(entry.kind.entry_len());
+                keys.cover((which, Part::Extent(index)), lkey, start, len)?;
+                check_source(which, index, &entry.kind, keys)
+            })
+        }
+        Selection::Pointers { pointers, count, lkey, .. } => {
+            let bytes = u128::from(count) * u128::from(POINTER);
+            keys.cover((which, Part::Pointers), lkey, pointers.into(), bytes)?;
+            let mut entries = region.entries.iter().enumerate();
+            entries.try_for_each(|(index, entry)| check_source(which, index, &entry.kind, keys))
+        }
+    }
+}
+
 /// Check 2b, memory: every byte that the description covers is in the memory region of its key.
 pub(crate) fn check_memory(which: Which, region: &Region, keys: Keys<'_>) -> Result<(), Reason> {
     let covered = |part, lkey, start, len| keys.cover((which, part), lkey, start, len);
@@ -396,6 +499,7 @@ pub(crate) fn check_memory(which: Which, region: &Region, keys: Keys<'_>) -> Res
         Region::PointerMapped { pointers, count, lkey, .. } => {
             covered(Part::Pointers, *lkey, (*pointers).into(), u128::from(*count) * 8)
         }
+        Region::Kinds(region) => check_kinds(which, region, keys),
     }
 }
 
@@ -404,8 +508,8 @@ pub(crate) fn check_memory(which: Which, region: &Region, keys: Keys<'_>) -> Res
 pub struct Admitted {
     /// Its messages.
     pub messages: Messages,
-    /// For each region, the addresses that its records may have, if pointers lead to them.
-    pub limits: Vec<Option<Range<u128>>>,
+    /// For each region, or the shared one, where the bytes of its rows may lie.
+    pub limits: Vec<Limit>,
 }
 
 /// Check 3: what must be read first, for a queue of protection domain `pd`. One [`Admitted`] a
@@ -429,6 +533,19 @@ pub fn check_contents<M: HostMemory + ?Sized>(
         })?),
         None => None,
     };
+    let shared = match &request.partitioned {
+        Some(region) if region.rows > 0 => {
+            let sources = sources(Which::Partitioned, &region.entries, keys, memory);
+            let sources = sources.map_err(|reason| Failure {
+                status: Status::LocalProtectionError,
+                destination: 0,
+                queue_pair: request.destinations.first().map(|destination| destination.qp),
+                reason,
+            })?;
+            Some(Limit { records: None, sources })
+        }
+        _ => None,
+    };
     let mut admitted = Vec::with_capacity(request.destinations.len());
     for (index, destination) in request.destinations.iter().enumerate() {
         let fails = |status, reason| Failure {
@@ -438,7 +555,7 @@ pub fn check_contents<M: HostMemory + ?Sized>(
             reason,
         };
         let mut rows = Vec::with_capacity(destination.regions.len());
-        let mut limits = Vec::with_capacity(destination.regions.len());
+        let mut limits: Vec<_> = shared.iter().cloned().collect();
         for (i, region) in destination.regions.iter().enumerate() {
             let (count, limit) = count_rows(Which::Own(i), region, keys, memory)
                 .map_err(|reason| fails(Status::LocalProtectionError, reason))?;
@@ -458,6 +575,16 @@ pub fn check_contents<M: HostMemory + ?Sized>(
             _ => Messages::new(&destination.regions, &rows, row_mask, packed)
                 .map_err(|error| fails(Status::LocalQpOperationError, error.into()))?,
         };
+        let messages = match request.stream(index, &limits) {
+            Some(stream) => {
+                let shared = request.partitioned.is_some();
+                Messages::walked(stream, memory).map_err(|wrong| {
+                    let reason = Reason::of_wrong(wrong, shared);
+                    fails(reason.status(), reason)
+                })?
+            }
+            None => messages,
+        };
         let limit = match directory.queue_pair(destination.qp) {
             Some(QueuePair { transport: Transport::Ud, mtu, .. }) => u64::from(mtu),
             _ => MAX_MESSAGE,
@@ -471,24 +598,112 @@ pub fn check_contents<M: HostMemory + ?Sized>(
     Ok(admitted)
 }
 
+impl Reason {
+    /// What is wrong with a row, of a destination's own regions or of the shared one.
+    fn of_wrong(wrong: Wrong, shared: bool) -> Self {
+        match wrong {
+            Wrong::Value(region, wrong) => {
+                let region = if shared { Which::Partitioned } else { Which::Own(region) };
+                let (row, element, error) = (wrong.row, wrong.element, wrong.error);
+                Self::Value { region, row, element, error }
+            }
+            Wrong::Values { unit, values, expected } => Self::Values { unit, values, expected },
+            Wrong::Fault(fault) => {
+                let region = if shared { Which::Partitioned } else { Which::Own(0) };
+                Self::Read { region, fault }
+            }
+            Wrong::Lost => Self::Lost,
+        }
+    }
+
+    /// The status of a request whose rows cannot be sent for that reason.
+    fn status(&self) -> Status {
+        match self {
+            Self::Values { .. } => Status::LocalQpOperationError,
+            _ => Status::LocalProtectionError,
+        }
+    }
+}
+
+/// Where the bytes may lie that entries lead to; tables of buffers are read, and every buffer must be in the
+/// memory region of its key.
+fn sources<M: HostMemory + ?Sized>(
+    which: Which,
+    entries: &[Entry],
+    keys: Keys<'_>,
+    memory: &M,
+) -> Result<Arc<[kinds::Source]>, Reason> {
+    let source = |(index, entry): (usize, &Entry)| match entry.kind {
+        Kind::Offsets { lkey, .. } => Ok(kinds::Source::Data(keys.allowed(lkey).unwrap_or(0..0))),
+        Kind::Views { table, count, .. } => {
+            let buffer = |buffer: u32| {
+                let addr = table.wrapping_add(u64::from(buffer) * Element::SIZE as u64);
+                let mut bytes = [0; Element::SIZE];
+                memory
+                    .read(addr, &mut bytes)
+                    .map_err(|fault| Reason::Read { region: which, fault })?;
+                let Element { offset, len, lkey } = Element::decode(&bytes);
+                let part = Part::Buffer { element: index, buffer };
+                keys.cover((which, part), lkey, offset.into(), len.into())?;
+                Ok(Buffer { addr: offset, len })
+            };
+            Ok(kinds::Source::Buffers((0..count).map(buffer).collect::<Result<_, Reason>>()?))
+        }
+        _ => Ok(kinds::Source::Checked),
+    };
+    entries.iter().enumerate().map(source).collect()
+}
+
+/// The rows of a region with kinds, every entry of which is followed.
+fn count_kinds<M: HostMemory + ?Sized>(
+    which: Which,
+    region: &Kinds,
+    keys: Keys<'_>,
+    memory: &M,
+) -> Result<(u64, Limit), Reason> {
+    if region.is_empty() {
+        return Ok((0, Limit::default()));
+    }
+    let records = match region.rows {
+        Selection::Pointers { target_lkey, .. } => Some(keys.allowed(target_lkey).unwrap_or(0..0)),
+        _ => None,
+    };
+    let limit = Limit { records, sources: sources(which, &region.entries, keys, memory)? };
+    let regions = [Region::Kinds(region.clone())];
+    let limits = [limit];
+    let mut units = Units::with_limits(&regions, RowMask::Period, &limits);
+    let (mut rows, mut values) = (0, Vec::new());
+    while units.next_values(memory, &mut values).map_err(|(_, wrong)| Reason::Value {
+        region: which,
+        row: wrong.row,
+        element: wrong.element,
+        error: wrong.error,
+    })? {
+        rows += 1;
+    }
+    let [limit] = limits;
+    Ok((rows, limit))
+}
+
 /// The rows of a region, and where its records may be; every pointer is followed.
 pub(crate) fn count_rows<M: HostMemory + ?Sized>(
     which: Which,
     region: &Region,
     keys: Keys<'_>,
     memory: &M,
-) -> Result<(u64, Option<Range<u128>>), Reason> {
+) -> Result<(u64, Limit), Reason> {
     let read = |fault| Reason::Read { region: which, fault };
     match region {
-        Region::Contiguous { .. } => Ok((1, None)),
-        Region::Strided { count, .. } => Ok((u64::from(*count), None)),
+        Region::Kinds(region) => count_kinds(which, region, keys, memory),
+        Region::Contiguous { .. } => Ok((1, Limit::default())),
+        Region::Strided { count, .. } => Ok((u64::from(*count), Limit::default())),
         Region::Bitmapped { bitmap, rows, .. } => {
-            Ok((selected(memory, *bitmap, *rows).map_err(read)?, None))
+            Ok((selected(memory, *bitmap, *rows).map_err(read)?, Limit::default()))
         }
-        Region::PointerMapped { count: 0, .. } => Ok((0, None)),
+        Region::PointerMapped { count: 0, .. } => Ok((0, Limit::default())),
         Region::PointerMapped { pointers, count, target_lkey, pattern, .. } => {
             let allowed = keys.allowed(*target_lkey).unwrap_or(0..0);
-            let limits = [Some(allowed.clone())];
+            let limits = [Limit { records: Some(allowed), ..Limit::default() }];
             let regions = std::slice::from_ref(region);
             let mut units = Units::with_limits(regions, RowMask::Period, &limits);
             let (mut record, mut row) = (Vec::new(), 0);
@@ -508,7 +723,8 @@ pub(crate) fn count_rows<M: HostMemory + ?Sized>(
                     }
                 }
             }
-            Ok((u64::from(*count), Some(allowed)))
+            let [limit] = limits;
+            Ok((u64::from(*count), limit))
         }
     }
 }

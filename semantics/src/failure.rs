@@ -4,7 +4,7 @@ use std::fmt;
 
 use drdma_abi::completion::Status;
 
-use crate::{granules::ShapeError, memory::Fault, messages::UnequalElements};
+use crate::{granules::ShapeError, kinds::ValueError, memory::Fault, messages::UnequalElements};
 
 /// One of a request's regions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,15 @@ pub enum Part {
         /// The extent's index.
         extent: usize,
     },
+    /// The dictionary of a column or extent, or its table of buffers.
+    Source(usize),
+    /// A buffer that views point into.
+    Buffer {
+        /// The index of the column or extent.
+        element: usize,
+        /// The buffer's index.
+        buffer: u32,
+    },
 }
 
 impl fmt::Display for Part {
@@ -61,6 +70,10 @@ impl fmt::Display for Part {
             Self::Column(index) => write!(f, "column {index}: bytes"),
             Self::Pointers => f.write_str("pointers: bytes"),
             Self::Record { row, extent } => write!(f, "record {row}, extent {extent}: bytes"),
+            Self::Source(index) => write!(f, "what element {index} leads to: bytes"),
+            Self::Buffer { element, buffer } => {
+                write!(f, "element {element}, buffer {buffer}: bytes")
+            }
         }
     }
 }
@@ -158,6 +171,31 @@ pub enum Reason {
         /// What could not be read.
         fault: Fault,
     },
+    /// An entry of a column or extent that leads to no bytes.
+    #[error("{region}, row {row}, element {element}: {error}")]
+    Value {
+        /// The region.
+        region: Which,
+        /// The row: its period, bit, pointer or id.
+        row: u64,
+        /// The index of the column or extent.
+        element: usize,
+        /// What is wrong.
+        error: ValueError,
+    },
+    /// A row whose values do not match the remote addresses.
+    #[error("row {unit} has {values} values for {expected} remote columns")]
+    Values {
+        /// The row, counted among those that are sent.
+        unit: u64,
+        /// Its values; the length of one of variable length is one more.
+        values: usize,
+        /// Remote addresses.
+        expected: usize,
+    },
+    /// Rows that were there when they were counted.
+    #[error("rows that were there before are no longer")]
+    Lost,
     /// Row mask `Element` over regions that do not match.
     #[error(transparent)]
     UnequalElements(#[from] UnequalElements),

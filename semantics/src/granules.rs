@@ -2,7 +2,7 @@
 
 use drdma_abi::{
     Layout as _,
-    work_request::{Element, GRANULE, MAX_ELEMENTS, RegionHeader, RegionShape},
+    work_request::{Element, GRANULE, MAX_ELEMENTS, RegionHeader, RegionShape, RegionType},
 };
 
 /// Appends the granules of a region that has elements.
@@ -39,9 +39,32 @@ pub enum ShapeError {
     /// Ids of another size than 1 or 2 bytes.
     #[error("ids of {0} bytes: they must have 1 or 2")]
     IdWidth(u64),
+    /// A kind that there is not, or not in such a region.
+    #[error("element {0} has kind {1}, which there is not in such a region")]
+    Kind(usize, u8),
+    /// A field of an element with a kind that is not as the kind has it.
+    #[error("element {index}: its {what} is {value}")]
+    KindField {
+        /// The element.
+        index: usize,
+        /// The field.
+        what: &'static str,
+        /// Its value.
+        value: u64,
+    },
     /// A field that the region's type does not have is not 0.
     #[error("{0} must be 0 in a {1} region")]
     NotZero(&'static str, &'static str),
+}
+
+/// A region type's name.
+pub(crate) fn name(kind: RegionType) -> &'static str {
+    match kind {
+        RegionType::Contiguous => "contiguous",
+        RegionType::Strided => "strided",
+        RegionType::Bitmapped => "bitmapped",
+        RegionType::PointerMapped => "pointer-mapped",
+    }
 }
 
 /// `Ok` if a field that a region's type does not have is 0.
@@ -50,7 +73,7 @@ pub(crate) fn zero(name: &'static str, kind: &'static str, value: u64) -> Result
 }
 
 /// The next granule; `bytes` goes on behind it.
-fn take(bytes: &mut &[u8]) -> Result<[u8; GRANULE], ShapeError> {
+pub(crate) fn take(bytes: &mut &[u8]) -> Result<[u8; GRANULE], ShapeError> {
     let (granule, rest) = bytes.split_first_chunk().ok_or(ShapeError::Truncated)?;
     *bytes = rest;
     Ok(*granule)

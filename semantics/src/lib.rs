@@ -8,11 +8,13 @@
 //! |---|---|
 //! | [`memory`] | host memory as a card sees it |
 //! | [`granules`] | the parts of a region in a work queue entry |
+//! | [`kinds`] | elements that say how their bytes are found: bits, variable length, dictionaries |
 //! | [`region`] | regions: what a destination is sent, row by row |
 //! | [`partitioned`] | the region that destinations share: how many rows each one gets |
 //! | [`rows`] | from a region to its units, each a list of fragments of host memory |
 //! | [`boxes`] | from the fragments of all destinations to the DMA reads that cover them |
 //! | [`messages`] | from the units of a destination to messages and their lengths |
+//! | [`stream`] | the messages of a destination as runs of bytes, whatever their layout |
 //! | [`request`] | from a [`Request`](request::Request) to the bytes of a work queue entry |
 //! | [`failure`] | why a request is refused |
 //! | [`checks`] | from the bytes of a work queue entry to an admitted request, or a [`Status`](drdma_abi::completion::Status) |
@@ -41,6 +43,7 @@ pub mod failure;
 pub mod frame;
 pub mod granules;
 pub mod icrc;
+pub mod kinds;
 pub mod memory;
 pub mod messages;
 pub mod packets;
@@ -53,5 +56,6 @@ pub mod requester;
 pub mod responder;
 pub mod rows;
 pub mod scatter;
+pub mod stream;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -5,6 +5,15 @@ use std::collections::BTreeMap;
 /// Bytes of a bitmap or an array of pointers or ids that are read at once.
 pub const CHUNK: usize = 4096;
 
+/// A run of bytes in host memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fragment {
+    /// First byte.
+    pub addr: u64,
+    /// Bytes.
+    pub len: u32,
+}
+
 /// Memory that a card could not read or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no memory for {len} B at {addr:#x}")]

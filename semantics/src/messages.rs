@@ -1,6 +1,11 @@
 //! From units to messages: how long each one is, without walking them.
 
-use crate::region::{Region, RowMask};
+use crate::{
+    kinds::{Kinds, Selection},
+    memory::HostMemory,
+    region::{Region, RowMask},
+    stream::{MessageStream, Wrong},
+};
 
 /// Regions of one destination whose element counts differ under row mask `Element`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,13 +27,15 @@ enum UnitLengths {
     /// Every unit is a sum of one element from each of these repeated patterns, given as running
     /// sums that start with 0.
     Sums { units: u64, patterns: Vec<Vec<u64>> },
+    /// They were walked, and only this is known of their messages.
+    Walked { messages: u64, units: u64, bytes: u128, longest: u128 },
 }
 
 impl UnitLengths {
     fn units(&self) -> u64 {
         match self {
             Self::Runs(runs) => runs.iter().map(|(count, _)| count).sum(),
-            Self::Sums { units, .. } => *units,
+            Self::Sums { units, .. } | Self::Walked { units, .. } => *units,
         }
     }
 
@@ -53,6 +60,7 @@ impl UnitLengths {
                 };
                 patterns.iter().map(|p| before(p, end) - before(p, first)).sum()
             }
+            Self::Walked { bytes, .. } => *bytes,
         }
     }
 }
@@ -120,8 +128,31 @@ impl Messages {
         Self { lengths, rows_per_message: u64::from(rows_per_message.max(1)) }
     }
 
+    /// The messages of a stream, which is walked to its end.
+    ///
+    /// # Errors
+    /// If a row cannot be sent.
+    pub fn walked<M: HostMemory + ?Sized>(
+        mut stream: MessageStream,
+        memory: &M,
+    ) -> Result<Self, Wrong> {
+        let (mut messages, mut units, mut bytes, mut longest) = (0, 0, 0, 0);
+        while let Some(message) = stream.next(memory)? {
+            let len = u128::from(message.len);
+            messages += 1;
+            units += if message.last_column { message.units } else { 0 };
+            bytes += len;
+            longest = len.max(longest);
+        }
+        let lengths = UnitLengths::Walked { messages, units, bytes, longest };
+        Ok(Self { lengths, rows_per_message: 1 })
+    }
+
     /// How many messages there are.
     pub fn count(&self) -> u64 {
+        if let UnitLengths::Walked { messages, .. } = self.lengths {
+            return messages;
+        }
         self.lengths.units().div_ceil(self.rows_per_message)
     }
 
@@ -130,7 +161,8 @@ impl Messages {
         self.lengths.units()
     }
 
-    /// Message `index`, which must be below [`Messages::count`].
+    /// Message `index`, which must be below [`Messages::count`]. Of [`walked`](Self::walked) messages only the
+    /// stream tells more than that there are so many.
     pub fn message(&self, index: u64) -> Message {
         let first_unit = index * self.rows_per_message;
         let units = self.rows_per_message.min(self.lengths.units() - first_unit);
@@ -148,6 +180,7 @@ impl Messages {
         let k = self.rows_per_message;
         let len = |index: u64| self.message(index).len;
         match &self.lengths {
+            UnitLengths::Walked { longest, .. } => *longest,
             UnitLengths::Runs(runs) => {
                 // Between the first and the last message that touch a run, all are equal.
                 let (mut start, mut longest) = (0, 0);
@@ -169,10 +202,13 @@ impl Messages {
     }
 }
 
-/// Running sums of the lengths of a row's elements.
+/// Running sums of the lengths of a row's elements; where these have kinds, there are only so many.
 fn element_sums(region: &Region) -> Vec<u64> {
     let mut sums = vec![0];
     match region {
+        Region::Kinds(Kinds { rows: Selection::Periods { .. }, entries }) => {
+            sums.resize(entries.len() + 1, 0);
+        }
         Region::Strided { pattern, .. } if !pattern.is_empty() => {
             for extent in pattern {
                 sums.push(sums[sums.len() - 1] + u64::from(extent.len));

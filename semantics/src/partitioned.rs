@@ -1,10 +1,14 @@
 //! Partitioned regions: one array of ids says for every row of some columns which destination gets
 //! it.
 
-use drdma_abi::work_request::{RegionHeader, RegionShape};
+use drdma_abi::{
+    Layout as _,
+    work_request::{RegionHeader, RegionShape, shape_flags},
+};
 
 use crate::{
-    granules::{ShapeError, encode_shaped, take_elements, take_header, zero},
+    granules::{ShapeError, encode_shaped, take, take_elements, take_header, zero},
+    kinds::{Entry, decode_entries, encode_entries},
     memory::{CHUNK, Fault, HostMemory},
     region::Column,
 };
@@ -24,6 +28,8 @@ pub struct Partitioned {
     pub lkey: u32,
     /// The values of a row, in the order sent.
     pub columns: Vec<Column>,
+    /// Columns with kinds, instead of plain ones.
+    pub entries: Vec<Entry>,
 }
 
 impl Partitioned {
@@ -70,6 +76,13 @@ impl Partitioned {
     pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
         let header = RegionHeader { addr: self.ids, count: self.rows, lkey: self.lkey };
         let shape = RegionShape { period: self.width, ..RegionShape::default() };
+        if !self.entries.is_empty() {
+            let elements = self.entries.len() as u16;
+            let shape = RegionShape { elements, flags: shape_flags::COLUMN_KINDS, ..shape };
+            bytes.extend(header.to_bytes());
+            bytes.extend(shape.to_bytes());
+            return encode_entries(&self.entries, bytes);
+        }
         let elements: Vec<_> = self.columns.iter().map(Column::element).collect();
         encode_shaped(header, shape, &elements, bytes);
     }
@@ -81,15 +94,31 @@ impl Partitioned {
     pub fn decode(granules: &[u8]) -> Result<(Self, &[u8]), ShapeError> {
         let mut rest = granules;
         let RegionHeader { addr, count, lkey } = take_header(&mut rest)?;
-        let (shape, elements) = take_elements(&mut rest, |shape| {
+        let mut ahead = rest;
+        let shape = RegionShape::decode(&take(&mut ahead)?);
+        let kinds = shape.flags & shape_flags::COLUMN_KINDS;
+        let check = |shape: &RegionShape| {
             if !(1..=2).contains(&shape.period) {
                 return Err(ShapeError::IdWidth(shape.period));
             }
-            zero("flags", NAME, shape.flags.into())?;
+            zero("flags", NAME, (shape.flags & !kinds).into())?;
             zero("target_lkey", NAME, shape.target_lkey.into())
-        })?;
-        let columns = elements.iter().map(Column::of).collect();
-        Ok((Self { ids: addr, width: shape.period, rows: count, lkey, columns }, rest))
+        };
+        let region = |columns, entries| Self {
+            ids: addr,
+            width: shape.period,
+            rows: count,
+            lkey,
+            columns,
+            entries,
+        };
+        if kinds != 0 {
+            check(&shape)?;
+            let entries = decode_entries(shape.elements, true, &mut ahead)?;
+            return Ok((region(Vec::new(), entries), ahead));
+        }
+        let (_, elements) = take_elements(&mut rest, check)?;
+        Ok((region(elements.iter().map(Column::of).collect(), Vec::new()), rest))
     }
 }
 

@@ -1,8 +1,12 @@
 //! Regions: what a destination is sent, row by row, and how a work queue entry says it.
 
+use drdma_abi::Layout as _;
 use drdma_abi::work_request::{Element, RegionHeader, RegionShape, RegionType, shape_flags};
 
-use crate::granules::{ShapeError, encode_shaped, take_elements, take_header, zero};
+use crate::{
+    granules::{ShapeError, encode_shaped, name, take, take_elements, take_header, zero},
+    kinds::Kinds,
+};
 
 /// How the units of a destination are formed from its regions (D-RDMA section 3.1 and 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -103,6 +107,8 @@ pub enum Region {
         /// The bytes of a record, in the order sent.
         pattern: Vec<Extent>,
     },
+    /// Rows whose elements say how their bytes are found.
+    Kinds(Kinds),
 }
 
 impl Region {
@@ -113,10 +119,11 @@ impl Region {
             Self::Strided { .. } => RegionType::Strided,
             Self::Bitmapped { .. } => RegionType::Bitmapped,
             Self::PointerMapped { .. } => RegionType::PointerMapped,
+            Self::Kinds(region) => region.region_type(),
         }
     }
 
-    /// Bytes of a row.
+    /// Bytes of a row; 0 if its elements have kinds.
     pub fn row_len(&self) -> u64 {
         match self {
             Self::Contiguous { len, .. } => u64::from(*len),
@@ -126,6 +133,7 @@ impl Region {
             Self::Bitmapped { columns, .. } => {
                 columns.iter().map(|column| u64::from(column.width)).sum()
             }
+            Self::Kinds(_) => 0,
         }
     }
 }
@@ -158,18 +166,9 @@ pub(crate) fn encode_region(region: &Region, bytes: &mut Vec<u8>) {
             RegionShape { target_lkey: *target_lkey, ..RegionShape::default() },
             pattern.iter().map(extent).collect(),
         ),
+        Region::Kinds(region) => return region.encode(bytes),
     };
     encode_shaped(header, shape, &elements, bytes);
-}
-
-/// A region type's name.
-fn name(kind: RegionType) -> &'static str {
-    match kind {
-        RegionType::Contiguous => "contiguous",
-        RegionType::Strided => "strided",
-        RegionType::Bitmapped => "bitmapped",
-        RegionType::PointerMapped => "pointer-mapped",
-    }
 }
 
 /// Reads a region of that type from the front of `granules`, and gives the bytes that follow it.
@@ -184,6 +183,14 @@ pub fn decode_region(kind: RegionType, granules: &[u8]) -> Result<(Region, &[u8]
             return Err(ShapeError::Empty);
         }
         return Ok((Region::Contiguous { addr, len: count, lkey }, rest));
+    }
+
+    let mut ahead = rest;
+    let shape = RegionShape::decode(&take(&mut ahead)?);
+    if shape.flags & shape_flags::COLUMN_KINDS != 0 {
+        let header = RegionHeader { addr, count, lkey };
+        let region = Kinds::decode(kind, header, &shape, &mut ahead)?;
+        return Ok((Region::Kinds(region), ahead));
     }
 
     let (shape, elements) = take_elements(&mut rest, |shape| {

@@ -9,7 +9,7 @@ use drdma_abi::{
     completion::Status,
     receive::{AddressHandle, AtomicOperands, ReliableOpcode, request_flags},
     roce::Transport,
-    work_request::{GRANULE, MAX_MESSAGE, Opcode, WqeHeader, flags},
+    work_request::{GRANULE, MAX_MESSAGE, MessageLayout, Opcode, WqeHeader, flags},
 };
 
 use crate::{
@@ -148,6 +148,12 @@ pub fn check_entry<M: HostMemory + ?Sized>(
     };
     if max_rd_atomic == 0 {
         return Err(problem("may have no READ and no atomic outstanding"));
+    }
+    let layout = request.destinations[0].layout;
+    if layout != MessageLayout::Rows {
+        // What comes back fills the regions from the first byte on.
+        let (field, value) = ("message_layout", layout as u64);
+        return refuse(Reason::Destination { field, value });
     }
     let regions = request.destinations[0].regions.clone();
     let target = Target::check(regions, request.row_mask, posted.pd, directory, memory)

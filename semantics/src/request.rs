@@ -1,11 +1,10 @@
 //! Work requests with names instead of granules.
 
-use std::ops::Range;
-
 use drdma_abi::{
     Layout as _,
     work_request::{
-        self as wire, Destination as DestinationHead, GRANULE, Opcode, WqeHeader, flags,
+        self as wire, Destination as DestinationHead, GRANULE, MessageLayout, Opcode, RemoteColumn,
+        WqeHeader, flags,
     },
 };
 
@@ -13,7 +12,8 @@ use crate::{
     boxes::Settings,
     partitioned::Partitioned,
     region::{Region, RowMask, encode_region},
-    rows::Units,
+    rows::{Limit, Units},
+    stream::{MessageStream, Shape},
 };
 
 /// How a request says that it is fetched.
@@ -64,12 +64,34 @@ impl Request {
 
     /// The units of destination `index`, cut by `row_mask` (that of the request, or another), with
     /// the addresses that each region's records may have.
-    pub fn units(&self, index: usize, row_mask: RowMask, limits: &[Option<Range<u128>>]) -> Units {
+    pub fn units(&self, index: usize, row_mask: RowMask, limits: &[Limit]) -> Units {
         let destination = &self.destinations[index];
         match &self.partitioned {
-            Some(region) => Units::of_partition(region, destination.partition),
+            Some(region) => {
+                let limit = limits.first().cloned().unwrap_or_default();
+                Units::of_partition(region, destination.partition, limit)
+            }
             None => Units::with_limits(&destination.regions, row_mask, limits),
         }
+    }
+
+    /// The messages of destination `index` as a stream, if it takes one to tell them: if they go by columns,
+    /// or elements have kinds.
+    pub fn stream(&self, index: usize, limits: &[Limit]) -> Option<MessageStream> {
+        let destination = &self.destinations[index];
+        let kinds = match &self.partitioned {
+            Some(region) => !region.entries.is_empty(),
+            None => destination.regions.iter().any(|region| matches!(region, Region::Kinds(_))),
+        };
+        let shape = Shape {
+            layout: destination.layout,
+            remote_columns: destination.remote_columns.len(),
+            immediate: self.opcode.has_imm(),
+            rows_per_message: self.rows_per_message,
+        };
+        let by_columns = destination.layout == MessageLayout::Columns;
+        (by_columns || kinds)
+            .then(|| MessageStream::new(self.units(index, self.row_mask, limits), shape))
     }
 }
 
@@ -84,6 +106,10 @@ pub struct Destination {
     pub rkey: u32,
     /// The id of the rows that it gets, in a partitioned request; 0 in others.
     pub partition: u16,
+    /// The order of the values of a message.
+    pub layout: MessageLayout,
+    /// Where the columns of a WRITE by columns go, each by itself: address and remote key.
+    pub remote_columns: Vec<(u64, u32)>,
     /// What to send.
     pub regions: Vec<Region>,
 }
@@ -143,9 +169,14 @@ pub fn encode(request: &Request, position: u32) -> Vec<u8> {
             rkey: destination.rkey,
             types,
             inline_bytes: payload.map_or(0, <[u8]>::len) as u8,
+            message_layout: destination.layout as u8,
+            remote_columns: destination.remote_columns.len() as u8,
             ..DestinationHead::default()
         };
         bytes.extend(head.to_bytes());
+        for (addr, rkey) in &destination.remote_columns {
+            bytes.extend(RemoteColumn { addr: *addr, rkey: *rkey, reserved: 0 }.to_bytes());
+        }
         for region in &destination.regions {
             encode_region(region, &mut bytes);
         }

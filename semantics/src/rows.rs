@@ -1,23 +1,51 @@
 //! From a region to its units: rows, or elements, each a list of fragments of host memory.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use crate::{
+    kinds::{self, Kinds, Selection, Value, ValueError},
     memory::{CHUNK, Fault, HostMemory},
     partitioned::Partitioned,
     region::{Column, Region, RowMask},
 };
 
+pub use crate::memory::Fragment;
+
 /// Bytes of a pointer.
 pub const POINTER: u64 = 8;
 
-/// A run of bytes in host memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Fragment {
-    /// First byte.
-    pub addr: u64,
-    /// Bytes.
-    pub len: u32,
+/// Where the bytes of a region's rows may lie: the pointers, offsets, views and indices that lead to them may
+/// have changed since they were checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limit {
+    /// Of a pointer-mapped region: the addresses of its records.
+    pub records: Option<Range<u128>>,
+    /// Of a region with kinds: what each of its elements leads to.
+    pub sources: Arc<[kinds::Source]>,
+}
+
+/// An element of a row that leads to no bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrongValue {
+    /// The row: the period, the bit, the pointer or the id.
+    pub row: u64,
+    /// The column or extent.
+    pub element: usize,
+    /// What is wrong with it.
+    pub error: ValueError,
+}
+
+impl WrongValue {
+    /// The memory that could not be read, or should not be.
+    pub fn fault(&self) -> Fault {
+        match &self.error {
+            ValueError::Fault(fault) => *fault,
+            ValueError::Outside { start, end } => {
+                Fault { addr: *start as u64, len: (end - start) as usize }
+            }
+            _ => Fault { addr: 0, len: 0 },
+        }
+    }
 }
 
 /// What a cursor walks.
@@ -35,8 +63,7 @@ pub struct Cursor {
     row_mask: RowMask,
     /// The next row, element or bit.
     next: u64,
-    /// Addresses that records of a pointer-mapped region may have.
-    limit: Option<Range<u128>>,
+    limit: Limit,
     chunk: Chunk,
 }
 
@@ -78,13 +105,12 @@ impl Cursor {
     }
 
     fn at(source: Source, row_mask: RowMask) -> Self {
-        Self { source, row_mask, next: 0, limit: None, chunk: Chunk::default() }
+        Self { source, row_mask, next: 0, limit: Limit::default(), chunk: Chunk::default() }
     }
 
-    /// Refuses records of a pointer-mapped region outside `limit`: the pointers may have changed
-    /// since they were checked.
+    /// Refuses bytes outside `limit`.
     #[must_use]
-    pub fn with_limit(mut self, limit: Option<Range<u128>>) -> Self {
+    pub fn with_limit(mut self, limit: Limit) -> Self {
         self.limit = limit;
         self
     }
@@ -126,21 +152,13 @@ impl Cursor {
     ) -> Result<bool, Fault> {
         let region = match &self.source {
             Source::Region(region) => region,
+            Source::Partition(region, _) if !region.entries.is_empty() => {
+                return self.next_fragments(memory, out);
+            }
             Source::Partition(region, partition) => {
-                let width = region.width;
-                let row = loop {
-                    if self.next >= u64::from(region.rows) {
-                        return Ok(false);
-                    }
-                    let bytes =
-                        self.chunk.at(memory, region.ids, region.size(), self.next * width)?;
-                    match region.decode_ids(bytes).position(|id| id == *partition) {
-                        Some(skip) => break self.next + skip as u64,
-                        None => self.next += bytes.len() as u64 / width,
-                    }
-                };
+                let row = self.chunk.row_of(memory, region, *partition, &mut self.next)?;
+                let Some(row) = row else { return Ok(false) };
                 out.extend(region.columns.iter().map(|column| value(column, row)));
-                self.next = row + 1;
                 return Ok(true);
             }
         };
@@ -172,26 +190,12 @@ impl Cursor {
             }
             Region::Bitmapped { bitmap, rows, columns, .. } => {
                 let rows = u64::from(*rows);
-                let size = rows.div_ceil(8);
-                let row = loop {
-                    if self.next >= rows {
-                        return Ok(false);
-                    }
-                    let bytes = self.chunk.at(memory, *bitmap, size, self.next / 8)?;
-                    let bits = bytes[0] >> (self.next % 8);
-                    if bits != 0 {
-                        break self.next + u64::from(bits.trailing_zeros());
-                    }
-                    let skip = bytes[1..].iter().take_while(|byte| **byte == 0).count() as u64;
-                    self.next = (self.next / 8 + 1 + skip) * 8;
-                };
-                if row >= rows {
-                    self.next = rows;
-                    return Ok(false);
-                }
-                self.next = row;
+                let row = self.chunk.set_bit(memory, *bitmap, rows, &mut self.next)?;
+                let Some(row) = row else { return Ok(false) };
                 out.extend(columns.iter().map(|column| value(column, row)));
+                return Ok(true);
             }
+            Region::Kinds(_) => return self.next_fragments(memory, out),
             Region::PointerMapped { pointers, count, pattern, .. } => {
                 let count = u64::from(*count);
                 if self.next >= count {
@@ -203,7 +207,8 @@ impl Cursor {
                 for extent in pattern {
                     let start = u128::from(pointer) + u128::from(extent.offset);
                     let end = start + u128::from(extent.len);
-                    if self.limit.as_ref().is_some_and(|l| start < l.start || end > l.end) {
+                    let limit = self.limit.records.as_ref();
+                    if limit.is_some_and(|l| start < l.start || end > l.end) {
                         return Err(Fault { addr: start as u64, len: extent.len as usize });
                     }
                     out.push(Fragment { addr: start as u64, len: extent.len });
@@ -213,6 +218,190 @@ impl Cursor {
         self.next += 1;
         Ok(true)
     }
+
+    /// The same for what has kinds: the bytes that the next unit's entries lead to.
+    fn next_fragments<M: HostMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        out: &mut Vec<Fragment>,
+    ) -> Result<bool, Fault> {
+        let mut values = Vec::new();
+        let more = self.next_values(memory, &mut values).map_err(|wrong| wrong.fault())?;
+        out.extend(values.into_iter().filter_map(|value| match value {
+            Value::Bytes(fragment) if fragment.len > 0 => Some(fragment),
+            _ => None,
+        }));
+        Ok(more)
+    }
+
+    /// Appends the values of the next unit to `out`; false when there is none.
+    ///
+    /// # Errors
+    /// If something cannot be read, or leads to bytes outside of the limit.
+    pub fn next_values<M: HostMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        out: &mut Vec<Value>,
+    ) -> Result<bool, WrongValue> {
+        let row = self.next;
+        let unread = |fault| WrongValue { row, element: 0, error: ValueError::Fault(fault) };
+        match &self.source {
+            Source::Partition(region, partition) if !region.entries.is_empty() => {
+                let row = self.chunk.row_of(memory, region, *partition, &mut self.next);
+                let Some(row) = row.map_err(unread)? else { return Ok(false) };
+                columns(&region.entries, row, &self.limit, memory, out)?;
+                Ok(true)
+            }
+            Source::Region(Region::Kinds(region)) => {
+                let (next, chunk, limit) = (&mut self.next, &mut self.chunk, &self.limit);
+                next_of_kinds(region, self.row_mask, next, chunk, limit, memory, out)
+            }
+            _ => {
+                let mut fragments = Vec::new();
+                let more = self.next(memory, &mut fragments).map_err(unread)?;
+                out.extend(fragments.into_iter().map(Value::Bytes));
+                Ok(more)
+            }
+        }
+    }
+}
+
+impl Chunk {
+    /// The row from `next` on that has the id `partition`; `next` is behind it then.
+    fn row_of<M: HostMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        region: &Partitioned,
+        partition: u16,
+        next: &mut u64,
+    ) -> Result<Option<u64>, Fault> {
+        let width = region.width;
+        while *next < u64::from(region.rows) {
+            let bytes = self.at(memory, region.ids, region.size(), *next * width)?;
+            match region.decode_ids(bytes).position(|id| id == partition) {
+                Some(skip) => {
+                    let row = *next + skip as u64;
+                    *next = row + 1;
+                    return Ok(Some(row));
+                }
+                None => *next += bytes.len() as u64 / width,
+            }
+        }
+        Ok(None)
+    }
+
+    /// The set bit from `next` on, below `end`, of the bits at `bitmap`; `next` is behind it then.
+    fn set_bit<M: HostMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        bitmap: u64,
+        end: u64,
+        next: &mut u64,
+    ) -> Result<Option<u64>, Fault> {
+        let size = end.div_ceil(8);
+        while *next < end {
+            let bytes = self.at(memory, bitmap, size, *next / 8)?;
+            let bits = bytes[0] >> (*next % 8);
+            if bits != 0 {
+                let found = *next + u64::from(bits.trailing_zeros());
+                *next = found + 1;
+                // Bits at and above the end are not looked at.
+                return Ok((found < end).then_some(found));
+            }
+            let skip = bytes[1..].iter().take_while(|byte| **byte == 0).count() as u64;
+            *next = (*next / 8 + 1 + skip) * 8;
+        }
+        Ok(None)
+    }
+}
+
+/// Appends the values of a row of columns.
+fn columns<M: HostMemory + ?Sized>(
+    entries: &[kinds::Entry],
+    row: u64,
+    limit: &Limit,
+    memory: &M,
+    out: &mut Vec<Value>,
+) -> Result<(), WrongValue> {
+    for (element, entry) in entries.iter().enumerate() {
+        let source = limit.sources.get(element).unwrap_or(&kinds::Source::Checked);
+        kinds::column_values(entry, row, source, memory, out).map_err(|error| WrongValue {
+            row,
+            element,
+            error,
+        })?;
+    }
+    Ok(())
+}
+
+/// Appends the values of the next unit of a region with kinds.
+fn next_of_kinds<M: HostMemory + ?Sized>(
+    region: &Kinds,
+    row_mask: RowMask,
+    next: &mut u64,
+    chunk: &mut Chunk,
+    limit: &Limit,
+    memory: &M,
+    out: &mut Vec<Value>,
+) -> Result<bool, WrongValue> {
+    let n = region.entries.len() as u64;
+    let mut extents = |row: u64, start: u128, which: Range<usize>, limit: &Limit| {
+        for element in which {
+            let entry = &region.entries[element];
+            let wrong = |error| WrongValue { row, element, error };
+            let from = start + u128::from(entry.offset);
+            let end = from + u128::from(entry.kind.entry_len());
+            if limit.records.as_ref().is_some_and(|l| from < l.start || end > l.end) {
+                return Err(wrong(ValueError::Outside { start: from, end }));
+            }
+            let source = limit.sources.get(element).unwrap_or(&kinds::Source::Checked);
+            kinds::values_of(&entry.kind, from as u64, source, memory, out).map_err(wrong)?;
+        }
+        Ok(())
+    };
+    match region.rows {
+        Selection::Periods { base, period, count, .. } => {
+            let (row, which) = match row_mask {
+                RowMask::Period => (*next, 0..n as usize),
+                RowMask::Element => {
+                    let element = (*next % n) as usize;
+                    (*next / n, element..element + 1)
+                }
+            };
+            if row >= u64::from(count) {
+                return Ok(false);
+            }
+            let start = base.wrapping_add(row.wrapping_mul(period));
+            extents(row, start.into(), which, limit)?;
+        }
+        Selection::Bitmap { bitmap, first, rows, .. } => {
+            let first = u64::from(first);
+            let mut at = first + *next;
+            let found = chunk.set_bit(memory, bitmap, first + u64::from(rows), &mut at);
+            let unread =
+                |fault| WrongValue { row: *next, element: 0, error: ValueError::Fault(fault) };
+            let Some(found) = found.map_err(unread)? else {
+                *next = rows.into();
+                return Ok(false);
+            };
+            *next = at - first;
+            columns(&region.entries, found - first, limit, memory, out)?;
+            return Ok(true);
+        }
+        Selection::Pointers { pointers, count, .. } => {
+            let (row, count) = (*next, u64::from(count));
+            if row >= count {
+                return Ok(false);
+            }
+            let bytes = chunk.at(memory, pointers, count * POINTER, row * POINTER);
+            let unread = |fault| WrongValue { row, element: 0, error: ValueError::Fault(fault) };
+            let bytes = bytes.map_err(unread)?;
+            let pointer = u64::from_le_bytes(bytes[..8].try_into().expect("8 bytes"));
+            extents(row, pointer.into(), 0..n as usize, limit)?;
+        }
+    }
+    *next += 1;
+    Ok(true)
 }
 
 /// A column's value in a row.
@@ -237,12 +426,8 @@ impl Units {
     }
 
     /// At the first unit of `regions`, with the addresses that each one's records may have.
-    pub fn with_limits(
-        regions: &[Region],
-        row_mask: RowMask,
-        limits: &[Option<Range<u128>>],
-    ) -> Self {
-        let limit = |i| limits.get(i).cloned().flatten();
+    pub fn with_limits(regions: &[Region], row_mask: RowMask, limits: &[Limit]) -> Self {
+        let limit = |i| limits.get(i).cloned().unwrap_or_default();
         let cursors = regions
             .iter()
             .enumerate()
@@ -252,9 +437,10 @@ impl Units {
     }
 
     /// At the first row of a partition. A row is an element, so that the row mask does not matter.
-    pub fn of_partition(region: &Partitioned, partition: u16) -> Self {
+    pub fn of_partition(region: &Partitioned, partition: u16, limit: Limit) -> Self {
         let row_mask = RowMask::Period;
         let cursor = Cursor::at(Source::Partition(region.clone(), partition), row_mask);
+        let cursor = cursor.with_limit(limit);
         Self { cursors: vec![cursor], row_mask, at: 0 }
     }
 
@@ -281,6 +467,38 @@ impl Units {
             RowMask::Element => {
                 for cursor in &mut self.cursors {
                     if !cursor.next(memory, out)? {
+                        out.clear();
+                        return Ok(false);
+                    }
+                }
+                Ok(!self.cursors.is_empty())
+            }
+        }
+    }
+
+    /// Replaces `out` by the values of the next unit; false when there is none.
+    ///
+    /// # Errors
+    /// If something cannot be read, or leads to bytes outside of its limit: the region's index, and what is wrong.
+    pub fn next_values<M: HostMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        out: &mut Vec<Value>,
+    ) -> Result<bool, (usize, WrongValue)> {
+        out.clear();
+        match self.row_mask {
+            RowMask::Period => {
+                while let Some(cursor) = self.cursors.get_mut(self.at) {
+                    if cursor.next_values(memory, out).map_err(|wrong| (self.at, wrong))? {
+                        return Ok(true);
+                    }
+                    self.at += 1;
+                }
+                Ok(false)
+            }
+            RowMask::Element => {
+                for (index, cursor) in self.cursors.iter_mut().enumerate() {
+                    if !cursor.next_values(memory, out).map_err(|wrong| (index, wrong))? {
                         out.clear();
                         return Ok(false);
                     }

@@ -12,7 +12,7 @@ use crate::{
     memory::{Fault, HostMemory, WritableMemory},
     messages::Messages,
     region::{Region, RowMask},
-    rows::{Fragment, Units},
+    rows::{Fragment, Limit, Units},
 };
 
 /// True if a key lets `len` bytes at `addr` be accessed with that right, by queue pairs of that
@@ -43,6 +43,7 @@ pub(crate) fn is_writable(region: &Region, directory: &dyn Directory) -> bool {
         Region::Strided { lkey, .. } => writable(*lkey),
         Region::Bitmapped { columns, .. } => columns.iter().all(|column| writable(column.lkey)),
         Region::PointerMapped { target_lkey, .. } => writable(*target_lkey),
+        Region::Kinds(_) => false,
     }
 }
 
@@ -50,7 +51,7 @@ pub(crate) fn is_writable(region: &Region, directory: &dyn Directory) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     regions: Vec<Region>,
-    limits: Vec<Option<Range<u128>>>,
+    limits: Vec<Limit>,
     row_mask: RowMask,
     /// Bytes that fit; 0 of an append region.
     pub capacity: u128,
@@ -64,7 +65,8 @@ impl Target {
     /// first (bitmaps and pointers).
     ///
     /// # Errors
-    /// The status of what they are for.
+    /// The status of what they are for. A region whose elements have kinds cannot be filled:
+    /// `local_qp_operation_error`.
     pub fn check<M: HostMemory + ?Sized>(
         regions: Vec<Region>,
         row_mask: RowMask,
@@ -74,6 +76,9 @@ impl Target {
     ) -> Result<Self, Status> {
         let protection = |_: Reason| Status::LocalProtectionError;
         let keys = Keys { directory, pd };
+        if regions.iter().any(|region| matches!(region, Region::Kinds(_))) {
+            return Err(Status::LocalQpOperationError);
+        }
         for (index, region) in regions.iter().enumerate() {
             checks::check_memory(Which::Own(index), region, keys).map_err(protection)?;
             if !is_writable(region, directory) {

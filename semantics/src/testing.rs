@@ -126,6 +126,7 @@ fn elements(region: &Region, memory: &[u8]) -> Vec<Vec<Vec<u8>>> {
                 vec![values.collect::<Vec<_>>().concat()]
             })
             .collect(),
+        Region::Kinds(_) => unreachable!("no region of these strategies has kinds"),
         Region::PointerMapped { pointers, count, pattern, .. } => (0..u64::from(*count))
             .map(|i| {
                 let pointer = bytes(pointers + i * 8, 8);
@@ -165,6 +166,7 @@ pub fn partitioned() -> impl Strategy<Value = Partitioned> {
     });
     (1u64..=2, 0..0x2000u64, 0u32..200, vec(column, 1..=16)).prop_map(
         |(width, offset, rows, columns)| Partitioned {
+            entries: Vec::new(),
             ids: BASE + offset,
             width,
             rows,

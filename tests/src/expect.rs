@@ -3,11 +3,16 @@
 //! This follows `docs/semantics.md` line by line, over the JSON itself. It shares no code with the
 //! devices or with `libdrdma`: not even the layouts.
 
+mod kinds;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::frame::{self, Endpoint};
+use kinds::{
+    Element, column_covered, column_values, entry_len, led_to, little, pack, views_covered,
+};
 
 /// How one post ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +86,7 @@ impl Memory {
 
 /// The rows of one region, each a list of elements: the extents of a strided region; in all other
 /// regions a row is one element.
-type Rows = Vec<Vec<Bytes>>;
+type Rows = Vec<Vec<Element>>;
 
 /// Queue pairs by name.
 pub type QueuePairs<'a> = HashMap<&'a str, &'a Value>;
@@ -174,20 +179,22 @@ pub fn messages(
         if post["inline"] == true {
             // One message, shorter than any packet, whatever else the post says.
             let bytes = list(&destination["regions"]).iter().flat_map(|region| {
-                rows(region, memory).expect("inside its buffer").concat().concat()
+                pack(&rows(region, memory).expect("inside its buffer").concat().concat())
             });
             all.push(vec![bytes.collect()]);
             continue;
         }
         let mut regions = Vec::new();
         if let Some(region) = partitioned {
-            regions.push(partition(region, number(&destination["partition"]), memory));
+            let rows = partition(region, number(&destination["partition"]), memory);
+            regions.push(rows.ok_or((Some(i), "local_protection_error"))?);
         } else {
             for region in list(&destination["regions"]) {
                 regions.push(rows(region, memory).ok_or((Some(i), "local_protection_error"))?);
             }
         }
-        let messages = cut(post, &regions).ok_or((Some(i), "local_qp_operation_error"))?;
+        let cut = cut(post, destination, &regions);
+        let messages = cut.ok_or((Some(i), "local_qp_operation_error"))?;
         let qp = qps[text(&destination["qp"])];
         let limit = match text(&qp["transport"]) {
             "ud" => number(&qp["mtu"]),
@@ -221,13 +228,14 @@ fn covered(region: &Value, memory: &Memory) -> bool {
             [0, count.saturating_sub(1)].iter().take(count.min(2) as usize).all(|i| {
                 list(&region["pattern"]).iter().all(|extent| {
                     let start = offset() + i * period + number(&extent["offset"]);
-                    memory.get(buffer, start, number(&extent["len"])).is_some()
+                    memory.get(buffer, start, entry_len(extent)).is_some() && led_to(extent, memory)
                 })
             })
         }
         "bitmapped" => {
             let (rows, bitmap) = (number(&region["rows"]), &region["bitmap"]);
-            let bits = memory.get(&bitmap["buffer"], number(&bitmap["offset"]), rows.div_ceil(8));
+            let bytes = (optional(&bitmap["bit"], 0) + rows).div_ceil(8);
+            let bits = memory.get(&bitmap["buffer"], number(&bitmap["offset"]), bytes);
             // Rows that are read though nobody needs them change nothing, but must be there.
             let inside = |place: &Value| {
                 memory.get(&place["buffer"], number(&place["offset"]), rows.div_ceil(8)).is_some()
@@ -235,55 +243,61 @@ fn covered(region: &Value, memory: &Memory) -> bool {
             rows == 0
                 || bits.is_some()
                     && region.get("fetch_rows").is_none_or(inside)
-                    && list(&region["columns"]).iter().all(|column| {
-                        let (start, width) = (number(&column["offset"]), number(&column["width"]));
-                        memory.get(&column["buffer"], start, rows * width).is_some()
-                    })
+                    && list(&region["columns"])
+                        .iter()
+                        .all(|column| column_covered(column, rows, memory))
         }
         // The pointer array is made by whoever runs the job; the records are checked as read.
-        "pointer_mapped" => true,
+        "pointer_mapped" => {
+            list(&region["pointers"]).is_empty()
+                || list(&region["pattern"]).iter().all(|extent| led_to(extent, memory))
+        }
         other => panic!("there is no region type {other}"),
     }
 }
 
 /// The rows of a region, or `None` if a record is outside.
 fn rows(region: &Value, memory: &Memory) -> Option<Rows> {
-    let pattern = |buffer: &Value, base: u128| -> Option<Vec<Bytes>> {
+    let pattern = |buffer: &Value, base: u128| -> Option<Vec<Element>> {
         let element = |extent: &Value| {
             let start = base + number(&extent["offset"]);
-            memory.get(buffer, start, number(&extent["len"])).map(<[u8]>::to_vec)
+            kinds::values(extent, memory.get(buffer, start, entry_len(extent))?, memory)
         };
         list(&region["pattern"]).iter().map(element).collect()
     };
     match text(&region["type"]) {
         "contiguous" => {
             let (start, len) = (number(&region["offset"]), number(&region["len"]));
-            Some(vec![vec![memory.get(&region["buffer"], start, len)?.to_vec()]])
+            let bytes = memory.get(&region["buffer"], start, len)?.to_vec();
+            Some(vec![vec![vec![kinds::Value::Bytes(bytes)]]])
         }
         "strided" => {
             let (period, offset) = (number(&region["period"]), number(&region["offset"]));
             let count = number(&region["count"]);
+            if count > 0 && !views_covered(list(&region["pattern"]), memory) {
+                return None;
+            }
             (0..count).map(|i| pattern(&region["buffer"], offset + i * period)).collect()
         }
         "bitmapped" => {
             let (rows, bitmap) = (number(&region["rows"]), &region["bitmap"]);
-            if rows == 0 {
-                return Some(Vec::new());
+            if rows > 0 && !views_covered(list(&region["columns"]), memory) {
+                return None;
             }
-            let bits =
-                memory.get(&bitmap["buffer"], number(&bitmap["offset"]), rows.div_ceil(8))?;
-            let set = (0..rows).filter(|r| bits[(r / 8) as usize] >> (r % 8) & 1 == 1);
-            set.map(|r| {
-                let value = |column: &Value| {
-                    let width = number(&column["width"]);
-                    let start = number(&column["offset"]) + r * width;
-                    memory.get(&column["buffer"], start, width).map(<[u8]>::to_vec)
-                };
-                let values: Option<Vec<Bytes>> =
+            let set = (0..rows).filter(|row| kinds::bit(bitmap, *row, memory) == Some(true));
+            set.map(|row| {
+                let value = |column: &Value| column_values(column, row, memory);
+                let values: Option<Vec<Element>> =
                     list(&region["columns"]).iter().map(value).collect();
                 Some(vec![values?.concat()])
             })
             .collect()
+        }
+        "pointer_mapped"
+            if !list(&region["pointers"]).is_empty()
+                && !views_covered(list(&region["pattern"]), memory) =>
+        {
+            None
         }
         "pointer_mapped" => list(&region["pointers"])
             .iter()
@@ -300,35 +314,37 @@ fn partitioned_covered(region: &Value, memory: &Memory) -> bool {
         let len = rows * number(&place["width"]);
         memory.get(&place["buffer"], number(&place["offset"]), len).is_some()
     };
-    rows == 0 || inside(&region["ids"]) && list(&region["columns"]).iter().all(inside)
+    let columns = |column: &Value| column_covered(column, rows, memory);
+    rows == 0 || inside(&region["ids"]) && list(&region["columns"]).iter().all(columns)
 }
 
-/// The rows of a partitioned region that carry the id `wanted`.
-fn partition(region: &Value, wanted: u128, memory: &Memory) -> Rows {
-    let value = |place: &Value, row: u128| {
-        let width = number(&place["width"]);
-        let start = number(&place["offset"]) + row * width;
-        memory.get(&place["buffer"], start, width).expect("checked").to_vec()
-    };
-    let id = |row| {
-        let bytes = value(&region["ids"], row);
-        bytes.iter().rev().fold(0, |id, byte| id * 256 + u128::from(*byte))
+/// The rows of a partitioned region that carry the id `wanted`, or `None` if one leads to no bytes.
+fn partition(region: &Value, wanted: u128, memory: &Memory) -> Option<Rows> {
+    if number(&region["rows"]) > 0 && !views_covered(list(&region["columns"]), memory) {
+        return None;
+    }
+    let ids = &region["ids"];
+    let id = |row: u128| {
+        let width = number(&ids["width"]);
+        let start = number(&ids["offset"]) + row * width;
+        little(memory.get(&ids["buffer"], start, width).expect("checked"))
     };
     (0..number(&region["rows"]))
         .filter(|row| id(*row) == wanted)
         .map(|row| {
-            let values = list(&region["columns"]).iter().map(|column| value(column, row));
-            vec![values.collect::<Vec<_>>().concat()]
+            let value = |column: &Value| column_values(column, row, memory);
+            let values: Option<Vec<Element>> = list(&region["columns"]).iter().map(value).collect();
+            Some(vec![values?.concat()])
         })
         .collect()
 }
 
-/// Regions' rows as messages, or `None` if the element counts differ.
-fn cut(post: &Value, regions: &[Rows]) -> Option<Vec<Bytes>> {
-    let units: Vec<Bytes> = match post["row_mask"].as_str().unwrap_or("period") {
+/// Regions' rows as messages, or `None` if the element counts differ, or rows do not match the remote columns.
+fn cut(post: &Value, destination: &Value, regions: &[Rows]) -> Option<Vec<Bytes>> {
+    let units: Vec<Element> = match post["row_mask"].as_str().unwrap_or("period") {
         "period" => regions.iter().flatten().map(|row| row.concat()).collect(),
         "element" => {
-            let columns: Vec<Vec<Bytes>> = regions.iter().map(|rows| rows.concat()).collect();
+            let columns: Vec<Vec<Element>> = regions.iter().map(|rows| rows.concat()).collect();
             let count = columns.first().map_or(0, Vec::len);
             if columns.iter().any(|elements| elements.len() != count) {
                 return None;
@@ -337,8 +353,7 @@ fn cut(post: &Value, regions: &[Rows]) -> Option<Vec<Bytes>> {
         }
         other => panic!("there is no row mask {other}"),
     };
-    let k = post["rows_per_message"].as_u64().unwrap_or(1) as usize;
-    Some(units.chunks(k).map(|units| units.concat()).collect())
+    kinds::messages(post, destination, &units)
 }
 
 /// The frames of one destination's messages.
@@ -360,9 +375,23 @@ fn packets(
         other => panic!("there is no transport {other}"),
     };
     let mut frames = Vec::new();
-    let mut remote_addr = if write { number(&destination["remote_addr"]) as u64 } else { 0 };
-    for message in messages {
-        let parts: Vec<&[u8]> = message.chunks(number(&qp["mtu"]) as usize).collect();
+    let whole = [json!({"remote_addr": destination["remote_addr"], "rkey": destination["rkey"]})];
+    let columns = destination.get("remote_columns").map_or(&whole[..], list);
+    let mut remote: Vec<u64> = columns
+        .iter()
+        .map(|column| if write { number(&column["remote_addr"]) as u64 } else { 0 })
+        .collect();
+    for (m, message) in messages.iter().enumerate() {
+        let column = m % columns.len();
+        // Of the columns of some rows only the last one has immediate data, and is sent even without bytes.
+        let with_imm = with_imm && column + 1 == columns.len();
+        if message.is_empty() && !with_imm {
+            continue;
+        }
+        let mut parts: Vec<&[u8]> = message.chunks(number(&qp["mtu"]) as usize).collect();
+        if message.is_empty() {
+            parts.push(message);
+        }
         for (i, part) in parts.iter().enumerate() {
             let (first, last) = (i == 0, i + 1 == parts.len());
             // IBTA table 38: first, middle, last, last with immediate, only, only with immediate;
@@ -382,8 +411,8 @@ fn packets(
                 headers.extend((number(&qp["qpn"]) as u32).to_be_bytes());
             }
             if write && first {
-                headers.extend(remote_addr.to_be_bytes());
-                headers.extend((number(&destination["rkey"]) as u32).to_be_bytes());
+                headers.extend(remote[column].to_be_bytes());
+                headers.extend((number(&columns[column]["rkey"]) as u32).to_be_bytes());
                 headers.extend((message.len() as u32).to_be_bytes());
             }
             if with_imm && last {
@@ -411,7 +440,7 @@ fn packets(
             ));
             *psn = (*psn + 1) % (1 << 24);
         }
-        remote_addr = remote_addr.wrapping_add(message.len() as u64);
+        remote[column] = remote[column].wrapping_add(message.len() as u64);
     }
     frames
 }

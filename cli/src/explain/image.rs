@@ -8,6 +8,7 @@ use drdma_abi::{
 };
 use drdma_semantics::{
     checks::{Directory, QueuePair},
+    kinds::{self, Entry, Kinds, Selection},
     memory::{Fault, HostMemory},
     partitioned::Partitioned,
     region,
@@ -15,7 +16,7 @@ use drdma_semantics::{
 };
 
 use crate::{
-    job::{self, Column, Contents, Extent, Job, Place, Post, RowMask},
+    job::{self, Column, Contents, Extent, Job, Kind, Place, Post, RowMask, have_kinds},
     placement::{Placement, RecordKey, record_key},
 };
 
@@ -60,6 +61,8 @@ impl<'a> Image<'a> {
                 remote_addr: destination.remote_addr,
                 rkey: destination.rkey,
                 partition: destination.partition,
+                layout: post.layout,
+                remote_columns: destination.remote_columns.clone(),
                 regions: match post.inline {
                     true => Vec::new(),
                     false => destination.regions.iter().map(|region| self.region(region)).collect(),
@@ -86,7 +89,14 @@ impl<'a> Image<'a> {
                 width: region.width as u64,
                 rows: region.rows,
                 lkey: region.ids.buffer as u32,
-                columns: self.columns(&region.columns),
+                columns: match have_kinds(&region.columns) {
+                    true => Vec::new(),
+                    false => self.columns(&region.columns),
+                },
+                entries: match have_kinds(&region.columns) {
+                    true => self.column_entries(&region.columns),
+                    false => Vec::new(),
+                },
             }),
             destinations,
         }
@@ -117,6 +127,9 @@ impl<'a> Image<'a> {
     }
 
     fn region(&mut self, region: &job::Region) -> region::Region {
+        if region.has_kinds() {
+            return region::Region::Kinds(self.kind_region(region));
+        }
         match region {
             &job::Region::Contiguous { base, len } => {
                 region::Region::Contiguous { addr: self.addr(base), len, lkey: base.buffer as u32 }
@@ -128,7 +141,7 @@ impl<'a> Image<'a> {
                 lkey: base.buffer as u32,
                 pattern: extents(pattern),
             },
-            job::Region::Bitmapped { bitmap, rows, columns, fetch_rows } => {
+            job::Region::Bitmapped { bitmap, rows, columns, fetch_rows, .. } => {
                 region::Region::Bitmapped {
                     bitmap: self.addr(*bitmap),
                     rows: *rows,
@@ -141,22 +154,108 @@ impl<'a> Image<'a> {
                 }
             }
             job::Region::PointerMapped { pointers, pattern } => {
-                let at = POINTERS + self.pointers.len() as u64;
-                for &pointer in pointers {
-                    let addr = self.addr(pointer);
-                    self.pointers.extend(addr.to_le_bytes());
-                }
+                let (at, target_lkey) = self.pointers(pointers, pattern);
                 region::Region::PointerMapped {
                     pointers: at,
                     count: pointers.len() as u32,
                     lkey: POINTERS_KEY,
-                    target_lkey: match record_key(&self.job.buffers, pointers, pattern) {
-                        RecordKey::Buffer(buffer) => buffer as u32,
-                        RecordKey::All => ARENA_KEY,
-                    },
+                    target_lkey,
                     pattern: extents(pattern),
                 }
             }
+        }
+    }
+
+    /// Adds an array of pointers; gives its address, and the key of the records.
+    fn pointers(&mut self, pointers: &[Place], pattern: &[Extent]) -> (u64, u32) {
+        let at = POINTERS + self.pointers.len() as u64;
+        for &pointer in pointers {
+            let addr = self.addr(pointer);
+            self.pointers.extend(addr.to_le_bytes());
+        }
+        let target_lkey = match record_key(&self.job.buffers, pointers, pattern) {
+            RecordKey::Buffer(buffer) => buffer as u32,
+            RecordKey::All => ARENA_KEY,
+        };
+        (at, target_lkey)
+    }
+
+    /// A region whose elements, or whose bitmap, are of a kind that not every card knows.
+    fn kind_region(&mut self, region: &job::Region) -> Kinds {
+        match region {
+            job::Region::Contiguous { .. } => unreachable!("it has no elements"),
+            job::Region::Strided { base, period, count, pattern } => Kinds {
+                rows: Selection::Periods {
+                    base: self.addr(*base),
+                    period: *period,
+                    count: *count,
+                    lkey: base.buffer as u32,
+                },
+                entries: self.extent_entries(pattern),
+            },
+            job::Region::Bitmapped { bitmap, first, rows, columns, .. } => Kinds {
+                rows: Selection::Bitmap {
+                    bitmap: self.addr(*bitmap),
+                    first: *first,
+                    rows: *rows,
+                    lkey: bitmap.buffer as u32,
+                },
+                entries: self.column_entries(columns),
+            },
+            job::Region::PointerMapped { pointers, pattern } => {
+                let (at, target_lkey) = self.pointers(pointers, pattern);
+                let count = pointers.len() as u32;
+                let rows =
+                    Selection::Pointers { pointers: at, count, lkey: POINTERS_KEY, target_lkey };
+                Kinds { rows, entries: self.extent_entries(pattern) }
+            }
+        }
+    }
+
+    fn column_entries(&mut self, columns: &[Column]) -> Vec<Entry> {
+        let entry = |column: &Column| Entry {
+            offset: self.addr(column.base),
+            lkey: column.base.buffer as u32,
+            kind: self.kind(&column.kind, column.width),
+        };
+        columns.iter().map(entry).collect()
+    }
+
+    fn extent_entries(&mut self, pattern: &[Extent]) -> Vec<Entry> {
+        let entry = |extent: &Extent| Entry {
+            offset: extent.offset,
+            lkey: 0,
+            kind: self.kind(&extent.kind, extent.len),
+        };
+        pattern.iter().map(entry).collect()
+    }
+
+    fn kind(&mut self, kind: &Kind, width: u32) -> kinds::Kind {
+        let log_entry = width.ilog2() as u8;
+        match kind {
+            Kind::Fixed => kinds::Kind::Fixed { width },
+            Kind::Bits { first } => kinds::Kind::Bits { first: *first },
+            Kind::Varlen { data } => {
+                let lkey = data.buffer as u32;
+                kinds::Kind::Offsets { log_entry, data: self.addr(*data), lkey }
+            }
+            Kind::Views { buffers } => {
+                let table = POINTERS + self.pointers.len() as u64;
+                for buffer in buffers {
+                    let addr = self.addr(buffer.base);
+                    self.pointers.extend(addr.to_le_bytes());
+                    self.pointers.extend(buffer.len.to_le_bytes());
+                    self.pointers.extend((buffer.base.buffer as u32).to_le_bytes());
+                }
+                kinds::Kind::Views { table, count: buffers.len() as u32, lkey: POINTERS_KEY }
+            }
+            Kind::Dictionary { values, width, count } => kinds::Kind::Dictionary {
+                log_entry,
+                values: self.addr(*values),
+                width: *width,
+                count: *count,
+                lkey: values.buffer as u32,
+            },
         }
     }
 

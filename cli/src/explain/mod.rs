@@ -16,6 +16,7 @@ use drdma_semantics::{
     region,
     request::{self, Request},
     rows::Units,
+    stream::MessageStream,
 };
 use libdrdma::optimizer::CostTable;
 use serde::Serialize;
@@ -261,9 +262,7 @@ fn plan(
             }
         };
         let messages = &admitted.messages;
-        let packets = (0..messages.count())
-            .map(|i| messages.message(i).len.div_ceil(u128::from(qp.mtu)) as u64)
-            .sum();
+        let packets = packets(request, index, admitted, qp.mtu, image)?;
         let planner = Planner::new(settings, vec![units(index, request.row_mask)])
             .reading(request.destinations[index].fetch_rows());
         explanation.destinations.push(Share {
@@ -298,12 +297,39 @@ fn plan(
         cheap.window(&window.units, image)
     })?;
     explanation.cheapest = cheap.found();
-    explanation.placement = Some({
+    // How rows are gathered whose lengths differ, or that go by columns, no card says yet.
+    let plain = (0..admitted.len()).all(|index| stream(request, index, &admitted[index]).is_none());
+    if plain {
         let card = placement::Card { settings, column_rows: options.column_rows };
-        placement::placed(request, &all(), &card, image)?
-    });
+        explanation.placement = Some(placement::placed(request, &all(), &card, image)?);
+    }
     explanation.sent_bytes = explanation.destinations.iter().map(|share| share.sent_bytes).sum();
     Ok(())
+}
+
+/// The messages of a destination, if their rows must be walked to tell them.
+fn stream(request: &Request, index: usize, admitted: &Admitted) -> Option<MessageStream> {
+    request.stream(index, &admitted.limits).filter(|_| request.inline.is_none())
+}
+
+/// Packets of a destination.
+fn packets(
+    request: &Request,
+    index: usize,
+    admitted: &Admitted,
+    mtu: u32,
+    image: &Image,
+) -> Result<u64, Fault> {
+    let of = |len: u128| len.div_ceil(u128::from(mtu)) as u64;
+    let messages = &admitted.messages;
+    let Some(mut stream) = stream(request, index, admitted) else {
+        return Ok((0..messages.count()).map(|i| of(messages.message(i).len)).sum());
+    };
+    let mut packets = 0;
+    while let Some(message) = stream.next(image).map_err(|wrong| wrong.fault())? {
+        packets += of(message.len.into()).max(1);
+    }
+    Ok(packets)
 }
 
 /// Units and their fragments.

@@ -192,7 +192,7 @@ impl Packed {
 
 /// The rows of a request that the card packs, if it does.
 fn packed(request: &Request, regions: &[Vec<libdrdma::Region>], card: &Card) -> Option<PackedRows> {
-    let Some(Partitioned { ids, width, rows, lkey, columns }) = &request.partitioned else {
+    let Some(Partitioned { ids, width, rows, lkey, columns, .. }) = &request.partitioned else {
         let row_mask = match request.row_mask {
             RowMask::Period => libdrdma::RowMask::Period,
             RowMask::Element => libdrdma::RowMask::Element,

@@ -3,7 +3,7 @@
 use drdma_abi::completion::Status;
 use drdma_semantics::failure::{Failure, Part, Reason, Which};
 
-use crate::job::{Column, Extent, Job, Place, Region, Transport};
+use crate::job::{Column, Extent, Job, Kind, Place, Region, Transport};
 
 /// Why a post fails, beginning with the field that is at fault.
 pub fn failure(job: &Job, index: usize, failure: &Failure) -> String {
@@ -46,6 +46,9 @@ pub fn failure(job: &Job, index: usize, failure: &Failure) -> String {
         }
         Reason::Shape { region, error } => format!("{}: {error}", path(region)),
         Reason::Read { region, fault } => format!("{}: {fault}", path(region)),
+        Reason::Value { region, row, element, error } => {
+            format!("{}: row {row}, element {element}: {error}", path(region))
+        }
         other => format!("{of_destination}: {other}"),
     }
 }
@@ -78,6 +81,8 @@ fn field(part: &Part) -> String {
         Part::Column(index) => format!(".columns[{index}]"),
         Part::Pointers => ".pointers".to_owned(),
         Part::Record { row, .. } => format!(".pointers[{row}]"),
+        Part::Source(index) => format!(", what element {index} leads to"),
+        Part::Buffer { element, buffer } => format!(", buffer {buffer} of element {element}"),
     }
 }
 
@@ -114,8 +119,17 @@ fn needed(
         Some(Needed { buffer: place.buffer, start, end: start + len, what })
     };
     let column = |column: &Column, rows: u32| {
-        let len = u128::from(rows) * u128::from(column.width);
-        run(column.base, 0, len, format!("{rows} values of {} B", column.width))
+        let (entries, width) = (u128::from(rows), u128::from(column.width));
+        let (len, what) = match column.kind {
+            Kind::Bits { first } => {
+                ((entries + u128::from(first)).div_ceil(8), format!("the bits of {rows} rows"))
+            }
+            Kind::Varlen { .. } => {
+                ((entries + 1) * width, format!("the offsets of {rows} values, of {width} B,"))
+            }
+            _ => (entries * width, format!("{rows} values of {width} B")),
+        };
+        run(column.base, 0, len, what)
     };
     let bits = |place: &Place, rows: u32| {
         run(*place, 0, u128::from(rows.div_ceil(8)), format!("the bits of {rows} rows"))
@@ -137,10 +151,11 @@ fn needed(
             run(*base, 0, (*len).into(), format!("{len} B"))
         }
         (Region::Strided { base, period, count, pattern }, Part::Extent(index)) => {
-            let Extent { offset, len } = pattern.get(*index)?;
+            let Extent { offset, len, kind } = pattern.get(*index)?;
+            let len = kind.entry_len(*len);
             let span = u128::from(count.saturating_sub(1)) * u128::from(*period);
             let what = format!("{count} extents of {len} B, {period} B apart,");
-            run(*base, *offset, span + u128::from(*len), what)
+            run(*base, *offset, span + u128::from(len), what)
         }
         (Region::Bitmapped { bitmap, rows, .. }, Part::Bitmap) => bits(bitmap, *rows),
         (Region::Bitmapped { fetch_rows, rows, .. }, Part::FetchRows) => {
@@ -150,7 +165,7 @@ fn needed(
             column(columns.get(*index)?, *rows)
         }
         (Region::PointerMapped { pointers, pattern }, Part::Record { row, extent }) => {
-            let Extent { offset, len } = pattern.get(*extent)?;
+            let Extent { offset, len, .. } = pattern.get(*extent)?;
             let what = format!("the {len} B of pattern[{extent}]");
             run(*pointers.get(usize::try_from(*row).ok()?)?, *offset, (*len).into(), what)
         }

@@ -6,7 +6,7 @@
 use drdma_abi::{
     described::APPEND_REGIONS,
     register::QUEUE_PAIRS,
-    work_request::{MAX_DESTINATIONS, MAX_ELEMENTS, MAX_REGIONS},
+    work_request::{MAX_DESTINATIONS, MAX_ELEMENTS, MAX_REGIONS, MAX_REMOTE_COLUMNS},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,7 +15,9 @@ use serde_json::Value;
 use super::MAX_NODES;
 use crate::job::{
     MAX_BUFFERS,
-    format::{Column, Fetch, Local, Partitioned, Region, RowMask, Transport, schema_of},
+    format::{
+        Column, Fetch, Local, MessageLayout, Partitioned, Region, RowMask, Transport, schema_of,
+    },
 };
 
 /// Packet sequence numbers have 24 bits.
@@ -404,6 +406,9 @@ pub(super) struct PostSend {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub rows_per_message: Option<u32>,
+    /// The order of the values of a message: rows unless told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_layout: Option<MessageLayout>,
     /// A completion tells of its success: true unless told. The last post of a queue before a wait has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signaled: Option<bool>,
@@ -437,6 +442,10 @@ pub(super) struct PostSend {
     /// An address and a key as they are, instead of remote and remote_offset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<Raw>,
+    /// Where each column of a WRITE by columns goes, instead of remote, remote_offset and raw.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_REMOTE_COLUMNS))]
+    pub remote_columns: Option<Vec<RemoteColumn>>,
     /// Where a datagram goes, as node/queue pair.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<String>,
@@ -468,6 +477,9 @@ pub(super) struct PostSsqSend {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub rows_per_message: Option<u32>,
+    /// The order of the values of a message: rows unless told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_layout: Option<MessageLayout>,
     /// A completion tells of its success: true unless told. The last post of a queue before a wait has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signaled: Option<bool>,
@@ -503,6 +515,10 @@ pub(super) struct Destination {
     /// An address and a key as they are, instead of remote and remote_offset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<Raw>,
+    /// Where each column of a WRITE by columns goes, instead of remote, remote_offset and raw.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_REMOTE_COLUMNS))]
+    pub remote_columns: Option<Vec<RemoteColumn>>,
     /// Where a datagram goes, as node/queue pair.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<String>,
@@ -513,6 +529,24 @@ pub(super) struct Destination {
     /// The id of the rows that it gets, if the post is partitioned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partition: Option<u16>,
+}
+
+/// Where the values of one column go: a buffer or key of another node, or an address and a key as they are.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RemoteColumn {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// A buffer or key of another node, as node/name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote: Option<String>,
+    /// Bytes from its start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote_offset: Option<u64>,
+    /// An address and a key as they are, instead of remote and remote_offset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw: Option<Raw>,
 }
 
 /// An address and a key as they are.

@@ -15,7 +15,8 @@ use drdma_fabric::NetworkConfig;
 pub use format::schema;
 
 use crate::job::{
-    Buffer, Column, FetchPlan, JobError, Local, MAX_JOB, Partitioned, Region, RowMask, Transport,
+    Buffer, Column, FetchPlan, JobError, Local, MAX_JOB, MessageLayout, Partitioned, Place, Region,
+    RowMask, Transport,
 };
 
 /// Cards in a fabric.
@@ -274,6 +275,8 @@ pub struct Send {
     pub row_mask: RowMask,
     /// Units in one message.
     pub rows_per_message: u32,
+    /// The order of their values.
+    pub layout: MessageLayout,
     /// A completion tells of its success.
     pub signaled: bool,
     /// It waits for the READs and atomics before it.
@@ -304,6 +307,8 @@ pub struct Destination {
     pub qp: usize,
     /// The memory of the peer's that the operation names, if it names some.
     pub remote: Option<Remote>,
+    /// Where the columns of a WRITE by columns go, each by itself.
+    pub remote_columns: Vec<Remote>,
     /// Where a datagram goes.
     pub to: Option<Peer>,
     /// The id of the rows that it gets, if the post has a partitioned region; 0 in others.

@@ -1,11 +1,11 @@
 //! What a job may ask of a card that does not do it.
 
-use libdrdma::Features;
+use libdrdma::{Features, MessageLayout};
 
 use super::{FabricJob, Key, Op, Post, Receive, Send, Step};
 use crate::{
     device::Kind,
-    job::{JobError, Problem, Region},
+    job::{JobError, Kind as ElementKind, Problem, Region},
 };
 
 /// The first thing that a node's card does not do, where `features` says what the cards of a kind do.
@@ -71,12 +71,45 @@ impl Supported<'_> {
         self.needs(node, Features::RECEIVES, at.to_owned(), &what)
     }
 
+    /// Refuses columns, or a bitmap from a bit on, that a node's card does not know.
+    fn kinds<'k>(
+        &self,
+        node: usize,
+        kinds: impl Iterator<Item = &'k ElementKind>,
+        first_bit: bool,
+        path: &str,
+    ) -> Result<(), JobError> {
+        if first_bit {
+            let what = "bitmap that begins within a byte";
+            self.needs(node, Features::BITS, format!("{path}.bitmap"), what)?;
+        }
+        for kind in kinds {
+            let (what, needed) = match kind {
+                ElementKind::Fixed => continue,
+                ElementKind::Bits { .. } => ("column of bits", Features::BITS),
+                ElementKind::Varlen { .. } => ("column of type varlen", Features::VARLEN),
+                ElementKind::Views { .. } => ("column of type views", Features::VARLEN),
+                ElementKind::Dictionary { .. } => ("column of type dictionary", Features::VARLEN),
+            };
+            self.needs(node, needed, path.to_owned(), what)?;
+        }
+        Ok(())
+    }
+
     fn receive(&self, node: usize, receive: &Receive, at: &str) -> Result<(), JobError> {
         self.receives(node, at)?;
         let scattered = |region: &Region| !matches!(region, Region::Contiguous { .. });
         let what = "receive into a region that is not contiguous";
         match receive.regions.iter().position(scattered) {
-            Some(j) => self.needs(node, Features::SCATTERS, format!("{at}.regions[{j}]"), what),
+            Some(j) => self.needs(node, Features::SCATTERS, format!("{at}.regions[{j}]"), what)?,
+            None => {}
+        }
+        match receive.regions.iter().position(Region::has_kinds) {
+            Some(j) => {
+                let path = format!("{at}.regions[{j}]");
+                let what = "way to fill a region that is not of fixed columns".to_owned();
+                Err(JobError::Field { path, problem: Problem::Unsupported { what } })
+            }
             None => Ok(()),
         }
     }
@@ -93,6 +126,28 @@ impl Supported<'_> {
             }
             let what = "address with a request";
             self.needs(node, Features::REQUESTS, format!("{at}.destination"), what)?;
+        }
+        if send.layout == MessageLayout::Columns {
+            let what = "message by columns";
+            self.needs(node, Features::COLUMNS, format!("{at}.message_layout"), what)?;
+        }
+        if let Some(region) = &send.partitioned {
+            let kinds = region.columns.iter().map(|column| &column.kind);
+            self.kinds(node, kinds, false, &format!("{at}.partitioned"))?;
+        }
+        for (j, destination) in send.destinations.iter().enumerate() {
+            for (k, region) in destination.regions.iter().enumerate() {
+                let path = match send.shared {
+                    true => format!("{at}.destinations[{j}].regions[{k}]"),
+                    false => format!("{at}.regions[{k}]"),
+                };
+                if send.op.is_answered() && region.has_kinds() {
+                    let what = "way to fill a region that is not of fixed columns".to_owned();
+                    return Err(JobError::Field { path, problem: Problem::Unsupported { what } });
+                }
+                let first = matches!(region, Region::Bitmapped { first: 1.., .. });
+                self.kinds(node, region.kinds(), first, &path)?;
+            }
         }
         if send.fence {
             self.needs(node, Features::REQUESTS, format!("{at}.fence"), "fence")?;

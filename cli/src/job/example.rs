@@ -1,9 +1,10 @@
 //! Jobs to start from, with comments.
 
 use super::format::{
-    Bitmapped, Buffer, Column, Contiguous, Destination, Extent, HexBuffer, Ids, JobFile, Local, Op,
-    Partitioned, Place, PointerMapped, Post, PostSend, PostSsqSend, Qp, Region, SizeBuffer,
-    Strided, Transport,
+    BitColumn, Bitmap, Bitmapped, Buffer, Column, Contiguous, Destination, DictionaryColumn,
+    DictionaryValues, Extent, FixedColumn, FixedExtent, HexBuffer, Ids, JobFile, KindColumn, Local,
+    MessageLayout, Op, Partitioned, Place, PointerMapped, Post, PostSend, PostSsqSend, Qp, Region,
+    SizeBuffer, Strided, Transport, VarlenColumn, ViewBuffer, ViewColumn,
 };
 
 /// What an example shows.
@@ -23,12 +24,14 @@ pub enum Kind {
     Shuffle,
     /// A WRITE to remote memory.
     Write,
+    /// Columns of every kind, column by column.
+    Columns,
     /// One of each.
     All,
 }
 
 impl Kind {
-    const EACH: [Self; 7] = [
+    const EACH: [Self; 8] = [
         Self::Contiguous,
         Self::Strided,
         Self::Bitmapped,
@@ -36,6 +39,7 @@ impl Kind {
         Self::Partitioned,
         Self::Shuffle,
         Self::Write,
+        Self::Columns,
     ];
 }
 
@@ -91,7 +95,31 @@ fn buffers() -> Vec<Buffer> {
             name: "ids".to_owned(),
             hex: "0001".repeat(32),
         }),
+        Buffer::Hex(HexBuffer {
+            comment: some("65 offsets of 4 B: names of 0, 1, 2, 3, 0, ... letters"),
+            name: "name_offsets".to_owned(),
+            hex: (0..65u32).map(|row| hex(&name_offset(row).to_le_bytes())).collect(),
+        }),
+        Buffer::Hex(HexBuffer {
+            comment: some("the letters of all names"),
+            name: "names".to_owned(),
+            hex: "6e616d".repeat(32),
+        }),
+        Buffer::Hex(HexBuffer {
+            comment: some("64 views of 16 B: a word of 4 letters, which stands in the view"),
+            name: "words".to_owned(),
+            hex: "04000000776f72640000000000000000".repeat(64),
+        }),
     ]
+}
+
+/// The offset of the name of a row.
+fn name_offset(row: u32) -> u32 {
+    (0..row).map(|row| row % 4).sum()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn qp(name: &str, qpn: u64, host: u8) -> Qp {
@@ -114,13 +142,15 @@ fn qp(name: &str, qpn: u64, host: u8) -> Qp {
 }
 
 fn columns() -> Vec<Column> {
-    let column =
-        |buffer: &str, width| Column { comment: None, buffer: buffer.to_owned(), offset: 0, width };
+    let column = |buffer: &str, width| {
+        let (comment, kind, buffer, offset) = (None, None, buffer.to_owned(), 0);
+        Column::Fixed(FixedColumn { comment, kind, buffer, offset, width })
+    };
     vec![column("keys", 8), column("prices", 4)]
 }
 
 fn extent(offset: u64, len: u32) -> Extent {
-    Extent { comment: None, offset, len }
+    Extent::Fixed(FixedExtent { comment: None, kind: None, offset, len })
 }
 
 fn contiguous() -> Region {
@@ -135,11 +165,62 @@ fn contiguous() -> Region {
 fn bitmapped() -> Region {
     Region::Bitmapped(Bitmapped {
         comment: None,
-        bitmap: Place { comment: None, buffer: "selected".to_owned(), offset: 0 },
+        bitmap: Bitmap { comment: None, buffer: "selected".to_owned(), offset: 0, bit: None },
         rows: 64,
         columns: columns(),
         fetch_rows: None,
     })
+}
+
+/// A column of every kind.
+fn kinds() -> Region {
+    let Region::Bitmapped(region) = bitmapped() else { return contiguous() };
+    let (comment, offset, named) = (None, 0, str::to_owned);
+    let varlen = VarlenColumn {
+        comment: some("a length of 4 B and so many bytes"),
+        buffer: named("name_offsets"),
+        offset,
+        width: 4,
+        data: Place { comment: comment.clone(), buffer: named("names"), offset },
+    };
+    let views = ViewColumn {
+        comment: some("the same, by views as Arrow has them"),
+        buffer: named("words"),
+        offset,
+        buffers: vec![ViewBuffer {
+            comment: comment.clone(),
+            buffer: named("names"),
+            offset,
+            len: 96,
+        }],
+    };
+    let dictionary = DictionaryColumn {
+        comment: some("value 0 or 1 of two keys, as the ids say"),
+        buffer: named("ids"),
+        offset,
+        width: 1,
+        values: DictionaryValues {
+            comment: comment.clone(),
+            buffer: named("keys"),
+            offset,
+            width: 8,
+        },
+        count: 2,
+    };
+    let bits = BitColumn {
+        comment: some("a bit a row, packed again"),
+        buffer: named("selected"),
+        offset,
+        bit: Some(1),
+    };
+    let mut columns = columns();
+    columns.extend([
+        Column::Kind(KindColumn::Varlen(varlen)),
+        Column::Kind(KindColumn::Views(views)),
+        Column::Kind(KindColumn::Dictionary(dictionary)),
+        Column::Kind(KindColumn::Bits(bits)),
+    ]);
+    Region::Bitmapped(Bitmapped { rows: 63, columns, ..region })
 }
 
 fn post(wr_id: u64, kind: Kind) -> Post {
@@ -151,12 +232,14 @@ fn post(wr_id: u64, kind: Kind) -> Post {
             imm: None,
             row_mask: None,
             rows_per_message,
+            message_layout: None,
             signaled: None,
             fetch: None,
             inline: None,
             qp: "red".to_owned(),
             remote_addr: None,
             rkey: None,
+            remote_columns: None,
             regions: vec![region],
         })
     };
@@ -165,6 +248,7 @@ fn post(wr_id: u64, kind: Kind) -> Post {
         qp: qp.to_owned(),
         remote_addr: None,
         rkey: None,
+        remote_columns: None,
         regions: None,
         partition: None,
     };
@@ -176,6 +260,7 @@ fn post(wr_id: u64, kind: Kind) -> Post {
             imm: None,
             row_mask: None,
             rows_per_message: Some(64),
+            message_layout: None,
             signaled: None,
             fetch: None,
             partitioned,
@@ -231,6 +316,16 @@ fn post(wr_id: u64, kind: Kind) -> Post {
                 Destination { regions: Some(vec![contiguous()]), ..destination("blue") },
             ],
         ),
+        Kind::Columns => match send(
+            "of 16 selected rows first all keys, then all names, words, values of a dictionary and flags",
+            Some(16),
+            kinds(),
+        ) {
+            Post::PostSend(post) => {
+                Post::PostSend(PostSend { message_layout: Some(MessageLayout::Columns), ..post })
+            }
+            post @ Post::PostSsqSend(_) => post,
+        },
         Kind::Write => match send("a WRITE says where in the peer's memory", None, contiguous()) {
             Post::PostSend(post) => Post::PostSend(PostSend {
                 op: Op::Write,

@@ -1,7 +1,10 @@
 //! Job files as they are written. The schema that editors use is made of these types; what a job
 //! means, and the messages for what it may not say, are the reader's.
 
-use drdma_abi::work_request::{MAX_DESTINATIONS, MAX_ELEMENTS, MAX_MERGE_THRESHOLD, MAX_REGIONS};
+use drdma_abi::work_request::{
+    MAX_DESTINATIONS, MAX_ELEMENTS, MAX_MERGE_THRESHOLD, MAX_REGIONS, MAX_REMOTE_COLUMNS,
+    MAX_VIEW_BUFFERS,
+};
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::Serialize;
 use serde_json::Value;
@@ -242,6 +245,30 @@ pub(crate) enum RowMask {
     Element,
 }
 
+/// The order of the values of a message.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum MessageLayout {
+    /// Row by row.
+    #[expect(dead_code, reason = "no example has it")]
+    Rows,
+    /// The first value of every row, then the second of every row, and so on.
+    Columns,
+}
+
+/// Where the values of one column go.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RemoteColumn {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// Where the first of them goes.
+    pub remote_addr: u64,
+    /// The remote key.
+    pub rkey: u32,
+}
+
 /// How a post's data are fetched; without it, as the card's registers say.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -288,6 +315,9 @@ pub(crate) struct PostSend {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub rows_per_message: Option<u32>,
+    /// The order of the values of a message: rows unless told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_layout: Option<MessageLayout>,
     /// A completion tells of its success: true unless told. The last post of a queue has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signaled: Option<bool>,
@@ -306,6 +336,10 @@ pub(crate) struct PostSend {
     /// The remote key of a WRITE; no SEND has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rkey: Option<u32>,
+    /// Where each column of a WRITE by columns goes, instead of remote_addr and rkey.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_REMOTE_COLUMNS))]
+    pub remote_columns: Option<Vec<RemoteColumn>>,
     /// What is sent.
     #[schemars(length(max = MAX_REGIONS))]
     pub regions: Vec<Region>,
@@ -332,6 +366,9 @@ pub(crate) struct PostSsqSend {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub rows_per_message: Option<u32>,
+    /// The order of the values of a message: rows unless told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_layout: Option<MessageLayout>,
     /// A completion tells of its success: true unless told. The last post of a queue has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signaled: Option<bool>,
@@ -361,6 +398,10 @@ pub(crate) struct Destination {
     /// The remote key of a WRITE; no SEND has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rkey: Option<u32>,
+    /// Where each column of a WRITE by columns goes, instead of remote_addr and rkey.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_REMOTE_COLUMNS))]
+    pub remote_columns: Option<Vec<RemoteColumn>>,
     /// What is sent, unless the post is partitioned.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_REGIONS))]
@@ -415,13 +456,168 @@ pub(crate) struct Partitioned {
     pub columns: Vec<Column>,
 }
 
-/// A column: row i's value is `width` bytes at `offset + i * width`.
+/// The place of row 0's bit in a bitmap.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Column {
+pub(crate) struct Bitmap {
     /// Means nothing.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
+    /// The buffer's name.
+    pub buffer: String,
+    /// Bytes from its start.
+    pub offset: u64,
+    /// Its place in that byte, 0 is the least significant bit: 0 unless told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 7))]
+    pub bit: Option<u8>,
+}
+
+/// A part of a buffer that views point into.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ViewBuffer {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The buffer's name.
+    pub buffer: String,
+    /// Where it starts.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u32,
+}
+
+/// The values of a dictionary.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DictionaryValues {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The buffer's name.
+    pub buffer: String,
+    /// Where value 0 is.
+    pub offset: u64,
+    /// Bytes of a value.
+    #[schemars(range(min = 1))]
+    pub width: u32,
+}
+
+/// A column.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Column {
+    /// Of another kind than fixed width.
+    Kind(KindColumn),
+    /// Of fixed width.
+    Fixed(FixedColumn),
+}
+
+/// A column of another kind than fixed width.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum KindColumn {
+    /// Values of variable length, by offsets.
+    Varlen(VarlenColumn),
+    /// Values of variable length, by views.
+    Views(ViewColumn),
+    /// Values of a dictionary, by their indices.
+    Dictionary(DictionaryColumn),
+    /// Bits.
+    Bits(BitColumn),
+}
+
+/// Row i's value is what lies in the data between the offsets i and i + 1.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct VarlenColumn {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The buffer of the offsets.
+    pub buffer: String,
+    /// Where row 0's first offset is.
+    pub offset: u64,
+    /// Bytes of an offset.
+    #[schemars(extend("enum" = [4, 8]))]
+    pub width: u32,
+    /// Byte 0 of the data.
+    pub data: Place,
+}
+
+/// Row i's value is where view i of 16 B says: up to 12 B in the view, others in a buffer.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ViewColumn {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The buffer of the views.
+    pub buffer: String,
+    /// Where row 0's view is.
+    pub offset: u64,
+    /// What views point into, by index.
+    #[schemars(length(max = MAX_VIEW_BUFFERS))]
+    pub buffers: Vec<ViewBuffer>,
+}
+
+/// Row i's value is that of index i in a dictionary.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DictionaryColumn {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The buffer of the indices.
+    pub buffer: String,
+    /// Where row 0's index is.
+    pub offset: u64,
+    /// Bytes of an index, little-endian.
+    #[schemars(extend("enum" = [1, 2, 4, 8]))]
+    pub width: u32,
+    /// The values.
+    pub values: DictionaryValues,
+    /// How many they are.
+    pub count: u32,
+}
+
+/// Row i's value is bit i, counted from row 0's.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BitColumn {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The buffer's name.
+    pub buffer: String,
+    /// The byte that row 0's bit is in.
+    pub offset: u64,
+    /// Its place in that byte, 0 is the least significant bit: 0 unless told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 7))]
+    pub bit: Option<u8>,
+}
+
+/// The kind of plain columns and extents.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum FixedKind {
+    /// Of fixed width.
+    #[expect(dead_code, reason = "no example has it")]
+    Fixed,
+}
+
+/// Row i's value is `width` bytes at `offset + i * width`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FixedColumn {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The kind, which may be left out.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<FixedKind>,
     /// The buffer's name.
     pub buffer: String,
     /// Where row 0's value is.
@@ -431,13 +627,88 @@ pub(crate) struct Column {
     pub width: u32,
 }
 
-/// A run of bytes in a pattern.
+/// A part of a period or record.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Extent {
+    /// Of another kind than a fixed number of bytes.
+    #[expect(dead_code, reason = "no example has it")]
+    Kind(KindExtent),
+    /// So many bytes.
+    Fixed(FixedExtent),
+}
+
+/// An extent that leads to its bytes.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[expect(dead_code, reason = "no example has them")]
+pub(crate) enum KindExtent {
+    /// Bytes of variable length, by two offsets.
+    Varlen(VarlenExtent),
+    /// Bytes of variable length, by a view of 16 B.
+    Views(ViewExtent),
+    /// A value of a dictionary, by its index.
+    Dictionary(DictionaryExtent),
+}
+
+/// What lies in the data between two offsets, one behind the other.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Extent {
+pub(crate) struct VarlenExtent {
     /// Means nothing.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
+    /// Bytes from the start of the period or record to the first offset.
+    pub offset: u64,
+    /// Bytes of an offset.
+    #[schemars(extend("enum" = [4, 8]))]
+    pub width: u32,
+    /// Byte 0 of the data.
+    pub data: Place,
+}
+
+/// What a view of 16 B says.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ViewExtent {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// Bytes from the start of the period or record to the view.
+    pub offset: u64,
+    /// What views point into, by index.
+    #[schemars(length(max = MAX_VIEW_BUFFERS))]
+    pub buffers: Vec<ViewBuffer>,
+}
+
+/// The value of an index in a dictionary.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DictionaryExtent {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// Bytes from the start of the period or record to the index.
+    pub offset: u64,
+    /// Bytes of an index, little-endian.
+    #[schemars(extend("enum" = [1, 2, 4, 8]))]
+    pub width: u32,
+    /// The values.
+    pub values: DictionaryValues,
+    /// How many they are.
+    pub count: u32,
+}
+
+/// A run of bytes in a pattern.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FixedExtent {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The kind, which may be left out.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<FixedKind>,
     /// Bytes from the start of the period or record.
     pub offset: u64,
     /// Bytes.
@@ -504,7 +775,7 @@ pub(crate) struct Bitmapped {
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The bitmap.
-    pub bitmap: Place,
+    pub bitmap: Bitmap,
     /// Its bits.
     pub rows: u32,
     /// The values of a row, in the order sent.

@@ -19,6 +19,7 @@ pub use drdma_abi::{roce::Transport, work_request::Opcode};
 pub use error::{JobError, Problem};
 pub use example::{Kind as ExampleKind, example};
 pub use format::schema;
+pub use libdrdma::MessageLayout;
 pub use libdrdma::optimizer::FetchPlan;
 use libdrdma::{HostTables, Resolver, VlanTag};
 
@@ -169,6 +170,8 @@ pub struct Post {
     pub row_mask: RowMask,
     /// Units in one message.
     pub rows_per_message: u32,
+    /// The order of their values.
+    pub layout: MessageLayout,
     /// A completion tells of its success.
     pub signaled: bool,
     /// How it is fetched, if not as the card's registers say.
@@ -199,6 +202,8 @@ pub struct Destination {
     pub remote_addr: u64,
     /// Remote key of a WRITE.
     pub rkey: u32,
+    /// Where the columns of a WRITE by columns go, each by itself: address and remote key.
+    pub remote_columns: Vec<(u64, u32)>,
     /// The id of the rows that it gets, if the post has a partitioned region; 0 in others.
     pub partition: u16,
     /// What is sent, 0 to 16 regions.
@@ -214,22 +219,76 @@ pub struct Place {
     pub offset: u64,
 }
 
-/// An extent of a pattern.
+/// How the entries of a column or extent lead to bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// They are the values.
+    Fixed,
+    /// They are bits.
+    Bits {
+        /// The place of row 0's bit in its byte, 0 to 7.
+        first: u8,
+    },
+    /// They are two offsets each.
+    Varlen {
+        /// Byte 0 of the data.
+        data: Place,
+    },
+    /// They are views.
+    Views {
+        /// The buffers that they point into.
+        buffers: Vec<ViewBuffer>,
+    },
+    /// They are indices.
+    Dictionary {
+        /// Value 0.
+        values: Place,
+        /// Bytes of a value, at least 1.
+        width: u32,
+        /// Values.
+        count: u32,
+    },
+}
+
+/// A part of a buffer that views point into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
-    /// Bytes from the start of the period or record.
-    pub offset: u64,
-    /// Bytes, at least 1.
+pub struct ViewBuffer {
+    /// Its first byte.
+    pub base: Place,
+    /// Its bytes.
     pub len: u32,
 }
 
+impl Kind {
+    /// Bytes of an entry that says to have `width` of them; 1 for a bit.
+    pub fn entry_len(&self, width: u32) -> u64 {
+        match self {
+            Self::Varlen { .. } => 2 * u64::from(width),
+            _ => width.into(),
+        }
+    }
+}
+
+/// An extent of a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Bytes from the start of the period or record.
+    pub offset: u64,
+    /// Bytes, at least 1: of the value, an offset, a view or an index.
+    pub len: u32,
+    /// How they lead to bytes.
+    pub kind: Kind,
+}
+
 /// A column of a bitmapped or partitioned region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Row 0.
     pub base: Place,
-    /// Bytes of a value, at least 1.
+    /// Bytes of a value, an offset, a view or an index, at least 1; 1 for a bit.
     pub width: u32,
+    /// How the entries lead to bytes.
+    pub kind: Kind,
 }
 
 /// A partitioned region.
@@ -289,6 +348,8 @@ pub enum Region {
     Bitmapped {
         /// The bitmap.
         bitmap: Place,
+        /// The place of row 0's bit in its first byte, 0 to 7.
+        first: u8,
         /// Its bits.
         rows: u32,
         /// 1 to 16 columns.
@@ -303,6 +364,35 @@ pub enum Region {
         /// 1 to 16 extents.
         pattern: Vec<Extent>,
     },
+}
+
+impl Region {
+    /// True if its elements, or its bitmap, are of a kind that not every card knows.
+    pub fn has_kinds(&self) -> bool {
+        match self {
+            Self::Contiguous { .. } => false,
+            Self::Strided { pattern, .. } | Self::PointerMapped { pattern, .. } => {
+                pattern.iter().any(|extent| extent.kind != Kind::Fixed)
+            }
+            Self::Bitmapped { first, columns, .. } => *first > 0 || have_kinds(columns),
+        }
+    }
+
+    /// The kinds of its elements.
+    pub fn kinds(&self) -> Box<dyn Iterator<Item = &Kind> + '_> {
+        match self {
+            Self::Contiguous { .. } => Box::new(std::iter::empty()),
+            Self::Strided { pattern, .. } | Self::PointerMapped { pattern, .. } => {
+                Box::new(pattern.iter().map(|extent| &extent.kind))
+            }
+            Self::Bitmapped { columns, .. } => Box::new(columns.iter().map(|column| &column.kind)),
+        }
+    }
+}
+
+/// True if some of these columns are not of fixed width.
+pub fn have_kinds(columns: &[Column]) -> bool {
+    columns.iter().any(|column| column.kind != Kind::Fixed)
 }
 
 /// The name of an operation in job files.

@@ -3,12 +3,15 @@
 use std::ops::Range;
 
 use libdrdma::{
-    MemoryRegion, MemoryRegionError, PartitionId, PartitionedRegion, ProtectionDomain, Region,
-    RegionError,
+    ColumnKind, KindColumn, KindRows, MemoryRegion, MemoryRegionError, PartitionId,
+    PartitionedRegion, ProtectionDomain, Region, RegionError,
 };
 
 use crate::{
-    job::{Buffer, Column, Contents, Extent, Job, Partitioned, Place, Region as JobRegion},
+    job::{
+        Buffer, Column, Contents, Extent, Job, Kind, Partitioned, Place, Region as JobRegion,
+        have_kinds,
+    },
     placement::{Placement, RecordKey, record_key},
 };
 
@@ -125,10 +128,14 @@ impl<'a> Memory<'a> {
     /// # Errors
     /// A shape that cannot be told; job files hold none.
     pub fn partitioned<I: PartitionId>(
-        &self,
+        &mut self,
         region: &Partitioned,
     ) -> Result<PartitionedRegion<'static, I>, RegionError> {
         let (ids, lkey) = (self.addr(region.ids), self.lkey(region.ids.buffer));
+        if have_kinds(&region.columns) {
+            let columns = self.kind_columns(&region.columns);
+            return PartitionedRegion::unchecked_kinds(ids, lkey, region.rows, &columns);
+        }
         PartitionedRegion::unchecked(ids, lkey, region.rows, &self.columns(&region.columns))
     }
 
@@ -137,6 +144,9 @@ impl<'a> Memory<'a> {
     /// # Errors
     /// A shape that cannot be told; job files hold none.
     pub fn region(&mut self, region: &JobRegion) -> Result<Region<'static>, RegionError> {
+        if region.has_kinds() {
+            return self.kind_region(region);
+        }
         match region {
             &JobRegion::Contiguous { base, len } => {
                 let lkey = self.lkey(base.buffer);
@@ -149,25 +159,107 @@ impl<'a> Memory<'a> {
                 *count,
                 &extents(pattern),
             ),
-            JobRegion::Bitmapped { bitmap, rows, columns, fetch_rows } => {
+            JobRegion::Bitmapped { bitmap, rows, columns, fetch_rows, .. } => {
                 let columns = self.columns(columns);
                 let place = |place: Place| (self.addr(place), self.lkey(place.buffer));
                 let ((addr, lkey), fetch_rows) = (place(*bitmap), fetch_rows.map(place));
                 Region::unchecked_bitmapped_with(addr, lkey, *rows, &columns, fetch_rows)
             }
             JobRegion::PointerMapped { pointers, pattern } => {
-                let at = self.pointers.addr() + self.pointers_used as u64;
-                for &place in pointers {
-                    let pointer = self.addr(place).to_le_bytes();
-                    self.pointers.write_at(self.pointers_used, &pointer);
-                    self.pointers_used += pointer.len();
-                }
-                let target = match record_key(self.contents, pointers, pattern) {
-                    RecordKey::Buffer(buffer) => self.lkey(buffer),
-                    RecordKey::All => self.arena.lkey(),
-                };
+                let (at, target) = self.pointers(pointers, pattern);
                 let (lkey, count) = (self.pointers.lkey(), pointers.len() as u32);
                 Region::unchecked_pointer_mapped(at, lkey, count, target, &extents(pattern))
+            }
+        }
+    }
+
+    /// Writes an array of pointers; gives its address, and the key of the records.
+    fn pointers(&mut self, pointers: &[Place], pattern: &[Extent]) -> (u64, u32) {
+        let at = self.pointers.addr() + self.pointers_used as u64;
+        for &place in pointers {
+            self.write_word(self.addr(place));
+        }
+        let target = match record_key(self.contents, pointers, pattern) {
+            RecordKey::Buffer(buffer) => self.lkey(buffer),
+            RecordKey::All => self.arena.lkey(),
+        };
+        (at, target)
+    }
+
+    fn write_word(&mut self, word: u64) {
+        self.pointers.write_at(self.pointers_used, &word.to_le_bytes());
+        self.pointers_used += 8;
+    }
+
+    /// A region whose elements say how their bytes are found.
+    fn kind_region(&mut self, region: &JobRegion) -> Result<Region<'static>, RegionError> {
+        let (rows, columns) = match region {
+            &JobRegion::Contiguous { base, len } => {
+                return Ok(Region::unchecked_contiguous(
+                    self.addr(base),
+                    len,
+                    self.lkey(base.buffer),
+                ));
+            }
+            JobRegion::Strided { base, period, count, pattern } => {
+                let (addr, lkey) = self.told(*base);
+                let rows = KindRows::Strided { addr, lkey, period: *period, count: *count };
+                (rows, self.kind_extents(pattern))
+            }
+            JobRegion::Bitmapped { bitmap, first, rows, columns, .. } => {
+                let (bitmap, lkey) = self.told(*bitmap);
+                let rows = KindRows::Bitmapped { bitmap, lkey, first: *first, rows: *rows };
+                (rows, self.kind_columns(columns))
+            }
+            JobRegion::PointerMapped { pointers, pattern } => {
+                let (at, target_lkey) = self.pointers(pointers, pattern);
+                let (lkey, count) = (self.pointers.lkey(), pointers.len() as u32);
+                let rows = KindRows::PointerMapped { pointers: at, lkey, count, target_lkey };
+                (rows, self.kind_extents(pattern))
+            }
+        };
+        Region::unchecked_kinds(rows, &columns)
+    }
+
+    fn kind_columns(&mut self, columns: &[Column]) -> Vec<KindColumn> {
+        let column = |column: &Column| {
+            let (addr, lkey) = self.told(column.base);
+            KindColumn { addr, lkey, kind: self.kind(&column.kind, column.width) }
+        };
+        columns.iter().map(column).collect()
+    }
+
+    fn kind_extents(&mut self, pattern: &[Extent]) -> Vec<KindColumn> {
+        let extent = |extent: &Extent| {
+            let kind = self.kind(&extent.kind, extent.len);
+            KindColumn { addr: extent.offset, lkey: 0, kind }
+        };
+        pattern.iter().map(extent).collect()
+    }
+
+    /// A kind with entries of that width; writes the table of the buffers of views.
+    fn kind(&mut self, kind: &Kind, width: u32) -> ColumnKind {
+        match kind {
+            Kind::Fixed => ColumnKind::Fixed { width },
+            Kind::Bits { first } => ColumnKind::Bits { first: *first },
+            Kind::Varlen { data } => {
+                let (data, lkey) = self.told(*data);
+                ColumnKind::Offsets { width: width as u8, data, lkey }
+            }
+            Kind::Views { buffers } => {
+                let table = self.pointers.addr() + self.pointers_used as u64;
+                for buffer in buffers {
+                    let (addr, lkey) = self.told(buffer.base);
+                    self.write_word(addr);
+                    self.write_word(u64::from(lkey) << 32 | u64::from(buffer.len));
+                }
+                let (lkey, count) = (self.pointers.lkey(), buffers.len() as u32);
+                ColumnKind::Views { table, count, lkey }
+            }
+            Kind::Dictionary { values, width: value, count } => {
+                let (values, lkey) = self.told(*values);
+                let (index, count) = (width as u8, *count);
+                ColumnKind::Dictionary { index, values, width: *value, count, lkey }
             }
         }
     }

@@ -6,8 +6,8 @@ use drdma_abi::work_request::{GRANULE, MAX_INLINE, MAX_WQE_GRANULES, Opcode, blo
 use libdrdma::{
     AddressHandle, CompletionQueue, Destination, MacAddress, Operation, PartitionDestination,
     PartitionId, PartitionedRegion, PartitionedWorkRequest, PostError, ProtectionDomain, QueuePair,
-    QueuePairAttributes, Region, RowMask, SharedOperation, SharedSendQueue, SharedWorkRequest,
-    WorkCompletion, WorkRequest,
+    QueuePairAttributes, Region, RemoteColumn, RowMask, SharedOperation, SharedSendQueue,
+    SharedWorkRequest, WorkCompletion, WorkRequest,
 };
 
 use super::{
@@ -166,7 +166,12 @@ impl Queues {
             })
             .row_mask(row_mask(post))
             .rows_per_message(post.rows_per_message)
+            .message_layout(post.layout)
             .regions(regions);
+        let columns = remote_columns(destination);
+        if !columns.is_empty() {
+            request = request.remote_columns(&columns);
+        }
         if let Some(plan) = post.fetch {
             request = request.fetch_plan(plan);
         }
@@ -201,14 +206,18 @@ impl Queues {
         post: &Post,
         regions: &[Vec<Region<'static>>],
     ) -> (Result<(), PostError>, u16) {
+        let remote: Vec<_> = post.destinations.iter().map(remote_columns).collect();
         let destinations: Vec<_> = post
             .destinations
             .iter()
             .zip(regions)
-            .map(|(destination, regions)| {
-                Destination::new(&self.qps[destination.qp])
+            .zip(&remote)
+            .map(|((destination, regions), columns)| {
+                let told = Destination::new(&self.qps[destination.qp])
                     .remote(destination.remote_addr, destination.rkey)
-                    .regions(regions)
+                    .message_layout(post.layout)
+                    .regions(regions);
+                if columns.is_empty() { told } else { told.remote_columns(columns) }
             })
             .collect();
         let mut request = SharedWorkRequest::new(post.wr_id)
@@ -234,13 +243,17 @@ impl Queues {
         region: &PartitionedRegion<'static, I>,
         id: impl Fn(u16) -> I,
     ) -> (Result<(), PostError>, u16) {
+        let remote: Vec<_> = post.destinations.iter().map(remote_columns).collect();
         let destinations: Vec<_> = post
             .destinations
             .iter()
-            .map(|destination| {
+            .zip(&remote)
+            .map(|(destination, columns)| {
                 let partition = id(destination.partition);
-                PartitionDestination::new(&self.qps[destination.qp], partition)
+                let told = PartitionDestination::new(&self.qps[destination.qp], partition)
                     .remote(destination.remote_addr, destination.rkey)
+                    .message_layout(post.layout);
+                if columns.is_empty() { told } else { told.remote_columns(columns) }
             })
             .collect();
         let mut request = PartitionedWorkRequest::new(post.wr_id, region)
@@ -302,6 +315,11 @@ impl Rings {
     }
 }
 
+fn remote_columns(destination: &job::Destination) -> Vec<RemoteColumn> {
+    let columns = destination.remote_columns.iter();
+    columns.map(|&(addr, rkey)| RemoteColumn { addr, rkey }).collect()
+}
+
 fn row_mask(post: &Post) -> RowMask {
     match post.row_mask {
         job::RowMask::Period => RowMask::Period,
@@ -321,17 +339,22 @@ fn shared_operation(post: &Post) -> SharedOperation {
 /// Granules of a post's work request, at most (see [`drdma_abi::work_request`]).
 fn granules(post: &Post) -> usize {
     let destination = |d: &job::Destination| {
-        2 + if post.inline { MAX_INLINE / GRANULE } else { region_granules(&d.regions) }
+        let remote = d.remote_columns.len();
+        2 + remote + if post.inline { MAX_INLINE / GRANULE } else { region_granules(&d.regions) }
     };
-    let partitioned = post.partitioned.as_ref().map_or(0, |region| 2 + region.columns.len());
+    let columns = |region: &job::Partitioned| match job::have_kinds(&region.columns) {
+        true => 2 + 2 * region.columns.len(),
+        false => 2 + region.columns.len(),
+    };
+    let partitioned = post.partitioned.as_ref().map_or(0, columns);
     let granules = 2 + partitioned + post.destinations.iter().map(destination).sum::<usize>();
-    debug_assert!(granules <= MAX_WQE_GRANULES);
-    granules
+    granules.min(MAX_WQE_GRANULES)
 }
 
 /// Granules of regions in a work request.
 pub fn region_granules(regions: &[job::Region]) -> usize {
     let region = |region: &job::Region| match region {
+        region if region.has_kinds() => 2 + 2 * region.kinds().count(),
         job::Region::Contiguous { .. } => 1,
         job::Region::Strided { pattern, .. } | job::Region::PointerMapped { pattern, .. } => {
             2 + pattern.len()

@@ -5,8 +5,8 @@ use drdma_abi::{roce::TTL, work_request::Opcode};
 use crate::{
     demo::lineitem::{self, COLUMNS, Row},
     job::{
-        Buffer, Column, Contents, Destination, Job, Local, Place, Post, Qp, Region, RowMask,
-        Transport,
+        Buffer, Column, Contents, Destination, Job, Kind, Local, MessageLayout, Place, Post, Qp,
+        Region, RowMask, Transport,
     },
 };
 
@@ -42,11 +42,16 @@ pub fn demo() -> Job {
     let place = |buffer| Place { buffer, offset: 0 };
     let region = |destination| Region::Bitmapped {
         bitmap: place(COLUMNS.len() + destination),
+        first: 0,
         rows: rows.len() as u32,
         columns: COLUMNS
             .iter()
             .enumerate()
-            .map(|(i, (_, width))| Column { base: place(i), width: *width as u32 })
+            .map(|(i, (_, width))| Column {
+                base: place(i),
+                width: *width as u32,
+                kind: Kind::Fixed,
+            })
             .collect(),
         fetch_rows: None,
     };
@@ -65,8 +70,14 @@ pub fn demo() -> Job {
         ecn: 0,
         ttl: TTL,
     };
-    let destination =
-        |i| Destination { qp: i, remote_addr: 0, rkey: 0, partition: 0, regions: vec![region(i)] };
+    let destination = |i| Destination {
+        qp: i,
+        remote_addr: 0,
+        rkey: 0,
+        remote_columns: Vec::new(),
+        partition: 0,
+        regions: vec![region(i)],
+    };
     Job {
         buffers,
         local: LOCAL,
@@ -78,6 +89,7 @@ pub fn demo() -> Job {
             imm: 0,
             row_mask: RowMask::Period,
             rows_per_message: MTU / lineitem::ROW as u32,
+            layout: MessageLayout::Rows,
             signaled: true,
             fetch: None,
             inline: false,
@@ -93,6 +105,12 @@ pub fn row_bytes(job: &Job) -> Option<u64> {
     let mut all = None;
     let mut agree = |bytes: u64| *all.get_or_insert(bytes) == bytes;
     for post in &job.posts {
+        let regions = post.destinations.iter().flat_map(|destination| &destination.regions);
+        let partitioned = post.partitioned.iter().flat_map(|region| &region.columns);
+        let mut kinds = regions.flat_map(Region::kinds).chain(partitioned.map(|c| &c.kind));
+        if kinds.any(|kind| *kind != Kind::Fixed) {
+            return None;
+        }
         // A row is one unit, whatever the row mask; a destination has no regions of its own.
         if let Some(region) = &post.partitioned
             && !agree(row(&region.columns))

@@ -81,6 +81,9 @@ impl PackedRows {
         region: &PartitionedRegion<'_, I>,
         column_min_rows: u32,
     ) -> Option<Self> {
+        if region.has_kinds() {
+            return None;
+        }
         Self::new((region.lanes(), region.rows()), false, column_min_rows)
     }
 

@@ -73,6 +73,9 @@ impl Region<'_> {
     /// [`ColumnPlacement`](crate::optimizer::ColumnPlacement) is made of. `None` for contiguous and
     /// pointer-mapped regions.
     pub fn lanes(&self) -> Option<Vec<Lane>> {
+        if self.has_kinds() {
+            return None;
+        }
         match self.region_type() {
             RegionType::Strided => {
                 let addr = Header::of(self.words()).addr;

@@ -4,8 +4,11 @@ use std::{fmt, marker::PhantomData};
 
 use drdma_abi::work_request::MAX_ELEMENTS;
 
-use super::{Column, Columns, List, Part, RegionError, UNCHECKED, Words, at_most, outside, word};
-use crate::{Memory, MemoryRegion, memory::Hold};
+use super::{
+    Column, Columns, KindColumn, List, Part, RegionError, UNCHECKED, Words, at_most, kinds,
+    outside, word,
+};
+use crate::{Features, Memory, MemoryRegion, memory::Hold};
 
 pub(super) const NAME: &str = "partitioned region";
 
@@ -129,7 +132,7 @@ impl<'m, I: PartitionId> Partitioned<'m, I> {
         words.shape(width::<I>(), 0, columns.given);
         columns.describe(NAME, pd, rows, &mut words)?;
         let hold = Hold::of(columns.memory().chain([&ids]));
-        Ok(PartitionedRegion { words, pd, hold, memory: PhantomData })
+        Ok(PartitionedRegion { words, kinds: None, pd, hold, memory: PhantomData })
     }
 }
 
@@ -157,6 +160,8 @@ impl<'m, I: PartitionId> Partitioned<'m, I> {
 #[derive(Clone)]
 pub struct PartitionedRegion<'m, I> {
     words: Words,
+    /// All of its granules, if its columns have kinds.
+    kinds: Option<kinds::Granules>,
     /// The protection domain, or [`UNCHECKED`].
     pd: u32,
     /// Shared memory.
@@ -177,12 +182,27 @@ impl<I> PartitionedRegion<'_, I> {
     /// Bytes of its description in a work request.
     #[inline]
     pub fn descriptor_len(&self) -> usize {
-        self.words.len()
+        8 * self.words().len()
     }
 
     #[inline]
     pub(crate) fn words(&self) -> &[u64] {
-        self.words.as_slice()
+        match &self.kinds {
+            None => self.words.as_slice(),
+            Some(kinds) => &kinds.words,
+        }
+    }
+
+    /// True if its columns say how their bytes are found.
+    #[inline]
+    pub(crate) fn has_kinds(&self) -> bool {
+        self.kinds.is_some()
+    }
+
+    /// What a card must do to send it, beside what every card does.
+    #[inline]
+    pub(crate) fn needs(&self) -> Features {
+        self.kinds.as_ref().map_or(Features::empty(), |kinds| kinds.needs)
     }
 
     /// True if a queue of that protection domain may send it.
@@ -208,6 +228,24 @@ impl<I: PartitionId> PartitionedRegion<'static, I> {
         let mut words = Words::start(ids, rows, lkey);
         words.shape(width::<I>(), 0, columns.len());
         columns.iter().for_each(|column| words.element(column.addr, column.width, column.lkey));
-        Ok(Self { words, pd: UNCHECKED, hold: Hold::Nothing, memory: PhantomData })
+        let hold = Hold::Nothing;
+        Ok(Self { words, kinds: None, pd: UNCHECKED, hold, memory: PhantomData })
+    }
+
+    /// Likewise, with columns that say how their bytes are found.
+    ///
+    /// # Errors
+    /// More than 16 columns, or a width that there is not.
+    pub fn unchecked_kinds(
+        ids: u64,
+        lkey: u32,
+        rows: u32,
+        columns: &[KindColumn],
+    ) -> Result<Self, RegionError> {
+        let words = Words::start(ids, rows, lkey);
+        let header = [words.as_slice()[0], words.as_slice()[1]];
+        let granules = kinds::Granules::new(header, width::<I>(), 0, 0, columns)?;
+        let (kinds, hold) = (Some(granules), Hold::Nothing);
+        Ok(Self { words, kinds, pd: UNCHECKED, hold, memory: PhantomData })
     }
 }

@@ -1,9 +1,10 @@
 //! What a card does not do is refused before it reaches the card, with an error that says so.
 
 use libdrdma::{
-    Access, Card, CardError, Context, Contiguous, DmaMemory, Error, Features, MacAddress,
-    MemoryRegionError, ModifyError, Options, PostError, QueuePairAttributes, ReceiveRequest,
-    Strided, WorkRequest, simulated::SimulatedCard,
+    Access, Card, CardError, ColumnKind, Context, Contiguous, DmaMemory, Error, Features,
+    KindColumn, KindRows, MacAddress, MemoryRegionError, MessageLayout, ModifyError, Options,
+    PostError, QueuePairAttributes, ReceiveRequest, Region, Strided, WorkRequest,
+    simulated::SimulatedCard,
 };
 
 fn peer() -> QueuePairAttributes {
@@ -141,4 +142,38 @@ fn each_feature_that_a_card_misses_is_named() {
         let error = qp.post_send(&request.regions(&contiguous)).unwrap_err();
         assert_eq!(error.to_string(), format!("{what} is not possible: {reason}"));
     }
+}
+
+#[test]
+fn kinds_of_columns_and_messages_by_columns_need_a_card_that_knows_them() {
+    let context = open(Features::all() - Features::VARLEN - Features::BITS - Features::COLUMNS);
+    let pd = context.protection_domain();
+    let cq = context.completion_queue().build().unwrap();
+    let mut qp = pd.queue_pair(&cq).build().unwrap();
+    qp.connect(&peer()).unwrap();
+    let region = |first, kind| {
+        let rows = KindRows::Bitmapped { bitmap: 0, lkey: 0, first, rows: 0 };
+        [Region::unchecked_kinds(rows, &[KindColumn { addr: 0, lkey: 0, kind }]).unwrap()]
+    };
+    let fixed = ColumnKind::Fixed { width: 4 };
+    let offsets = ColumnKind::Offsets { width: 4, data: 0, lkey: 0 };
+    let views = ColumnKind::Views { table: 0, count: 0, lkey: 0 };
+    let dictionary = ColumnKind::Dictionary { index: 1, values: 0, width: 4, count: 1, lkey: 0 };
+    let long = "the card sends columns of fixed width alone";
+    let bits = "the card has no columns of bits, and its bitmaps begin with a byte";
+    for (region, reason) in [
+        (region(0, offsets), long),
+        (region(0, views), long),
+        (region(0, dictionary), long),
+        (region(0, ColumnKind::Bits { first: 0 }), bits),
+        (region(1, fixed), bits),
+    ] {
+        let error = qp.post_send(&WorkRequest::new(1).regions(&region)).unwrap_err();
+        let text = format!("a region with kinds of columns is not possible: {reason}");
+        assert_eq!(error.to_string(), text);
+    }
+    let by_columns = WorkRequest::new(1).message_layout(MessageLayout::Columns);
+    let error = qp.post_send(&by_columns).unwrap_err();
+    let text = "a message by columns is not possible: the card sends messages row by row alone";
+    assert_eq!(error.to_string(), text);
 }

@@ -71,7 +71,15 @@ fn extents(extents: &[(u64, u32)]) -> Vec<Extent> {
 }
 
 fn destination(qp: u32, regions: Vec<Region>) -> Destination {
-    Destination { qp, remote_addr: 0, rkey: 0, partition: 0, regions }
+    Destination {
+        qp,
+        remote_addr: 0,
+        rkey: 0,
+        partition: 0,
+        layout: MessageLayout::Rows,
+        remote_columns: vec![],
+        regions,
+    }
 }
 
 fn request(destinations: Vec<Destination>) -> Request {
@@ -403,7 +411,7 @@ fn fields_that_a_type_does_not_have_must_be_0() {
     not_zero(with(strided(), &|shape| shape[16 + 12] = 1), "an extent's lkey");
     not_zero(with(bitmapped(), &|shape| shape[0] = 1), "period");
     not_zero(with(bitmapped(), &|shape| shape[8] = 1), "target_lkey");
-    not_zero(with(bitmapped(), &|shape| shape[14] = 2), "flags");
+    not_zero(with(bitmapped(), &|shape| shape[14] = 4), "flags");
     not_zero(with(bitmapped(), &|shape| shape[15] = 1), "flags");
     assert_eq!(with(bitmapped(), &|_| ()), Ok(()));
 }

@@ -3,11 +3,12 @@ use crate::{
     memory::Segments,
     region::RowMask,
     request::{Destination, Request, encode},
-    rows::{Fragment, Units},
+    rows::{Fragment, Limit, Units},
     testing,
 };
-use drdma_abi::Layout as _;
-use drdma_abi::work_request::{Destination as DestinationHead, GRANULE, Opcode, WqeHeader, flags};
+use drdma_abi::work_request::{
+    Destination as DestinationHead, GRANULE, MessageLayout, Opcode, WqeHeader, flags,
+};
 use proptest::prelude::*;
 
 fn columns(widths: &[u32]) -> Vec<Column> {
@@ -17,7 +18,7 @@ fn columns(widths: &[u32]) -> Vec<Column> {
 }
 
 fn walk(region: &Partitioned, partition: u16, memory: &Segments) -> Vec<Vec<(u64, u32)>> {
-    let mut units = Units::of_partition(region, partition);
+    let mut units = Units::of_partition(region, partition, Limit::default());
     let (mut unit, mut all) = (Vec::<Fragment>::new(), Vec::new());
     while units.next(memory, &mut unit).unwrap() {
         all.push(unit.iter().map(|fragment| (fragment.addr, fragment.len)).collect());
@@ -28,7 +29,14 @@ fn walk(region: &Partitioned, partition: u16, memory: &Segments) -> Vec<Vec<(u64
 #[test]
 fn each_row_goes_to_the_partition_whose_id_it_carries() {
     let memory = Segments::new().with(50, [0, 2, 0, 1, 9, 2]);
-    let region = Partitioned { ids: 50, width: 1, rows: 6, lkey: 1, columns: columns(&[4, 1]) };
+    let region = Partitioned {
+        ids: 50,
+        width: 1,
+        rows: 6,
+        lkey: 1,
+        columns: columns(&[4, 1]),
+        entries: vec![],
+    };
     assert_eq!(region.row_len(), 5);
     let row = |r: u64| vec![(1000 + 4 * r, 4), (2000 + r, 1)];
     assert_eq!(walk(&region, 0, &memory), [row(0), row(2)]);
@@ -43,7 +51,14 @@ fn each_row_goes_to_the_partition_whose_id_it_carries() {
 #[test]
 fn ids_of_two_bytes_are_little_endian_and_may_lie_at_odd_addresses() {
     let memory = Segments::new().with(51, [1, 0, 0, 1, 1, 1, 0, 1]);
-    let region = Partitioned { ids: 51, width: 2, rows: 4, lkey: 1, columns: columns(&[1]) };
+    let region = Partitioned {
+        ids: 51,
+        width: 2,
+        rows: 4,
+        lkey: 1,
+        columns: columns(&[1]),
+        entries: vec![],
+    };
     assert_eq!(walk(&region, 1, &memory).concat(), [(1000, 1)]);
     assert_eq!(walk(&region, 0x100, &memory).concat(), [(1001, 1), (1003, 1)]);
     assert_eq!(walk(&region, 0x101, &memory).concat(), [(1002, 1)]);
@@ -62,6 +77,7 @@ fn ids_of_several_chunks_are_read_to_their_end() {
         }
         let memory = Segments::new().with(99, ids);
         let region = Partitioned {
+            entries: vec![],
             ids: 99,
             width: width as u64,
             rows: rows as u32,
@@ -77,10 +93,20 @@ fn ids_of_several_chunks_are_read_to_their_end() {
 #[test]
 fn unreadable_ids_fault() {
     let memory = Segments::new().with(99, [0; 9]);
-    let region = Partitioned { ids: 99, width: 2, rows: 5, lkey: 1, columns: columns(&[1]) };
+    let region = Partitioned {
+        ids: 99,
+        width: 2,
+        rows: 5,
+        lkey: 1,
+        columns: columns(&[1]),
+        entries: vec![],
+    };
     let fault = Fault { addr: 99, len: 10 };
     assert_eq!(region.count(&memory), Err(fault));
-    assert_eq!(Units::of_partition(&region, 0).next(&memory, &mut Vec::new()), Err(fault));
+    assert_eq!(
+        Units::of_partition(&region, 0, Limit::default()).next(&memory, &mut Vec::new()),
+        Err(fault)
+    );
     let none = Partitioned { rows: 0, ..region };
     assert_eq!(none.count(&Segments::new()).unwrap(), vec![0; 1 << 16]);
     assert!(walk(&none, 0, &Segments::new()).is_empty());
@@ -89,9 +115,23 @@ fn unreadable_ids_fault() {
 /// The layout of the module documentation of `drdma_abi::work_request`, granule by granule.
 #[test]
 fn the_region_stands_once_in_front_of_the_destinations() {
-    let region = Partitioned { ids: 50, width: 2, rows: 6, lkey: 9, columns: columns(&[4, 1, 8]) };
-    let to =
-        |qp, partition| Destination { qp, remote_addr: 0x77, rkey: 8, partition, regions: vec![] };
+    let region = Partitioned {
+        ids: 50,
+        width: 2,
+        rows: 6,
+        lkey: 9,
+        columns: columns(&[4, 1, 8]),
+        entries: vec![],
+    };
+    let to = |qp, partition| Destination {
+        qp,
+        remote_addr: 0x77,
+        rkey: 8,
+        partition,
+        layout: MessageLayout::Rows,
+        remote_columns: vec![],
+        regions: vec![],
+    };
     let request = Request {
         wr_id: 1,
         opcode: Opcode::Write,
@@ -118,7 +158,14 @@ fn the_region_stands_once_in_front_of_the_destinations() {
 
 #[test]
 fn the_shape_is_that_of_a_region_with_ids_of_one_or_two_bytes() {
-    let good = Partitioned { ids: 50, width: 2, rows: 6, lkey: 9, columns: columns(&[4]) };
+    let good = Partitioned {
+        ids: 50,
+        width: 2,
+        rows: 6,
+        lkey: 9,
+        columns: columns(&[4]),
+        entries: vec![],
+    };
     let decoded = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = Vec::new();
         good.encode(&mut bytes);

@@ -43,7 +43,15 @@ fn entry(qp: u32, opcode: u8, flags: u8, len: u32, behind: &[u8]) -> Vec<u8> {
         fetch: None,
         inline: None,
         partitioned: None,
-        destinations: vec![Destination { qp, remote_addr: 5, rkey: 6, partition: 0, regions }],
+        destinations: vec![Destination {
+            qp,
+            remote_addr: 5,
+            rkey: 6,
+            partition: 0,
+            layout: MessageLayout::Rows,
+            remote_columns: vec![],
+            regions,
+        }],
     };
     let mut bytes = request::encode(&request, 0);
     let head = WqeHeader::decode(&bytes);

@@ -109,7 +109,8 @@ fn a_record_outside_the_limit_faults_even_if_its_address_wraps() {
     };
     let next = |pointer: u64, limit: Range<u128>| {
         let memory = Segments::new().with(0, pointer.to_le_bytes());
-        let mut cursor = Cursor::new(&region, RowMask::Period).with_limit(Some(limit));
+        let limit = Limit { records: Some(limit), ..Limit::default() };
+        let mut cursor = Cursor::new(&region, RowMask::Period).with_limit(limit);
         cursor.next(&memory, &mut Vec::new())
     };
     assert_eq!(next(100, 108..112), Ok(true));

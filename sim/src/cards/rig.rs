@@ -9,7 +9,7 @@ use drdma_abi::{
         Register, SEND_QUEUE_ERRORS, SEND_QUEUES, SendQueueEntry, Table,
     },
     roce::Transport,
-    work_request::{BLOCK, Opcode},
+    work_request::{BLOCK, MessageLayout, Opcode},
 };
 use drdma_driver::{Card, DmaMemory};
 
@@ -405,7 +405,15 @@ pub fn bytes(offset: usize, len: usize) -> Vec<u8> {
 }
 
 pub fn to(qp: u32, regions: Vec<Region>) -> Destination {
-    Destination { qp, remote_addr: 0x1000, rkey: 7, partition: 0, regions }
+    Destination {
+        qp,
+        remote_addr: 0x1000,
+        rkey: 7,
+        partition: 0,
+        layout: MessageLayout::Rows,
+        remote_columns: vec![],
+        regions,
+    }
 }
 
 /// A SEND with row mask `Period`, one row a message.

@@ -19,6 +19,7 @@ use drdma_semantics::{
     request::{Destination, Request},
     responder::packet,
     rows::{Fragment, Units},
+    stream::{Begun, MessageStream},
 };
 
 /// A request that is being sent.
@@ -56,16 +57,30 @@ pub struct Lane {
     rkey: u32,
     /// Where the next message of a WRITE goes.
     remote_addr: u64,
+    /// Where the next message of each column of a WRITE by columns goes, and with which key.
+    remote_columns: Vec<(u64, u32)>,
     messages: Messages,
     next_message: u64,
     payload: Payload,
     /// The message that is being sent, and its bytes that were.
-    current: Option<(MessageHead, u32)>,
+    current: Option<Current>,
+}
+
+/// A message that is being sent.
+#[derive(Clone, Copy, Debug)]
+struct Current {
+    head: MessageHead,
+    /// Its bytes that were sent.
+    offset: u32,
+    /// The column that it is of, in a WRITE by columns.
+    column: usize,
 }
 
 /// The payload of a lane as a stream of bytes.
 #[derive(Debug)]
 enum Payload {
+    /// It is in host memory, and goes by columns, or its rows must be walked to be told.
+    Walked(Box<MessageStream>),
     /// It is in host memory.
     Fetched(Stream),
     /// It stood in the entry, and is one packet.
@@ -76,6 +91,7 @@ impl Payload {
     /// Fills `out` with the next bytes.
     fn fill<M: HostMemory + ?Sized>(&mut self, memory: &M, out: &mut [u8]) -> Result<(), Fault> {
         match self {
+            Self::Walked(stream) => stream.fill(memory, out).map_err(|wrong| wrong.fault()),
             Self::Fetched(stream) => stream.fill(memory, out),
             Self::Inline(bytes) => {
                 out.copy_from_slice(bytes);
@@ -155,9 +171,12 @@ impl Job {
         {
             let units = request.units(index, request.row_mask, &admitted.limits);
             plans.push(units.clone());
-            let payload = match &request.inline {
-                Some(bytes) => Payload::Inline(bytes.clone()),
-                None => Payload::Fetched(Stream { units, unit: Vec::new(), at: 0, within: 0 }),
+            let payload = match (&request.inline, request.stream(index, &admitted.limits)) {
+                (Some(bytes), _) => Payload::Inline(bytes.clone()),
+                (None, Some(stream)) => Payload::Walked(Box::new(stream)),
+                (None, None) => {
+                    Payload::Fetched(Stream { units, unit: Vec::new(), at: 0, within: 0 })
+                }
             };
             let (generation, flow) = lane(destination.qp);
             lanes.push(Lane {
@@ -170,6 +189,7 @@ impl Job {
                 imm: request.imm,
                 rkey: destination.rkey,
                 remote_addr: destination.remote_addr,
+                remote_columns: destination.remote_columns.clone(),
                 messages: admitted.messages,
                 next_message: 0,
                 payload,
@@ -246,9 +266,9 @@ impl Job {
             lane.next_message += 1;
             return Ok(lane.ask(index, fetch, psn));
         }
-        let (message, offset) = match lane.current {
+        let Current { head: message, offset, column } = match lane.current {
             Some(current) => current,
-            None => (lane.start_message(), 0),
+            None => lane.start_message(memory)?,
         };
         let mtu = lane.flow.mtu;
         let len = mtu.min(message.len - offset);
@@ -260,9 +280,14 @@ impl Job {
             payload.fill(memory, out)
         })
         .map_err(|_: Fault| Status::LocalProtectionError)?;
-        lane.current = (!segment.last).then_some((message, offset + len));
+        let offset = offset + len;
+        lane.current = (!segment.last).then_some(Current { head: message, offset, column });
         if segment.last {
-            lane.remote_addr = lane.remote_addr.wrapping_add(u64::from(message.len));
+            let next = match lane.remote_columns.get_mut(column) {
+                Some((addr, _)) => addr,
+                None => &mut lane.remote_addr,
+            };
+            *next = next.wrapping_add(u64::from(message.len));
             self.turn = index + 1;
         }
         self.sent += u64::from(len);
@@ -316,16 +341,34 @@ impl Lane {
         self.current.is_none() && self.next_message >= self.messages.count()
     }
 
-    fn start_message(&mut self) -> MessageHead {
-        let message = self.messages.message(self.next_message);
+    /// The head of the next message.
+    ///
+    /// # Errors
+    /// If its rows are no longer what they were when they were checked: the request's status.
+    fn start_message<M: HostMemory + ?Sized>(&mut self, memory: &M) -> Result<Current, Status> {
+        let begun = match &mut self.payload {
+            Payload::Walked(stream) => {
+                let begun = stream.next(memory).ok().flatten();
+                // Rows that became longer since: a datagram would not fit its packet.
+                let fits = |begun: &Begun| u128::from(begun.len) <= self.messages.longest();
+                begun.filter(fits).ok_or(Status::LocalProtectionError)?
+            }
+            Payload::Fetched(_) | Payload::Inline(_) => {
+                let message = self.messages.message(self.next_message);
+                let (len, units) = (message.len as u64, message.units);
+                Begun { len, units, column: 0, last_column: true }
+            }
+        };
         self.next_message += 1;
-        MessageHead {
-            opcode: self.opcode,
-            imm: self.imm,
-            remote_addr: self.remote_addr,
-            rkey: self.rkey,
-            len: message.len as u32,
-        }
+        let remote = self.remote_columns.get(begun.column).copied();
+        let (remote_addr, rkey) = remote.unwrap_or((self.remote_addr, self.rkey));
+        let opcode = match self.opcode {
+            Opcode::WriteImm if !begun.last_column => Opcode::Write,
+            opcode => opcode,
+        };
+        let (imm, len) = (self.imm, begun.len as u32);
+        let head = MessageHead { opcode, imm, remote_addr, rkey, len };
+        Ok(Current { head, offset: 0, column: begun.column })
     }
 }
 

@@ -55,6 +55,7 @@ const LIMITS: Limits = Limits {
     rows: 60,
     payload: 12_000,
     partitioned: true,
+    kinds: false,
     inline: true,
     large: 0,
 };

@@ -2,6 +2,7 @@
 //! tables of tens of thousands of rows.
 
 mod inline;
+mod kinds;
 mod large;
 mod regions;
 mod spoil;
@@ -34,6 +35,8 @@ pub struct Limits {
     pub partitioned: bool,
     /// Whether there are posts whose data stand in the request.
     pub inline: bool,
+    /// Whether there are columns of other kinds than fixed width, and messages by columns.
+    pub kinds: bool,
     /// Payload bytes of the one post of a job that has a table of tens of thousands of rows; 0: there is none.
     pub large: u64,
 }
@@ -42,6 +45,9 @@ pub struct Limits {
 pub const HARDWARE_TAKES_PARTITIONED: bool = true;
 /// Whether the hardware takes requests with data of their own; likewise.
 pub const HARDWARE_TAKES_INLINE: bool = true;
+
+/// Whether the hardware takes columns of other kinds, and sends by columns; likewise.
+pub const HARDWARE_TAKES_KINDS: bool = false;
 
 impl Limits {
     /// For the reference model.
@@ -52,6 +58,7 @@ impl Limits {
         payload: 100_000,
         partitioned: true,
         inline: true,
+        kinds: true,
         large: 0,
     };
     /// For simulated hardware, where every cycle costs.
@@ -62,6 +69,7 @@ impl Limits {
         payload: 20_000,
         partitioned: HARDWARE_TAKES_PARTITIONED,
         inline: HARDWARE_TAKES_INLINE,
+        kinds: HARDWARE_TAKES_KINDS,
         large: 0,
     };
     /// Some small posts around a large one, for up to 64 destinations.
@@ -104,6 +112,9 @@ pub fn generate(seed: u64, limits: Limits) -> Value {
         .collect();
     if limits.inline {
         inline::insert(seed, &qps, &generator, &mut posts);
+    }
+    if limits.kinds {
+        kinds::insert(seed, &qps, &mut generator, &mut posts);
     }
     unsignal(&mut random, &mut posts);
     json!({

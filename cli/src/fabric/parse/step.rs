@@ -4,11 +4,14 @@ use super::node::{Names, no_such};
 use crate::{
     fabric::{Destination, Node, Op, Post, Qp, Receive, ReceiveQueue, Remote, Send, Step},
     job::{
-        JobError, Partitioned, Problem, Transport,
+        JobError, MessageLayout, Partitioned, Problem, Transport,
         json::{At, Fields},
         parse::{
             memory::Regions,
-            posts::{Distinct, Settings, content, destination_list, imm, inline, meaningless},
+            posts::{
+                Distinct, Settings, content, destination_list, imm, inline, inline_rows,
+                meaningless, remote_columns,
+            },
             values::named,
         },
     },
@@ -153,13 +156,14 @@ impl<'a> Poster<'a> {
         let kind = op_at.choice(if shared { &OPS[..SHARED_OPS] } else { &OPS })?;
         let op = operation(fields, kind, op_at.text()?, shared)?;
         // What comes back is one message, and fills the regions from the first byte on.
-        for name in ["row_mask", "rows_per_message", "fetch", "inline"] {
+        for name in ["row_mask", "rows_per_message", "message_layout", "fetch", "inline"] {
             if op.is_answered() && fields.has_unknown(name) {
                 let what = op.name().to_owned();
                 return Err(fields.child_error(name, Problem::Meaningless { what }));
             }
         }
-        let Settings { row_mask, rows_per_message, signaled, fetch } = Settings::of(fields)?;
+        let Settings { row_mask, rows_per_message, layout, signaled, fetch } =
+            Settings::of(fields)?;
         let fence = fields.optional("fence").map_or(Ok(false), |at| at.boolean())?;
         let mut partitioned = None;
         let mut is_inline = false;
@@ -168,10 +172,12 @@ impl<'a> Poster<'a> {
                 .optional("partitioned")
                 .map(|at| self.regions().partitioned(&at))
                 .transpose()?;
-            self.destinations(&fields.required("destinations")?, op, partitioned.as_ref())?
+            let list = fields.required("destinations")?;
+            self.destinations(&list, op, layout, partitioned.as_ref())?
         } else {
-            let destination = self.destination(fields, op, None)?;
+            let destination = self.destination(fields, op, layout, None)?;
             is_inline = inline(fields, &destination.regions, &self.node().buffers)?;
+            inline_rows(fields, is_inline, layout)?;
             vec![destination]
         };
         for destination in &destinations {
@@ -193,6 +199,7 @@ impl<'a> Poster<'a> {
             op,
             row_mask,
             rows_per_message,
+            layout,
             signaled,
             fence,
             fetch,
@@ -206,13 +213,14 @@ impl<'a> Poster<'a> {
         &self,
         at: &At,
         op: Op,
+        layout: MessageLayout,
         partitioned: Option<&Partitioned>,
     ) -> Result<Vec<Destination>, JobError> {
         let mut distinct = Distinct::new(at.clone(), partitioned.is_some());
         let mut destinations = Vec::new();
         for entry in destination_list(at)? {
             let mut fields = entry.object()?;
-            let destination = self.destination(&mut fields, op, partitioned)?;
+            let destination = self.destination(&mut fields, op, layout, partitioned)?;
             let Destination { qp, partition, regions, .. } = &destination;
             let name = &self.node().qps[*qp].name;
             distinct.add(&fields, *qp, name, *partition, regions.len())?;
@@ -227,6 +235,7 @@ impl<'a> Poster<'a> {
         &self,
         fields: &mut Fields,
         op: Op,
+        layout: MessageLayout,
         partitioned: Option<&Partitioned>,
     ) -> Result<Destination, JobError> {
         let names = &self.steps.names.of_node[self.node];
@@ -241,9 +250,32 @@ impl<'a> Poster<'a> {
             None if is_ud => return Err(fields.child_error("destination", Problem::Missing)),
             None => None,
         };
-        let remote = self.remote(fields, op)?;
+        let remote_column = |at: &At| {
+            let mut fields = at.object()?;
+            let remote = self.remote(&mut fields, Op::Write)?;
+            let missing = || fields.child_error("remote", Problem::Missing);
+            let remote = remote.ok_or_else(missing)?;
+            fields.finish()?;
+            Ok(remote)
+        };
+        let is_write = op.is_remote() && !op.is_answered();
+        let remote_columns = remote_columns(fields, is_write, op.name(), layout, remote_column)?;
+        let remote = match remote_columns.is_empty() {
+            true => self.remote(fields, op)?,
+            false => self.no_remote(fields)?,
+        };
         let (partition, regions) = content(fields, self.regions(), partitioned)?;
-        Ok(Destination { qp, remote, to, partition, regions })
+        Ok(Destination { qp, remote, remote_columns, to, partition, regions })
+    }
+
+    /// Refuses memory of the peer's beside that of the columns.
+    fn no_remote(&self, fields: &mut Fields) -> Result<Option<Remote>, JobError> {
+        for name in ["remote", "remote_offset", "raw"] {
+            if let Some(at) = fields.optional(name) {
+                return Err(meaningless(&at, "a post with remote_columns"));
+            }
+        }
+        Ok(None)
     }
 
     /// Another queue pair that takes datagrams.

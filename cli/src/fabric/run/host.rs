@@ -99,7 +99,12 @@ impl<'a> Host<'a> {
             .collect();
         let of_keys = node.keys.iter().map(|key| &key.region);
         let regions = posts.iter().flat_map(|post| regions(post)).chain(of_keys);
-        let placement = Placement::new(&node.buffers, regions);
+        let mut placement = Placement::new(&node.buffers, regions);
+        for post in &posts {
+            if let Post::Send(Send { partitioned: Some(region), .. }) = post {
+                placement.add_tables(region.columns.iter().map(|column| &column.kind));
+            }
+        }
         // A card that does not receive writes to no memory.
         let mine = if context.receives() { Access::LOCAL_WRITE } else { Access::empty() };
         let arena = pd.allocate_with(placement.size(), mine)?;
@@ -202,7 +207,7 @@ impl<'a> Host<'a> {
         &mut self,
         number: usize,
         post: &'a Post,
-        remotes: &[(u64, u32)],
+        remotes: &[Remotes],
     ) -> Result<(), RunError> {
         let region = |source| RunError::Region { post: number, source };
         let what = match post {
@@ -457,8 +462,17 @@ fn connect(
     made.connect(&attributes).map_err(|source| RunError::Connect { qp: qp.name.clone(), source })
 }
 
+/// The memory of a peer's that a destination names: addresses and keys.
+#[derive(Clone, Debug)]
+pub struct Remotes {
+    /// Of all of its messages.
+    pub of_all: (u64, u32),
+    /// Of each column of a WRITE by columns.
+    pub columns: Vec<(u64, u32)>,
+}
+
 /// A request as a job for one card has it; `remotes` tells each destination's remote memory.
-fn plain(send: &Send, remotes: &[(u64, u32)]) -> job::Post {
+fn plain(send: &Send, remotes: &[Remotes]) -> job::Post {
     let (op, imm) = match send.op {
         Op::Send => (Opcode::Send, 0),
         Op::SendImm(imm) => (Opcode::SendImm, imm),
@@ -468,9 +482,13 @@ fn plain(send: &Send, remotes: &[(u64, u32)]) -> job::Post {
         Op::Read | Op::CompareAndSwap { .. } | Op::FetchAndAdd { .. } => (Opcode::Send, 0),
     };
     let destination = |(i, destination): (usize, &fabric::Destination)| {
-        let (remote_addr, rkey) = remotes.get(i).copied().unwrap_or_default();
-        let fabric::Destination { qp, partition, regions, .. } = destination.clone();
-        job::Destination { qp, remote_addr, rkey, partition, regions }
+        let fabric::Destination { qp, partition, regions, remote_columns, .. } =
+            destination.clone();
+        // Before addresses are known there is room for them.
+        let unknown = || Remotes { of_all: (0, 0), columns: vec![(0, 0); remote_columns.len()] };
+        let Remotes { of_all, columns } = remotes.get(i).cloned().unwrap_or_else(unknown);
+        let ((remote_addr, rkey), remote_columns) = (of_all, columns);
+        job::Destination { qp, remote_addr, rkey, remote_columns, partition, regions }
     };
     job::Post {
         shared: send.shared,
@@ -479,6 +497,7 @@ fn plain(send: &Send, remotes: &[(u64, u32)]) -> job::Post {
         imm,
         row_mask: send.row_mask,
         rows_per_message: send.rows_per_message,
+        layout: send.layout,
         signaled: send.signaled,
         fetch: send.fetch,
         inline: send.inline,

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::{Destination, FabricJob, Post, Remote, Step};
 use crate::{device::DeviceError, run::RunError};
 use card::FabricCard;
-use host::{Completion, Host};
+use host::{Completion, Host, Remotes};
 
 /// Why a fabric job was not run to its end.
 #[derive(Debug, thiserror::Error)]
@@ -176,16 +176,19 @@ impl<'a> Run<'a> {
     }
 
     /// The memory of its peers' that a post names, destination by destination.
-    fn remotes(&self, post: &Post) -> Vec<(u64, u32)> {
+    fn remotes(&self, post: &Post) -> Vec<Remotes> {
         let Post::Send(send) = post else { return Vec::new() };
-        let remote = |destination: &Destination| match destination.remote {
-            Some(remote @ (Remote::Buffer { node, .. } | Remote::Key { node, .. })) => {
+        let told = |remote: Remote| match remote {
+            Remote::Buffer { node, .. } | Remote::Key { node, .. } => {
                 self.hosts[node].remote(remote)
             }
-            Some(Remote::Raw { addr, rkey }) => (addr, rkey),
-            None => (0, 0),
+            Remote::Raw { addr, rkey } => (addr, rkey),
         };
-        send.destinations.iter().map(remote).collect()
+        let remotes = |destination: &Destination| Remotes {
+            of_all: destination.remote.map_or((0, 0), told),
+            columns: destination.remote_columns.iter().copied().map(told).collect(),
+        };
+        send.destinations.iter().map(remotes).collect()
     }
 
     /// Lets every host post and poll; true if anything completed or was posted. `idle`: no card does anything

@@ -2,12 +2,12 @@
 
 use std::{collections::HashMap, fs::File, io::Read as _, path::Path};
 
-use drdma_abi::work_request::MAX_ELEMENTS;
+use drdma_abi::work_request::{MAX_ELEMENTS, MAX_VIEW_BUFFERS, VIEW};
 
 use super::values::{hex_bytes, named, new_name};
 use crate::job::{
-    Buffer, Column, Contents, Extent, IdWidth, JobError, MAX_BUFFERS, Partitioned, Place, Problem,
-    Region,
+    Buffer, Column, Contents, Extent, IdWidth, JobError, Kind, MAX_BUFFERS, Partitioned, Place,
+    Problem, Region, ViewBuffer, have_kinds,
     json::{At, Fields},
 };
 
@@ -100,7 +100,7 @@ impl Regions<'_> {
                 base: self.place(&mut fields)?,
                 period: fields.required("period")?.u64(1)?,
                 count: fields.required("count")?.u32(0)?,
-                pattern: pattern(&fields.required("pattern")?)?,
+                pattern: self.pattern(&fields.required("pattern")?)?,
             },
             Type::Bitmapped => {
                 let bits = |at: &At| -> Result<Place, JobError> {
@@ -109,16 +109,25 @@ impl Regions<'_> {
                     fields.finish()?;
                     Ok(place)
                 };
-                Region::Bitmapped {
-                    bitmap: bits(&fields.required("bitmap")?)?,
-                    rows: fields.required("rows")?.u32(0)?,
-                    columns: self.columns(&fields.required("columns")?)?,
-                    fetch_rows: fields.optional("fetch_rows").as_ref().map(bits).transpose()?,
+                let mut bitmap = fields.required("bitmap")?.object()?;
+                let place = self.place(&mut bitmap)?;
+                let first = bit(&mut bitmap)?;
+                bitmap.finish()?;
+                let rows = fields.required("rows")?.u32(0)?;
+                let columns = self.columns(&fields.required("columns")?)?;
+                let fetch_at = fields.optional("fetch_rows");
+                if let Some(at) = &fetch_at
+                    && (first > 0 || have_kinds(&columns))
+                {
+                    let what = "columns that are not of fixed width, or a bitmap from a bit on";
+                    return Err(at.error(Problem::Meaningless { what: what.to_owned() }));
                 }
+                let fetch_rows = fetch_at.as_ref().map(bits).transpose()?;
+                Region::Bitmapped { bitmap: place, first, rows, columns, fetch_rows }
             }
             Type::PointerMapped => Region::PointerMapped {
                 pointers: self.pointers(&fields.required("pointers")?)?,
-                pattern: pattern(&fields.required("pattern")?)?,
+                pattern: self.pattern(&fields.required("pattern")?)?,
             },
         };
         fields.finish()?;
@@ -137,12 +146,77 @@ impl Regions<'_> {
         }
         let column = |at: &At| {
             let mut fields = at.object()?;
+            let kind = kind_name(&mut fields, true)?;
             let base = self.place(&mut fields)?;
-            let width = fields.required("width")?.u32(1)?;
+            let (width, kind) = self.kind(&mut fields, kind, "width")?;
             fields.finish()?;
-            Ok(Column { base, width })
+            Ok(Column { base, width, kind })
         };
         list.iter().map(column).collect()
+    }
+
+    fn pattern(&self, at: &At) -> Result<Vec<Extent>, JobError> {
+        let list = at.list_up_to(MAX_ELEMENTS, "extents")?;
+        if list.is_empty() {
+            return Err(at.error(Problem::Empty { what: "extent" }));
+        }
+        let extent = |at: &At| {
+            let mut fields = at.object()?;
+            let kind = kind_name(&mut fields, false)?;
+            let offset = fields.required("offset")?.u64(0)?;
+            let (len, kind) = self.kind(&mut fields, kind, "len")?;
+            fields.finish()?;
+            Ok(Extent { offset, len, kind })
+        };
+        list.iter().map(extent).collect()
+    }
+
+    /// The width of an entry, and what the entries of that kind lead to. That of a fixed one is called `len` in
+    /// extents.
+    fn kind(
+        &self,
+        fields: &mut Fields,
+        kind: KindName,
+        len: &'static str,
+    ) -> Result<(u32, Kind), JobError> {
+        Ok(match kind {
+            KindName::Fixed => (fields.required(len)?.u32(1)?, Kind::Fixed),
+            KindName::Bits => (1, Kind::Bits { first: bit(fields)? }),
+            KindName::Varlen => {
+                let width = entry_width(fields, &[4, 8])?;
+                (width, Kind::Varlen { data: self.inner_place(fields, "data")? })
+            }
+            KindName::Views => {
+                let list = fields.required("buffers")?;
+                let list = list.list_up_to(MAX_VIEW_BUFFERS as usize, "buffers of views")?;
+                let buffer = |at: &At| {
+                    let mut fields = at.object()?;
+                    let base = self.place(&mut fields)?;
+                    let len = fields.required("len")?.u32(0)?;
+                    fields.finish()?;
+                    Ok(ViewBuffer { base, len })
+                };
+                let buffers = list.iter().map(buffer).collect::<Result<_, JobError>>()?;
+                (VIEW as u32, Kind::Views { buffers })
+            }
+            KindName::Dictionary => {
+                let index = entry_width(fields, &[1, 2, 4, 8])?;
+                let mut inner = fields.required("values")?.object()?;
+                let values = self.place(&mut inner)?;
+                let width = inner.required("width")?.u32(1)?;
+                inner.finish()?;
+                let count = fields.required("count")?.u32(0)?;
+                (index, Kind::Dictionary { values, width, count })
+            }
+        })
+    }
+
+    /// A place that stands in a field of its own.
+    fn inner_place(&self, fields: &mut Fields, name: &'static str) -> Result<Place, JobError> {
+        let mut inner = fields.required(name)?.object()?;
+        let place = self.place(&mut inner)?;
+        inner.finish()?;
+        Ok(place)
     }
 
     pub fn pointers(&self, at: &At) -> Result<Vec<Place>, JobError> {
@@ -160,19 +234,40 @@ impl Regions<'_> {
     }
 }
 
-fn pattern(at: &At) -> Result<Vec<Extent>, JobError> {
-    let list = at.list_up_to(MAX_ELEMENTS, "extents")?;
-    if list.is_empty() {
-        return Err(at.error(Problem::Empty { what: "extent" }));
+/// The kinds of columns and extents.
+#[derive(Clone, Copy)]
+enum KindName {
+    Fixed,
+    Varlen,
+    Views,
+    Dictionary,
+    Bits,
+}
+
+/// Which one it is: fixed unless told. Extents are no bits.
+fn kind_name(fields: &mut Fields, is_column: bool) -> Result<KindName, JobError> {
+    let kinds = [
+        ("fixed", KindName::Fixed),
+        ("varlen", KindName::Varlen),
+        ("views", KindName::Views),
+        ("dictionary", KindName::Dictionary),
+        ("bits", KindName::Bits),
+    ];
+    let kinds = if is_column { &kinds[..] } else { &kinds[..4] };
+    fields.optional("type").map_or(Ok(KindName::Fixed), |at| at.choice(kinds))
+}
+
+/// The place of row 0's bit in its byte: 0 unless told.
+fn bit(fields: &mut Fields) -> Result<u8, JobError> {
+    fields.optional("bit").map_or(Ok(0), |at| Ok(at.integer(0, 7)? as u8))
+}
+
+/// Bytes of an offset or an index.
+fn entry_width(fields: &mut Fields, choices: &[u32]) -> Result<u32, JobError> {
+    let at = fields.required("width")?;
+    let value = at.u64(0)?;
+    match choices.iter().find(|choice| u64::from(**choice) == value) {
+        Some(width) => Ok(*width),
+        None => Err(at.error(Problem::NumberChoice { value, choices: choices.to_vec() })),
     }
-    let extent = |at: &At| {
-        let mut fields = at.object()?;
-        let extent = Extent {
-            offset: fields.required("offset")?.u64(0)?,
-            len: fields.required("len")?.u32(1)?,
-        };
-        fields.finish()?;
-        Ok(extent)
-    };
-    list.iter().map(extent).collect()
 }

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use drdma_abi::{
     roce::Transport,
-    work_request::{MAX_DESTINATIONS, MAX_INLINE, MAX_REGIONS, MAX_REQUEST_REGIONS, Opcode},
+    work_request::{
+        MAX_DESTINATIONS, MAX_INLINE, MAX_REGIONS, MAX_REMOTE_COLUMNS, MAX_REQUEST_REGIONS, Opcode,
+    },
 };
 
 use super::{
@@ -12,7 +14,8 @@ use super::{
     values::{fetch_plan, named},
 };
 use crate::job::{
-    Buffer, Destination, FetchPlan, JobError, Partitioned, Post, Problem, Qp, Region, RowMask,
+    Buffer, Destination, FetchPlan, JobError, MessageLayout, Partitioned, Post, Problem, Qp,
+    Region, RowMask,
     json::{At, Fields},
     op_name,
 };
@@ -22,6 +25,7 @@ use crate::job::{
 pub(crate) struct Settings {
     pub row_mask: RowMask,
     pub rows_per_message: u32,
+    pub layout: MessageLayout,
     pub signaled: bool,
     pub fetch: Option<FetchPlan>,
 }
@@ -37,9 +41,14 @@ impl Settings {
             Some(at) => at.u32(1)?,
             None => 1,
         };
+        let layouts = [("rows", MessageLayout::Rows), ("columns", MessageLayout::Columns)];
+        let layout = match fields.optional("message_layout") {
+            Some(at) => at.choice(&layouts)?,
+            None => MessageLayout::Rows,
+        };
         let signaled = fields.optional("signaled").map_or(Ok(true), |at| at.boolean())?;
         let fetch = fields.optional("fetch").map(|at| fetch_plan(&at)).transpose()?;
-        Ok(Self { row_mask, rows_per_message, signaled, fetch })
+        Ok(Self { row_mask, rows_per_message, layout, signaled, fetch })
     }
 }
 
@@ -100,6 +109,41 @@ pub(crate) fn inline(
         return Err(list.error(Problem::InlineBytes { bytes, limit: MAX_INLINE }));
     }
     Ok(true)
+}
+
+/// Refuses inline data by columns: they are one row.
+pub(crate) fn inline_rows(
+    fields: &Fields,
+    is_inline: bool,
+    layout: MessageLayout,
+) -> Result<(), JobError> {
+    if is_inline && layout == MessageLayout::Columns {
+        let what = "inline data, which are one row".to_owned();
+        return Err(fields.child_error("message_layout", Problem::Meaningless { what }));
+    }
+    Ok(())
+}
+
+/// Where the columns of a WRITE by columns go, each by itself, as `one` reads it; without the field, nowhere.
+pub(crate) fn remote_columns<T>(
+    fields: &mut Fields,
+    is_write: bool,
+    op: &str,
+    layout: MessageLayout,
+    one: impl Fn(&At) -> Result<T, JobError>,
+) -> Result<Vec<T>, JobError> {
+    let Some(at) = fields.optional("remote_columns") else { return Ok(Vec::new()) };
+    if !is_write {
+        return Err(meaningless(&at, op));
+    }
+    if layout != MessageLayout::Columns {
+        return Err(meaningless(&at, "messages by rows"));
+    }
+    let list = at.list_up_to(MAX_REMOTE_COLUMNS, "remote columns")?;
+    if list.is_empty() {
+        return Err(at.error(Problem::Empty { what: "remote column" }));
+    }
+    list.iter().map(one).collect()
 }
 
 /// The entries of a list of destinations.
@@ -177,17 +221,20 @@ impl Posts<'_> {
         let op_at = fields.required("op")?;
         let op = op_at.choice(&Opcode::ALL.map(|op| (op_name(op), op)))?;
         let imm = imm(&mut fields, op.has_imm(), op_name(op))?;
-        let Settings { row_mask, rows_per_message, signaled, fetch } = Settings::of(&mut fields)?;
+        let settings = Settings::of(&mut fields)?;
+        let Settings { row_mask, rows_per_message, layout, signaled, fetch } = settings;
         let mut partitioned = None;
         let mut is_inline = false;
         let destinations = if shared {
             if let Some(at) = fields.optional("partitioned") {
                 partitioned = Some(self.regions.partitioned(&at)?);
             }
-            self.destinations(&fields.required("destinations")?, op, partitioned.as_ref())?
+            let list = fields.required("destinations")?;
+            self.destinations(&list, op, layout, partitioned.as_ref())?
         } else {
-            let destination = self.destination(&mut fields, op, None)?;
+            let destination = self.destination(&mut fields, op, layout, None)?;
             is_inline = inline(&mut fields, &destination.regions, self.buffers)?;
+            inline_rows(&fields, is_inline, layout)?;
             vec![destination]
         };
         fields.finish()?;
@@ -205,6 +252,7 @@ impl Posts<'_> {
             imm,
             row_mask,
             rows_per_message,
+            layout,
             signaled,
             fetch,
             inline: is_inline,
@@ -217,13 +265,14 @@ impl Posts<'_> {
         &self,
         at: &At,
         op: Opcode,
+        layout: MessageLayout,
         partitioned: Option<&Partitioned>,
     ) -> Result<Vec<Destination>, JobError> {
         let mut distinct = Distinct::new(at.clone(), partitioned.is_some());
         let mut destinations = Vec::new();
         for entry in destination_list(at)? {
             let mut fields = entry.object()?;
-            let destination = self.destination(&mut fields, op, partitioned)?;
+            let destination = self.destination(&mut fields, op, layout, partitioned)?;
             let Destination { qp, partition, regions, .. } = &destination;
             let name = &self.qps[*qp].name;
             distinct.add(&fields, *qp, name, *partition, regions.len())?;
@@ -239,9 +288,36 @@ impl Posts<'_> {
         &self,
         fields: &mut Fields,
         op: Opcode,
+        layout: MessageLayout,
         partitioned: Option<&Partitioned>,
     ) -> Result<Destination, JobError> {
         let qp = named(&fields.required("qp")?, "queue pair", self.qp_names)?;
+        let remote_column = |at: &At| {
+            let mut fields = at.object()?;
+            let addr = fields.required("remote_addr")?.u64(0)?;
+            let column = (addr, fields.required("rkey")?.u32(0)?);
+            fields.finish()?;
+            Ok(column)
+        };
+        let is_write = op.is_write();
+        let columns = remote_columns(fields, is_write, op_name(op), layout, remote_column)?;
+        if !columns.is_empty() {
+            for name in ["remote_addr", "rkey"] {
+                if let Some(at) = fields.optional(name) {
+                    return Err(meaningless(&at, "a post with remote_columns"));
+                }
+            }
+            let (partition, regions) = content(fields, self.regions, partitioned)?;
+            let remote_columns = columns;
+            return Ok(Destination {
+                qp,
+                remote_addr: 0,
+                rkey: 0,
+                remote_columns,
+                partition,
+                regions,
+            });
+        }
         let (addr_at, rkey_at) = (fields.optional("remote_addr"), fields.optional("rkey"));
         let remote_addr = match addr_at {
             Some(at) if op.is_write() => at.u64(0)?,
@@ -258,6 +334,7 @@ impl Posts<'_> {
             None => 0,
         };
         let (partition, regions) = content(fields, self.regions, partitioned)?;
-        Ok(Destination { qp, remote_addr, rkey, partition, regions })
+        let remote_columns = Vec::new();
+        Ok(Destination { qp, remote_addr, rkey, remote_columns, partition, regions })
     }
 }

@@ -1,6 +1,6 @@
 //! A granule, seen as each of the layouts that it may hold.
 
-use super::slice::{At, in_granule};
+use super::slice::{At, in_granule, span_in_granule};
 use drdma_abi::work_request::{Destination, Element, RegionHeader, RegionShape, WqeHeader};
 use rust_hdl_core::prelude::*;
 
@@ -133,7 +133,8 @@ impl Default for Fields {
             dest_rkey_at: in_granule::<Destination>("rkey", 32),
             dest_types_at: in_granule::<Destination>("types", 32),
             dest_inline_bytes_at: in_granule::<Destination>("inline_bytes", 8),
-            dest_reserved2_at: in_granule::<Destination>("reserved2", 56),
+            // Layouts of messages that this card does not know, and what is 0 anyway.
+            dest_reserved2_at: span_in_granule::<Destination>("message_layout", "reserved2", 56),
             region_addr_at: in_granule::<RegionHeader>("addr", 64),
             region_count_at: in_granule::<RegionHeader>("count", 32),
             region_lkey_at: in_granule::<RegionHeader>("lkey", 32),

@@ -19,6 +19,17 @@ pub(super) fn in_granule<L: Layout>(field: &str, width: usize) -> At {
     Constant::new((field.start % 128).to_bits())
 }
 
+/// Where the fields of `L` from `first` to `last`, of so many bits together, begin in their granule.
+///
+/// # Panics
+/// If they have another width, or do not lie in one granule.
+pub(super) fn span_in_granule<L: Layout>(first: &str, last: &str, width: usize) -> At {
+    let (first, last) = (L::field(first), L::field(last));
+    assert_eq!(last.start + last.width - first.start, width, "{}.{}", L::NAME, first.name);
+    assert!(first.start % 128 + width <= 128, "{}.{} crosses granules", L::NAME, first.name);
+    Constant::new((first.start % 128).to_bits())
+}
+
 /// The table word that holds `field`.
 pub(super) fn word_of<L: Layout>(field: &str) -> Constant<Bits<4>> {
     Constant::new((L::field(field).start / 32).to_bits())

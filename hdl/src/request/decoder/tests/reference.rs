@@ -263,7 +263,7 @@ impl Card {
             };
             regions += usize::from(d.regions);
             let good = partition
-                && d.reserved2 == 0
+                && (d.message_layout, d.remote_columns, d.reserved2) == (0, 0, 0)
                 && match inline {
                     true => (1..=MAX_INLINE).contains(&d.inline_bytes.into()) && d.regions == 0,
                     false => d.inline_bytes == 0,

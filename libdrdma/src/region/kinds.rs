@@ -1,0 +1,226 @@
+//! Columns that say how their bytes are found: bits, values of variable length, values of a dictionary.
+
+use std::sync::Arc;
+
+use drdma_abi::work_request::{
+    ElementKind, ElementSource, KindElement, MAX_ELEMENTS, RegionHeader, RegionShape, RegionType,
+    shape_flags,
+};
+
+use super::{Part, Region, RegionError, UNCHECKED, at_most};
+use crate::{Features, encode::words};
+
+const NAME: &str = "region with kinds of columns";
+/// Kinded widths have 24 bits.
+const MAX_WIDTH: u32 = (1 << 24) - 1;
+
+/// How the *entries* of a column, or of an extent, lead to its bytes, as the card addresses them: for
+/// [`Region::unchecked_kinds`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// The entry is the value.
+    Fixed {
+        /// Its bytes, 1 to 2^24 - 1.
+        width: u32,
+    },
+    /// The entry is a bit; only of columns.
+    Bits {
+        /// The place of row 0's bit in the byte at the column's address: 0, the least significant, to 7.
+        first: u8,
+    },
+    /// The entry is two offsets, between which the value lies in some data.
+    Offsets {
+        /// Bytes of an offset: 4 or 8.
+        width: u8,
+        /// Byte 0 of the data.
+        data: u64,
+        /// The local key of the data's memory.
+        lkey: u32,
+    },
+    /// The entry is a view of 16 B.
+    Views {
+        /// The table of buffers: 16 B each, an address of 8 B, a length and a local key of 4 B, little-endian.
+        table: u64,
+        /// Buffers, at most 4,096.
+        count: u32,
+        /// The local key of the table's memory.
+        lkey: u32,
+    },
+    /// The entry is an index into a dictionary.
+    Dictionary {
+        /// Bytes of an index: 1, 2, 4 or 8.
+        index: u8,
+        /// Value 0.
+        values: u64,
+        /// Bytes of a value, 1 to 2^24 - 1.
+        width: u32,
+        /// Values.
+        count: u32,
+        /// The local key of the values' memory.
+        lkey: u32,
+    },
+}
+
+/// A column or an extent with a kind, as the card addresses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KindColumn {
+    /// Of a column: the address of row 0's entry. Of an extent: bytes from the start of the period or record.
+    pub addr: u64,
+    /// The local key of a column's entries; 0 of an extent.
+    pub lkey: u32,
+    /// How they lead to bytes.
+    pub kind: ColumnKind,
+}
+
+/// The rows of a region with kinds, as the card addresses them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KindRows {
+    /// All periods.
+    Strided {
+        /// The first period's start.
+        addr: u64,
+        /// Its local key.
+        lkey: u32,
+        /// Bytes from one period to the next.
+        period: u64,
+        /// Periods.
+        count: u32,
+    },
+    /// Those that a bitmap selects.
+    Bitmapped {
+        /// The byte that row 0's bit lies in.
+        bitmap: u64,
+        /// Its local key.
+        lkey: u32,
+        /// The place of that bit in it, 0 to 7.
+        first: u8,
+        /// Bits.
+        rows: u32,
+    },
+    /// Those at the pointers of an array.
+    PointerMapped {
+        /// The first pointer.
+        pointers: u64,
+        /// The local key of the pointers.
+        lkey: u32,
+        /// Pointers.
+        count: u32,
+        /// The local key of the records.
+        target_lkey: u32,
+    },
+}
+
+/// The granules of a region with kinds, and what a card must do to send it.
+#[derive(Clone, Debug)]
+pub(super) struct Granules {
+    pub words: Arc<[u64]>,
+    pub needs: Features,
+}
+
+impl Granules {
+    /// Header, shape with its number of elements left out, and columns.
+    pub fn new(
+        header: [u64; 2],
+        period: u64,
+        target_lkey: u32,
+        first: u8,
+        columns: &[KindColumn],
+    ) -> Result<Self, RegionError> {
+        at_most(MAX_ELEMENTS, columns.len(), NAME, "columns")?;
+        let mut needs = Features::empty();
+        if first > 0 {
+            needs |= Features::BITS;
+        }
+        let flags = shape_flags::COLUMN_KINDS
+            | u16::from(first) << shape_flags::FIRST_BIT_SHIFT & shape_flags::FIRST_BIT;
+        let elements = columns.len() as u16;
+        let mut words = Vec::with_capacity(4 + 4 * columns.len());
+        words.extend(header);
+        words.extend(words!(RegionShape {
+            period: period,
+            target_lkey: target_lkey,
+            elements: elements,
+            flags: flags
+        }));
+        for (index, column) in columns.iter().enumerate() {
+            needs |= describe(index, column, &mut words)?;
+        }
+        Ok(Self { words: words.into(), needs })
+    }
+}
+
+/// Appends a column's granules; what a card must do for it.
+fn describe(
+    index: usize,
+    column: &KindColumn,
+    out: &mut Vec<u64>,
+) -> Result<Features, RegionError> {
+    let width = |width: u32| match width {
+        0..=MAX_WIDTH => Ok(width),
+        _ => {
+            let (what, value) = (Part::ColumnWidth(index), width.into());
+            Err(RegionError::TooWide { region: NAME, what, value, limit: MAX_WIDTH })
+        }
+    };
+    let log = |bytes: u8, allowed: &[u8]| match allowed.contains(&bytes) {
+        true => Ok(bytes.ilog2()),
+        false => {
+            let (what, value) = (Part::ColumnWidth(index), bytes.into());
+            Err(RegionError::EntryWidth { region: NAME, what, value })
+        }
+    };
+    let none = (0, 0, 0);
+    let (kind, width, log_entry, (addr, count, lkey), needs) = match column.kind {
+        ColumnKind::Fixed { width: bytes } => {
+            (ElementKind::Fixed, width(bytes)?, 0, none, Features::empty())
+        }
+        ColumnKind::Bits { first } => (ElementKind::Bits, first.into(), 0, none, Features::BITS),
+        ColumnKind::Offsets { width, data, lkey } => {
+            let log = log(width, &[4, 8])?;
+            (ElementKind::Offsets, 0, log, (data, 0, lkey), Features::VARLEN)
+        }
+        ColumnKind::Views { table, count, lkey } => {
+            (ElementKind::Views, 0, 0, (table, count, lkey), Features::VARLEN)
+        }
+        ColumnKind::Dictionary { index, values, width: bytes, count, lkey } => {
+            let log = log(index, &[1, 2, 4, 8])?;
+            let source = (values, count, lkey);
+            (ElementKind::Dictionary, width(bytes)?, log, source, Features::VARLEN)
+        }
+    };
+    out.extend(words!(KindElement {
+        offset: column.addr,
+        width: width,
+        kind: kind as u8,
+        log_entry: log_entry,
+        lkey: column.lkey
+    }));
+    out.extend(words!(ElementSource { addr: addr, count: count, lkey: lkey }));
+    Ok(needs)
+}
+
+impl Region<'static> {
+    /// Rows of columns, or of extents, that say how their bytes are found; checked by the card, as the other
+    /// `unchecked` functions have it.
+    ///
+    /// # Errors
+    /// More than 16 columns, or a width that there is not.
+    pub fn unchecked_kinds(rows: KindRows, columns: &[KindColumn]) -> Result<Self, RegionError> {
+        let (kind, addr, count, lkey, period, target_lkey, first) = match rows {
+            KindRows::Strided { addr, lkey, period, count } => {
+                (RegionType::Strided, addr, count, lkey, period, 0, 0)
+            }
+            KindRows::Bitmapped { bitmap, lkey, first, rows } => {
+                (RegionType::Bitmapped, bitmap, rows, lkey, 0, 0, first)
+            }
+            KindRows::PointerMapped { pointers, lkey, count, target_lkey } => {
+                (RegionType::PointerMapped, pointers, count, lkey, 0, target_lkey, 0)
+            }
+        };
+        let header = words!(RegionHeader { addr: addr, count: count, lkey: lkey });
+        let granules = Granules::new(header, period, target_lkey, first, columns)?;
+        let mut region = Self::start(kind, UNCHECKED, addr, count, lkey);
+        region.kinds = Some(granules);
+        Ok(region)
+    }
+}
