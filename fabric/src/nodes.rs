@@ -168,7 +168,8 @@ impl Fabric {
             let context = context.map_err(|source| FabricError::Open { node, source })?;
             Ok(Node { context, mac, ip })
         };
-        let nodes = cards.iter().map(Box::as_ref).enumerate().map(open).collect::<Result<Vec<_>, _>>()?;
+        let nodes =
+            cards.iter().map(Box::as_ref).enumerate().map(open).collect::<Result<Vec<_>, _>>()?;
         let macs: Vec<u64> = nodes.iter().map(|node| mac_number(node.mac)).collect();
         let cards = cards.into_iter().map(FabricCard::start).collect();
         let simulation = Simulation::new(Network::new(network, &macs), cards, 1);

@@ -1,9 +1,15 @@
 //! What could make an exchange hang, lose rows or grow.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use drdma_exchange::{Config, Error, Groups, Notice, Primitive, Rows, Shuffle};
-use drdma_fabric::{Fabric, FaultConfig, NetworkConfig};
+use drdma_fabric::{Fabric, FaultConfig, NetworkConfig, Tap, Time};
 
 use crate::lab::{Lab, endpoints, even, opening, small};
 
@@ -201,18 +207,32 @@ fn an_endpoint_goes_to_another_thread() {
     moves(&ends[0].acquire());
 }
 
+/// Counts the RNR NAKs that pass the switch: messages that found no receive.
+struct Refusals(Arc<AtomicU64>);
+
+impl Tap for Refusals {
+    fn frame(&mut self, _at: Time, frame: &[u8]) {
+        let is_acknowledgement = frame.get(42) == Some(&0x11);
+        if is_acknowledgement && frame[54] >> 5 == 1 {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
 #[test]
 fn credits_are_never_exceeded() {
-    // A receiver without a receive would answer with an RNR NAK: the card counts no such wait here, because no
-    // sender sends more than what was posted. On UD the datagram would be gone, and the exchange with it.
+    // On UD a datagram without a receive would be gone, and the exchange would not end.
     for primitive in [Primitive::SendReceive, Primitive::Datagram] {
         for every in 1..=4 {
             let inputs: Vec<_> = (0..3).map(|_| even(600, 3)).collect();
             let config = Config { credit_every: every, ..patient(primitive) };
             let mut lab = Lab::new(config, NONE, |_| Groups::repartition(3), &inputs);
             lab.engines[0].gets_every = 3;
+            let refusals = Arc::new(AtomicU64::new(0));
+            lab.fabric.network_mut().set_tap(Box::new(Refusals(refusals.clone())));
             assert!(lab.run().unwrap(), "{primitive}");
             lab.check(false);
+            assert_eq!(refusals.load(Ordering::Relaxed), 0, "{primitive}");
         }
     }
 }
