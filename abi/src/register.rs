@@ -91,8 +91,9 @@ registers! {
     COUNTER_CLEAR @ 0x034 WriteOnly = 0;
     /// The fewest rows that a destination of a request must have for several of its short rows to be
     /// packed in a cycle, where all of its destinations have the same lanes, or rows of one form one
-    /// behind the other; half as many of rows of up to 6 values, a quarter of up to 2; 0: no request.
-    /// Whatever it is, the same bytes are sent. Only a reset of the whole card sets it back.
+    /// behind the other; unless there is one bitmap for one destination, half as many of rows of up to
+    /// 6 values, a quarter of up to 2; 0: no request. Whatever it is, the same bytes are sent. Only a
+    /// reset of the whole card sets it back.
     COLUMN_MIN_ROWS @ 0x038 ReadWrite = 96;
     /// Words of 4 B of payload that the assembler reads from the segmented memory in a cycle: 1 to
     /// 16. A write of another value sets 16. Whatever it is, the same bytes are sent, with fewer

@@ -24,7 +24,6 @@
 //! | [`ranks`] | how many bits are set before each byte of a vector |
 //! | [`ready_slice`] | register slice of a stream's `ready` alone |
 //! | [`record`] | records as plain bits, and back |
-//! | [`repeat`] | every bit of a vector several times |
 //! | [`rotate`] | byte rotation, two stages |
 //! | [`skid`] | register slice of a stream |
 //! | [`small_division`] | quotients of numbers below 64, from a table |
@@ -56,7 +55,6 @@ pub mod ram;
 pub mod ranks;
 pub mod ready_slice;
 pub mod record;
-pub mod repeat;
 pub mod rotate;
 pub mod skid;
 pub mod small_division;
@@ -85,7 +83,6 @@ pub use ram::{Ram, RamStyle};
 pub use ranks::Ranks;
 pub use ready_slice::ReadySlice;
 pub use record::{Flatten, Restore};
-pub use repeat::Repeat;
 pub use rotate::Rotate;
 pub use skid::Skid;
 pub use small_division::SmallDivision;

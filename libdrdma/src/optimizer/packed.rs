@@ -8,7 +8,7 @@ use crate::{PartitionId, PartitionedRegion, Region, RowMask};
 /// Rows that the card gathers several a cycle, where they are short, instead of one after another
 /// (`docs/architecture.md`, *column request*): all destinations of a request have the same lanes, at equal
 /// steps, with room in a window, or each a stretch of rows of its own, one behind the other in memory; and
-/// there are enough rows: fewer are enough where a row has few lanes.
+/// there are enough rows: fewer are enough where a row has few lanes, unless they are those of one bitmap for one destination.
 ///
 /// ```
 /// use libdrdma::{Column, Region, RowMask, optimizer::PackedRows};
@@ -73,7 +73,8 @@ impl PackedRows {
                 return None;
             }
         }
-        sets.iter().any(|(lanes, rows)| are_enough(lanes, *rows, column_min_rows)).then_some(packed)
+        let enough = |set: &(Vec<Lane>, u32)| are_enough(set, false, column_min_rows);
+        sets.iter().any(enough).then_some(packed)
     }
 
     /// The rows of a request with a partitioned region, as [`of`](Self::of).
@@ -88,7 +89,7 @@ impl PackedRows {
     }
 
     fn new(set: (Vec<Lane>, u32), one_bitmap: bool, column_min_rows: u32) -> Option<Self> {
-        are_enough(&set.0, set.1, column_min_rows).then(|| Self::any(set, one_bitmap))?
+        are_enough(&set, one_bitmap, column_min_rows).then(|| Self::any(set, one_bitmap))?
     }
 
     /// However few they are.
@@ -130,15 +131,16 @@ impl PackedRows {
     }
 }
 
-/// True if so many rows are packed: as many as `COLUMN_MIN_ROWS` says, or half as many of up to 6 lanes, or a quarter
-/// of up to 2.
-fn are_enough(lanes: &[Lane], rows: u32, column_min_rows: u32) -> bool {
+/// True if so many rows are packed: as many as `COLUMN_MIN_ROWS` says, or, unless there is one bitmap for one destination, half as
+/// many of up to 6 lanes, or a quarter of up to 2.
+fn are_enough((lanes, rows): &(Vec<Lane>, u32), one_bitmap: bool, column_min_rows: u32) -> bool {
     let least = match lanes.len() {
+        _ if one_bitmap => column_min_rows,
         0..=2 => column_min_rows / 4,
         3..=6 => column_min_rows / 2,
         _ => column_min_rows,
     };
-    column_min_rows > 0 && rows > 0 && rows >= least
+    column_min_rows > 0 && *rows > 0 && *rows >= least
 }
 
 /// True if all have lanes of the first one's steps and lengths, and each lane lies behind the rows of the same lane
@@ -230,9 +232,14 @@ mod tests {
     fn there_have_to_be_enough_rows_and_a_least_number_of_0_is_none() {
         for (lanes, part) in [(1, 4), (2, 4), (3, 2), (6, 2), (7, 1), (16, 1)] {
             let rows = [bitmapped(0, 256, &vec![4; lanes])];
-            assert!(packed(&rows, RowMask::Period, 256 * part).is_some(), "{lanes} lanes");
-            assert!(packed(&rows, RowMask::Period, 257 * part).is_none(), "{lanes} lanes");
-            assert!(packed(&rows, RowMask::Period, 1).is_some());
+            let others = [bitmapped(64, 256, &vec![4; lanes])];
+            let two = |least| PackedRows::of([&rows[..], &others[..]], RowMask::Period, least);
+            assert!(two(256 * part).is_some(), "{lanes} lanes");
+            assert!(two(257 * part).is_none(), "{lanes} lanes");
+            assert!(two(1).is_some() && two(0).is_none());
+            // Of one bitmap for one destination it takes as many, however few the lanes.
+            assert!(packed(&rows, RowMask::Period, 256).is_some(), "{lanes} lanes");
+            assert!(packed(&rows, RowMask::Period, 257).is_none(), "{lanes} lanes");
             assert!(packed(&rows, RowMask::Period, 0).is_none());
             assert!(packed(&[bitmapped(0, 0, &vec![4; lanes])], RowMask::Period, 1).is_none());
         }

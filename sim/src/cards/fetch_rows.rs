@@ -138,8 +138,7 @@ fn requests_that_go_row_by_row_are_fetched_as_without_fetch_rows() {
     let bits = bitmap(&rig, 0, (0..ROWS).step_by(8));
     let all = Some(FetchRows { bitmap: bitmap(&rig, 0x200, 0..ROWS), lkey: LKEY });
     for (rows, expected) in [(ROWS as u32, [1, 2048]), (ROWS as u32 + 1, [64, 256])] {
-        // A quarter of it is enough for one column.
-        rig.set(&COLUMN_MIN_ROWS, 4 * rows);
+        rig.set(&COLUMN_MIN_ROWS, rows);
         assert_eq!(reads(&mut rig, vec![selected(bits, all)]), expected, "from {rows} rows on");
     }
 }

@@ -1,6 +1,5 @@
 //! The numbers of the set bits of a piece of a mask, each at the place of its rank.
 
-use crate::primitive::Repeat;
 use array_init::array_init;
 use drdma_emit::prelude::*;
 
@@ -8,18 +7,20 @@ use drdma_emit::prelude::*;
 /// before it, modulo 64.
 ///
 /// The numbers are given by their bit planes: bit `s` of `place[b]` is bit `b` of the number at place `s`. A piece a
-/// cycle with `enable`, 4 of them later; without it every stage holds.
+/// cycle with `enable`, 3 of them later; without it every stage holds.
 ///
-/// In each of three moves, a number goes to the position that differs from its own where two bits of its rank do: the lowest two,
-/// the next two, the upper two. After a move by bits up to `k`, its position has these bits of its rank, and the upper bits of where
-/// it came from. No two meet: those that have come from one aligned stretch of 2^(`k` + 1) have ranks that follow each other,
-/// and fewer than that many.
+/// Three moves, a stage each, put the numbers in order within 4, 16 and 64 places: after a move, the number at each place has a
+/// rank that ends like the place's, by two bits more every time. No two meet, as ranks follow each other. Before a move, the
+/// numbers whose ranks have the same ending, the last ones moved to, lie in up to four places, one in each quarter, ordered
+/// by rank and without gaps between their ranks. So nobody moves a rank: it follows from the rank of the first bit of all
+/// four quarters what the first of those numbers has, and from this which of them, counted from the first that is there, a place takes.
+/// Each bit of what is decided or moved is a function of six.
 ///
 /// # Inputs
 /// `enable`, `bits`; `ahead`: for each byte, how many bits of the mask are set before it, modulo 128 (8 x 7).
 ///
 /// # Outputs
-/// `valid`: the places that hold a number; `odd`: bit 6 of its rank; `place`.
+/// `valid`: the places that hold a number; `odd`: bit 6 of its rank; `place`. Where there is no number, `odd` and `place` mean nothing.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Compact {
     /// Clock.
@@ -37,207 +38,261 @@ pub struct Compact {
     /// The planes of the numbers.
     pub place: [Signal<Out, Bits<64>>; 6],
 
-    // Set bits below each bit in its byte, as planes: of 1, 2, 4 and 8 bits below.
-    low: [Signal<Local, Bits<64>>; 4],
-    mid: [Signal<Local, Bits<64>>; 4],
-    high: [Signal<Local, Bits<64>>; 4],
-    // The same planes, as many bits further up in the byte.
-    low_up: [Signal<Local, Bits<64>>; 3],
-    mid_up: [Signal<Local, Bits<64>>; 3],
-    high_up: [Signal<Local, Bits<64>>; 3],
-    mid_carry: [Signal<Local, Bits<64>>; 3],
-    high_carry: [Signal<Local, Bits<64>>; 3],
-    // Those before the byte, as planes; the carries of the sum.
-    byte_plane: [Signal<Local, Bits<8>>; 7],
-    base: [Repeat<8, 8, 64>; 7],
-    carry: [Signal<Local, Bits<64>>; 6],
-    // Before each move, and after the last: where numbers are. Plane k is bit k of their ranks until it has had its move, then
-    // bit k of the numbers themselves.
-    at: [Signal<Local, Bits<64>>; 6],
-    plane: [Signal<Local, Bits<64>>; 42],
-    // Of each move: in which bits numbers differ from their goal; those that go as far as 0 to 3
-    // says, and where they come to (in the place of 0, which stay: those of 3 half of the way).
-    differs: [Signal<Local, Bits<64>>; 6],
-    goes: [Signal<Local, Bits<64>>; 12],
-    comes: [Signal<Local, Bits<64>>; 12],
-    // Which of four positions each position takes.
+    // Move `m`, of three: four quarters of 4^m places become one stretch of 4 times as many. What is known of a stretch, or a
+    // quarter, is repeated at all its places.
+    /// Where numbers are before it.
+    at: [Signal<Local, Bits<64>>; 3],
+    /// Whether there is one in each quarter, in the place that corresponds: four a move.
+    there: [Signal<Local, Bits<64>>; 12],
+    /// The next two bits of the rank of the first of these: two planes a move.
+    first: [Signal<Local, Bits<64>>; 6],
+    /// How many of them come before the one that a place takes.
+    skips: [Signal<Local, Bits<64>>; 6],
+    /// Those from which it is taken: four a move.
+    takes: [Signal<Local, Bits<64>>; 12],
+    /// The same as a number of two bits.
     from: [Signal<Local, Bits<64>>; 6],
-    near: [Signal<Local, Bits<64>>; 21],
-    far: [Signal<Local, Bits<64>>; 21],
-    both: [Signal<Local, Bits<64>>; 21],
-    // Registers: before the first move, and after each.
+    /// Whether there is one at all.
+    comes: [Signal<Local, Bits<64>>; 3],
+    // Bits set before a half byte, modulo 4: before its byte, and in the lower half.
+    byte_start: [Signal<Local, Bits<64>>; 2],
+    lower: [Signal<Local, Bits<64>>; 2],
+    // Bits set before 16 bits, modulo 16; places that the first bit's rank is beyond, by their two low bits.
+    early_start: [DFF<Bits<4>>; 4],
+    start: [Signal<Local, Bits<64>>; 4],
+    start_beyond: Signal<Local, Bits<64>>,
+    // Bits set before the piece, modulo 128; places that the first bit's rank is beyond, by 0 to 6 of their bits.
+    early_ahead: DFF<Bits<7>>,
+    half_ahead: DFF<Bits<7>>,
+    piece_start: [Signal<Local, Bits<64>>; 7],
+    beyond: [Signal<Local, Bits<64>>; 7],
+    // The numbers of the second and the third move's four, plane by plane.
+    second: [Signal<Local, Bits<64>>; 8],
+    third: [Signal<Local, Bits<64>>; 16],
+    // Registers behind each move: where numbers are, and their planes.
     early: DFF<Bits<64>>,
-    early_plane: [DFF<Bits<64>>; 7],
+    early_plane: [DFF<Bits<64>>; 2],
     half: DFF<Bits<64>>,
-    half_plane: [DFF<Bits<64>>; 7],
+    half_plane: [DFF<Bits<64>>; 4],
     late: DFF<Bits<64>>,
-    late_plane: [DFF<Bits<64>>; 7],
-    done: DFF<Bits<64>>,
-    done_plane: [DFF<Bits<64>>; 7],
-    // Positions whose bit k is set; the distance of those that differ in it.
-    #[init(array_init(|k| Constant::new(positions(|p| p >> k & 1 == 1).to_bits())))]
+    late_plane: [DFF<Bits<64>>; 6],
+    late_odd: DFF<Bits<64>>,
+    /// The upper bits of most bytes' `ahead`.
+    unused: Signal<Local, Bits<56>>,
+    // Places whose bit k is set.
+    #[init(array_init(|k| Constant::new(places(|p| p >> k & 1 == 1).to_bits())))]
     upper: [Constant<Bits<64>>; 6],
-    #[init(array_init(|k| Constant::new((1_usize << k).to_bits())))]
-    steps: [Constant<Bits<6>>; 6],
-    // Positions that have so many others of their byte below them.
-    #[init(array_init(|k| Constant::new(positions(|p| p % 8 >= 1 << k).to_bits())))]
-    inner: [Constant<Bits<64>>; 3],
+    // Those of each byte, of each 16, and all.
+    #[init(array_init(|k| Constant::new(places(|p| p as usize / 8 == k).to_bits())))]
+    bytes: [Constant<Bits<64>>; 8],
+    #[init(array_init(|k| Constant::new(places(|p| p as usize / 16 == k).to_bits())))]
+    sixteens: [Constant<Bits<64>>; 4],
+    #[init(Constant::new(u64::MAX.to_bits()))]
+    whole: Constant<Bits<64>>,
+    // The lowest quarter of every stretch, and how far the quarters are from it.
+    #[init(array_init(|m| Constant::new(places(|p| p >> (2 * m) & 3 == 0).to_bits())))]
+    lowest: [Constant<Bits<64>>; 3],
+    #[init(array_init(|k| Constant::new(((k as u64 & 3) << (2 * (k / 4))).to_bits())))]
+    distance: [Constant<Bits<6>>; 12],
 }
 
 impl Logic for Compact {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, early, half, late, done);
-        for b in 0..7 {
+        dff_setup!(self, clk, early, half, late, late_odd, early_ahead, half_ahead);
+        for k in 0..4 {
+            self.early_start[k].clock.next = self.clk.val();
+            self.early_start[k].d.next = self.early_start[k].q.val();
+            self.half_plane[k].clock.next = self.clk.val();
+            self.half_plane[k].d.next = self.half_plane[k].q.val();
+        }
+        for b in 0..2 {
             self.early_plane[b].clock.next = self.clk.val();
             self.early_plane[b].d.next = self.early_plane[b].q.val();
-            self.half_plane[b].clock.next = self.clk.val();
-            self.half_plane[b].d.next = self.half_plane[b].q.val();
+        }
+        for b in 0..6 {
             self.late_plane[b].clock.next = self.clk.val();
             self.late_plane[b].d.next = self.late_plane[b].q.val();
-            self.done_plane[b].clock.next = self.clk.val();
-            self.done_plane[b].d.next = self.done_plane[b].q.val();
         }
+        self.unused.next = self.ahead.val();
 
-        // Ranks: set bits below in the byte, summed up over twice as many each time, and those before the byte.
-        self.low[0].next = (self.bits.val() << 1) & self.inner[0].val();
-        self.mid[0].next = 0.into();
-        self.high[0].next = 0.into();
-        for k in 0..3 {
-            self.low_up[k].next = (self.low[k].val() << self.steps[k].val()) & self.inner[k].val();
-            self.mid_up[k].next = (self.mid[k].val() << self.steps[k].val()) & self.inner[k].val();
-            self.high_up[k].next =
-                (self.high[k].val() << self.steps[k].val()) & self.inner[k].val();
-            self.mid_carry[k].next = self.low[k].val() & self.low_up[k].val();
-            self.high_carry[k].next = (self.mid[k].val() & self.mid_up[k].val())
-                | (self.mid_carry[k].val() & (self.mid[k].val() ^ self.mid_up[k].val()));
-            self.low[k + 1].next = self.low[k].val() ^ self.low_up[k].val();
-            self.mid[k + 1].next =
-                self.mid[k].val() ^ self.mid_up[k].val() ^ self.mid_carry[k].val();
-            self.high[k + 1].next =
-                self.high[k].val() ^ self.high_up[k].val() ^ self.high_carry[k].val();
-        }
-        for k in 0..7 {
-            self.byte_plane[k].next = 0.into();
-            for b in 0..8 {
-                self.byte_plane[k].next =
-                    self.byte_plane[k].val().replace_bit(b, self.ahead.val().get_bit(b * 7 + k));
-            }
-            self.base[k].bits.next = self.byte_plane[k].val();
-        }
-        self.carry[0].next = self.base[0].repeated.val() & self.low[3].val();
-        self.carry[1].next = (self.base[1].repeated.val() & self.mid[3].val())
-            | (self.carry[0].val() & (self.base[1].repeated.val() ^ self.mid[3].val()));
-        self.carry[2].next = (self.base[2].repeated.val() & self.high[3].val())
-            | (self.carry[1].val() & (self.base[2].repeated.val() ^ self.high[3].val()));
-        for k in 3..6 {
-            self.carry[k].next = self.carry[k - 1].val() & self.base[k].repeated.val();
-        }
-        if self.enable.val() {
-            self.early.d.next = self.bits.val();
-            self.early_plane[0].d.next = self.base[0].repeated.val() ^ self.low[3].val();
-            self.early_plane[1].d.next =
-                self.base[1].repeated.val() ^ self.mid[3].val() ^ self.carry[0].val();
-            self.early_plane[2].d.next =
-                self.base[2].repeated.val() ^ self.high[3].val() ^ self.carry[1].val();
-            for k in 3..7 {
-                self.early_plane[k].d.next = self.base[k].repeated.val() ^ self.carry[k - 1].val();
-            }
-        }
-
-        // The moves, a stage each.
-        self.at[0].next = self.early.q.val();
+        // What is in the four quarters.
+        self.at[0].next = self.bits.val();
+        self.at[1].next = self.early.q.val();
         self.at[2].next = self.half.q.val();
-        self.at[4].next = self.late.q.val();
-        for b in 0..7 {
-            self.plane[b].next = self.early_plane[b].q.val();
-            self.plane[14 + b].next = self.half_plane[b].q.val();
-            self.plane[28 + b].next = self.late_plane[b].q.val();
-        }
         for m in 0..3 {
-            self.differs[m * 2].next = self.plane[m * 14 + m * 2].val() ^ self.upper[m * 2].val();
-            self.differs[m * 2 + 1].next =
-                self.plane[m * 14 + m * 2 + 1].val() ^ self.upper[m * 2 + 1].val();
-            self.goes[m * 4].next =
-                self.at[m * 2].val() & !(self.differs[m * 2].val() | self.differs[m * 2 + 1].val());
-            self.goes[m * 4 + 1].next =
-                self.at[m * 2].val() & self.differs[m * 2].val() & !self.differs[m * 2 + 1].val();
-            self.goes[m * 4 + 2].next =
-                self.at[m * 2].val() & self.differs[m * 2 + 1].val() & !self.differs[m * 2].val();
-            self.goes[m * 4 + 3].next =
-                self.at[m * 2].val() & self.differs[m * 2].val() & self.differs[m * 2 + 1].val();
-            self.comes[m * 4].next = ((self.goes[m * 4 + 3].val() & self.upper[m * 2].val())
-                >> self.steps[m * 2].val())
-                | ((self.goes[m * 4 + 3].val() << self.steps[m * 2].val())
-                    & self.upper[m * 2].val());
-            self.comes[m * 4 + 1].next = ((self.goes[m * 4 + 1].val() & self.upper[m * 2].val())
-                >> self.steps[m * 2].val())
-                | ((self.goes[m * 4 + 1].val() << self.steps[m * 2].val())
-                    & self.upper[m * 2].val());
-            self.comes[m * 4 + 2].next = ((self.goes[m * 4 + 2].val()
-                & self.upper[m * 2 + 1].val())
-                >> self.steps[m * 2 + 1].val())
-                | ((self.goes[m * 4 + 2].val() << self.steps[m * 2 + 1].val())
-                    & self.upper[m * 2 + 1].val());
-            self.comes[m * 4 + 3].next = ((self.comes[m * 4].val() & self.upper[m * 2 + 1].val())
-                >> self.steps[m * 2 + 1].val())
-                | ((self.comes[m * 4].val() << self.steps[m * 2 + 1].val())
-                    & self.upper[m * 2 + 1].val());
-            self.from[m * 2].next = self.comes[m * 4 + 1].val() | self.comes[m * 4 + 3].val();
-            self.from[m * 2 + 1].next = self.comes[m * 4 + 2].val() | self.comes[m * 4 + 3].val();
-            self.at[m * 2 + 1].next =
-                self.goes[m * 4].val() | self.from[m * 2].val() | self.from[m * 2 + 1].val();
-            for b in 0..7 {
-                self.near[m * 7 + b].next = ((self.plane[m * 14 + b].val()
-                    & self.upper[m * 2].val())
-                    >> self.steps[m * 2].val())
-                    | ((self.plane[m * 14 + b].val() << self.steps[m * 2].val())
-                        & self.upper[m * 2].val());
-                self.far[m * 7 + b].next = ((self.plane[m * 14 + b].val()
-                    & self.upper[m * 2 + 1].val())
-                    >> self.steps[m * 2 + 1].val())
-                    | ((self.plane[m * 14 + b].val() << self.steps[m * 2 + 1].val())
-                        & self.upper[m * 2 + 1].val());
-                self.both[m * 7 + b].next = ((self.near[m * 7 + b].val()
-                    & self.upper[m * 2 + 1].val())
-                    >> self.steps[m * 2 + 1].val())
-                    | ((self.near[m * 7 + b].val() << self.steps[m * 2 + 1].val())
-                        & self.upper[m * 2 + 1].val());
-                self.plane[m * 14 + 7 + b].next = (self.plane[m * 14 + b].val()
-                    & !(self.from[m * 2].val() | self.from[m * 2 + 1].val()))
-                    | (self.near[m * 7 + b].val()
-                        & self.from[m * 2].val()
-                        & !self.from[m * 2 + 1].val())
-                    | (self.far[m * 7 + b].val()
-                        & self.from[m * 2 + 1].val()
-                        & !self.from[m * 2].val())
-                    | (self.both[m * 7 + b].val()
-                        & self.from[m * 2].val()
-                        & self.from[m * 2 + 1].val());
-            }
-            self.plane[m * 14 + 7 + m * 2].next = self.upper[m * 2].val() ^ self.from[m * 2].val();
-            self.plane[m * 14 + 7 + m * 2 + 1].next =
-                self.upper[m * 2 + 1].val() ^ self.from[m * 2 + 1].val();
-        }
-        if self.enable.val() {
-            self.half.d.next = self.at[1].val();
-            self.late.d.next = self.at[3].val();
-            self.done.d.next = self.at[5].val();
-            for b in 0..7 {
-                self.half_plane[b].d.next = self.plane[7 + b].val();
-                self.late_plane[b].d.next = self.plane[21 + b].val();
-                self.done_plane[b].d.next = self.plane[35 + b].val();
+            for n in 0..4 {
+                self.there[m * 4 + n].next = 0.into();
+                for k in 0..4 {
+                    self.there[m * 4 + n].next = self.there[m * 4 + n].val()
+                        | (((self.at[m].val() >> self.distance[m * 4 + n].val())
+                            & self.lowest[m].val())
+                            << self.distance[m * 4 + k].val());
+                }
             }
         }
-        self.valid.next = self.done.q.val();
-        self.odd.next = self.done_plane[6].q.val();
+
+        // The first move's ranks: those of the first bits of half bytes.
+        for b in 0..2 {
+            self.byte_start[b].next = 0.into();
+            for k in 0..8 {
+                if self.ahead.val().get_bit(k * 7 + b) {
+                    self.byte_start[b].next = self.byte_start[b].val() | self.bytes[k].val();
+                }
+            }
+        }
+        self.lower[0].next = ((self.there[0].val()
+            ^ self.there[1].val()
+            ^ self.there[2].val()
+            ^ self.there[3].val())
+            << 4)
+            & self.upper[2].val();
+        self.lower[1].next = (((self.there[0].val() & self.there[1].val())
+            ^ ((self.there[0].val() ^ self.there[1].val()) & self.there[2].val())
+            ^ ((self.there[0].val() ^ self.there[1].val() ^ self.there[2].val())
+                & self.there[3].val()))
+            << 4)
+            & self.upper[2].val();
+        self.first[0].next = self.byte_start[0].val() ^ self.lower[0].val();
+        self.first[1].next = self.byte_start[1].val()
+            ^ self.lower[1].val()
+            ^ (self.byte_start[0].val() & self.lower[0].val());
+
+        // The second move's: a place below the first bit's, by two bits, belongs to the next four ranks.
+        for b in 0..4 {
+            self.start[b].next = 0.into();
+            for k in 0..4 {
+                if self.early_start[b].q.val().get_bit(k) {
+                    self.start[b].next = self.start[b].val() | self.sixteens[k].val();
+                }
+            }
+        }
+        self.start_beyond.next = (!self.upper[1].val() & self.start[1].val())
+            | (!(self.upper[1].val() ^ self.start[1].val())
+                & !self.upper[0].val()
+                & self.start[0].val());
+        self.first[2].next = self.start[2].val() ^ self.start_beyond.val();
+        self.first[3].next = self.start[3].val() ^ (self.start[2].val() & self.start_beyond.val());
+
+        // The third move's, by four bits; and by six, for bit 6 of the ranks.
+        for b in 0..7 {
+            self.piece_start[b].next = 0.into();
+            if self.half_ahead.q.val().get_bit(b) {
+                self.piece_start[b].next = self.whole.val();
+            }
+        }
+        self.beyond[0].next = 0.into();
         for b in 0..6 {
-            self.place[b].next = self.done_plane[b].q.val();
+            self.beyond[b + 1].next = (!self.upper[b].val() & self.piece_start[b].val())
+                | (!(self.upper[b].val() ^ self.piece_start[b].val()) & self.beyond[b].val());
+        }
+        self.first[4].next = self.piece_start[4].val() ^ self.beyond[4].val();
+        self.first[5].next =
+            self.piece_start[5].val() ^ (self.piece_start[4].val() & self.beyond[4].val());
+
+        // Which of the four each place takes: the one behind as many as its rank is behind the first one's.
+        for m in 0..3 {
+            self.skips[m * 2].next = self.upper[m * 2].val() ^ self.first[m * 2].val();
+            self.skips[m * 2 + 1].next = self.upper[m * 2 + 1].val()
+                ^ self.first[m * 2 + 1].val()
+                ^ (!self.upper[m * 2].val() & self.first[m * 2].val());
+            self.takes[m * 4].next =
+                self.there[m * 4].val() & !(self.skips[m * 2].val() | self.skips[m * 2 + 1].val());
+            self.takes[m * 4 + 1].next = self.there[m * 4 + 1].val()
+                & !self.skips[m * 2 + 1].val()
+                & !(self.skips[m * 2].val() ^ self.there[m * 4].val());
+            self.takes[m * 4 + 2].next = self.there[m * 4 + 2].val()
+                & !(self.skips[m * 2].val()
+                    ^ self.there[m * 4].val()
+                    ^ self.there[m * 4 + 1].val())
+                & !(self.skips[m * 2 + 1].val()
+                    ^ (self.there[m * 4].val() & self.there[m * 4 + 1].val()));
+            self.takes[m * 4 + 3].next = self.there[m * 4 + 3].val()
+                & !(self.skips[m * 2].val()
+                    ^ self.there[m * 4].val()
+                    ^ self.there[m * 4 + 1].val()
+                    ^ self.there[m * 4 + 2].val())
+                & !(self.skips[m * 2 + 1].val()
+                    ^ ((self.there[m * 4].val() & self.there[m * 4 + 1].val())
+                        | ((self.there[m * 4].val() | self.there[m * 4 + 1].val())
+                            & self.there[m * 4 + 2].val())));
+            self.from[m * 2].next = self.takes[m * 4 + 1].val() | self.takes[m * 4 + 3].val();
+            self.from[m * 2 + 1].next = self.takes[m * 4 + 2].val() | self.takes[m * 4 + 3].val();
+            self.comes[m].next = self.takes[m * 4].val()
+                | self.takes[m * 4 + 1].val()
+                | self.takes[m * 4 + 2].val()
+                | self.takes[m * 4 + 3].val();
+        }
+
+        // The numbers of the four, of two bits and of four.
+        for b in 0..2 {
+            for n in 0..4 {
+                self.second[b * 4 + n].next = 0.into();
+                for k in 0..4 {
+                    self.second[b * 4 + n].next = self.second[b * 4 + n].val()
+                        | (((self.early_plane[b].q.val() >> self.distance[n + 4].val())
+                            & self.lowest[1].val())
+                            << self.distance[k + 4].val());
+                }
+            }
+        }
+        for b in 0..4 {
+            for n in 0..4 {
+                self.third[b * 4 + n].next = 0.into();
+                for k in 0..4 {
+                    self.third[b * 4 + n].next = self.third[b * 4 + n].val()
+                        | (((self.half_plane[b].q.val() >> self.distance[n + 8].val())
+                            & self.lowest[2].val())
+                            << self.distance[k + 8].val());
+                }
+            }
+        }
+
+        if self.enable.val() {
+            self.early.d.next = self.comes[0].val();
+            self.half.d.next = self.comes[1].val();
+            self.late.d.next = self.comes[2].val();
+            // The quarters' numbers become the next bits of the numbers.
+            for b in 0..2 {
+                self.early_plane[b].d.next = self.from[b].val();
+                self.half_plane[b].d.next = (self.second[b * 4].val()
+                    & !(self.from[2].val() | self.from[3].val()))
+                    | (self.second[b * 4 + 1].val() & self.from[2].val() & !self.from[3].val())
+                    | (self.second[b * 4 + 2].val() & !self.from[2].val() & self.from[3].val())
+                    | (self.second[b * 4 + 3].val() & self.from[2].val() & self.from[3].val());
+                self.half_plane[b + 2].d.next = self.from[b + 2].val();
+                self.late_plane[b + 4].d.next = self.from[b + 4].val();
+            }
+            for b in 0..4 {
+                self.late_plane[b].d.next = (self.third[b * 4].val()
+                    & !(self.from[4].val() | self.from[5].val()))
+                    | (self.third[b * 4 + 1].val() & self.from[4].val() & !self.from[5].val())
+                    | (self.third[b * 4 + 2].val() & !self.from[4].val() & self.from[5].val())
+                    | (self.third[b * 4 + 3].val() & self.from[4].val() & self.from[5].val());
+            }
+            self.late_odd.d.next = self.piece_start[6].val() ^ self.beyond[6].val();
+            // What the next moves need of `ahead`.
+            for b in 0..4 {
+                self.early_start[b].d.next = 0.into();
+                for k in 0..4 {
+                    self.early_start[b].d.next = self.early_start[b]
+                        .d
+                        .val()
+                        .replace_bit(k, self.ahead.val().get_bit(k * 14 + b));
+                }
+            }
+            self.early_ahead.d.next = self.ahead.val().get_bits::<7>(0);
+            self.half_ahead.d.next = self.early_ahead.q.val();
+        }
+        self.valid.next = self.late.q.val();
+        self.odd.next = self.late_odd.q.val();
+        for b in 0..6 {
+            self.place[b].next = self.late_plane[b].q.val();
         }
     }
 }
 
-/// The positions of 64 for which this is true.
-fn positions(is: impl Fn(u64) -> bool) -> u64 {
+/// The places of 64 for which this is true.
+fn places(is: impl Fn(u64) -> bool) -> u64 {
     (0..64).filter(|&p| is(p)).fold(0, |mask, p| mask | 1 << p)
 }

@@ -14,7 +14,7 @@ use drdma_emit::prelude::*;
 /// then the OR of what the pieces have of it.
 ///
 /// A mask a cycle, or 64 rows of one: masks follow each other without a gap, and one without rows costs a
-/// cycle. 12 cycles from a mask to its first rows. May stall at any time.
+/// cycle. 11 cycles from a mask to its first rows. May stall at any time.
 /// A group without rows is given only where a turn ends so.
 ///
 /// # Inputs
@@ -81,13 +81,13 @@ pub struct Scanner {
     load: Signal<Local, Bit>,
     /// The pipeline moves on.
     go: Signal<Local, Bit>,
-    // Masks on their way: four stages of ranks, one that adds them up, three of moves.
+    // Masks on their way: four stages of ranks, three of moves.
     tag: Signal<Local, Tag>,
-    stage_valid: [DFF<Bit>; 8],
-    stage_tag: [DFF<Tag>; 8],
+    stage_valid: [DFF<Bit>; 7],
+    stage_tag: [DFF<Tag>; 7],
     ranks: Ranks,
-    stage_total: [DFF<Bits<10>>; 4],
-    stage_piece: [DFF<Bits<24>>; 4],
+    stage_total: [DFF<Bits<10>>; 3],
+    stage_piece: [DFF<Bits<24>>; 3],
     pieces: [Compact; 8],
     // The mask at the end, of which groups go out.
     group: DFF<Bits<3>>,
@@ -122,13 +122,13 @@ impl Logic for Scanner {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, turn_begins, group, out_valid, out_count, out_tag);
-        for k in 0..8 {
+        for k in 0..7 {
             self.stage_valid[k].clock.next = self.clk.val();
             self.stage_valid[k].d.next = self.stage_valid[k].q.val();
             self.stage_tag[k].clock.next = self.clk.val();
             self.stage_tag[k].d.next = self.stage_tag[k].q.val();
         }
-        for k in 0..4 {
+        for k in 0..3 {
             self.stage_total[k].clock.next = self.clk.val();
             self.stage_total[k].d.next = self.stage_total[k].q.val();
             self.stage_piece[k].clock.next = self.clk.val();
@@ -164,12 +164,12 @@ impl Logic for Scanner {
         self.unused.next = self.mask_out.record.val().chunk_start;
 
         // Groups of the last mask go out one a cycle; with the last one the masks behind move on.
-        self.left.next = self.stage_total[3].q.val() - (bit_cast::<10, 3>(self.group.q.val()) << 6);
+        self.left.next = self.stage_total[2].q.val() - (bit_cast::<10, 3>(self.group.q.val()) << 6);
         self.final_group.next = self.left.val() <= 64;
-        self.empty.next = !self.stage_total[3].q.val().any() && !self.stage_tag[7].q.val().turn_end;
+        self.empty.next = !self.stage_total[2].q.val().any() && !self.stage_tag[6].q.val().turn_end;
         self.room.next = self.rows.free.val() >= 2;
-        self.issue.next = self.stage_valid[7].q.val() && !self.empty.val() && self.room.val();
-        self.go.next = !self.stage_valid[7].q.val()
+        self.issue.next = self.stage_valid[6].q.val() && !self.empty.val() && self.room.val();
+        self.go.next = !self.stage_valid[6].q.val()
             || self.empty.val()
             || (self.room.val() && self.final_group.val());
         if self.issue.val() {
@@ -208,13 +208,13 @@ impl Logic for Scanner {
         if self.go.val() {
             self.stage_valid[0].d.next = self.load.val();
             self.stage_tag[0].d.next = self.tag.val();
-            for k in 0..7 {
+            for k in 0..6 {
                 self.stage_valid[k + 1].d.next = self.stage_valid[k].q.val();
                 self.stage_tag[k + 1].d.next = self.stage_tag[k].q.val();
             }
             self.stage_total[0].d.next = self.ranks.total.val();
             self.stage_piece[0].d.next = self.ranks.piece.val();
-            for k in 0..3 {
+            for k in 0..2 {
                 self.stage_total[k + 1].d.next = self.stage_total[k].q.val();
                 self.stage_piece[k + 1].d.next = self.stage_piece[k].q.val();
             }
@@ -226,7 +226,7 @@ impl Logic for Scanner {
             self.parity.next = !self.parity.val();
         }
         for i in 0..8 {
-            self.first[i].next = self.stage_piece[3].q.val().get_bits::<3>(i * 3);
+            self.first[i].next = self.stage_piece[2].q.val().get_bits::<3>(i * 3);
             self.hit[i].next = (self.first[i].val() == self.group.q.val())
                 || ((self.first[i].val() + 1) == self.group.q.val());
             self.take[i].next = 0.into();
@@ -251,7 +251,7 @@ impl Logic for Scanner {
             }
         }
         self.out_valid.d.next = self.issue.val();
-        self.out_tag.d.next = self.stage_tag[7].q.val();
+        self.out_tag.d.next = self.stage_tag[6].q.val();
         self.out_count.d.next = self.left.val().get_bits::<7>(0);
         if !self.final_group.val() {
             self.out_count.d.next = 64.into();
@@ -304,7 +304,7 @@ impl Logic for Scanner {
             self.turn_begins.d.next = true;
             self.group.d.next = 0.into();
             self.out_valid.d.next = false;
-            for k in 0..8 {
+            for k in 0..7 {
                 self.stage_valid[k].d.next = false;
             }
         }

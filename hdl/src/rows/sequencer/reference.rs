@@ -117,9 +117,10 @@ pub fn are_columns(lanes: &[(u64, u64, u32)]) -> bool {
         && (1..=1916).contains(&steps)
 }
 
-/// The fewest rows of a column request of so many lanes.
-pub fn least_rows(lanes: usize, min_rows: u32) -> u32 {
+/// The fewest rows of a column request of so many lanes, with one bitmap for one destination or not.
+pub fn least_rows(lanes: usize, lone_bitmap: bool, min_rows: u32) -> u32 {
     match lanes {
+        _ if lone_bitmap => min_rows,
         0..=2 => min_rows / 4,
         3..=6 => min_rows / 2,
         _ => min_rows,
@@ -128,8 +129,9 @@ pub fn least_rows(lanes: usize, min_rows: u32) -> u32 {
 
 /// Rows of the chunks of a request whose rows the column path packs; `None`: the row path's.
 ///
-/// The destinations all have the first one's lanes, or, if they are `apart`, rows of one form.
-pub fn chunk_rows(dests: &[Dest], apart: bool, min_rows: u32) -> Option<u32> {
+/// The destinations all have the first one's lanes, or, if they are `apart`, rows of one form. Rows are selected by bitmaps,
+/// or `by_ids`.
+pub fn chunk_rows(dests: &[Dest], apart: bool, by_ids: bool, min_rows: u32) -> Option<u32> {
     let first = &dests.first()?.regions.first()?;
     let units = |dest: &Dest| {
         !(dest.element_mask && dest.regions[0].kind == RegionType::Strided && first.lanes.len() > 1)
@@ -140,11 +142,11 @@ pub fn chunk_rows(dests: &[Dest], apart: bool, min_rows: u32) -> Option<u32> {
             && dest.regions[0].count > 0
             && are_columns(&dest.regions[0].lanes)
     };
+    let lone_bitmap = dests.len() == 1 && first.kind == RegionType::Bitmapped && !by_ids;
+    let least = least_rows(first.lanes.len(), lone_bitmap, min_rows);
     let columns = min_rows != 0
         && dests.iter().all(one)
-        && dests
-            .iter()
-            .any(|dest| dest.regions[0].count >= least_rows(first.lanes.len(), min_rows));
+        && dests.iter().any(|dest| dest.regions[0].count >= least);
     columns.then(|| {
         let steps = dests.iter().map(|dest| group_steps(&dest.regions[0].lanes)).max();
         rows_of_window(steps.unwrap_or(1))

@@ -27,10 +27,10 @@ fn compact_brings_every_number_to_the_place_of_its_rank() {
         if enable {
             inside.push_back((bits, base));
         }
-        if inside.len() < 4 {
+        if inside.len() < 3 {
             continue;
         }
-        if inside.len() > 4 {
+        if inside.len() > 3 {
             inside.pop_front();
         }
         let (bits, base) = inside[0];

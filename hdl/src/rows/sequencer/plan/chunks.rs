@@ -43,15 +43,15 @@ fn kept_rows(rows: usize) -> usize {
 ///
 /// A *column request* is one whose rows all destinations have in the same columns: every destination is alike to
 /// the first, or they are apart (the decoder says so), every row a unit of at most 960 bytes, of at most 64 where lanes are longer
-/// than their step; 16 rows of its lanes fit a window, every destination has rows, and one of them at least `min_rows`, or half of that for
-/// up to 6 lanes, or a quarter for up to 2. Its chunks are as
+/// than their step; 16 rows of its lanes fit a window, every destination has rows, and one of them at least `min_rows`, or, unless there
+/// is one bitmap for one destination, half of that for up to 6 lanes, or a quarter for up to 2. Its chunks are as
 /// long as a window takes; those of other requests span about 12 KiB of host memory.
 ///
 /// Outputs follow the last input after 3 cycles.
 ///
 /// # Inputs
 /// `start` (a request begins), `dest` (`alike`), `set` (`lanes`,
-/// `row_bytes`, `count`, `span`, `steps`, `overlaps`, `by_lane`),
+/// `row_bytes`, `count`, `span`, `steps`, `overlaps`, `by_lane`, `lone_bitmap`),
 /// `apart`, `min_rows` (0: no column requests).
 ///
 /// # Outputs
@@ -82,6 +82,8 @@ pub struct Chunks {
     pub set_overlaps: Signal<In, Bit>,
     /// Its lanes are units of their own.
     pub set_by_lane: Signal<In, Bit>,
+    /// It has a bitmap, and the request no other destination.
+    pub set_lone_bitmap: Signal<In, Bit>,
     /// Its destinations have rows of one form, but none in common.
     pub apart: Signal<In, Bit>,
     /// The fewest rows of a column request.
@@ -144,6 +146,7 @@ impl Default for Chunks {
             set_steps: Signal::default(),
             set_overlaps: Signal::default(),
             set_by_lane: Signal::default(),
+            set_lone_bitmap: Signal::default(),
             apart: Signal::default(),
             min_rows: Signal::default(),
             column: Signal::default(),
@@ -185,11 +188,14 @@ impl Logic for Chunks {
         );
 
         // A window costs the column path some cycles a lane, and the row path takes a cycle a row.
+        // That leaves out rows of a bitmap which are not selected, and needs no turns of a lone destination.
         self.least.next = self.min_rows.val();
-        if self.set_lanes.val() <= 2 {
-            self.least.next = self.min_rows.val() >> 2;
-        } else if self.set_lanes.val() <= 6 {
-            self.least.next = self.min_rows.val() >> 1;
+        if !self.set_lone_bitmap.val() {
+            if self.set_lanes.val() <= 2 {
+                self.least.next = self.min_rows.val() >> 2;
+            } else if self.set_lanes.val() <= 6 {
+                self.least.next = self.min_rows.val() >> 1;
+            }
         }
 
         // What the sets have in common.

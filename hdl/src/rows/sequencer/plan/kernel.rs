@@ -231,6 +231,8 @@ impl Logic for Plan {
         self.chunks.set_steps.next = self.steps.val();
         self.chunks.set_overlaps.next = self.overlaps.val();
         self.chunks.set_by_lane.next = self.uneven_set.val();
+        self.chunks.set_lone_bitmap.next =
+            self.single.q.val() && self.is_bitmap.val() && !self.set_info.val().ids.any();
         self.chunks.min_rows.next = self.column_min_rows.val();
         self.chunks.apart.next = self.apart.q.val();
 

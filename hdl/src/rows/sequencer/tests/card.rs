@@ -3,7 +3,7 @@
 use super::columns::ColumnPath;
 use super::partitioned::Shared;
 use crate::context::testing::{Flagged, answer_flag};
-use crate::rows::sequencer::reference::{Dest, beat_starts};
+use crate::rows::sequencer::reference::{Dest, beat_starts, chunk_rows};
 use drdma_abi::work_request::RegionType;
 use drdma_verilated::testbench::{Beat, Bench, MonitorId, Random};
 use drdma_verilated::{Library, Word};
@@ -20,6 +20,13 @@ pub struct Request {
     pub shared: Option<Shared>,
     /// The decoder has found its destinations to be apart.
     pub apart: bool,
+}
+
+impl Request {
+    /// Rows of its chunks, if the column path packs them.
+    pub fn chunk_rows(&self, min_rows: u32) -> Option<u32> {
+        chunk_rows(&self.dests, self.apart, self.shared.is_some(), min_rows)
+    }
 }
 
 /// Bits as a bitmap.

@@ -1,7 +1,7 @@
 //! The tokens of a request against what they must be.
 
 use super::card::{Card, Request};
-use crate::rows::sequencer::reference::{Dest, Event, chunk_rows};
+use crate::rows::sequencer::reference::{Dest, Event};
 use drdma_abi::completion::Status;
 use drdma_abi::work_request::RegionType;
 use drdma_verilated::testbench::Beat;
@@ -74,8 +74,7 @@ pub fn check(tokens: &[Beat], request: &Request, posted: (u8, u16), card: &Card)
             }
         }
     }
-    let rows =
-        chunk_rows(&request.dests, request.apart, card.columns.min_rows).filter(|_| status == 0);
+    let rows = request.chunk_rows(card.columns.min_rows).filter(|_| status == 0);
     let tokens = card.columns.check(tokens, request, posted, card, rows);
     let found = events(&tokens, request, posted, card);
     let ended = (end.u64("status") as u8, end.u64("bad_dest") as u8);

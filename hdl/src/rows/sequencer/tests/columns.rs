@@ -4,7 +4,7 @@ use super::partitioned::{Shared, partition};
 use super::*;
 use crate::request::DEST_INDEX;
 use crate::rows::sequencer::record;
-use crate::rows::sequencer::reference::{chunk_rows, group_steps, least_rows, rows_of_window};
+use crate::rows::sequencer::reference::{group_steps, least_rows, rows_of_window};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -431,7 +431,10 @@ fn column_request(random: &mut Random, min_rows: u32) -> Request {
     }
     let chunk = rows_of_window(group_steps(&lanes));
     let count = match random.below(6) {
-        0 => (least_rows(lanes.len(), min_rows) + random.below(2) as u32).saturating_sub(1),
+        0 => {
+            let least = least_rows(lanes.len(), random.chance(0.3), min_rows);
+            (least + random.below(2) as u32).saturating_sub(1)
+        }
         1 => chunk.clamp(1, 4096) * (1 + random.below(2) as u32),
         2 => chunk.clamp(1, 4096) + 1,
         // Of long rows, which take many tokens where they are not packed, fewer.
@@ -537,7 +540,7 @@ fn column_requests_leave_as_headers_and_stretches() {
             println!("seed {seed}, request {i}, {} tokens", tokens[i].len());
             check(&tokens[i], request, posted[i], &card);
             let runs = request.status.0 == 0 && request.dests.iter().all(|d| d.check().is_none());
-            let is_column = runs && chunk_rows(&request.dests, request.apart, min_rows).is_some();
+            let is_column = runs && request.chunk_rows(min_rows).is_some();
             apart += u32::from(is_column && request.apart && request.dests.len() > 1);
             ended += u32::from(is_column);
             by_ids += u32::from(is_column && request.shared.is_some());
@@ -578,7 +581,7 @@ fn a_turn_of_a_column_request_takes_two_cycles() {
         })
         .collect();
     let mut request = Request { dests, status: (0, 0), shared: None, apart: false };
-    assert_eq!(chunk_rows(&request.dests, false, 256), Some(64));
+    assert_eq!(request.chunk_rows(256), Some(64));
     let posted = card.post(&mut request);
     let tokens = card.finish(1);
     check(&tokens[0], &request, posted, &card);
