@@ -117,7 +117,7 @@ fn a_write_by_columns_has_a_message_a_column_and_none_without_bytes() {
     }
     let lengths = (0, vec![0, 0, 0, 0]);
     let of = |immediate| messages(&lone, by_columns(2, immediate), &empty).unwrap();
-    assert_eq!(of(false), [lengths.clone()]);
+    assert_eq!(of(false), vec![lengths.clone()]);
     assert_eq!(of(true), [lengths, (1, vec![])]);
 }
 
