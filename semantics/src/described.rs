@@ -13,7 +13,7 @@ use crate::{
     failure::Which,
     memory::HostMemory,
     region::{Region, RowMask, decode_region, encode_region},
-    rows::{Cursor, Fragment},
+    rows::{Cursor, Fragment, Limit},
     scatter,
 };
 
@@ -37,7 +37,8 @@ pub fn decode(entry: &[u8]) -> Option<Region> {
     let good = end.valid == 1 && end.reserved == 0 && end.reserved2 == 0;
     // What stands behind the region is not looked at: it may be a longer one's from before.
     let (region, _) = decode_region(kind, region).ok()?;
-    good.then_some(region)
+    // Its bytes would not have fixed places.
+    (good && !matches!(region, Region::Kinds(_))).then_some(region)
 }
 
 /// The entry of a region, as software writes it.
@@ -70,12 +71,13 @@ pub fn fragments<M: HostMemory + ?Sized>(
     if right == rights::REMOTE_WRITE && !scatter::is_writable(region, directory) {
         return Err(Unreachable::Memory);
     }
-    let limit = match region {
+    let records = match region {
         Region::PointerMapped { target_lkey, .. } => {
             Some(keys.allowed(*target_lkey).unwrap_or(0..0))
         }
         _ => None,
     };
+    let limit = Limit { records, ..Limit::default() };
     let mut cursor = Cursor::new(region, RowMask::Period).with_limit(limit);
     let row_len = region.row_len();
     cursor.skip(memory, start / row_len).map_err(|_| Unreachable::Memory)?;

@@ -1,7 +1,5 @@
 //! Where received bytes go: the regions of a receive, a READ or an atomic, filled in their order.
 
-use std::ops::Range;
-
 use drdma_abi::{
     completion::Status, described::DESCRIBED, receive::rights, register::MemoryRegionEntry,
 };

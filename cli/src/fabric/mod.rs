@@ -15,7 +15,7 @@ use drdma_fabric::NetworkConfig;
 pub use format::schema;
 
 use crate::job::{
-    Buffer, Column, FetchPlan, JobError, Local, MAX_JOB, MessageLayout, Partitioned, Place, Region,
+    Buffer, Column, FetchPlan, JobError, Local, MAX_JOB, MessageLayout, Partitioned, Region,
     RowMask, Transport,
 };
 
