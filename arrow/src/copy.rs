@@ -50,6 +50,15 @@ impl Copier {
         Ok(block.freeze())
     }
 
+    /// The same bits, the first of which begins a byte.
+    pub fn align(&mut self, bits: &BooleanBuffer) -> Result<BooleanBuffer, SendError> {
+        self.count(Why::Unaligned, bits.len().div_ceil(8));
+        let mut block = self.arena.allocate(bits.len().div_ceil(64) * 8)?;
+        let words = block.typed_mut::<u64>().iter_mut();
+        words.zip(bits.bit_chunks().iter_padded()).for_each(|(to, word)| *to = word.to_le());
+        Ok(BooleanBuffer::new(block.freeze(), 0, bits.len()))
+    }
+
     /// The lengths of rows, 4 B each.
     pub fn lengths(&mut self, offsets: &Offsets, path: &str) -> Result<Buffer, SendError> {
         let rows = offsets.rows();

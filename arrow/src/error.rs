@@ -1,7 +1,7 @@
 //! What can go wrong.
 
 use arrow_schema::{ArrowError, DataType};
-use libdrdma::{MemoryRegionError, PostError, RegionError, Status};
+use libdrdma::{MemoryRegionError, PostError, RegionError, Status, Transport};
 
 use crate::Part;
 
@@ -122,6 +122,14 @@ pub enum SendError {
         destination: usize,
         /// The first one's.
         other: usize,
+    },
+    /// A queue pair that may lose messages, or change their order.
+    #[error("destination {destination}: its queue pair is of transport {transport:?}, not RC")]
+    Transport {
+        /// The destination's index.
+        destination: usize,
+        /// What it is of.
+        transport: Transport,
     },
     /// A partition of which two destinations want every row.
     #[error("destination {destination}: partition {partition} is destination {other}'s already")]

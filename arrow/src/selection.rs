@@ -6,7 +6,6 @@ use crate::{
     SendError,
     copy::Copier,
     parts::{Growth, Parts},
-    plan::Why,
 };
 
 /// No destination.
@@ -160,10 +159,7 @@ fn align(selection: &Selection, copier: &mut Copier) -> Result<Selection, SendEr
     let Selection::Bitmaps(bitmaps) = selection else { return Ok(selection.clone()) };
     let align = |bits: &BooleanBuffer| match bits.offset() % 8 {
         0 => Ok(bits.clone()),
-        _ => {
-            let bytes = copier.copy(Why::Unaligned, bits.sliced().as_slice())?;
-            Ok::<_, SendError>(BooleanBuffer::new(bytes, 0, bits.len()))
-        }
+        _ => copier.align(bits),
     };
     Ok(Selection::Bitmaps(bitmaps.iter().map(align).collect::<Result<_, _>>()?))
 }

@@ -8,7 +8,7 @@ use std::{
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use libdrdma::{
     Destination, PartitionDestination, PartitionedWorkRequest, PostError, ProtectionDomain,
-    QueuePair, SharedPostGuard, SharedSendQueue, SharedWorkRequest,
+    QueuePair, SharedPostGuard, SharedSendQueue, SharedWorkRequest, Transport,
 };
 
 use crate::{
@@ -253,6 +253,10 @@ fn check_destinations(to: &[(u16, &QueuePair<'_>)]) -> Result<(), SendError> {
     for (destination, (_, pair)) in to.iter().enumerate() {
         if let Some(other) = seen.insert(pair.index(), destination) {
             return Err(SendError::QueuePairTwice { destination, other });
+        }
+        let transport = pair.transport();
+        if transport != Transport::Rc {
+            return Err(SendError::Transport { destination, transport });
         }
     }
     Ok(())

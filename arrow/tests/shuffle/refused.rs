@@ -6,6 +6,7 @@ use arrow_array::{ArrayRef, Int64Array, LargeListArray, NullArray, RecordBatch, 
 use arrow_buffer::{BooleanBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Schema, UnionFields, UnionMode};
 use drdma_arrow::{Arena, Foreign, Format, Receiver, Selection, SendError, Sender};
+use libdrdma::Transport;
 
 use crate::{lab::Lab, make};
 
@@ -102,6 +103,17 @@ fn a_selection_of_other_rows_or_destinations_is_refused() {
     assert_eq!(error, "destination 2: partition 0 is destination 0's already");
     let error = send(&[(0, 0); 257]);
     assert_eq!(error, "257 destinations, at most 256 are possible");
+}
+
+#[test]
+fn a_queue_pair_that_may_lose_messages_is_refused() {
+    let mut lab = lab();
+    let builder = lab.nodes[0].pd.queue_pair(&lab.nodes[0].cq).transport(Transport::Uc);
+    let pair = builder.build().unwrap();
+    let to = [(0, &lab.pairs[0]), (1, &pair)];
+    let sent = lab.sender.send(&mut lab.queue, 1, &numbers(9), &Selection::All, &to);
+    let error = sent.unwrap_err().to_string();
+    assert_eq!(error, "destination 1: its queue pair is of transport Uc, not RC");
 }
 
 #[test]
