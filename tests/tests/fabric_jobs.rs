@@ -100,7 +100,7 @@ fn random_jobs_among_simulated_hardware_over_a_bad_network_do_what_they_mean() {
 /// One queue pair, SENDs into receives that are there and WRITEs, of one packet and of several.
 #[test]
 fn simulated_hardware_sends_again_what_is_lost() {
-    let (count, len) = (300, 700);
+    let (count, len) = (300_u64, 700_u64);
     let bytes: String =
         (0..count * len).map(|i| format!("{:02x}", (i * 7 + i / 256) % 256)).collect();
     let end = |name: &str, peer: &str, number: u64| {
@@ -111,10 +111,10 @@ fn simulated_hardware_sends_again_what_is_lost() {
                             {"name": "in", "size": count * len, "access": ["remote_write"]} ]})
     };
     let place = |buffer: &str, i: u64| {
-        let len = if i % 3 == 0 { 100 } else { len };
+        let len = if i.is_multiple_of(3) { 100 } else { len };
         json!([ {"type": "contiguous", "buffer": buffer, "offset": i * 700, "len": len} ])
     };
-    let receives = (0..count).filter(|i| i % 2 == 0).map(|i| {
+    let receives = (0..count).filter(|i| i.is_multiple_of(2)).map(|i| {
         json!({"node": "b", "verb": "post_recv", "qp": "q", "wr_id": i, "regions": place("in", i)})
     });
     let sends = (0..count).map(|i| {
