@@ -163,8 +163,12 @@ counters! {
     ASSEMBLE_EMPTY = 13;
     /// Cycles in which the assembler's next beat found no room because the packetizer took none.
     ASSEMBLE_BLOCKED = 14;
-    /// Received RoCE packets that matched no queue pair or had a wrong ICRC.
+    /// Received RoCEv2 frames to the card's addresses that matched no queue pair, were damaged, or found no room.
     RECEIVE_DROPPED = 15;
+    /// Those of them that found no room.
+    RECEIVE_OVERRUN = 16;
+    /// Received packets that their queue pair did not need: there before, out of order, or of a message that was given up.
+    RECEIVE_IGNORED = 17;
 }
 
 /// A table of equal entries that the host writes word by word; the last word of an entry makes the

@@ -1,6 +1,8 @@
 //! Frames from the wire: those for the card are parsed, checked and carried out, all others pass.
 
+pub mod acks;
 pub mod finder;
+pub mod owner;
 pub mod parser;
 pub mod path;
 pub mod receives;

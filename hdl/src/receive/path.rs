@@ -3,13 +3,15 @@
 //! ```text
 //! frames --> parser --packet--> responder --placing--> receives --order--> host_write
 //!              |  \--words--> store <------------------------------reads------/
-//!              v                 \--answer--> answers      \--ack--> completion
+//!              |\--ack--> acks --> completion      responder --answer--> answers
+//!              v
 //!         host's frames
 //! ```
 //!
 //! There is no logic here but what joins blocks; see these for their contracts.
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, RegionIndex};
+use crate::receive::acks::Acks;
 use crate::receive::parser::Parser;
 use crate::receive::receives::Receives;
 
@@ -88,10 +90,15 @@ pub struct ReceivePath {
     /// Something that has come for a queue pair, or was posted, is not used up. A frame whose queue pair is not
     /// known yet does not count, nor what is between two blocks.
     pub busy: Signal<Out, Bit>,
-    /// Frames of the card's that were dropped in this cycle.
+    /// Frames to the card's addresses that were dropped in this cycle, or left to the host.
     pub count_dropped: Signal<Out, Bits<3>>,
+    /// One of them found no room.
+    pub count_overrun: Signal<Out, Bit>,
+    /// A packet was dropped that its queue pair does not need.
+    pub count_ignored: Signal<Out, Bit>,
 
     parser: Parser,
+    acks: Acks,
     store: FrameStore,
     responder: Responder,
     receives: Receives,
@@ -107,6 +114,13 @@ impl Logic for ReceivePath {
         self.s_axis_if_rx.join(&mut self.parser.s_axis_if_rx);
         self.parser.m_axis_if_rx.join(&mut self.m_axis_if_rx);
         self.parser.freed_valid.next = self.freed_valid.val();
+        self.cfg.join(&mut self.parser.cfg);
+
+        self.acks.rst.next = self.card_reset.val();
+        self.cfg.join(&mut self.acks.cfg);
+        self.parser.ack.join(&mut self.acks.come);
+        self.parser.acks_roomy.next = self.acks.roomy.val();
+        self.acks.ack.join(&mut self.ack);
 
         self.parser.write.join(&mut self.store.write);
         self.store.store_enable.next = self.store_enable.val();
@@ -120,7 +134,6 @@ impl Logic for ReceivePath {
         self.responder.qp_error.next = self.qp_error.val();
         self.responder.set_qp_error.join(&mut self.set_qp_error);
         self.responder.answer.join(&mut self.answer);
-        self.responder.ack.join(&mut self.ack);
         self.responder.invalidate.join(&mut self.invalidate);
 
         self.receives.rst.next = self.card_reset.val();
@@ -140,8 +153,13 @@ impl Logic for ReceivePath {
             || self.order.valid.val()
             || self.answer.valid.val();
         self.count_dropped.next = bit_cast::<3, 2>(self.parser.count_dropped.val());
+        self.count_ignored.next = self.responder.count_ignored.val();
+        self.count_overrun.next = self.parser.count_overrun.val();
+        if self.parser.count_left.val() {
+            self.count_dropped.next = self.count_dropped.val() + 1;
+        }
         if self.responder.count_dropped.val() {
-            self.count_dropped.next = bit_cast::<3, 2>(self.parser.count_dropped.val()) + 1;
+            self.count_dropped.next = self.count_dropped.val() + 1;
         }
     }
 }

@@ -47,6 +47,8 @@ pub struct Packet {
     pub pkey: Bits<16>,
     /// BTH: destination queue pair number.
     pub qpn: Bits<24>,
+    /// The queue pair that has this number.
+    pub qp: Bits<QP>,
     /// BTH: sequence number.
     pub psn: Bits<24>,
     /// IPv4: source address.
@@ -192,6 +194,8 @@ pub struct Taken {
 pub struct Answer {
     /// The queue pair.
     pub qp: Bits<QP>,
+    /// The stamp of its entry with which the packet was checked.
+    pub stamp: Bits<32>,
     /// Syndrome.
     pub syndrome: Bits<8>,
     /// Sequence number.

@@ -291,6 +291,14 @@ impl Logic for Card {
             self.control.count_14.next = 1.into();
         }
         self.control.count_15.next = bit_cast::<16, 3>(self.receive.count_dropped.val());
+        self.control.count_16.next = 0.into();
+        if self.receive.count_overrun.val() {
+            self.control.count_16.next = 1.into();
+        }
+        self.control.count_17.next = 0.into();
+        if self.receive.count_ignored.val() {
+            self.control.count_17.next = 1.into();
+        }
         self.s_axil_app_ctrl_awready.next = self.control.axil_awready.val();
         self.s_axil_app_ctrl_wready.next = self.control.axil_wready.val();
         self.s_axil_app_ctrl_bresp.next = self.control.axil_bresp.val();
@@ -661,7 +669,6 @@ impl Logic for Card {
 
         // answers
         self.answers.rst.next = self.reset.val();
-        self.control.cfg.join(&mut self.answers.cfg);
         self.answers.acknowledgement.join(&mut self.packetizer.acknowledgement);
 
         // packetizer

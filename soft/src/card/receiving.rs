@@ -65,6 +65,9 @@ impl SoftCard {
         let mut reach = Reach { card: self, queue_pair: index };
         let outcome = responder.take(frame, &settings, &mut reach);
         self.tables.queue_pairs[index].responder = Some(responder);
+        if outcome == Outcome::Dropped {
+            self.counters.add(&counter::RECEIVE_IGNORED, 1);
+        }
         if outcome == Outcome::Error {
             self.fail_queue_pair(index);
         }

@@ -1,14 +1,21 @@
 //! Whose frame is it? The host's pass, the card's leave for the parser.
 //!
-//! Contract: one beat a cycle; a frame for the host comes out 5 cycles later; a beat of the card's own is
-//! told 3 cycles later, and is never stalled. The stream stops while the host does not take a frame of its own that
-//! is at the output, and between two frames while `hold` is set.
+//! A frame is the card's if it is RoCEv2 to the card's addresses and an [`Owner`] is found for it. All others are the host's, as
+//! they came; RoCEv2 to the card's addresses that is for no queue pair is counted.
+//!
+//! Contract: one beat a cycle; a frame for the host comes out 7 cycles later; a beat of the card's own is
+//! told 5 cycles later, and is never stalled. The stream stops while the host does not take a frame of its own that
+//! is at the output, a cycle for each queue pair whose number has the same low 12 bits as that of a frame and is found before it, and up
+//! to 6 cycles while the host changes a queue pair's number.
 
-use drdma_abi::roce::{self, Ethernet, Ipv4, Udp, VlanTag};
+use drdma_abi::roce::{self, Bth, Ethernet, Ipv4, Udp, VlanTag};
 use drdma_emit::prelude::*;
 
+use super::judge::COMMON;
+use crate::context::{ConfigWrite, QP};
 use crate::primitive::StreamFifo;
-use crate::primitive::header::{EthernetFields, Ipv4Fields, UdpFields, VlanTagFields};
+use crate::primitive::header::{BthFields, EthernetFields, Ipv4Fields, UdpFields, VlanTagFields};
+use crate::receive::owner::Owner;
 use crate::shell::corundum::RxBeat;
 
 /// Bits of a VLAN's number.
@@ -26,10 +33,16 @@ const TAG: usize = 8 * VlanTag::SIZE;
 const ADDRESSES: usize = ETHERNET - 16;
 /// Where the UDP header begins behind the link header, in bits.
 const UDP: usize = 8 * Ipv4::SIZE;
+/// Where the base transport header begins behind the link header, in bits, and its bits.
+const BTH_START: usize = 8 * (Ipv4::SIZE + Udp::SIZE);
+const BTH: usize = 8 * Bth::SIZE;
 /// The last byte of an untagged frame's UDP header.
 const LAST: usize = Ethernet::SIZE + Ipv4::SIZE + Udp::SIZE - 1;
 /// The same of a tagged one.
 const LAST_TAGGED: usize = LAST + VlanTag::SIZE;
+/// The last bytes of their base transport headers.
+const BTH_LAST: usize = LAST + Bth::SIZE;
+const BTH_LAST_TAGGED: usize = LAST_TAGGED + Bth::SIZE;
 /// The bit of a beat's user field with which the MAC marks a bad frame, in its last beat.
 const BAD: usize = 0;
 
@@ -52,6 +65,22 @@ pub struct OwnBeat {
     pub vlan: Bits<VLAN>,
     /// With `first`: the beat from the IPv4 header on.
     pub headers: Bits<HEADERS>,
+    /// With `first`: the queue pair that the frame is for.
+    pub qp: Bits<QP>,
+    /// With `first`: it is of that one's partition and VLAN.
+    pub member: Bit,
+}
+
+/// A beat whose frame's owner is being looked for.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Looked {
+    beat: RxBeat,
+    /// It begins a frame,
+    first: Bit,
+    /// which is RoCEv2 to the card's addresses, and has a tag.
+    mine: Bit,
+    has_tag: Bit,
+    vlan: Bits<VLAN>,
 }
 
 /// The block. See the [module](self).
@@ -65,27 +94,39 @@ pub struct Gate {
     pub mac: Signal<In, Bits<48>>,
     /// The card's IPv4 address.
     pub ip: Signal<In, Bits<32>>,
-    /// No frame begins.
-    pub hold: Signal<In, Bit>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
     /// Frames from the wire.
     pub s_axis_if_rx: AxiStream<In, RxBeat>,
     /// Frames to the host.
     pub m_axis_if_rx: AxiStream<Out, RxBeat>,
     /// Frames of the card's own.
     pub own: Flow<Out, OwnBeat>,
+    /// A frame to the card's addresses is for no queue pair, and is left to the host.
+    pub count_left: Signal<Out, Bit>,
 
     arriving: StreamFifo<RxBeat, 2, 3>,
     leaving: StreamFifo<RxBeat, 2, 3>,
     recognise: Recognise,
-    /// The next beat is inside a frame, of the card's own.
+    owner: Owner,
+    /// The next beat is inside a frame.
     inside: DFF<Bit>,
+    /// Beats go on to the owner's search, and in it.
+    steps: Signal<Local, Bit>,
+    arrived: DFF<Bit>,
+    looked: [DFF<Looked>; 2],
+    looks: DFF<Bit>,
+    network: Ipv4Fields,
+    transport: BthFields,
+    unpacked: Signal<Local, Bits<HEADERS>>,
+    unused: Signal<Local, Bits<8>>,
+
+    /// The frame of the beat before is the card's own.
     owned: DFF<Bit>,
     mine: Signal<Local, Bit>,
+    /// The output register is free.
     advance: Signal<Local, Bit>,
-    /// The next beat, if it is there, may go on.
-    goes_on: Signal<Local, Bit>,
-    arrives: Signal<Local, Bit>,
-
+    moves: Signal<Local, Bit>,
     held: DFF<Bit>,
     beat: DFF<RxBeat>,
     is_own: DFF<Bit>,
@@ -93,6 +134,9 @@ pub struct Gate {
     has_tag: DFF<Bit>,
     vlan: DFF<Bits<VLAN>>,
     headers: DFF<Bits<HEADERS>>,
+    qp: DFF<Bits<QP>>,
+    member: DFF<Bit>,
+    left: DFF<Bit>,
 }
 
 impl Logic for Gate {
@@ -103,28 +147,71 @@ impl Logic for Gate {
         self.recognise.ip.next = self.ip.val();
         self.recognise.data.next = self.arriving.output.data.val().tdata;
         self.recognise.keep.next = self.arriving.output.data.val().tkeep;
-        self.mine.next = self.recognise.mine.val();
-        if self.inside.q.val() {
-            self.mine.next = self.owned.q.val();
-        }
 
         // A beat of the card's own leaves the register in the cycle in which it is there.
         self.advance.next =
             !self.held.q.val() || self.is_own.q.val() || self.leaving.input.ready.val();
-        self.goes_on.next = self.inside.q.val() || !self.hold.val();
-        self.arriving.output.ready.next = self.advance.val() && self.goes_on.val();
-        self.arrives.next = self.arriving.output.valid.val() && self.goes_on.val();
-        if self.advance.val() {
-            self.held.d.next = self.arrives.val();
-            self.beat.d.next = self.arriving.output.data.val();
-            self.is_own.d.next = self.mine.val();
-            self.first.d.next = !self.inside.q.val();
-            self.has_tag.d.next = self.recognise.has_tag.val();
-            self.vlan.d.next = self.recognise.vlan.val();
-            self.headers.d.next = self.recognise.headers.val();
+        self.steps.next = self.advance.val() && self.owner.settled.val();
+        self.arriving.output.ready.next = self.steps.val();
+
+        // Two steps of a search.
+        self.cfg.join(&mut self.owner.cfg);
+        self.owner.step.next = self.steps.val();
+        self.owner.search.next = self.arriving.output.valid.val()
+            && !self.inside.q.val()
+            && self.recognise.mine.val()
+            && self.recognise.has_base.val();
+        self.owner.qpn.next = self.recognise.qpn.val();
+        if self.steps.val() {
+            self.arrived.d.next = self.arriving.output.valid.val();
+            self.looked[0].d.next.beat = self.arriving.output.data.val();
+            self.looked[0].d.next.first = !self.inside.q.val();
+            self.looked[0].d.next.mine = self.recognise.mine.val() && !self.inside.q.val();
+            self.looked[0].d.next.has_tag = self.recognise.has_tag.val();
+            self.looked[0].d.next.vlan = self.recognise.vlan.val();
+            self.looks.d.next = self.arrived.q.val();
+            self.looked[1].d.next = self.looked[0].q.val();
+            if self.arriving.output.valid.val() {
+                self.inside.d.next = !self.arriving.output.data.val().tlast;
+            }
         }
-        if self.advance.val() && self.arrives.val() {
-            self.inside.d.next = !self.arriving.output.data.val().tlast;
+
+        // Whose it is.
+        self.unpacked.next = self.looked[1].q.val().beat.tdata.get_bits::<HEADERS>(ETHERNET);
+        if self.looked[1].q.val().has_tag {
+            self.unpacked.next = bit_cast::<HEADERS, HEADERS_TAGGED>(
+                self.looked[1].q.val().beat.tdata.get_bits::<HEADERS_TAGGED>(ETHERNET + TAG),
+            );
+        }
+        self.network.received.next = self.unpacked.val().get_bits::<UDP>(0);
+        self.transport.received.next = self.unpacked.val().get_bits::<BTH>(BTH_START);
+        self.unused.next = self.transport.opcode.val();
+        self.owner.address.transport.next = self.transport.opcode.val().get_bits::<3>(5);
+        self.owner.address.pkey.next = self.transport.pkey.val();
+        self.owner.address.source_ip.next = self.network.source.val();
+        self.owner.address.vlan.next = self.looked[1].q.val().vlan;
+        self.mine.next = self.owned.q.val();
+        if self.looked[1].q.val().first {
+            self.mine.next = self.looked[1].q.val().mine && self.owner.owned.val();
+        }
+        self.moves.next = self.looks.q.val() && self.owner.settled.val();
+        self.left.d.next = self.advance.val()
+            && self.moves.val()
+            && self.looked[1].q.val().mine
+            && !self.owner.owned.val();
+        self.count_left.next = self.left.q.val();
+        if self.advance.val() {
+            self.held.d.next = self.moves.val();
+            self.beat.d.next = self.looked[1].q.val().beat;
+            self.is_own.d.next = self.mine.val();
+            self.first.d.next = self.looked[1].q.val().first;
+            self.has_tag.d.next = self.looked[1].q.val().has_tag;
+            self.vlan.d.next = self.looked[1].q.val().vlan;
+            self.headers.d.next = self.unpacked.val();
+            self.qp.d.next = self.owner.qp.val();
+            self.member.d.next = self.owner.member.val();
+        }
+        if self.advance.val() && self.moves.val() {
             self.owned.d.next = self.mine.val();
         }
 
@@ -140,8 +227,13 @@ impl Logic for Gate {
         self.own.tagged.next = self.has_tag.q.val();
         self.own.vlan.next = self.vlan.q.val();
         self.own.headers.next = self.headers.q.val();
+        self.own.qp.next = self.qp.q.val();
+        self.own.member.next = self.member.q.val();
 
         if self.rst.val() {
+            self.arrived.d.next = false;
+            self.looks.d.next = false;
+            self.left.d.next = false;
             self.held.d.next = false;
             self.inside.d.next = false;
         }
@@ -157,7 +249,7 @@ const PROTOCOL: u64 = roce::IP_PROTOCOL_UDP as u64;
 /// UDP port of RoCEv2.
 const PORT: u64 = roce::UDP_PORT as u64;
 
-/// Whether a first beat begins a frame of the card's own: RoCEv2 to its MAC and IPv4 addresses, with at most one
+/// Whether a first beat begins a frame that may be the card's own: RoCEv2 to its MAC and IPv4 addresses, with at most one
 /// 802.1Q tag. An IPv4 header with options and a fragment are the host's, whatever their bytes look like: RoCEv2 has
 /// neither, and only the host can put fragments together.
 ///
@@ -169,17 +261,23 @@ struct Recognise {
     data: Signal<In, Bits<512>>,
     keep: Signal<In, Bits<64>>,
     mine: Signal<Out, Bit>,
+    /// There is a whole base transport header.
+    has_base: Signal<Out, Bit>,
     has_tag: Signal<Out, Bit>,
     vlan: Signal<Out, Bits<VLAN>>,
-    headers: Signal<Out, Bits<HEADERS>>,
+    /// The number of the queue pair that it would be for.
+    qpn: Signal<Out, Bits<24>>,
 
     link: EthernetFields,
     tag: VlanTagFields,
     network: Ipv4Fields,
     transport: UdpFields,
+    base: BthFields,
+    headers: Signal<Local, Bits<COMMON>>,
     ethertype: Signal<Local, Bits<16>>,
     is_roce: Signal<Local, Bit>,
     unused: Signal<Local, Bits<64>>,
+    unused_data: Signal<Local, Bits<512>>,
 }
 
 impl Logic for Recognise {
@@ -189,20 +287,20 @@ impl Logic for Recognise {
         self.tag.received.next = self.data.val().get_bits::<TAG>(ADDRESSES);
         self.has_tag.next = self.link.ethertype.val() == TAGGED;
         self.ethertype.next = self.link.ethertype.val();
-        self.headers.next = self.data.val().get_bits::<HEADERS>(ETHERNET);
+        self.headers.next = self.data.val().get_bits::<COMMON>(ETHERNET);
         self.vlan.next = 0.into();
         if self.has_tag.val() {
             // In network order.
             self.ethertype.next = (bit_cast::<16, 8>(self.data.val().get_bits::<8>(ETHERNET + 16))
                 << 8)
                 | bit_cast::<16, 8>(self.data.val().get_bits::<8>(ETHERNET + 24));
-            self.headers.next = bit_cast::<HEADERS, HEADERS_TAGGED>(
-                self.data.val().get_bits::<HEADERS_TAGGED>(ETHERNET + TAG),
-            );
+            self.headers.next = self.data.val().get_bits::<COMMON>(ETHERNET + TAG);
             self.vlan.next = self.tag.vid.val();
         }
         self.network.received.next = self.headers.val().get_bits::<UDP>(0);
         self.transport.received.next = self.headers.val().get_bits::<64>(UDP);
+        self.base.received.next = self.headers.val().get_bits::<BTH>(BTH_START);
+        self.qpn.next = self.base.dest_qp.val();
         // Of the flags only "don't fragment" may be set.
         self.is_roce.next = (self.ethertype.val() == IPV4)
             && (self.network.version.val() == 4)
@@ -213,9 +311,12 @@ impl Logic for Recognise {
             && (self.transport.destination_port.val() == PORT)
             && ((!self.has_tag.val() && self.keep.val().get_bit(LAST))
                 || self.keep.val().get_bit(LAST_TAGGED));
+        self.has_base.next = (!self.has_tag.val() && self.keep.val().get_bit(BTH_LAST))
+            || self.keep.val().get_bit(BTH_LAST_TAGGED);
         self.mine.next = self.is_roce.val()
             && (self.link.destination.val() == self.mac.val())
             && (self.network.destination.val() == self.ip.val());
         self.unused.next = self.keep.val();
+        self.unused_data.next = self.data.val();
     }
 }

@@ -1,9 +1,11 @@
 //! Frames from the wire: the host's pass untouched, the card's become packets.
 //!
 //! Sits on Corundum's `if` receive stream, in front of the responder. A frame is the card's if it is RoCEv2 to its MAC and IPv4
-//! addresses: IPv4 without options, no fragment, UDP destination port 4791, at most one 802.1Q tag ([`gate`]). It is
+//! addresses: IPv4 without options, no fragment, UDP destination port 4791, at most one 802.1Q tag; and if there is a queue pair that it
+//! is for ([`gate`]). It is
 //! written to the frame store as it comes. With its last beat its lengths, IPv4 checksum and transport version are
-//! checked ([`judge`]), and the ICRC over all of it ([`integrity`]); a right one leaves as a [`Packet`] ([`packets`]), any other is
+//! checked ([`judge`]), and the ICRC over all of it ([`integrity`]); a right one leaves as a [`Packet`] ([`packets`]), an
+//! ACK or a NAK as an [`Ack`], which needs no place in the store; any other is
 //! dropped and counted, and its words in the store are given back ([`places`]). Bytes behind the IPv4 packet are padding of short
 //! frames, and are not looked at.
 //!
@@ -17,20 +19,21 @@
 //! ```
 //!
 //! Contract: one beat a cycle, frames back to back. A frame of the
-//! host's comes out 5 cycles later, a packet 10 cycles after its frame's last beat. While 496 packets wait no frame
-//! begins, the host's neither: acknowledgements come faster than they are looked up, and nobody sends one again. A frame that
-//! begins while there is no room for the longest one in the store is dropped, and counted in
-//! `count_overrun` as well; nothing else that is the card's stalls the stream. Packets come in the order of their frames; for each of them `freed_valid` comes once, in the same
+//! host's comes out 7 cycles later, a packet 12 cycles after its frame's last beat, an acknowledgement 11. No frame of the card's stalls
+//! the stream, but for what [`gate`] says: one that
+//! begins while there is no room for the longest one in the store, while 496 packets wait, or while `acks_roomy` is not set, is dropped, and counted in
+//! `count_overrun` as well. Packets come in the order of their frames; for each of them `freed_valid` comes once, in the same
 //! order, when nobody needs its frame any more. The words of a frame stay as they are until then.
 //!
 //! `rst` is the shell's reset. `card_reset`, the host's, drops the packets, empties the store and drops the card's frame that is on
 //! its way; frames of the host pass on.
 
-use drdma_abi::roce::{Bth, Ethernet, Ipv4, Udp, VlanTag};
+use drdma_abi::roce::{Aeth, Bth, Ethernet, Ipv4, Transport, Udp, VlanTag, operation};
 use drdma_emit::prelude::*;
 
-use super::record::{FRAME_WORDS, Packet, STORE_WORD, StoreWrite};
-use crate::primitive::header::{BthFields, Ipv4Fields};
+use super::record::{Ack, FRAME_WORDS, Packet, STORE_WORD, StoreWrite};
+use crate::context::{ConfigWrite, QP};
+use crate::primitive::header::{AethFields, BthFields, Ipv4Fields};
 use crate::shell::corundum::RxBeat;
 
 pub mod gate;
@@ -70,6 +73,9 @@ const BTH_START: usize = 8 * (Ipv4::SIZE + Udp::SIZE);
 /// Bits of headers.
 const NETWORK: usize = 8 * Ipv4::SIZE;
 const BTH: usize = 8 * Bth::SIZE;
+const AETH: usize = 8 * Aeth::SIZE;
+/// The opcode of an ACK or a NAK.
+const ACKNOWLEDGE: u64 = (Transport::Rc.opcode_bits() | operation::ACKNOWLEDGE) as u64;
 /// Where the ECN bits are in an IPv4 header: the low ones of its second byte.
 const ECN: usize = 8;
 /// ECN bits of a packet that has seen congestion.
@@ -86,6 +92,9 @@ pub struct Parser {
     /// Synchronous reset of all that is the card's.
     pub card_reset: Signal<In, Bit>,
 
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
+
     // ------------------------------------------------------------------ frames
     /// The card's MAC address.
     pub mac: Signal<In, Bits<48>>,
@@ -99,6 +108,10 @@ pub struct Parser {
     // ------------------------------------------------------------------ packets
     /// Packets to the responder.
     pub packet: Stream<Out, Packet>,
+    /// ACKs and NAKs.
+    pub ack: Flow<Out, Ack>,
+    /// There is room for them.
+    pub acks_roomy: Signal<In, Bit>,
     /// Words of frames to the store.
     pub write: Flow<Out, StoreWrite>,
     /// The oldest packet's frame has been used up.
@@ -109,6 +122,8 @@ pub struct Parser {
     pub count_dropped: Signal<Out, Bits<2>>,
     /// One of them for want of room.
     pub count_overrun: Signal<Out, Bit>,
+    /// A frame to the card's addresses was left to the host: it is for no queue pair.
+    pub count_left: Signal<Out, Bit>,
 
     gate: Gate,
     integrity: Integrity,
@@ -126,6 +141,8 @@ pub struct Parser {
     headers: DFF<Bits<HEADERS>>,
     second: DFF<Bits<FAR>>,
     admitted: DFF<Bit>,
+    qp: DFF<Bits<QP>>,
+    member: DFF<Bit>,
     length: Ipv4Fields,
     /// The last byte of the IPv4 packet, counted from the frame's beginning.
     end: DFF<Bits<BYTE>>,
@@ -146,7 +163,12 @@ pub struct Parser {
     known: Signals<Local, Headers>,
     ended: [DFF<Bit>; VERDICT],
     waiting: [DFF<Headers>; VERDICT],
+    is_ack: [DFF<Bit>; VERDICT],
+    members: [DFF<Bit>; VERDICT],
+    aeth: AethFields,
     right: Signal<Local, Bit>,
+    for_packet: Signal<Local, Bit>,
+    acknowledged: Signal<Local, Bit>,
     wrong: Signal<Local, Bit>,
     overrun: Signal<Local, Bit>,
 }
@@ -169,6 +191,8 @@ impl Logic for Parser {
         self.gate.m_axis_if_rx.join(&mut self.m_axis_if_rx);
         self.gate.mac.next = self.mac.val();
         self.gate.ip.next = self.ip.val();
+        self.cfg.join(&mut self.gate.cfg);
+        self.count_left.next = self.gate.count_left.val();
 
         // What later beats need of a frame's first two.
         self.here.d.next = self.gate.own.valid.val();
@@ -186,7 +210,10 @@ impl Logic for Parser {
                 self.has_tag.d.next = self.gate.own.tagged.val();
                 self.vlan.d.next = self.gate.own.vlan.val();
                 self.headers.d.next = self.gate.own.headers.val();
-                self.admitted.d.next = self.places.roomy.val();
+                self.admitted.d.next =
+                    self.places.roomy.val() && self.packets.roomy.val() && self.acks_roomy.val();
+                self.qp.d.next = self.gate.own.qp.val();
+                self.member.d.next = self.gate.own.member.val();
                 self.end.d.next =
                     bit_cast::<BYTE, 16>(self.length.total_length.val()) + LINK_LESS_ONE;
                 if self.gate.own.tagged.val() {
@@ -248,6 +275,7 @@ impl Logic for Parser {
         self.known.congested.next = self.headers.q.val().get_bits::<2>(ECN) == CONGESTED;
         self.known.vlan.next = self.vlan.q.val();
         self.known.tagged.next = self.has_tag.q.val();
+        self.known.qp.next = self.qp.q.val();
         self.known.start.next = self.first_word.val();
         self.known.words.next = self.words.val();
         self.known.extended_words.next = self.judge.extended.val();
@@ -264,28 +292,43 @@ impl Logic for Parser {
         }
         self.ended[0].d.next = self.kept.val() && self.own.q.val().last;
         self.waiting[0].d.next = self.known.val();
+        self.is_ack[0].d.next = self.bth.opcode.val() == ACKNOWLEDGE;
+        self.members[0].d.next = self.member.q.val();
         for k in 1..VERDICT {
             self.ended[k].d.next = self.ended[k - 1].q.val();
             self.waiting[k].d.next = self.waiting[k - 1].q.val();
+            self.is_ack[k].d.next = self.is_ack[k - 1].q.val();
+            self.members[k].d.next = self.members[k - 1].q.val();
         }
 
         // The verdict.
         self.right.next =
             self.ended[VERDICT - 1].q.val() && self.judge.right.val() && self.integrity.right.val();
-        self.packets.headers.valid.next = self.right.val();
+        self.for_packet.next = self.right.val() && !self.is_ack[VERDICT - 1].q.val();
+        self.packets.headers.valid.next = self.for_packet.val();
         self.packets.headers.next = self.waiting[VERDICT - 1].q.val();
         self.packets.bytes.next = self.judge.bytes.val();
         self.packets.rst.next = self.reset.val();
         self.packets.packet.join(&mut self.packet);
         self.places.settled.valid.next = self.ended[VERDICT - 1].q.val();
-        self.places.settled.right.next = self.right.val();
+        self.places.settled.right.next = self.for_packet.val();
         self.places.settled.words.next = self.waiting[VERDICT - 1].q.val().words;
         self.places.freed_valid.next = self.freed_valid.val();
         self.places.rst.next = self.reset.val();
 
-        self.wrong.next = self.ended[VERDICT - 1].q.val() && !self.right.val();
+        // An ACK or a NAK is all there.
+        self.acknowledged.next = self.right.val()
+            && self.is_ack[VERDICT - 1].q.val()
+            && self.members[VERDICT - 1].q.val();
+        self.aeth.received.next = self.waiting[VERDICT - 1].q.val().extended.get_bits::<AETH>(0);
+        self.ack.valid.next = self.acknowledged.val();
+        self.ack.qp.next = self.waiting[VERDICT - 1].q.val().qp;
+        self.ack.psn.next = self.waiting[VERDICT - 1].q.val().psn;
+        self.ack.syndrome.next = self.aeth.syndrome.val();
+
+        self.wrong.next =
+            self.ended[VERDICT - 1].q.val() && !self.for_packet.val() && !self.acknowledged.val();
         self.overrun.next = self.here.q.val() && self.own.q.val().first && !self.admitted.q.val();
-        self.gate.hold.next = !self.packets.roomy.val();
         self.count_overrun.next = self.overrun.val();
         self.count_dropped.next = 0.into();
         if self.wrong.val() {

@@ -9,6 +9,7 @@ use drdma_emit::prelude::*;
 
 use super::gate::VLAN;
 use super::shape::WORDS;
+use crate::context::QP;
 use crate::primitive::StreamFifo;
 use crate::primitive::header::{
     AethFields, AtomicAckEthFields, AtomicEthFields, DethFields, IethFields, ImmDtFields,
@@ -63,6 +64,8 @@ pub struct Headers {
     pub vlan: Bits<VLAN>,
     /// As in [`Packet`].
     pub tagged: Bit,
+    /// As in [`Packet`].
+    pub qp: Bits<QP>,
     /// As in [`Packet`].
     pub start: Bits<STORE_WORD>,
     /// As in [`Packet`].

@@ -14,7 +14,10 @@ mod rates;
 mod room;
 mod wrong;
 
-use frames::{IP, MAC, Sent};
+use crate::context::QUEUE_PAIR_TABLE;
+use crate::context::testing::clear_tables;
+use drdma_abi::register::QueuePairEntry;
+use frames::{IP, MAC, Sent, queue_pairs};
 
 /// Words of the frame store.
 const WORDS: usize = 2048;
@@ -55,8 +58,11 @@ struct Taken {
 struct Outcome {
     host: Vec<(Vec<u8>, u64)>,
     packets: Vec<Taken>,
+    /// ACKs and NAKs, and when they came: queue pair, sequence number, syndrome.
+    acks: Vec<((u64, u64, u64), u64)>,
     dropped: u64,
     overrun: u64,
+    left: u64,
     /// When the last beat of each frame was taken.
     ends: Vec<u64>,
     /// Cycles in which a beat was offered and not taken.
@@ -85,13 +91,14 @@ struct Wire<'a> {
 }
 
 /// The fields of a packet.
-const FIELDS: [&str; 25] = [
+const FIELDS: [&str; 26] = [
     "opcode",
     "solicited",
     "ack_req",
     "padded",
     "pkey",
     "qpn",
+    "qp",
     "psn",
     "source_ip",
     "congested",
@@ -113,11 +120,30 @@ const FIELDS: [&str; 25] = [
     "words",
 ];
 
+/// Writes a queue pair's entry as the host does, word by word.
+fn write_entry(bench: &mut Bench<'_>, index: u64, entry: &QueuePairEntry) {
+    for (word, value) in entry.to_bytes().chunks(4).enumerate() {
+        bench.set("cfg_valid", 1_u64);
+        bench.set("cfg_table", QUEUE_PAIR_TABLE);
+        bench.set("cfg_index", index);
+        bench.set("cfg_word", word as u64);
+        bench.set("cfg_data", u64::from(u32::from_le_bytes(value.try_into().unwrap())));
+        bench.model().cycle();
+        bench.set("cfg_valid", 0_u64);
+        (0..3).for_each(|_| bench.model().cycle());
+    }
+}
+
 impl Wire<'_> {
     fn new(library: &Library, seed: u64, pace: Pace) -> Self {
         let mut bench = Bench::new(library.instance(seed), seed);
         bench.set("mac", MAC);
         bench.set("ip", u64::from(IP));
+        bench.set("acks_roomy", true);
+        clear_tables(&mut bench);
+        for (index, entry) in queue_pairs() {
+            write_entry(&mut bench, index, &entry);
+        }
         // It says that there is room a cycle after a reset.
         bench.model().cycle();
         bench.model().cycle();
@@ -208,6 +234,13 @@ impl Wire<'_> {
         self.bench.model().settle();
         self.outcome.dropped += self.bench.get("count_dropped");
         self.outcome.overrun += self.bench.get("count_overrun");
+        self.outcome.left += self.bench.get("count_left");
+        let acknowledged = self.bench.get("ack_valid") == 1;
+        if acknowledged {
+            let [qp, psn, syndrome] =
+                ["ack_qp", "ack_psn", "ack_syndrome"].map(|port| self.bench.get(port));
+            self.outcome.acks.push(((qp, psn, syndrome), self.cycle));
+        }
         let writes = self.write();
         let passes = host_ready && self.pass_to_host();
         let taken = self.look_at_packet(packet_ready);
@@ -222,7 +255,7 @@ impl Wire<'_> {
         }
         self.bench.model().tick();
         self.cycle += 1;
-        frees || writes || passes || taken
+        frees || writes || passes || taken || acknowledged
     }
 
     /// The writer frees the oldest frame, which nobody has overwritten.

@@ -3,9 +3,9 @@
 use super::contexts::Contexts;
 use super::operation::Operation;
 use super::record::{Job, JobKind, Located, Message, PROGRESS, Progress, ProgressWrite, Settings};
-use crate::context::{ConfigWrite, QP, QueuePairIndex, Table};
-use crate::primitive::{Flatten, Restore, StreamSkid};
-use crate::receive::record::{Ack, STORE};
+use crate::context::{ConfigWrite, QP, QueuePairIndex, Stamps, Table, TableSelect};
+use crate::primitive::{Flatten, Restore};
+use crate::receive::record::STORE;
 use drdma_abi::receive::GLOBAL_ROUTE;
 use drdma_abi::roce::{Transport, syndrome};
 use drdma_emit::prelude::*;
@@ -40,7 +40,7 @@ pub enum AdmissionState {
 /// Checks whose packets they are, and their order; see the [module](self).
 ///
 /// Contract: a packet in 3 cycles. One that finds an earlier one of its queue pair under way (`occupied`) waits until that is
-/// done, and those behind it too; acknowledgements do not. When the host says that a queue pair begins anew, the
+/// done, and those behind it too. When the host says that a queue pair begins anew, the
 /// check of its packet starts again.
 ///
 /// # Inputs
@@ -48,7 +48,7 @@ pub enum AdmissionState {
 /// way; `write`: how far a queue pair has come, not in a cycle with `begins`.
 ///
 /// # Outputs
-/// Streams `job` (one a packet) and `ack`; `error_next`; `begins`; `count_dropped`, `count_ignored`.
+/// Stream `job` (one a packet); `error_next`; `begins`; `count_dropped`, `count_ignored`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Admission {
     /// Clock.
@@ -69,8 +69,6 @@ pub struct Admission {
     pub write: Flow<In, ProgressWrite>,
     /// What is to be done about each packet.
     pub job: Stream<Out, Job>,
-    /// Acknowledgements.
-    pub ack: Stream<Out, Ack>,
     /// A queue pair begins anew: what is under way for it is stale.
     pub begins: Flow<Out, QueuePairIndex>,
     /// A packet was dropped that no queue pair takes.
@@ -79,16 +77,19 @@ pub struct Admission {
     pub count_ignored: Signal<Out, Bit>,
 
     contexts: Contexts,
+    select: TableSelect,
+    stamps: Stamps<32, QP, 1>,
+    unused: Signal<Local, Bits<32>>,
     progress: Table<PROGRESS, QP>,
     flatten: Flatten<Progress, PROGRESS>,
     restore: Restore<Progress, PROGRESS>,
     operation: Operation,
-    acks: StreamSkid<Ack>,
 
     state: DFF<AdmissionState>,
     conflict: Signal<Local, Bit>,
     // What is known of the queue pair, in `Decide`.
     settings: DFF<Settings>,
+    stamp: DFF<Bits<32>>,
     here: DFF<Progress>,
     /// How far the packet is ahead of the one that is expected.
     ahead: DFF<Bits<24>>,
@@ -100,13 +101,14 @@ pub struct Admission {
     of_peer: DFF<Bit>,
     of_qkey: DFF<Bit>,
     receiving: DFF<Bit>,
+    /// The queue pair still has the packet's number.
+    of_number: DFF<Bit>,
 
     now: Signal<Local, Progress>,
     high: Signal<Local, Bits<3>>,
     restarts: Signal<Local, Bit>,
     decides: Signal<Local, Bit>,
     known: Signal<Local, Bit>,
-    is_ack: Signal<Local, Bit>,
     counts: Signal<Local, Bit>,
     drops: Signal<Local, Bit>,
     // Of UC: the message before is given up; the one that is left; the packet follows it.
@@ -126,6 +128,13 @@ impl Logic for Admission {
         self.contexts.used.qp.next = self.write.qp.val();
         self.contexts.next_qp.next = self.located.qp.val();
         self.error_next.next = self.located.qp.val();
+        self.select.valid.next = self.cfg.valid.val();
+        self.select.number.next = self.cfg.table.val();
+        self.select.word.next = self.cfg.word.val();
+        self.stamps.written.next = self.select.queue_pair.val();
+        self.stamps.index.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.stamps.ahead[0].next = self.located.qp.val();
+        self.unused.next = self.cfg.data.val();
         self.flatten.record.next = self.write.progress.val();
         self.progress.write_enable.next = self.write.valid.val();
         self.progress.write_address.next = self.write.qp.val();
@@ -146,6 +155,7 @@ impl Logic for Admission {
         }
         if self.state.q.val() == AdmissionState::Read {
             self.settings.d.next = self.contexts.settings.val();
+            self.stamp.d.next = self.stamps.stamp[0].val();
             self.here.d.next = self.now.val();
             self.ahead.d.next = self.located.psn.val() - self.now.val().expected;
             self.reliable.d.next =
@@ -160,6 +170,7 @@ impl Logic for Admission {
                 && (self.contexts.settings.pkey.val().get_bit(15)
                     || self.located.pkey.val().get_bit(15));
             self.of_vlan.d.next = self.contexts.settings.vlan.val() == self.located.vlan.val();
+            self.of_number.d.next = self.contexts.settings.qpn.val() == self.located.qpn.val();
             self.of_peer.d.next =
                 self.contexts.settings.dest_ip.val() == self.located.source_ip.val();
             self.of_qkey.d.next = self.contexts.settings.qkey.val() == self.located.qkey.val();
@@ -167,18 +178,17 @@ impl Logic for Admission {
         }
 
         // Decide: whose packet it is.
-        self.known.next = self.located.known.val()
+        self.known.next = self.of_number.q.val()
             && self.settings.q.val().exists
             && self.of_pkey.q.val()
             && self.of_vlan.q.val()
             && (((self.reliable.q.val() || self.connected.q.val()) && self.of_peer.q.val())
                 || (self.datagram.q.val() && self.of_qkey.q.val()));
-        self.is_ack.next =
-            self.known.val() && self.reliable.q.val() && self.operation.acknowledges.val();
 
         // The job, as if the packet were the next one and all in order.
         self.work.next.kind = JobKind::Nothing;
         self.work.next.qp = self.located.qp.val();
+        self.work.next.stamp = self.stamp.q.val();
         self.work.next.progress = self.here.q.val();
         self.work.next.write = self.operation.write.val();
         self.work.next.first = self.operation.first.val();
@@ -240,10 +250,8 @@ impl Logic for Admission {
 
         self.drops.next = false;
         self.counts.next = false;
-        if !self.known.val() || (!self.receiving.q.val() && !self.is_ack.val()) {
+        if !self.known.val() || !self.receiving.q.val() {
             self.drops.next = true;
-        } else if self.is_ack.val() {
-            self.work.next.kind = JobKind::Nothing;
         } else if self.reliable.q.val() {
             self.work.next.progress.asked = false;
             if self.operation.responds.val() {
@@ -333,22 +341,12 @@ impl Logic for Admission {
                 self.conflict.next = true;
             }
         }
-        if self.operation.acknowledges.val() && (self.high.val() == RC_BITS) {
-            self.conflict.next = false;
-        }
         self.restarts.next =
             self.begins.valid.val() && (self.begins.qp.val() == self.located.qp.val());
-        self.decides.next = (self.state.q.val() == AdmissionState::Decide)
-            && !self.restarts.val()
-            && (!self.is_ack.val() || self.acks.input.ready.val());
+        self.decides.next = (self.state.q.val() == AdmissionState::Decide) && !self.restarts.val();
         self.job.valid.next = self.decides.val();
         self.job.next = self.work.val();
         self.located.ready.next = self.decides.val() && self.job.ready.val();
-        self.acks.input.valid.next = self.located.ready.val() && self.is_ack.val();
-        self.acks.input.data.next.qp = self.located.qp.val();
-        self.acks.input.data.next.psn = self.located.psn.val();
-        self.acks.input.data.next.syndrome = self.located.syndrome.val();
-        self.acks.output.join(&mut self.ack);
         self.count_dropped.next = self.located.ready.val() && self.drops.val();
         self.count_ignored.next = self.located.ready.val() && self.counts.val();
         match self.state.q.val() {

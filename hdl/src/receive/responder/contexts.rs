@@ -12,7 +12,7 @@ use drdma_abi::register::QueuePairEntry;
 use drdma_emit::prelude::*;
 
 /// Words of a queue pair's entry that are kept, and those of its attributes.
-const ENTRY_WORDS: usize = 5;
+const ENTRY_WORDS: usize = 6;
 const ATTRIBUTES_WORDS: usize = 2;
 /// Bits of them.
 const ENTRY: usize = 32 * ENTRY_WORDS;
@@ -24,6 +24,7 @@ const QKEY: usize = 32;
 const SHAPE: usize = 64;
 const VLAN: usize = 96;
 const PD: usize = 128;
+const QPN: usize = 160;
 const QUEUE_OF: usize = 0;
 const TIMER: usize = 32;
 
@@ -55,6 +56,7 @@ fn stands<L: Layout>(field: &str, at: usize) -> bool {
 #[check(stands::<QueuePairEntry>("dest_ip", 0) && stands::<QueuePairEntry>("qkey", 0))]
 #[check(stands::<QueuePairEntry>("pkey", 0) && stands::<QueuePairEntry>("transport", 16))]
 #[check(stands::<QueuePairEntry>("log_mtu", 24) && stands::<QueuePairEntry>("pd", 0))]
+#[check(stands::<QueuePairEntry>("qpn", 0))]
 #[check(stands::<QueuePairEntry>("vlan", 0) && stands::<QueuePairEntry>("tagged", 16))]
 #[check(stands::<AttributesEntry>("rq_psn", 0) && stands::<AttributesEntry>("receive_queue", 0))]
 #[check(stands::<AttributesEntry>("receives", 16) && stands::<AttributesEntry>("rights", 24))]
@@ -83,6 +85,7 @@ pub struct Contexts {
         word_of::<QueuePairEntry>("pkey"),
         word_of::<QueuePairEntry>("vlan"),
         word_of::<QueuePairEntry>("pd"),
+        word_of::<QueuePairEntry>("qpn"),
     ])]
     entry_word: [Constant<Bits<4>>; ENTRY_WORDS],
     entry_data: Pack<ENTRY_WORDS, 32, ENTRY>,
@@ -228,6 +231,7 @@ impl Logic for Contexts {
         self.settings.receiving.next = self.receiving.read_data.val() == 1;
         self.settings.fresh.next = self.fresh.read_data.val() == 1;
         self.settings.start_psn.next = self.start_psns.read_data.val();
+        self.settings.qpn.next = self.entries.read_data.val().get_bits::<24>(QPN);
         self.settings.dest_ip.next = self.entries.read_data.val().get_bits::<32>(DEST_IP);
         self.settings.qkey.next = self.entries.read_data.val().get_bits::<32>(QKEY);
         self.settings.pkey.next = self.entries.read_data.val().get_bits::<16>(SHAPE);

@@ -411,6 +411,7 @@ impl Logic for Execution {
         if self.finishes.val() && self.answers.val() {
             self.answer_full.d.next = true;
             self.answered.d.next.qp = self.at.val().qp;
+            self.answered.d.next.stamp = self.at.val().stamp;
             self.answered.d.next.syndrome = self.syndrome.val();
             self.answered.d.next.psn = self.at.val().psn;
             self.answered.d.next.msn = self.next_msn.val();

@@ -1,7 +1,7 @@
 //! The responder: what becomes of each packet that a peer sends (docs/semantics.md, "Receiving").
 //!
-//! Stands between the parser, whose packets are whole and right, and the receive queues. It finds the queue pair of
-//! each packet, checks that it is for it, its order, opcode, rights, receive, lengths and remote key, in the order of the table
+//! Stands between the parser, whose packets are whole and right and have a queue pair, and the receive queues. It
+//! checks that each is still for it, its order, opcode, rights, receive, lengths and remote key, in the order of the table
 //! there, keeps how far each queue pair has come, and says where the bytes go, what is answered, and which queue pairs
 //! break. Its meaning is `drdma_semantics::responder`, but for what needs more than this card has: READs and atomics are
 //! invalid requests, as for a queue pair that keeps none of them (`max_dest_rd_atomic` 0); room in the completion queue and
@@ -10,10 +10,10 @@
 //! ```text
 //!                cfg: queue pairs, attributes        cfg: memory regions
 //!                          |                                |
-//! packet -> Lookup -> Admission -----> Supply ---------> Execution -> placing, answer
-//!           whose     for it? next?    take, taken       lengths, key    invalidate, set_qp_error
-//!                       |    ^                              |
-//!                      ack   +------- progress -------------+
+//! packet -> Admission -----> Supply ---------> Execution -> placing, answer
+//!           for it? next?    take, taken       lengths, key    invalidate, set_qp_error
+//!                  ^                              |
+//!                  +------- progress -------------+
 //! ```
 //!
 //! Packets stay in order. Each gives one or two placings, of which the last has `frame_end`. A packet waits in `Admission`
@@ -29,14 +29,15 @@
 //! A key that a SEND makes invalid is invalid here before that SEND is placed, and `invalidate` was taken: whoever takes it clears
 //! the other copies of the table.
 //!
-//! Contract: where packets of many queue pairs come by turns, an acknowledgement, a packet that is dropped, and a packet of
+//! Contract: where packets of many queue pairs come by turns, a packet that is dropped, and a packet of
 //! a SEND that has its receive take 3 cycles each, a packet of a WRITE 5, a datagram 5, a SEND that makes a key invalid 8; one
 //! that takes a receive takes at least as long as the answer to `take`, and 1. Of one queue pair, 9 cycles lie between SENDs, and the
-//! wait for that answer, 10 between WRITEs. The first output comes 9 (dropped) to 13 cycles after the packet. May stall at any time; no
+//! wait for that answer, 10 between WRITEs. The first output comes 6 (dropped) to 10 cycles after the packet. May stall at any time; no
 //! ready of an input depends on that of an output within a cycle.
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, RegionIndex};
-use crate::receive::record::{Ack, Answer, Packet, Placing, Take, Taken};
+use crate::primitive::StreamSkid;
+use crate::receive::record::{Answer, Packet, Placing, Take, Taken};
 use drdma_emit::prelude::*;
 
 mod admission;
@@ -44,7 +45,6 @@ mod checks;
 mod contexts;
 mod execution;
 mod keys;
-mod lookup;
 mod operation;
 mod record;
 mod supply;
@@ -53,7 +53,7 @@ mod tests;
 
 use admission::Admission;
 use execution::Execution;
-use lookup::Lookup;
+use record::Located;
 use supply::Supply;
 
 /// The block. See the [module](self).
@@ -66,7 +66,7 @@ pub struct Responder {
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
 
-    /// Packets, whole and right.
+    /// Packets, whole and right; no ACKs and NAKs, which go to the sending side.
     pub packet: Stream<In, Packet>,
     /// What becomes of their bytes.
     pub placing: Stream<Out, Placing>,
@@ -76,8 +76,6 @@ pub struct Responder {
     pub taken: Stream<In, Taken>,
     /// ACKs and NAKs to send.
     pub answer: Stream<Out, Answer>,
-    /// ACKs and NAKs that have come.
-    pub ack: Stream<Out, Ack>,
     /// Memory regions whose keys become invalid.
     pub invalidate: Stream<Out, RegionIndex>,
 
@@ -93,7 +91,9 @@ pub struct Responder {
     /// One was dropped that its queue pair does not need: twice there, out of order, or of a message that is given up.
     pub count_ignored: Signal<Out, Bit>,
 
-    lookup: Lookup,
+    arriving: StreamSkid<Located>,
+    come: Signal<Local, Located>,
+    unused: Signal<Local, Packet>,
     admission: Admission,
     supply: Supply,
     execution: Execution,
@@ -102,11 +102,14 @@ pub struct Responder {
 impl Logic for Responder {
     #[hdl_gen]
     fn update(&mut self) {
-        self.cfg.join(&mut self.lookup.cfg);
         self.cfg.join(&mut self.admission.cfg);
         self.cfg.join(&mut self.execution.cfg);
-        self.packet.join(&mut self.lookup.packet);
-        self.lookup.located.join(&mut self.admission.located);
+        self.unused.next = self.packet.val();
+        self.packet.share(&mut self.come);
+        self.arriving.input.valid.next = self.packet.valid.val();
+        self.arriving.input.data.next = self.come.val();
+        self.packet.ready.next = self.arriving.input.ready.val();
+        self.arriving.output.join(&mut self.admission.located);
         self.admission.job.join(&mut self.supply.job);
         self.supply.supplied.join(&mut self.execution.job);
         self.admission.begins.join(&mut self.supply.begins);
@@ -124,7 +127,6 @@ impl Logic for Responder {
         self.execution.answer.join(&mut self.answer);
         self.execution.invalidate.join(&mut self.invalidate);
         self.execution.set_qp_error.join(&mut self.set_qp_error);
-        self.admission.ack.join(&mut self.ack);
         self.count_dropped.next = self.admission.count_dropped.val();
         self.count_ignored.next = self.admission.count_ignored.val();
     }

@@ -16,7 +16,6 @@ const WRITE_LAST: u64 = operation::WRITE_LAST as u64;
 const WRITE_LAST_IMM: u64 = operation::WRITE_LAST_IMM as u64;
 const WRITE_ONLY: u64 = operation::WRITE_ONLY as u64;
 const WRITE_ONLY_IMM: u64 = operation::WRITE_ONLY_IMM as u64;
-const ACKNOWLEDGE: u64 = operation::ACKNOWLEDGE as u64;
 const ATOMIC_ACKNOWLEDGE: u64 = operation::ATOMIC_ACKNOWLEDGE as u64;
 /// The first packet of a READ's answer has the first code of a response.
 const RESPONSE_FIRST: u64 = 0x0d;
@@ -46,9 +45,7 @@ pub struct Operation {
     pub with_imm: Signal<Out, Bit>,
     /// It invalidates a key.
     pub invalidates: Signal<Out, Bit>,
-    /// An ACK or a NAK.
-    pub acknowledges: Signal<Out, Bit>,
-    /// That, or another answer to a request.
+    /// An answer to a request.
     pub responds: Signal<Out, Bit>,
 }
 
@@ -76,7 +73,6 @@ impl Logic for Operation {
             || (self.code.val() == SEND_ONLY)
             || (self.code.val() == WRITE_LAST)
             || (self.code.val() == WRITE_ONLY);
-        self.acknowledges.next = self.code.val() == ACKNOWLEDGE;
         self.responds.next =
             (self.code.val() >= RESPONSE_FIRST) && (self.code.val() <= ATOMIC_ACKNOWLEDGE);
     }
@@ -108,7 +104,6 @@ mod tests {
                 ("last", place.last),
                 ("with_imm", [3, 5, 9, 11].contains(&code)),
                 ("invalidates", invalidates),
-                ("acknowledges", code == operation::ACKNOWLEDGE),
                 ("responds", Kind::of(code) == Kind::Response),
             ];
             for (port, flag) in flags {

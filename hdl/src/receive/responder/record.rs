@@ -7,12 +7,12 @@ use drdma_emit::prelude::*;
 /// Bits of a number of bytes of payload.
 pub const PAYLOAD: usize = 13;
 
-/// A packet, and the queue pair of its number. Fields as in [`Packet`](crate::receive::record::Packet).
+/// What the responder needs of a packet. Fields as in [`Packet`](crate::receive::record::Packet).
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Located {
-    /// There is such a queue pair.
-    pub known: Bit,
-    /// It.
+    /// See `Packet`.
+    pub qpn: Bits<24>,
+    /// See `Packet`. It may have got another number meanwhile.
     pub qp: Bits<QP>,
     /// See `Packet`.
     pub opcode: Bits<8>,
@@ -43,8 +43,6 @@ pub struct Located {
     /// See `Packet`.
     pub imm: Bits<32>,
     /// See `Packet`.
-    pub syndrome: Bits<8>,
-    /// See `Packet`.
     pub start: Bits<STORE_WORD>,
     /// See `Packet`.
     pub offset: Bits<7>,
@@ -65,6 +63,8 @@ pub struct Settings {
     pub fresh: Bit,
     /// Where: the first sequence number.
     pub start_psn: Bits<24>,
+    /// Its number on the wire.
+    pub qpn: Bits<24>,
     /// The code of its transport.
     pub transport: Bits<8>,
     /// Binary logarithm of its MTU.
@@ -161,6 +161,8 @@ pub struct Job {
     pub kind: JobKind,
     /// The queue pair.
     pub qp: Bits<QP>,
+    /// The stamp that its entry had when the packet was checked.
+    pub stamp: Bits<32>,
     /// How far the queue pair has come; what a WRITE's first packet says is already in it, and for a datagram
     /// `len` is that of its route.
     pub progress: Progress,

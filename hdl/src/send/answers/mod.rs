@@ -7,13 +7,13 @@
 //!
 //! Contract: an answer every 3 cycles; 2 acknowledgements every 3 cycles, the first one 5 cycles after its answer; 4,096
 //! places, and the next answer waits while all of them are taken. What has left its place does not give way any more: up to
-//! two acknowledgements. Every acknowledgement has the stamp that its queue pair's entry had when its answer came; the
+//! two acknowledgements. Every acknowledgement has the stamp that its queue pair's entry had when the packet was checked; the
 //! packetizer drops it if the host has written to the entry since.
 //!
 //! Nothing is cleared after a reset: where a queue pair's last answer lies is believed only if that place
 //! is taken, and by that queue pair.
 
-use crate::context::{ConfigWrite, QP, Stamps, Table, TableSelect};
+use crate::context::{QP, Table};
 use crate::primitive::{Flatten, Ram, RamStyle, Restore, StreamStage};
 use crate::receive::record::Answer;
 use drdma_emit::prelude::*;
@@ -63,21 +63,14 @@ pub struct Answers {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Words that the host writes into tables.
-    pub cfg: Flow<In, ConfigWrite>,
     /// What the responder answers.
     pub answer: Stream<In, Answer>,
     /// What is sent.
     pub acknowledgement: Stream<Out, Acknowledgement>,
 
-    select: TableSelect,
-    stamps: Stamps<32, QP, 1>,
-    unused: Signal<Local, Bits<32>>,
-
     // The answer that looks for a place.
     state: DFF<AnswersState>,
     held: DFF<Answer>,
-    stamp: DFF<Bits<32>>,
     is_ack: Signal<Local, Bit>,
     key: Signal<Local, Bits<KEY>>,
     /// Of each queue pair: where its last answer lies, or lay.
@@ -108,15 +101,7 @@ pub struct Answers {
 impl Logic for Answers {
     #[hdl_gen]
     fn update(&mut self) {
-        self.select.valid.next = self.cfg.valid.val();
-        self.select.number.next = self.cfg.table.val();
-        self.select.word.next = self.cfg.word.val();
-        self.stamps.written.next = self.select.queue_pair.val();
-        self.stamps.index.next = self.cfg.index.val().get_bits::<QP>(0);
-        self.unused.next = self.cfg.data.val();
-
-        // An answer is accepted; its queue pair's stamp and last answer are looked up,
-        self.stamps.ahead[0].next = self.answer.qp.val();
+        // An answer is accepted; its queue pair's last answer is looked up,
         self.lasts.ahead.next = self.answer.qp.val();
         self.answer.ready.next =
             (self.state.q.val() == AnswersState::Accept) && !self.taken.q.val().get_bit(PLACE);
@@ -138,7 +123,7 @@ impl Logic for Answers {
         }
 
         self.waiting.next.qp = self.held.q.val().qp;
-        self.waiting.next.stamp = self.stamp.q.val();
+        self.waiting.next.stamp = self.held.q.val().stamp;
         self.waiting.next.syndrome = self.held.q.val().syndrome;
         self.waiting.next.psn = self.held.q.val().psn;
         self.waiting.next.msn = self.held.q.val().msn;
@@ -181,7 +166,6 @@ impl Logic for Answers {
             }
             AnswersState::Find => {
                 self.last.d.next = self.lasts.read_data.val();
-                self.stamp.d.next = self.stamps.stamp[0].val();
                 self.state.d.next = AnswersState::Place;
             }
             AnswersState::Place => {

@@ -1,6 +1,10 @@
 //! The counters of the register map.
 
+use drdma_abi::register::COUNTERS;
 use drdma_emit::prelude::*;
+
+/// Counters.
+const COUNT: usize = COUNTERS.len();
 
 /// Each has 64 bits, adds up to 65,535 a cycle, and wraps; what is added shows two cycles later.
 #[derive(LogicBlock, Default)]
@@ -10,19 +14,19 @@ pub struct CounterBank {
     /// Sets all to 0.
     pub clear: Signal<In, Bit>,
     /// What to add to each in this cycle.
-    pub amounts: [Signal<In, Bits<16>>; 16],
+    pub amounts: [Signal<In, Bits<16>>; COUNT],
     /// The counter that is read.
-    pub index: Signal<In, Bits<4>>,
+    pub index: Signal<In, Bits<5>>,
     /// Its sum, in the same cycle.
     pub value: Signal<Out, Bits<64>>,
-    sums: [DFF<Bits<64>>; 16],
-    added: [DFF<Bits<16>>; 16],
+    sums: [DFF<Bits<64>>; COUNT],
+    added: [DFF<Bits<16>>; COUNT],
 }
 
 impl Logic for CounterBank {
     #[hdl_gen]
     fn update(&mut self) {
-        for k in 0..16 {
+        for k in 0..COUNT {
             self.added[k].d.next = self.amounts[k].val();
             self.sums[k].d.next = self.sums[k].q.val() + self.added[k].q.val().get_bits::<64>(0);
             if self.clear.val() {
@@ -31,7 +35,7 @@ impl Logic for CounterBank {
             }
         }
         self.value.next = self.sums[0].q.val();
-        for k in 1..16 {
+        for k in 1..COUNT {
             if self.index.val() == k.to_bits() {
                 self.value.next = self.sums[k].q.val();
             }

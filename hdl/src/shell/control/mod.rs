@@ -225,6 +225,10 @@ pub struct Control {
     pub count_14: Signal<In, Bits<16>>,
     /// To `RECEIVE_DROPPED`.
     pub count_15: Signal<In, Bits<16>>,
+    /// To `RECEIVE_OVERRUN`.
+    pub count_16: Signal<In, Bits<16>>,
+    /// To `RECEIVE_IGNORED`.
+    pub count_17: Signal<In, Bits<16>>,
 
     // What the host sees.
     axil: AxiLite,
@@ -247,8 +251,8 @@ pub struct Control {
     state_word: Constant<Bits<4>>,
     #[init(Constant::new(EVERY_TABLE.into()))]
     every_table: Constant<Bits<3>>,
-    #[init(value(COUNTERS_OFFSET >> 7))]
-    counters_at: Constant<Bits<9>>,
+    #[init(value(COUNTERS_OFFSET >> 8))]
+    counters_at: Constant<Bits<8>>,
     #[init(value(FEATURES.offset))]
     features_at: Constant<Bits<24>>,
     #[init(value(features::RTL))]
@@ -475,11 +479,13 @@ impl Logic for Control {
         self.counters.amounts[13].next = self.count_13.val();
         self.counters.amounts[14].next = self.count_14.val();
         self.counters.amounts[15].next = self.count_15.val();
+        self.counters.amounts[16].next = self.count_16.val();
+        self.counters.amounts[17].next = self.count_17.val();
 
         // A read looks everywhere, then chooses.
         self.read_place.next = self.axil.read_addr.val().get_bits::<20>(0);
         self.settings.read_addr.next = self.read_place.val().get_bits::<16>(0);
-        self.counters.index.next = self.read_place.val().get_bits::<4>(3);
+        self.counters.index.next = self.read_place.val().get_bits::<5>(3);
         self.looked.d.next = self.axil.read_valid.val() && !self.looked.q.val();
         self.found.d.next = bits::<32>(0);
         if !self.axil.read_addr.val().get_bits::<8>(16).any() {
@@ -500,7 +506,7 @@ impl Logic for Control {
             && !self.sweep.busy.val();
         self.found_sum.d.next = self.counters.value.val();
         self.is_counter.d.next = !self.axil.read_addr.val().get_bits::<8>(16).any()
-            && (self.read_place.val().get_bits::<9>(7) == self.counters_at.val());
+            && (self.read_place.val().get_bits::<8>(8) == self.counters_at.val());
         self.is_high.d.next = self.read_place.val().get_bit(2);
         self.axil.read_done.next = self.looked.q.val();
         self.axil.read_data.next = self.found.q.val();

@@ -526,13 +526,13 @@ fn states_of_queue_pairs_and_queues_can_be_read() {
 fn counters_add_what_blocks_report_every_cycle() {
     let mut host = Host::new(&library(), 1);
     host.ready();
-    let sums = Rc::new(RefCell::new([0_u64; 16]));
+    let sums = Rc::new(RefCell::new([0_u64; COUNTERS.len()]));
     let adding = Rc::clone(&sums);
     let mut random = Random::new(4);
     let counting = Rc::new(RefCell::new(false));
     let on = Rc::clone(&counting);
     host.bench.before(move |model, _| {
-        for k in 1..16 {
+        for k in 1..COUNTERS.len() {
             let most = [1, 16, 65_536][k % 3];
             let amount = if *on.borrow() { random.below(most + 1).min(0xffff) } else { 0 };
             model.set(format!("count_{k}"), amount);

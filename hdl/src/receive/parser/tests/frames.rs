@@ -1,8 +1,9 @@
 //! Frames to send, and what must become of them.
 
 use drdma_abi::Layout as _;
+use drdma_abi::register::QueuePairEntry;
 use drdma_abi::roce::{Bth, ETHERTYPE_IPV4, ETHERTYPE_VLAN, Ethernet, IP_PROTOCOL_UDP};
-use drdma_abi::roce::{Ipv4, Transport, UDP_PORT, Udp, VlanTag};
+use drdma_abi::roce::{Ipv4, Transport, UDP_PORT, Udp, VlanTag, operation};
 use drdma_semantics::frame::Frame;
 use drdma_semantics::icrc;
 use drdma_semantics::packets::{self, Flow};
@@ -12,6 +13,51 @@ use super::Taken;
 
 pub const MAC: u64 = 0x0212_3456_789a;
 pub const IP: u32 = 0x0a00_0001;
+/// The peer of all connections.
+pub const PEER: u32 = 0x0a00_0002;
+/// The queue pairs of [`frame`], for each transport: index and number.
+pub const RC: (u64, u32) = (5, 0x12_3456);
+const UC: (u64, u32) = (1000, 0x20_0457);
+const UD: (u64, u32) = (4095, 0x30_0458);
+/// One that has the low bits of the first one's number.
+pub const ALIKE: (u64, u32) = (77, 0x45_6456);
+/// One that is in no state to take packets.
+pub const IDLE: (u64, u32) = (78, 0x77_7459);
+
+/// What the host has written: indices and entries.
+pub fn queue_pairs() -> Vec<(u64, QueuePairEntry)> {
+    let tagged = QueuePairEntry { vlan: 5, tagged: 1, pkey: 0x7fff, ..Default::default() };
+    let plain = QueuePairEntry { vlan: 9, pkey: 0xffff, ..Default::default() };
+    [
+        (ALIKE, Transport::Rc, 2, tagged),
+        (RC, Transport::Rc, 1, plain),
+        (UC, Transport::Uc, 1, plain),
+        (UD, Transport::Ud, 1, plain),
+        (IDLE, Transport::Rc, 3, plain),
+    ]
+    .map(|((index, qpn), transport, state, entry)| {
+        let transport = transport as u8;
+        (index, QueuePairEntry { qpn, transport, dest_ip: PEER, state, ..entry })
+    })
+    .into()
+}
+
+/// The queue pair that the bytes of a frame of the card's say: a live one, and on RC and UC its peer's.
+fn owner(frame: &[u8]) -> Option<(u64, QueuePairEntry)> {
+    let link = link(frame);
+    let bth = Bth::decode(frame.get(link + Ipv4::SIZE + Udp::SIZE..)?.get(..Bth::SIZE)?);
+    let source = Ipv4::decode(&frame[link..]).source;
+    queue_pairs().into_iter().find(|(_, entry)| {
+        let sent = match bth.opcode >> 5 {
+            0 => Transport::Rc as u8,
+            1 => Transport::Uc as u8,
+            3 => Transport::Ud as u8,
+            _ => return false,
+        };
+        let peer = sent == Transport::Ud as u8 || entry.dest_ip == source;
+        entry.qpn == bth.dest_qp && [1, 2].contains(&entry.state) && entry.transport == sent && peer
+    })
+}
 
 /// A frame, and the user bits of its last beat: bit 0 says that it is bad.
 #[derive(Clone, Debug)]
@@ -30,6 +76,10 @@ impl Sent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Host,
+    /// It is RoCEv2 to the card's addresses, for no queue pair: the host has it, and it is counted.
+    Left,
+    /// An ACK or a NAK for its queue pair.
+    Ack,
     Packet,
     Dropped,
 }
@@ -41,7 +91,7 @@ pub fn frame(opcode: u8, vlan: Option<u16>, extended: &[u8], payload: &[u8]) -> 
         solicited: payload.len() as u8 & 1,
         migration: 1,
         pkey: 0xffff,
-        dest_qp: 0x12_3456,
+        dest_qp: [RC, UC, RC, UD][usize::from(opcode >> 5) % 4].1,
         ack_req: opcode & 1,
         psn: 0xab_cdef,
         ..Bth::default()
@@ -53,7 +103,7 @@ pub fn flow(vlan: Option<u16>) -> Flow {
     Flow {
         source_mac: 7,
         dest_mac: MAC,
-        source_ip: 0x0a00_0002,
+        source_ip: PEER,
         dest_ip: IP,
         tos: 0x1a,
         ttl: 61,
@@ -124,11 +174,29 @@ pub fn is_ours(frame: &[u8]) -> bool {
 
 /// What must become of a frame.
 pub fn fate(sent: &Sent) -> Fate {
-    match () {
-        () if !is_ours(&sent.bytes) => Fate::Host,
-        () if sent.user & 1 == 1 || Frame::parse_any(&sent.bytes).is_err() => Fate::Dropped,
-        () => Fate::Packet,
+    if !is_ours(&sent.bytes) {
+        return Fate::Host;
     }
+    let Some((_, entry)) = owner(&sent.bytes) else { return Fate::Left };
+    let Ok(frame) = Frame::parse_any(&sent.bytes) else { return Fate::Dropped };
+    if sent.user & 1 == 1 {
+        return Fate::Dropped;
+    }
+    if frame.bth.opcode != operation::ACKNOWLEDGE {
+        return Fate::Packet;
+    }
+    let keys = [entry.pkey, frame.bth.pkey];
+    let member = (keys[0] ^ keys[1]) & 0x7fff == 0 && (keys[0] | keys[1]) & 0x8000 != 0;
+    let vlan = if entry.tagged == 1 { entry.vlan } else { 0 };
+    if member && frame.vlan_id() == vlan { Fate::Ack } else { Fate::Dropped }
+}
+
+/// Checks what is told of an ACK against the frame.
+pub fn check_ack(ack: (u64, u64, u64), sent: &[u8]) {
+    let frame = Frame::parse_any(sent).expect("it is right");
+    let aeth = frame.aeth.expect("an ACK has one");
+    let (qp, _) = owner(sent).expect("it is for a queue pair");
+    assert_eq!(ack, (qp, frame.bth.psn.into(), aeth.syndrome.into()));
 }
 
 /// Checks a packet against the frame that it was made of.
@@ -145,6 +213,7 @@ pub fn check(taken: &Taken, sent: &[u8]) {
         .with("padded", frame.bth.pad != 0)
         .with("pkey", frame.bth.pkey)
         .with("qpn", frame.bth.dest_qp)
+        .with("qp", owner(sent).expect("it is for a queue pair").0)
         .with("psn", frame.bth.psn)
         .with("source_ip", frame.ip.source)
         .with("congested", frame.ip.tos & 3 == 3)
@@ -201,29 +270,42 @@ pub fn right(random: &mut Random) -> Vec<u8> {
         97..98 => 4090 + random.below(5000),
         _ => 0,
     };
-    let opcode = match random.below(4) {
+    let opcode = match random.below(5) {
+        4 => operation::ACKNOWLEDGE,
         0 => random.u64() as u8,
         1 => random.below(0x18) as u8,
         2 => 0x20 | random.below(12) as u8,
         _ => 0x60 | (4 + random.below(2)) as u8,
     };
+    let right = [RC, UC, RC, UD][usize::from(opcode >> 5) % 4];
+    let dest_qp = match random.below(12) {
+        0 => random.below(1 << 24) as u32,
+        1 => [UC, UD, IDLE][random.below(3) as usize].1,
+        2 => right.1 ^ 1 << random.below(24),
+        3 | 4 => ALIKE.1,
+        _ => right.1,
+    };
+    let (vlan, pkey) = if dest_qp == ALIKE.1 { (Some(5), 0xffff) } else { (None, 0x7fff) };
     let bth = Bth {
         opcode,
         solicited: random.below(2) as u8,
         migration: random.below(2) as u8,
-        pkey: random.u64() as u16,
+        pkey: if random.chance(0.7) { pkey } else { random.u64() as u16 },
         resv8a: random.u64() as u8,
-        dest_qp: random.below(1 << 24) as u32,
+        dest_qp,
         ack_req: random.below(2) as u8,
         resv7: random.below(128) as u8,
         psn: random.below(1 << 24) as u32,
         ..Bth::default()
     };
     let flow = Flow {
-        source_ip: random.u64() as u32,
+        source_ip: if random.chance(0.9) { PEER } else { random.u64() as u32 },
         tos: random.u64() as u8,
         ttl: random.u64() as u8,
-        vlan: random.chance(0.3).then(|| random.u64() as u16),
+        vlan: match random.below(3) {
+            0 => random.chance(0.5).then(|| random.u64() as u16),
+            _ => vlan,
+        },
         ..flow(None)
     };
     // Headers are bytes as well: the opcode says which of them are.

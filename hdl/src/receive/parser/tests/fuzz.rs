@@ -90,7 +90,7 @@ fn every_frame_is_the_hosts_a_packet_or_counted() {
     });
     let library = library();
     let mut random = Random::new(1);
-    let (mut packets, mut dropped) = (0, 0);
+    let (mut packets, mut dropped, mut acks, mut left) = (0, 0, 0, 0);
     for batch in 0..total.div_ceil(BATCH) {
         let pace = [
             Pace::FAST,
@@ -105,10 +105,23 @@ fn every_frame_is_the_hosts_a_packet_or_counted() {
             let fates: Vec<Fate> = sent.iter().map(frames::fate).collect();
             let of = |fate| sent.iter().zip(&fates).filter(move |f| *f.1 == fate).map(|f| f.0);
             let outcome = wire.pass(&sent);
-            let host: Vec<_> = of(Fate::Host).map(|f| (f.bytes.clone(), f.user)).collect();
+            let passes = |fate: &Fate| [Fate::Host, Fate::Left].contains(fate);
+            let host: Vec<_> = sent
+                .iter()
+                .zip(&fates)
+                .filter(|(_, fate)| passes(fate))
+                .map(|(f, _)| (f.bytes.clone(), f.user))
+                .collect();
             assert_eq!(outcome.host, host, "batch {batch}");
             assert_eq!(outcome.overrun, 0, "batch {batch}: there is room");
             assert_eq!(outcome.dropped, of(Fate::Dropped).count() as u64, "batch {batch}");
+            assert_eq!(outcome.left, of(Fate::Left).count() as u64, "batch {batch}");
+            assert_eq!(outcome.acks.len(), of(Fate::Ack).count(), "batch {batch}");
+            for (ack, sent) in outcome.acks.iter().zip(of(Fate::Ack)) {
+                frames::check_ack(ack.0, &sent.bytes);
+            }
+            acks += outcome.acks.len() as u64;
+            left += outcome.left;
             assert_eq!(outcome.packets.len(), of(Fate::Packet).count(), "batch {batch}");
             for (taken, sent) in outcome.packets.iter().zip(of(Fate::Packet)) {
                 frames::check(taken, &sent.bytes);
@@ -118,6 +131,9 @@ fn every_frame_is_the_hosts_a_packet_or_counted() {
             dropped += outcome.dropped;
         }
     }
-    // What is sent reaches all of the three.
-    assert!(packets > total / 4 && dropped > total / 8, "{packets} packets, {dropped} dropped");
+    // What is sent reaches everything.
+    let counts =
+        format!("{packets} packets, {acks} acknowledgements, {dropped} dropped, {left} left");
+    assert!(packets > total / 5 && dropped > total / 12 && left > total / 8, "{counts}");
+    assert!(acks > total / 40, "{counts}");
 }

@@ -52,28 +52,36 @@ fn a_full_store_drops_frames_and_stops_nobody() {
     assert!(outcome.overrun <= 2, "{} dropped", outcome.overrun);
 }
 
-/// Acknowledgements come faster than they are looked up, and are not sent again.
+/// While packets wait, or acknowledgements, what comes for the card is dropped; the host's frames pass.
 #[test]
-fn a_full_queue_of_packets_holds_the_wire_between_frames_and_loses_nothing() {
-    let mut wire = Wire::new(&library(), 1, Pace { responder: 1.0, ..Pace::FAST });
-    let mut sent: Vec<Sent> = (0..700).map(|k| numbered(k, 4 + 60 * (k as usize % 3))).collect();
-    let host = Sent { bytes: vec![9; 300], user: 6 };
-    sent.insert(300, host.clone());
-    sent.insert(600, host.clone());
-    wire.send(&sent);
-    wire.run(4_000);
-    // All that is ahead of the last place has come, and nothing was begun and not ended.
-    let begun = wire.outcome.ends.len();
-    assert!((PACKETS - 16..PACKETS + 8).contains(&begun), "{begun} frames have come");
-    assert_eq!(wire.outcome.host, [(host.bytes.clone(), 6)]);
-    assert!(wire.outcome.stopped > 1_000);
-    wire.pace.responder = 0.5;
-    let outcome = wire.settle();
-    assert_eq!(outcome.host, [(host.bytes.clone(), 6), (host.bytes, 6)]);
-    sent.remove(600);
-    sent.remove(300);
-    assert_eq!(numbers(&outcome, &sent), (0..700).collect::<Vec<_>>());
-    assert_eq!((outcome.dropped, outcome.overrun), (0, 0));
+fn a_full_queue_drops_the_cards_frames_and_stops_nobody() {
+    for acks in [false, true] {
+        let mut wire = Wire::new(&library(), 1, Pace { responder: 1.0, ..Pace::FAST });
+        wire.bench.set("acks_roomy", !acks);
+        let mut sent: Vec<Sent> =
+            (0..700).map(|k| numbered(k, 4 + 60 * (k as usize % 3))).collect();
+        let host = Sent { bytes: vec![9; 300], user: 6 };
+        sent.insert(300, host.clone());
+        sent.insert(600, host.clone());
+        let outcome = wire.pass(&sent);
+        assert_eq!(outcome.stopped, 0);
+        assert_eq!(outcome.host, [(host.bytes.clone(), 6), (host.bytes, 6)]);
+        assert_eq!(outcome.dropped, outcome.overrun);
+        wire.pace.responder = 0.5;
+        let rest = wire.settle();
+        sent.remove(600);
+        sent.remove(300);
+        let got = numbers(&rest, &sent);
+        assert_eq!(got.len() as u64 + outcome.overrun, 700, "each is there or counted");
+        assert_eq!(got, (0..got.len()).collect::<Vec<_>>());
+        let room = if acks { 0..1 } else { PACKETS - 16..PACKETS + 1 };
+        assert!(room.contains(&got.len()), "{} packets", got.len());
+        // There is room again.
+        wire.bench.set("acks_roomy", true);
+        wire.run(3);
+        let outcome = wire.pass(&sent[..50]);
+        assert_eq!((numbers(&outcome, &sent).len(), outcome.dropped), (50, 0));
+    }
 }
 
 /// Frames that are wrong leave nothing, also if there is never a right one behind them.

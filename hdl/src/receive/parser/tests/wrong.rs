@@ -3,7 +3,9 @@
 use drdma_abi::roce::operation;
 use drdma_semantics::icrc;
 
-use super::frames::{Fate, Sent, check, fate, fix_checksum, fix_icrc, frame};
+use super::frames::{
+    ALIKE, Fate, IDLE, Sent, check, check_ack, fate, fix_checksum, fix_icrc, frame,
+};
 use super::{Pace, Wire, library};
 
 /// What becomes of one frame, between two right ones.
@@ -13,13 +15,17 @@ fn becomes(wire: &mut Wire<'_>, sent: &Sent) -> Fate {
     let (packets, host) = (outcome.packets.len(), outcome.host.len());
     check(&outcome.packets[0], &good.bytes);
     check(&outcome.packets[packets - 1], &good.bytes);
-    match (packets, host, outcome.dropped) {
-        (2, 1, 0) => {
+    match (packets, host, outcome.dropped, outcome.left, outcome.acks.len()) {
+        (2, 1, 0, left @ 0..=1, 0) => {
             assert_eq!(outcome.host, [(sent.bytes.clone(), sent.user)]);
-            Fate::Host
+            [Fate::Host, Fate::Left][left as usize]
         }
-        (2, 0, 1) => Fate::Dropped,
-        (3, 0, 0) => {
+        (2, 0, 1, 0, 0) => Fate::Dropped,
+        (2, 0, 0, 0, 1) => {
+            check_ack(outcome.acks[0].0, &sent.bytes);
+            Fate::Ack
+        }
+        (3, 0, 0, 0, 0) => {
             check(&outcome.packets[1], &sent.bytes);
             Fate::Packet
         }
@@ -75,6 +81,20 @@ fn each_damage_drops_the_frame() {
         ("the last bit that is covered", spoiled(|f| *f.iter_mut().rev().nth(4).unwrap() ^= 0x80)),
         ("a bit of the ICRC", spoiled(|f| *f.last_mut().unwrap() ^= 1)),
         ("a bit of the BTH", spoiled(|f| f[52] ^= 1)),
+        ("an ACK with a bit too many", {
+            let mut bytes = frame(operation::ACKNOWLEDGE, None, &[1, 2, 3, 4], &[]);
+            bytes[56] ^= 1;
+            Sent::good(bytes)
+        }),
+        ("an ACK of another partition", changed_ack(None, |f| f[45] ^= 1)),
+        (
+            "an ACK of two limited members",
+            changed_ack(Some(5), |f| {
+                f[51..54].copy_from_slice(&ALIKE.1.to_be_bytes()[1..]);
+                f[48] = 0x7f;
+            }),
+        ),
+        ("an ACK of another VLAN", changed_ack(Some(6), |_| {})),
         ("IPv4 checksum", spoiled(|f| f[24] ^= 1)),
         ("time to live without its checksum", spoiled(|f| f[22] ^= 1)),
         ("a lost beat", spoiled(|f| f.truncate(128))),
@@ -88,11 +108,8 @@ fn each_damage_drops_the_frame() {
         ("IPv4 length 0", changed(None, |f| f[16..18].fill(0))),
         ("UDP length 0", changed(None, |f| f[38..40].fill(0))),
         ("transport version", changed(None, |f| f[43] |= 1)),
-        ("another transport", changed(None, |f| f[42] = 0x8a)),
-        ("XRC", changed(None, |f| f[42] = 0xaa)),
         ("more padding than payload", changed(None, |f| resize(f, -92))),
         ("no room for the RETH", changed(None, |f| resize(f, -96))),
-        ("the end of the UDP header", spoiled(|f| f.truncate(42))),
         ("an ICRC where the frame ends, its length beyond", claims(64, 0)),
         ("an ICRC where whole words end, its length beyond", claims(2, 2)),
         ("with a tag: a bit of the payload", {
@@ -116,6 +133,58 @@ fn bytes_that_are_not_there_do_not_complete_a_frame() {
         let mut sent = whole.clone();
         wire.behind = sent.bytes.split_off(sent.bytes.len() - cut);
         assert_eq!(becomes(&mut wire, &sent), Fate::Dropped, "{cut} B less");
+    }
+}
+
+/// An ACK with a change, and the sums made right behind it.
+fn changed_ack(vlan: Option<u16>, change: impl FnOnce(&mut Vec<u8>)) -> Sent {
+    let mut bytes = frame(operation::ACKNOWLEDGE, vlan, &[0x1f, 2, 3, 4], &[]);
+    change(&mut bytes);
+    fix_icrc(&mut bytes);
+    Sent::good(bytes)
+}
+
+#[test]
+fn acknowledgements_are_told_and_leave_nothing() {
+    let mut wire = Wire::new(&library(), 1, Pace::FAST);
+    let alike = changed_ack(Some(5), |f| {
+        f[51..54].copy_from_slice(&ALIKE.1.to_be_bytes()[1..]);
+    });
+    for sent in [changed_ack(None, |_| {}), changed_ack(None, |f| f[54] = 0x60), alike] {
+        assert_eq!(fate(&sent), Fate::Ack);
+        assert_eq!(becomes(&mut wire, &sent), Fate::Ack);
+    }
+    // More than the store has words: each gives its own back.
+    let sent = changed_ack(None, |_| {});
+    let outcome = wire.pass(&vec![sent; 5000]);
+    assert_eq!((outcome.acks.len(), outcome.overrun), (5000, 0));
+}
+
+/// What is to the card's addresses and for no queue pair is left to the host.
+#[test]
+fn frames_for_nobody_are_left_to_the_host_and_counted() {
+    let mut wire = Wire::new(&library(), 1, Pace::FAST);
+    let cases: Vec<(&str, Sent)> = vec![
+        ("another number", changed(None, |f| f[49] ^= 1)),
+        ("a number with the low bits of another", changed(None, |f| f[47] ^= 1)),
+        (
+            "a queue pair that takes nothing",
+            changed(None, |f| {
+                f[47..50].copy_from_slice(&IDLE.1.to_be_bytes()[1..]);
+            }),
+        ),
+        ("another sender", changed(None, |f| f[29] ^= 1)),
+        ("another transport", changed(None, |f| f[42] = 0x2a)),
+        ("no transport", changed(None, |f| f[42] = 0x8a)),
+        ("XRC", changed(None, |f| f[42] = 0xaa)),
+        ("nothing behind the UDP header", spoiled(|f| f.truncate(42))),
+        ("no whole BTH", spoiled(|f| f.truncate(53))),
+        ("an ACK for nobody", changed_ack(None, |f| f[49] ^= 1)),
+        ("marked bad", Sent { user: 1, ..changed(None, |f| f[49] ^= 1) }),
+    ];
+    for (what, sent) in cases {
+        assert_eq!(fate(&sent), Fate::Left, "{what}");
+        assert_eq!(becomes(&mut wire, &sent), Fate::Left, "{what}");
     }
 }
 
@@ -195,13 +264,17 @@ fn right_frames_of_every_opcode_and_length_become_packets() {
         let packets: Vec<_> = chunk.iter().filter(|sent| fate(sent) == Fate::Packet).collect();
         let outcome = wire.pass(chunk);
         assert_eq!(outcome.packets.len(), packets.len());
-        assert_eq!(outcome.dropped as usize, chunk.len() - packets.len());
+        let of = |fate_| chunk.iter().filter(|sent| fate(sent) == fate_).count();
+        assert_eq!(outcome.dropped as usize, of(Fate::Dropped));
+        assert_eq!((outcome.left as usize, outcome.host.len()), (of(Fate::Left), of(Fate::Left)));
+        assert_eq!(outcome.acks.len(), of(Fate::Ack));
         for (taken, sent) in outcome.packets.iter().zip(packets) {
             check(taken, &sent.bytes);
         }
     }
     let packets = sent.iter().filter(|sent| fate(sent) == Fate::Packet).count();
-    assert_eq!(sent.len() - packets, 5 * 32 * 2, "three of eight transports are known");
+    // Three of eight transports are known, and acknowledgements are no packets.
+    assert_eq!(sent.len() - packets, 5 * 32 * 2 + 2);
 }
 
 /// Nothing hangs at frames that are longer than IPv4 can say, or have no end of their own.

@@ -23,7 +23,7 @@ fn queue_pairs_that_begin_anew_in_the_middle_of_traffic_take_what_comes_then() {
             let early = random.below(30);
             for _ in 0..early {
                 let packet = pair.peer.next(pair.attributes.rq_psn, &mut random);
-                around.send(&packet, &mut random);
+                around.send(&packet, pair.index, &mut random);
             }
             for _ in 0..random.below(60) {
                 around.step();
@@ -31,7 +31,6 @@ fn queue_pairs_that_begin_anew_in_the_middle_of_traffic_take_what_comes_then() {
             around.write_pair(&pair);
             around.drain();
             around.bench.take(around.answer);
-            around.bench.take(around.ack);
             around.bench.take(around.invalidate);
             around.broken.clear();
             // A reset gives back what is in use.
@@ -59,7 +58,7 @@ fn queue_pairs_that_begin_anew_in_the_middle_of_traffic_take_what_comes_then() {
                 let pair = &mut oracle.pairs[0];
                 let packet = pair.peer.next(pair.responder.expected(), &mut random);
                 oracle.take(&packet);
-                around.send(&packet, &mut random);
+                around.send(&packet, 5, &mut random);
             }
             around.drain();
             compare(&mut around, &mut oracle, &format!("in round {round} of seed {seed}"));
@@ -87,7 +86,7 @@ fn an_entry_is_valid_from_its_last_word_to_the_next_one_that_is_written() {
         let mut packet = pair.peer.clone().next(1, &mut Random::new(4));
         packet.opcode = Transport::Uc.opcode_bits() | operation::WRITE_ONLY;
         (packet.payload, packet.len, packet.pad) = (Vec::new(), 0, 0);
-        around.send(&packet, &mut random);
+        around.send(&packet, pair.index, &mut random);
         around.drain();
         dropped += u64::from(!taken);
         assert_eq!(*around.counted.borrow(), [dropped, 0], "{what}");
@@ -157,7 +156,7 @@ fn what_is_under_way_when_a_queue_pair_begins_anew_leaves_no_trace() {
                 let mut packet = pair.peer.clone().next(100, &mut Random::new(4));
                 (packet.opcode, packet.psn, packet.ack_req) = (operation, psn, true);
                 (packet.payload, packet.len, packet.pad) = (Vec::new(), 0, 0);
-                around.send(&packet, &mut random);
+                around.send(&packet, pair.index, &mut random);
             };
             send(&mut around, 100);
             around.drain();
@@ -184,4 +183,37 @@ fn what_is_under_way_when_a_queue_pair_begins_anew_leaves_no_trace() {
         }
     }
     assert!(flushed > 5, "{flushed} receives were given back");
+}
+
+/// The host writes to a queue pair's entry while the answer to a packet waits: the packetizer sees that by the stamp.
+#[test]
+fn an_answer_has_the_stamp_of_the_entry_that_its_packet_was_checked_with() {
+    let library = library();
+    let mut around = Around::new(&library, 1, (0.0, 0.0));
+    let mut random = Random::new(1);
+    let mut pair = Pair::random(7, &mut random, 0.0);
+    while pair.peer.flow.transport != Transport::Rc {
+        pair = Pair::random(7, &mut random, 0.0);
+    }
+    pair.attributes.rights = rights::ALL as u8;
+    pair.peer.keys.push((1, world::BASE, 100));
+    around.write_pair(&pair);
+    let before = around.stamp(pair.index);
+    around.bench.stall_monitor(around.answer, 1.0);
+    for k in 0..2 {
+        let mut packet = pair.peer.clone().next(1, &mut Random::new(4));
+        (packet.opcode, packet.ack_req) = (operation::WRITE_ONLY, true);
+        packet.psn = (pair.attributes.rq_psn + k) & 0xff_ffff;
+        (packet.payload, packet.len, packet.pad) = (Vec::new(), 0, 0);
+        around.send(&packet, pair.index, &mut random);
+        (0..40).for_each(|_| around.step());
+        around.write_entry(QUEUE_PAIR_TABLE, pair.index, &pair.entry.to_bytes());
+    }
+    let after = around.stamp(pair.index);
+    around.bench.stall_monitor(around.answer, 0.0);
+    around.drain();
+    let stamps: Vec<_> =
+        around.bench.take(around.answer).iter().map(|answer| answer.u64("stamp")).collect();
+    assert_eq!(stamps, [before, before + 16]);
+    assert_eq!(after, before + 32);
 }

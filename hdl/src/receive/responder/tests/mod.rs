@@ -11,6 +11,7 @@ use drdma_semantics::responder::{Outcome, Received, Responder as Semantics, Sett
 use drdma_verilated::Library;
 use drdma_verilated::testbench::{Bench, DriverId, MonitorId, Random, STALLS};
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::Responder;
@@ -106,14 +107,10 @@ impl Pair {
     }
 }
 
-/// Acknowledgements: queue pair, sequence number, syndrome.
-type Acks = Vec<(u64, u32, u8)>;
-
 /// What the semantics say of the packets so far.
 struct Oracle {
     lab: Lab,
     pairs: Vec<Pair>,
-    acks: Acks,
     broken: Vec<u64>,
     dropped: u64,
     outcomes: [u64; 4],
@@ -122,8 +119,8 @@ struct Oracle {
 impl Oracle {
     fn new(random: &mut Random) -> Self {
         let lab = Lab { memory: RefCell::new(random.bytes(SIZE as usize)), ..Lab::default() };
-        let (pairs, acks, broken) = Default::default();
-        Self { lab, pairs, acks, broken, dropped: 0, outcomes: [0; 4] }
+        let (pairs, broken) = Default::default();
+        Self { lab, pairs, broken, dropped: 0, outcomes: [0; 4] }
     }
 
     fn take(&mut self, packet: &Packet) {
@@ -133,10 +130,6 @@ impl Oracle {
             self.dropped += 1;
             return;
         };
-        if packet.opcode == operation::ACKNOWLEDGE {
-            self.acks.push((pair.index, packet.psn, packet.syndrome));
-            return;
-        }
         if pair.broken {
             self.dropped += 1;
             return;
@@ -168,7 +161,6 @@ struct Around<'a> {
     placing: MonitorId,
     take: MonitorId,
     answer: MonitorId,
-    ack: MonitorId,
     invalidate: MonitorId,
     set_qp_error: MonitorId,
     errors: Flagged,
@@ -176,17 +168,28 @@ struct Around<'a> {
     broken: Vec<u64>,
     start: u64,
     counted: Rc<RefCell<[u64; 2]>>,
+    /// Words that were written to entries of queue pairs, and the last one of each.
+    stamps: Rc<RefCell<(u64, HashMap<u64, u64>)>>,
 }
 
 impl<'a> Around<'a> {
     fn new(library: &'a Library, seed: u64, stalls: (f64, f64)) -> Self {
         let mut bench = Bench::new(library.instance(seed), seed);
         bench.limit(20_000_000);
+        let stamps: Rc<RefCell<(u64, HashMap<u64, u64>)>> = Rc::default();
+        let stamping = Rc::clone(&stamps);
+        bench.observe(move |model, _| {
+            if model.get("cfg_valid") == 1 && [0, 7].contains(&model.get("cfg_table")) {
+                let (writes, last) = &mut *stamping.borrow_mut();
+                last.insert(model.get("cfg_index"), *writes);
+                *writes += 1;
+            }
+        });
         clear_tables(&mut bench);
         let errors = answer_flag(&mut bench, "error_next", "qp_error");
         let [packet, taken] = ["packet", "taken"].map(|base| bench.driver(base));
-        let outputs = ["placing", "take", "answer", "ack", "invalidate", "set_qp_error"];
-        let [placing, take, answer, ack, invalidate, set_qp_error] =
+        let outputs = ["placing", "take", "answer", "invalidate", "set_qp_error"];
+        let [placing, take, answer, invalidate, set_qp_error] =
             outputs.map(|base| bench.monitor(base));
         bench.stall(stalls);
         let counted = Rc::new(RefCell::new([0; 2]));
@@ -205,7 +208,6 @@ impl<'a> Around<'a> {
             placing,
             take,
             answer,
-            ack,
             invalidate,
             set_qp_error,
             errors,
@@ -213,7 +215,13 @@ impl<'a> Around<'a> {
             broken: Vec::new(),
             start: 0,
             counted,
+            stamps,
         }
+    }
+
+    /// The stamp of a queue pair's entry.
+    fn stamp(&self, qp: u64) -> u64 {
+        self.stamps.borrow().1[&qp]
     }
 
     /// A cycle of everything.
@@ -273,11 +281,11 @@ impl<'a> Around<'a> {
     }
 
     /// Sends a packet; gives the words that it takes.
-    fn send(&mut self, packet: &Packet, random: &mut Random) -> u64 {
+    fn send(&mut self, packet: &Packet, qp: u64, random: &mut Random) -> u64 {
         let (beat, words) = packet.store(self.start, &mut self.card.store, random);
         self.start = (self.start + words) % (STORE_BYTES as u64 / 64);
         self.card.frames.push_back(words);
-        self.bench.send(self.packet, beat);
+        self.bench.send(self.packet, beat.with("qp", qp));
         words
     }
 
@@ -295,23 +303,16 @@ impl<'a> Around<'a> {
 
 /// Everything that a block gave, as the semantics give it.
 fn compare(around: &mut Around<'_>, oracle: &mut Oracle, what: &str) {
-    let answered: Vec<_> = around
-        .bench
-        .take(around.answer)
+    let answers = around.bench.take(around.answer);
+    let answered: Vec<_> = answers
         .iter()
         .map(|beat| {
             let get = |field| beat.u64(field);
+            assert_eq!(get("stamp"), around.stamp(get("qp")), "{beat:?} {what}");
             (get("qp"), get("syndrome") as u8, get("psn") as u32, get("msn") as u32)
         })
         .collect();
     assert_eq!(answered, std::mem::take(&mut oracle.lab.answered), "answers {what}");
-    let acks: Acks = around
-        .bench
-        .take(around.ack)
-        .iter()
-        .map(|beat| (beat.u64("qp"), beat.u64("psn") as u32, beat.u64("syndrome") as u8))
-        .collect();
-    assert_eq!(acks, std::mem::take(&mut oracle.acks), "acknowledgements {what}");
     let regions: Vec<_> =
         around.bench.take(around.invalidate).iter().map(|beat| beat.u64("region")).collect();
     assert_eq!(regions, std::mem::take(&mut oracle.lab.invalidated), "keys {what}");
@@ -420,8 +421,9 @@ fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
                 for _ in 0..=random.below(3) {
                     let pair = &mut oracle.pairs[k];
                     let packet = pair.peer.next(pair.responder.expected(), &mut random);
+                    let index = pair.index;
                     oracle.take(&packet);
-                    words += around.send(&packet, &mut random);
+                    words += around.send(&packet, index, &mut random);
                 }
                 if words > 1700 {
                     break;

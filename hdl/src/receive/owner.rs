@@ -1,0 +1,151 @@
+//! Whose frame is it? Number, transport and sender say it, before a frame is claimed for the card.
+
+use drdma_abi::Layout;
+use drdma_abi::register::QueuePairEntry;
+use drdma_abi::roce::Transport;
+use drdma_emit::prelude::*;
+
+use super::finder::Finder;
+use crate::context::{ConfigWrite, QP, Table, TableSelect};
+
+/// Codes and opcode bits of the transports.
+const RC: u64 = Transport::Rc as u64;
+const UC: u64 = Transport::Uc as u64;
+const UD: u64 = Transport::Ud as u64;
+const RC_BITS: u64 = (Transport::Rc.opcode_bits() >> 5) as u64;
+const UC_BITS: u64 = (Transport::Uc.opcode_bits() >> 5) as u64;
+const UD_BITS: u64 = (Transport::Ud.opcode_bits() >> 5) as u64;
+/// Bits of a partition key and a transport.
+const SHAPE: usize = 24;
+/// Bits of a VLAN's number.
+const VLAN: usize = 12;
+/// The bit of its word that says that there is one.
+const TAGGED: usize = 16;
+
+fn word_of(field: &str) -> Constant<Bits<4>> {
+    Constant::new((QueuePairEntry::field(field).start as u64 / 32).into())
+}
+
+fn stands(field: &str, at: usize) -> bool {
+    QueuePairEntry::field(field).start % 32 == at
+}
+
+/// What the headers of a frame say of where it belongs.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Address {
+    /// BTH: the first three bits of the opcode.
+    pub transport: Bits<3>,
+    /// BTH: partition key.
+    pub pkey: Bits<16>,
+    /// IPv4: source address.
+    pub source_ip: Bits<32>,
+    /// 802.1Q: VLAN; 0: none.
+    pub vlan: Bits<12>,
+}
+
+/// Finds the queue pair of a frame: a live one with its number and transport, on RC and UC of the peer that it comes from. A queue
+/// key is not looked at.
+///
+/// Contract: as that of [`Finder`]. `address` is that of the search that began two steps before.
+///
+/// # Inputs
+/// `clk`, `rst`; `cfg`; `step`; `search`, `qpn`; `address`.
+///
+/// # Outputs
+/// `settled`; `owned`: there is such a queue pair; `qp`: it; `member`: the frame is of its partition and of its VLAN.
+#[derive(LogicBlock, BlockDefault)]
+#[check(stands("dest_ip", 0) && stands("pkey", 0) && stands("transport", 16))]
+#[check(stands("vlan", 0) && stands("tagged", 16))]
+pub struct Owner {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
+    /// The searches move on.
+    pub step: Signal<In, Bit>,
+    /// A search begins with the next step,
+    pub search: Signal<In, Bit>,
+    /// for this number.
+    pub qpn: Signal<In, Bits<24>>,
+    /// What the older search's frame says.
+    pub address: Signals<In, Address>,
+    /// The result of the older search is there.
+    pub settled: Signal<Out, Bit>,
+    /// The frame is for a queue pair,
+    pub owned: Signal<Out, Bit>,
+    /// this one.
+    pub qp: Signal<Out, Bits<QP>>,
+    /// The frame is of its partition and of its VLAN.
+    pub member: Signal<Out, Bit>,
+
+    finder: Finder,
+    select: TableSelect,
+    #[init(word_of("dest_ip"))]
+    peer_word: Constant<Bits<4>>,
+    #[init(word_of("pkey"))]
+    shape_word: Constant<Bits<4>>,
+    #[init(word_of("vlan"))]
+    vlan_word: Constant<Bits<4>>,
+    peers: Table<32, QP>,
+    shapes: Table<SHAPE, QP>,
+    vlans: Table<VLAN, QP>,
+    transport: Signal<Local, Bits<8>>,
+    pkey: Signal<Local, Bits<16>>,
+    connected: Signal<Local, Bit>,
+    datagram: Signal<Local, Bit>,
+}
+
+impl Logic for Owner {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.cfg.join(&mut self.finder.cfg);
+        self.finder.step.next = self.step.val();
+        self.finder.search.next = self.search.val();
+        self.finder.qpn.next = self.qpn.val();
+        self.settled.next = self.finder.settled.val();
+        self.qp.next = self.finder.qp.val();
+
+        // What the host has said of queue pairs.
+        self.select.valid.next = self.cfg.valid.val();
+        self.select.number.next = self.cfg.table.val();
+        self.select.word.next = self.cfg.word.val();
+        self.peers.write_enable.next =
+            self.select.queue_pair.val() && (self.cfg.word.val() == self.peer_word.val());
+        self.peers.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.peers.write_data.next = self.cfg.data.val();
+        self.peers.ahead.next = self.finder.next_qp.val();
+        self.shapes.write_enable.next =
+            self.select.queue_pair.val() && (self.cfg.word.val() == self.shape_word.val());
+        self.shapes.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.shapes.write_data.next = self.cfg.data.val().get_bits::<SHAPE>(0);
+        self.shapes.ahead.next = self.finder.next_qp.val();
+        self.vlans.write_enable.next =
+            self.select.queue_pair.val() && (self.cfg.word.val() == self.vlan_word.val());
+        self.vlans.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.vlans.write_data.next = 0.into();
+        if self.cfg.data.val().get_bit(TAGGED) {
+            self.vlans.write_data.next = self.cfg.data.val().get_bits::<VLAN>(0);
+        }
+        self.vlans.ahead.next = self.finder.next_qp.val();
+
+        // What the frame says.
+        self.transport.next = self.shapes.read_data.val().get_bits::<8>(16);
+        self.pkey.next = self.shapes.read_data.val().get_bits::<16>(0);
+        self.connected.next = ((self.transport.val() == RC)
+            && (self.address.transport.val() == RC_BITS))
+            || ((self.transport.val() == UC) && (self.address.transport.val() == UC_BITS));
+        self.datagram.next =
+            (self.transport.val() == UD) && (self.address.transport.val() == UD_BITS);
+        self.owned.next = self.finder.hit.val()
+            && (self.datagram.val()
+                || (self.connected.val()
+                    && (self.peers.read_data.val() == self.address.source_ip.val())));
+        // One of two members of a partition must be a full one.
+        self.member.next = (self.pkey.val().get_bits::<15>(0)
+            == self.address.pkey.val().get_bits::<15>(0))
+            && (self.pkey.val().get_bit(15) || self.address.pkey.val().get_bit(15))
+            && (self.vlans.read_data.val() == self.address.vlan.val());
+    }
+}
