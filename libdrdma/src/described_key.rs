@@ -33,6 +33,9 @@ pub enum KeptRegionError {
         /// The rights.
         access: Access,
     },
+    /// A region whose columns are of a kind that has no fixed places for its bytes.
+    #[error("a described key of a region with kinds of columns: its bytes have no fixed places")]
+    Kinds,
     /// The card may not write to the memory of a column.
     #[error("column {column} of an append region: its memory allows {access:?}, not LOCAL_WRITE")]
     ReadOnly {
@@ -132,6 +135,9 @@ impl<'m> DescribedKey<'m> {
         }
         if !region.belongs_to(pd.id) {
             return Err(KeptRegionError::ProtectionDomain);
+        }
+        if region.has_kinds() {
+            return Err(KeptRegionError::Kinds);
         }
         let len = region.most_bytes();
         let exhausted = |what, limit| KeptRegionError::Exhausted { what, limit };

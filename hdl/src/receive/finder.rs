@@ -389,7 +389,9 @@ mod tests {
                 self.write(qp, word, data);
                 self.step(None, true);
                 self.written(qp, word, data);
-                (0..3).for_each(|_| drop(self.step(None, true)));
+                for _ in 0..3 {
+                    self.step(None, true);
+                }
             }
         }
     }
@@ -448,7 +450,9 @@ mod tests {
         clear_tables(&mut host.bench);
         host.open = VecDeque::from([None, None]);
         // A search that had begun may still walk along a list of before.
-        (0..20).for_each(|_| drop(host.step(None, true)));
+        for _ in 0..20 {
+            host.step(None, true);
+        }
         for number in (0..3 << 12).step_by(1365).map(Some).chain([None; 4]) {
             let (steps, ended) = host.step(number, true);
             assert!(steps && ended.is_none_or(|ended| ended.found.is_none()));

@@ -1,8 +1,8 @@
 //! Described keys: ordinary WRITEs and READs that scatter and gather at the peer.
 
 use libdrdma::{
-    Access, Bitmapped, DescribedKey, MemoryRegion, Operation, PointerMapped, Region, Status,
-    Strided, Transport, WorkRequest,
+    Access, Bitmapped, ColumnKind, DescribedKey, KindColumn, KindRows, MemoryRegion, Operation,
+    PointerMapped, Region, Status, Strided, Transport, WorkRequest,
 };
 
 use crate::lab::{Lab, all, bytes, pattern};
@@ -198,4 +198,15 @@ fn keys_and_regions_are_of_one_domain_and_there_are_512() {
     assert_eq!(error.to_string(), "the card has no free described key: all 512 are in use");
     drop(keys);
     assert!(pd.described_key(strided(&table), BOTH).is_ok());
+}
+
+#[test]
+fn a_region_with_kinds_of_columns_is_no_key() {
+    let lab = Lab::new();
+    let rows = KindRows::Bitmapped { bitmap: 0, lkey: 0, first: 0, rows: 8 };
+    let columns = [KindColumn { addr: 0, lkey: 0, kind: ColumnKind::Bits { first: 0 } }];
+    let region = Region::unchecked_kinds(rows, &columns).unwrap();
+    let error = lab.nodes[1].pd.described_key(region, BOTH).unwrap_err();
+    let text = "a described key of a region with kinds of columns: its bytes have no fixed places";
+    assert_eq!(error.to_string(), text);
 }

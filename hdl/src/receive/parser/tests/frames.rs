@@ -30,9 +30,9 @@ pub fn queue_pairs() -> Vec<(u64, QueuePairEntry)> {
     let plain = QueuePairEntry { vlan: 9, pkey: 0xffff, ..Default::default() };
     [
         (ALIKE, Transport::Rc, 2, tagged),
-        (RC, Transport::Rc, 1, plain.clone()),
-        (UC, Transport::Uc, 1, plain.clone()),
-        (UD, Transport::Ud, 1, plain.clone()),
+        (RC, Transport::Rc, 1, plain),
+        (UC, Transport::Uc, 1, plain),
+        (UD, Transport::Ud, 1, plain),
         (IDLE, Transport::Rc, 3, plain),
     ]
     .map(|((index, qpn), transport, state, entry)| {
