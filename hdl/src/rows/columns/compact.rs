@@ -57,15 +57,20 @@ pub struct Compact {
     // Bits set before a half byte, modulo 4: before its byte, and in the lower half.
     byte_start: [Signal<Local, Bits<64>>; 2],
     lower: [Signal<Local, Bits<64>>; 2],
-    // Bits set before 16 bits, modulo 16; places that the first bit's rank is beyond, by their two low bits.
-    early_start: [DFF<Bits<4>>; 4],
-    start: [Signal<Local, Bits<64>>; 4],
-    start_beyond: Signal<Local, Bits<64>>,
-    // Bits set before the piece, modulo 128; places that the first bit's rank is beyond, by 0 to 6 of their bits.
+    // Of each of the four places that correspond in 16 bits, and of the 16 in the piece: what `first` will be in the next move, so that
+    // no more than six bits decide there what comes. Places that the first bit's rank is beyond, by 2 and by 0 to 4 of their bits.
+    start: [Signal<Local, Bits<16>>; 4],
+    start_beyond: Signal<Local, Bits<16>>,
+    early_first: [DFF<Bits<16>>; 2],
     early_ahead: DFF<Bits<7>>,
-    half_ahead: DFF<Bits<7>>,
-    piece_start: [Signal<Local, Bits<64>>; 7],
-    beyond: [Signal<Local, Bits<64>>; 7],
+    piece_start: [Signal<Local, Bits<16>>; 6],
+    piece_beyond: [Signal<Local, Bits<16>>; 5],
+    half_first: [DFF<Bits<16>>; 2],
+    half_beyond: DFF<Bits<16>>,
+    half_ahead: DFF<Bits<3>>,
+    // The same by 4 to 6 bits, and the upper bits of the first bit's rank.
+    beyond: [Signal<Local, Bits<64>>; 3],
+    top: [Signal<Local, Bits<64>>; 3],
     // The numbers of the second and the third move's four, plane by plane.
     second: [Signal<Local, Bits<64>>; 8],
     third: [Signal<Local, Bits<64>>; 16],
@@ -85,8 +90,18 @@ pub struct Compact {
     // Those of each byte, of each 16, and all.
     #[init(array_init(|k| Constant::new(places(|p| p as usize / 8 == k).to_bits())))]
     bytes: [Constant<Bits<64>>; 8],
-    #[init(array_init(|k| Constant::new(places(|p| p as usize / 16 == k).to_bits())))]
-    sixteens: [Constant<Bits<64>>; 4],
+    // The places that correspond in each 16, and in the piece.
+    #[init(array_init(|k| Constant::new(places(|p| p as usize / 16 == k / 4 && p as usize % 4 == k % 4).to_bits())))]
+    fours: [Constant<Bits<64>>; 16],
+    #[init(array_init(|k| Constant::new(places(|p| p as usize % 16 == k).to_bits())))]
+    sixteens: [Constant<Bits<64>>; 16],
+    // Of 16: a quarter each, and those whose bit k is set.
+    #[init(array_init(|k| Constant::new((0xf_u64 << (4 * k)).to_bits())))]
+    quarters: [Constant<Bits<16>>; 4],
+    #[init(array_init(|k| Constant::new((places(|p| p >> k & 1 == 1) & 0xffff).to_bits())))]
+    upper_16: [Constant<Bits<16>>; 4],
+    #[init(Constant::new(0xffff_u64.to_bits()))]
+    whole_16: Constant<Bits<16>>,
     #[init(Constant::new(u64::MAX.to_bits()))]
     whole: Constant<Bits<64>>,
     // The lowest quarter of every stretch, and how far the quarters are from it.
@@ -99,16 +114,18 @@ pub struct Compact {
 impl Logic for Compact {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, early, half, late, late_odd, early_ahead, half_ahead);
+        dff_setup!(self, clk, early, half, late, late_odd, early_ahead, half_beyond, half_ahead);
         for k in 0..4 {
-            self.early_start[k].clock.next = self.clk.val();
-            self.early_start[k].d.next = self.early_start[k].q.val();
             self.half_plane[k].clock.next = self.clk.val();
             self.half_plane[k].d.next = self.half_plane[k].q.val();
         }
         for b in 0..2 {
             self.early_plane[b].clock.next = self.clk.val();
             self.early_plane[b].d.next = self.early_plane[b].q.val();
+            self.early_first[b].clock.next = self.clk.val();
+            self.early_first[b].d.next = self.early_first[b].q.val();
+            self.half_first[b].clock.next = self.clk.val();
+            self.half_first[b].d.next = self.half_first[b].q.val();
         }
         for b in 0..6 {
             self.late_plane[b].clock.next = self.clk.val();
@@ -158,37 +175,61 @@ impl Logic for Compact {
             ^ self.lower[1].val()
             ^ (self.byte_start[0].val() & self.lower[0].val());
 
-        // The second move's: a place below the first bit's, by two bits, belongs to the next four ranks.
-        for b in 0..4 {
-            self.start[b].next = 0.into();
-            for k in 0..4 {
-                if self.early_start[b].q.val().get_bit(k) {
-                    self.start[b].next = self.start[b].val() | self.sixteens[k].val();
+        // The second move's, and the third move's, were found out in the stage before.
+        for b in 0..2 {
+            self.first[b + 2].next = 0.into();
+            self.first[b + 4].next = 0.into();
+            for k in 0..16 {
+                if self.early_first[b].q.val().get_bit(k) {
+                    self.first[b + 2].next = self.first[b + 2].val() | self.fours[k].val();
+                }
+                if self.half_first[b].q.val().get_bit(k) {
+                    self.first[b + 4].next = self.first[b + 4].val() | self.sixteens[k].val();
                 }
             }
         }
-        self.start_beyond.next = (!self.upper[1].val() & self.start[1].val())
-            | (!(self.upper[1].val() ^ self.start[1].val())
-                & !self.upper[0].val()
-                & self.start[0].val());
-        self.first[2].next = self.start[2].val() ^ self.start_beyond.val();
-        self.first[3].next = self.start[3].val() ^ (self.start[2].val() & self.start_beyond.val());
-
-        // The third move's, by four bits; and by six, for bit 6 of the ranks.
-        for b in 0..7 {
-            self.piece_start[b].next = 0.into();
-            if self.half_ahead.q.val().get_bit(b) {
-                self.piece_start[b].next = self.whole.val();
+        // A place below the first bit's, by two bits, belongs to the next four ranks.
+        for b in 0..4 {
+            self.start[b].next = 0.into();
+            for k in 0..4 {
+                if self.ahead.val().get_bit(k * 14 + b) {
+                    self.start[b].next = self.start[b].val() | self.quarters[k].val();
+                }
             }
         }
-        self.beyond[0].next = 0.into();
+        self.start_beyond.next = (!self.upper_16[1].val() & self.start[1].val())
+            | (!(self.upper_16[1].val() ^ self.start[1].val())
+                & !self.upper_16[0].val()
+                & self.start[0].val());
+        // By four bits, to the next 16; and by six, for bit 6 of the ranks.
         for b in 0..6 {
-            self.beyond[b + 1].next = (!self.upper[b].val() & self.piece_start[b].val())
-                | (!(self.upper[b].val() ^ self.piece_start[b].val()) & self.beyond[b].val());
+            self.piece_start[b].next = 0.into();
+            if self.early_ahead.q.val().get_bit(b) {
+                self.piece_start[b].next = self.whole_16.val();
+            }
         }
-        self.first[4].next = self.piece_start[4].val() ^ self.beyond[4].val();
-        self.first[5].next =
-            self.piece_start[5].val() ^ (self.piece_start[4].val() & self.beyond[4].val());
+        self.piece_beyond[0].next = 0.into();
+        for b in 0..4 {
+            self.piece_beyond[b + 1].next = (!self.upper_16[b].val() & self.piece_start[b].val())
+                | (!(self.upper_16[b].val() ^ self.piece_start[b].val())
+                    & self.piece_beyond[b].val());
+        }
+        self.beyond[0].next = 0.into();
+        for k in 0..16 {
+            if self.half_beyond.q.val().get_bit(k) {
+                self.beyond[0].next = self.beyond[0].val() | self.sixteens[k].val();
+            }
+        }
+        for b in 0..3 {
+            self.top[b].next = 0.into();
+            if self.half_ahead.q.val().get_bit(b) {
+                self.top[b].next = self.whole.val();
+            }
+        }
+        for b in 0..2 {
+            self.beyond[b + 1].next = (!self.upper[b + 4].val() & self.top[b].val())
+                | (!(self.upper[b + 4].val() ^ self.top[b].val()) & self.beyond[b].val());
+        }
 
         // Which of the four each place takes: the one behind as many as its rank is behind the first one's.
         for m in 0..3 {
@@ -270,19 +311,17 @@ impl Logic for Compact {
                     | (self.third[b * 4 + 2].val() & !self.from[4].val() & self.from[5].val())
                     | (self.third[b * 4 + 3].val() & self.from[4].val() & self.from[5].val());
             }
-            self.late_odd.d.next = self.piece_start[6].val() ^ self.beyond[6].val();
+            self.late_odd.d.next = self.top[2].val() ^ self.beyond[2].val();
             // What the next moves need of `ahead`.
-            for b in 0..4 {
-                self.early_start[b].d.next = 0.into();
-                for k in 0..4 {
-                    self.early_start[b].d.next = self.early_start[b]
-                        .d
-                        .val()
-                        .replace_bit(k, self.ahead.val().get_bit(k * 14 + b));
-                }
-            }
+            self.early_first[0].d.next = self.start[2].val() ^ self.start_beyond.val();
+            self.early_first[1].d.next =
+                self.start[3].val() ^ (self.start[2].val() & self.start_beyond.val());
             self.early_ahead.d.next = self.ahead.val().get_bits::<7>(0);
-            self.half_ahead.d.next = self.early_ahead.q.val();
+            self.half_first[0].d.next = self.piece_start[4].val() ^ self.piece_beyond[4].val();
+            self.half_first[1].d.next = self.piece_start[5].val()
+                ^ (self.piece_start[4].val() & self.piece_beyond[4].val());
+            self.half_beyond.d.next = self.piece_beyond[4].val();
+            self.half_ahead.d.next = self.early_ahead.q.val().get_bits::<3>(4);
         }
         self.valid.next = self.late.q.val();
         self.odd.next = self.late_odd.q.val();
