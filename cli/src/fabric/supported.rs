@@ -100,9 +100,8 @@ impl Supported<'_> {
         self.receives(node, at)?;
         let scattered = |region: &Region| !matches!(region, Region::Contiguous { .. });
         let what = "receive into a region that is not contiguous";
-        match receive.regions.iter().position(scattered) {
-            Some(j) => self.needs(node, Features::SCATTERS, format!("{at}.regions[{j}]"), what)?,
-            None => {}
+        if let Some(j) = receive.regions.iter().position(scattered) {
+            self.needs(node, Features::SCATTERS, format!("{at}.regions[{j}]"), what)?;
         }
         match receive.regions.iter().position(Region::has_kinds) {
             Some(j) => {
