@@ -128,7 +128,7 @@ pub struct Found {
     pub queue_pairs: usize,
     /// Core time that the code of endpoints and engines took on this machine, the simulated cards' registers included.
     pub core: Duration,
-    /// When each node had all that was for it.
+    /// When the first endpoint had all rows that were for it.
     pub first_done: Duration,
 }
 
