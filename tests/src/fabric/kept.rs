@@ -170,7 +170,7 @@ impl Kept {
             Some(all) => list(all).iter().collect(),
             None => vec![post],
         });
-        let regions = destinations.filter_map(|of| of.get("regions")).flat_map(|of| list(of));
+        let regions = destinations.filter_map(|of| of.get("regions")).flat_map(list);
         let found: Vec<_> = regions
             .filter(|region| region["type"] != "contiguous")
             .filter_map(|region| Some((region, of_region(&memory, region)?.len() as u64)))
