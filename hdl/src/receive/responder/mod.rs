@@ -43,7 +43,7 @@ mod admission;
 mod checks;
 mod contexts;
 mod execution;
-mod keys;
+pub mod keys;
 mod lookup;
 mod operation;
 mod record;

@@ -14,6 +14,10 @@ const PLACES: usize = 1 << PLACE;
 /// Acknowledgements that have left their places when nothing is taken.
 const AWAY: usize = 2;
 
+const FIELDS: [&str; 11] = [
+    "qp", "syndrome", "psn", "msn", "reads", "addr", "rkey", "len", "pd", "log_mtu", "before",
+];
+
 fn library() -> Library {
     testing::library("answers", Answers::default)
 }
@@ -24,7 +28,7 @@ fn answer(qp: u64, syndrome: u8, psn: u64) -> Beat {
 }
 
 fn is_ack(beat: &Beat) -> bool {
-    beat.u64("syndrome") as u8 & KIND_MASK & 0x7f == ACK
+    beat.u64("syndrome") as u8 & KIND_MASK & 0x7f == ACK && beat.u64("reads") == 0
 }
 
 /// What came, with the stamp that it has to have.
@@ -39,7 +43,7 @@ fn watch(bench: &mut Bench<'_>) -> Rc<RefCell<Vec<Beat>>> {
         }
         if model.get("answer_valid") & model.get("answer_ready") == 1 {
             let mut beat = Beat::new();
-            for field in ["qp", "syndrome", "psn", "msn"] {
+            for field in FIELDS {
                 beat.set(field, model.get(format!("answer_{field}")));
             }
             let stamp = stamps[&model.get("answer_qp")];
@@ -96,7 +100,7 @@ fn an_answer_leaves_or_gives_way_to_the_next_ack_of_its_queue_pair() {
         let came = watch(&mut bench);
         clear_tables(&mut bench);
         let (input, cfg) = (bench.driver("answer"), bench.driver("cfg"));
-        let output = bench.monitor("acknowledgement");
+        let output = bench.monitor("reply");
         bench.stall(stalls);
         for psn in 0..3_000 {
             // Few at a time, of all.
@@ -107,7 +111,12 @@ fn an_answer_leaves_or_gives_way_to_the_next_ack_of_its_queue_pair() {
                 2 => NAK_REMOTE_ACCESS,
                 credits => ACK | (credits as u8 + 20),
             };
-            bench.send(input, answer(qp, syndrome, psn));
+            let reads = u64::from(random.chance(0.1));
+            let mut beat = answer(qp, syndrome, psn).with("reads", reads);
+            for (field, width) in FIELDS[5..].iter().zip([64, 32, 32, 32, 4, 32]) {
+                beat = beat.with(*field, random.word(width));
+            }
+            bench.send(input, beat);
             if random.chance(0.2) {
                 let write = Beat::from([("table", random.below(3)), ("index", qp)]);
                 bench.send(
@@ -133,7 +142,7 @@ fn an_answer_leaves_or_gives_way_to_the_next_ack_of_its_queue_pair() {
 fn what_waits_keeps_its_place() {
     let mut bench = Bench::new(library().instance(1), 1);
     clear_tables(&mut bench);
-    let (input, output) = (bench.driver("answer"), bench.monitor("acknowledgement"));
+    let (input, output) = (bench.driver("answer"), bench.monitor("reply"));
     bench.stall((0.0, 1.0));
     let all = [
         (1, ACK),
@@ -167,7 +176,7 @@ fn what_waits_keeps_its_place() {
 fn an_answer_without_a_place_waits() {
     let mut bench = Bench::new(library().instance(1), 1);
     clear_tables(&mut bench);
-    let (input, output) = (bench.driver("answer"), bench.monitor("acknowledgement"));
+    let (input, output) = (bench.driver("answer"), bench.monitor("reply"));
     bench.stall((0.0, 1.0));
     let count = PLACES + 40;
     for k in 0..count as u64 {
@@ -185,7 +194,7 @@ fn an_answer_without_a_place_waits() {
 fn an_answer_takes_three_cycles_and_leaves_after_five() {
     let mut bench = Bench::new(library().instance(1), 1);
     clear_tables(&mut bench);
-    let (input, output) = (bench.driver("answer"), bench.monitor("acknowledgement"));
+    let (input, output) = (bench.driver("answer"), bench.monitor("reply"));
     bench.send_all(input, (0..200).map(|k| answer(k, ACK, k)));
     bench.run_until_received(output, 200);
     let (sent, received) = (bench.sent_at(input), bench.received_at(output));
@@ -197,7 +206,7 @@ fn an_answer_takes_three_cycles_and_leaves_after_five() {
 fn those_that_waited_leave_two_in_three_cycles() {
     let mut bench = Bench::new(library().instance(1), 1);
     clear_tables(&mut bench);
-    let (input, output) = (bench.driver("answer"), bench.monitor("acknowledgement"));
+    let (input, output) = (bench.driver("answer"), bench.monitor("reply"));
     bench.stall((0.0, 1.0));
     bench.send_all(input, (0..600).map(|k| answer(k, ACK, k)));
     bench.run(900);
@@ -210,7 +219,7 @@ fn those_that_waited_leave_two_in_three_cycles() {
 #[test]
 fn nothing_of_before_a_reset_is_believed() {
     let mut bench = Bench::new(library().instance(1), 1);
-    let (input, output) = (bench.driver("answer"), bench.monitor("acknowledgement"));
+    let (input, output) = (bench.driver("answer"), bench.monitor("reply"));
     clear_tables(&mut bench);
     for round in 0..3 {
         bench.stall((0.0, 1.0));
