@@ -32,8 +32,9 @@ pub const FEATURES: Register = Register {
     reset: features::RTL,
     doc: "What the card does beside sending. Bit 0: it receives; without it, the tables behind this register \
           do not exist, and no other bit is set. Bit 1: it fills regions of every type, else contiguous ones \
-          alone. Bit 2: it answers READs and atomics, and sends them. Bit 3: requests invalidate keys, wait at \
-          fences, ask for solicited events and name an address. Bit 4: it sends again what is lost.",
+          alone. Bit 2: it sends READs and atomics. Bit 3: requests invalidate keys, wait at \
+          fences, ask for solicited events and name an address. Bit 4: it sends again what is lost. Bit 12: it \
+          answers READs. Bit 13: it answers atomics.",
 };
 
 /// Bits of [`FEATURES`].
@@ -42,17 +43,22 @@ pub mod features {
     pub const RECEIVES: u32 = 1 << 0;
     /// Receives and READs fill regions of every type; without it, contiguous ones alone.
     pub const SCATTERS: u32 = 1 << 1;
-    /// The card answers READs and atomics, and sends them.
+    /// The card sends READs and atomics.
     pub const READS: u32 = 1 << 2;
     /// Requests with [`SendInvalidate`](super::ReliableOpcode::SendInvalidate) and the
     /// [`request_flags`](super::request_flags).
     pub const REQUESTS: u32 = 1 << 3;
     /// The card keeps what it sent on RC until it is acknowledged, and sends it again.
     pub const RETRANSMITS: u32 = 1 << 4;
+    /// The card answers READs.
+    pub const READ_ANSWERS: u32 = 1 << 12;
+    /// The card answers atomics.
+    pub const ATOMIC_ANSWERS: u32 = 1 << 13;
     /// Every bit: what the reference model `soft:` does.
-    pub const ALL: u32 = RECEIVES | SCATTERS | READS | REQUESTS | RETRANSMITS;
+    pub const ALL: u32 =
+        RECEIVES | SCATTERS | READS | REQUESTS | RETRANSMITS | READ_ANSWERS | ATOMIC_ANSWERS;
     /// What the RTL does.
-    pub const RTL: u32 = RECEIVES;
+    pub const RTL: u32 = RECEIVES | READ_ANSWERS;
 }
 
 /// What queue pairs need beside their entry in [`QUEUE_PAIRS`]; entries are [`AttributesEntry`].

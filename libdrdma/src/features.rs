@@ -11,12 +11,16 @@ bitflags::bitflags! {
         const RECEIVES = features::RECEIVES;
         /// Receives and READs fill regions of every type; without it, contiguous ones alone.
         const SCATTERS = features::SCATTERS;
-        /// It answers READs and atomics, and sends them.
+        /// It sends READs and atomics.
         const READS = features::READS;
         /// Requests can invalidate remote keys, wait at fences, be solicited, and name an address.
         const REQUESTS = features::REQUESTS;
         /// It sends again what is lost: `timeout`, `retry_cnt` and `rnr_retry` mean something.
         const RETRANSMITS = features::RETRANSMITS;
+        /// It answers READs: `max_dest_rd_atomic` and `REMOTE_READ` mean something.
+        const READ_ANSWERS = features::READ_ANSWERS;
+        /// It answers atomics: `REMOTE_ATOMIC` means something.
+        const ATOMIC_ANSWERS = features::ATOMIC_ANSWERS;
     }
 }
 
@@ -28,11 +32,15 @@ impl Features {
         } else if self.contains(Self::SCATTERS) {
             "the card fills contiguous regions alone"
         } else if self.contains(Self::READS) {
-            "the card neither answers nor sends READs and atomics"
+            "the card sends no READs and atomics"
         } else if self.contains(Self::REQUESTS) {
             "the card has no invalidation, fences, solicited requests and addresses of requests"
-        } else {
+        } else if self.contains(Self::RETRANSMITS) {
             "the card does not send anything again"
+        } else if self.contains(Self::READ_ANSWERS) {
+            "the card does not answer READs"
+        } else {
+            "the card does not answer atomics"
         }
     }
 }

@@ -211,7 +211,7 @@ pub struct Answer {
     /// Binary logarithm of its MTU.
     pub log_mtu: Bits<4>,
     /// Frames that came before it since the reset, modulo 2^32: when so many are used up, what they wrote is in memory.
-    pub before: Bits<32>,
+    pub earlier: Bits<32>,
 }
 
 /// What an acknowledgement from the peer says.

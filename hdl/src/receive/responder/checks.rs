@@ -111,8 +111,7 @@ impl Logic for Checks {
         self.rounded.d.next = bit_cast::<33, 32>(self.at.val().progress.remaining)
             + bit_cast::<33, 13>(self.mtu.val())
             - 1;
-        self.count.d.next =
-            (self.rounded.q.val() >> self.at.val().log_mtu).get_bits::<24>(0);
+        self.count.d.next = (self.rounded.q.val() >> self.at.val().log_mtu).get_bits::<24>(0);
         self.packets.next = self.count.q.val();
         if !self.needs_key.q.val() {
             self.packets.next = 1.into();

@@ -442,7 +442,7 @@ impl Logic for Execution {
             self.answered.d.next.len = self.at.val().progress.len;
             self.answered.d.next.pd = self.at.val().pd;
             self.answered.d.next.log_mtu = self.at.val().log_mtu;
-            self.answered.d.next.before = self.frames.q.val();
+            self.answered.d.next.earlier = self.frames.q.val();
         }
         if self.placing.valid.val() && self.placing.ready.val() && self.placed.q.val().frame_end {
             self.frames.d.next = self.frames.q.val() + 1;

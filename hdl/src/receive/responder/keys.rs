@@ -107,7 +107,7 @@ pub struct Keys {
     len3: DFF<Bits<64>>,
     entry: Signal<Local, Bits<ENTRY>>,
     named: Signal<Local, Bit>,
-    within: Signal<Local, Bit>,
+    covered: Signal<Local, Bit>,
     unused: Signal<Local, Bits<ENTRY>>,
 }
 
@@ -172,10 +172,10 @@ impl Logic for Keys {
             + bit_cast::<65, 32>(self.bytes2.q.val());
         self.len3.d.next = self.len2.q.val();
 
-        self.within.next =
+        self.covered.next =
             self.named3.q.val() && (self.end3.q.val() <= bit_cast::<65, 64>(self.len3.q.val()));
-        self.writable.next = self.within.val() && self.right3.q.val();
-        self.readable.next = self.within.val() && self.read_right3.q.val();
+        self.writable.next = self.covered.val() && self.right3.q.val();
+        self.readable.next = self.covered.val() && self.read_right3.q.val();
         self.revocable.next = self.revocable3.q.val();
     }
 }

@@ -71,7 +71,7 @@ pub struct Reply {
     /// See `Answer`.
     pub log_mtu: Bits<4>,
     /// See `Answer`.
-    pub before: Bits<32>,
+    pub earlier: Bits<32>,
 }
 
 /// What happens to an answer.
@@ -151,8 +151,8 @@ impl Logic for Answers {
             (self.state.q.val() == AnswersState::Accept) && !self.taken.q.val().get_bit(PLACE);
         // then who has that one's place.
         self.keys.ahead.next = self.lasts.read_data.val();
-        self.is_ack.next = !self.held.q.val().syndrome.get_bits::<2>(5).any()
-            && !self.held.q.val().reads;
+        self.is_ack.next =
+            !self.held.q.val().syndrome.get_bits::<2>(5).any() && !self.held.q.val().reads;
         self.key.next = bit_cast::<KEY, QP>(self.held.q.val().qp);
         if self.is_ack.val() {
             self.key.next =

@@ -1,9 +1,9 @@
 //! What is sent next: packets, responses and acknowledgements, each in its own order.
 
 use super::Packet;
-use crate::send::{PAGE, REPLY_PAGE};
 use crate::send::answers::Acknowledgement;
 use crate::send::replies::Response;
+use crate::send::{PAGE, REPLY_PAGE};
 use drdma_abi::roce::operation;
 use drdma_emit::prelude::*;
 

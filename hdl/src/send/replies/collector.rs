@@ -190,8 +190,8 @@ impl Logic for Collector {
             self.state.d.next = CollectorState::Look;
         }
         self.plan.ready.next = self.done.val();
-        self.left.valid.next =
-            self.done.val() && (self.plan.ends.val() || (self.state.q.val() == CollectorState::Break));
+        self.left.valid.next = self.done.val()
+            && (self.plan.ends.val() || (self.state.q.val() == CollectorState::Break));
         self.left.qp.next = self.plan.qp.val();
         self.left.number.next = self.plan.number.val();
         if self.rst.val() {

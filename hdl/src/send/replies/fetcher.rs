@@ -84,7 +84,9 @@ pub struct Fetcher {
     at: Signal<Local, Waiting>,
     /// Frames that were used up.
     freed: DFF<Bits<32>>,
-    open: Signal<Local, Bits<32>>,
+    ahead: Signal<Local, Bits<32>>,
+    unused_ahead: Signal<Local, Bits<31>>,
+    /// All that came before it is in memory.
     opens: DFF<Bit>,
     /// Pages that can be used.
     pages: DFF<Bits<COUNT>>,
@@ -113,8 +115,9 @@ impl Logic for Fetcher {
         if self.freed_valid.val() {
             self.freed.d.next = self.freed.q.val() + 1;
         }
-        self.open.next = self.freed.q.val() - self.at.val().before;
-        self.opens.d.next = !self.open.val().get_bit(31);
+        self.ahead.next = self.freed.q.val() - self.at.val().earlier;
+        self.unused_ahead.next = self.ahead.val().get_bits::<31>(0);
+        self.opens.d.next = !self.ahead.val().get_bit(31);
 
         // Pages.
         self.has_page.d.next = self.pages.q.val().any();
@@ -133,9 +136,8 @@ impl Logic for Fetcher {
         self.keys.revoke_valid.next = false;
         self.keys.revoke_index.next = 0.into();
         self.allowed.d.next = self.keys.readable.val();
-        self.unused.next = self.keys.revoke_ready.val()
-            || self.keys.writable.val()
-            || self.keys.revocable.val();
+        self.unused.next =
+            self.keys.revoke_ready.val() || self.keys.writable.val() || self.keys.revocable.val();
         self.select.valid.next = self.cfg.valid.val();
         self.select.number.next = self.cfg.table.val();
         self.select.word.next = self.cfg.word.val();
@@ -221,8 +223,7 @@ impl Logic for Fetcher {
                 }
             }
             FetcherState::Cut => {
-                self.last.d.next =
-                    self.left.q.val() <= bit_cast::<32, 13>(self.mtu.val());
+                self.last.d.next = self.left.q.val() <= bit_cast::<32, 13>(self.mtu.val());
                 self.bytes.d.next = self.mtu.val();
                 if self.left.q.val() <= bit_cast::<32, 13>(self.mtu.val()) {
                     self.bytes.d.next = self.left.q.val().get_bits::<13>(0);

@@ -98,7 +98,7 @@ pub struct Waiting {
     /// See `Reply`.
     pub log_mtu: Bits<4>,
     /// See `Reply`.
-    pub before: Bits<32>,
+    pub earlier: Bits<32>,
 }
 
 /// A packet that will leave, and whose bytes are being read if it has any.

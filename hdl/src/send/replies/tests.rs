@@ -247,7 +247,7 @@ impl Reply {
             ("len", len),
             ("pd", PD.into()),
             ("log_mtu", self.log_mtu),
-            ("before", self.before),
+            ("earlier", self.before),
         ])
     }
 
@@ -364,7 +364,9 @@ fn reads_are_answered_packet_by_packet_and_nothing_of_a_queue_pair_is_overtaken(
                 };
                 assert_eq!(shape(&got), shape(&expected), "queue pair {qp} {what}");
                 assert!(got == expected, "payload of queue pair {qp} {what}");
-                got.iter().filter_map(|packet| packet.2).for_each(|aeth| naks[aeth.0 as usize] += 1);
+                got.iter()
+                    .filter_map(|packet| packet.2)
+                    .for_each(|aeth| naks[aeth.0 as usize] += 1);
             }
             around.broken.sort_unstable();
             broken.sort_unstable();

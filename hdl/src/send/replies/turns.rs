@@ -62,20 +62,16 @@ pub struct Turns {
 impl Logic for Turns {
     #[hdl_gen]
     fn update(&mut self) {
-        self.waits.next = self.held.q.val().reads
-            || (self.entered.read_data.val() != self.gone.read_data.val());
+        self.waits.next =
+            self.held.q.val().reads || (self.entered.read_data.val() != self.gone.read_data.val());
         self.dead.next = self.stamps.read_data.val().get_bit(32)
             && (self.stamps.read_data.val().get_bits::<32>(0) == self.held.q.val().stamp);
 
         // An acknowledgement that is offered was before.
-        self.stays.next = self.full.q.val()
-            && !self.dead.val()
-            && self.waits.val()
-            && !self.offered.q.val();
-        self.passes.next = self.full.q.val()
-            && !self.dead.val()
-            && !self.waits.val()
-            && !self.offered.q.val();
+        self.stays.next =
+            self.full.q.val() && !self.dead.val() && self.waits.val() && !self.offered.q.val();
+        self.passes.next =
+            self.full.q.val() && !self.dead.val() && !self.waits.val() && !self.offered.q.val();
         self.waiting.valid.next = self.stays.val();
         self.held.q.share(&mut self.waiting);
         self.waiting.number.next = self.entered.read_data.val() + 1;
