@@ -93,14 +93,6 @@ impl Logic for Collector {
         self.stamps.ahead.next = self.plan.qp.val();
         self.dead.next = self.stamps.read_data.val().get_bit(32)
             && (self.stamps.read_data.val().get_bits::<32>(0) == self.plan.stamp.val());
-        self.stamps.write_enable.next = self.clear_valid.val() || self.broken.valid.val();
-        self.stamps.write_address.next = self.plan.qp.val();
-        self.stamps.write_data.next =
-            bit_cast::<BROKEN, 32>(self.plan.stamp.val()) | (bits::<BROKEN>(1) << 32);
-        if self.clear_valid.val() {
-            self.stamps.write_address.next = self.clear_qp.val();
-            self.stamps.write_data.next = 0.into();
-        }
 
         // Bytes.
         self.beat.ready.next = self.state.q.val() == CollectorState::Beats;
@@ -136,6 +128,14 @@ impl Logic for Collector {
         self.broken.valid.next = self.taken.val() && self.refuses.q.val();
         self.broken.qp.next = self.plan.qp.val();
         self.broken.stamp.next = self.plan.stamp.val();
+        self.stamps.write_enable.next = self.clear_valid.val() || self.broken.valid.val();
+        self.stamps.write_address.next = self.plan.qp.val();
+        self.stamps.write_data.next =
+            bit_cast::<BROKEN, 32>(self.plan.stamp.val()) | (bits::<BROKEN>(1) << 32);
+        if self.clear_valid.val() {
+            self.stamps.write_address.next = self.clear_qp.val();
+            self.stamps.write_data.next = 0.into();
+        }
         self.set_qp_error.valid.next = self.state.q.val() == CollectorState::Break;
         self.set_qp_error.qp.next = self.plan.qp.val();
 

@@ -82,6 +82,7 @@ pub struct Fetcher {
     state: DFF<FetcherState>,
     held: DFF<Waiting>,
     at: Signal<Local, Waiting>,
+    unused_at: Signal<Local, Waiting>,
     /// Frames that were used up.
     freed: DFF<Bits<32>>,
     ahead: Signal<Local, Bits<32>>,
@@ -112,6 +113,7 @@ impl Logic for Fetcher {
     #[hdl_gen]
     fn update(&mut self) {
         self.at.next = self.held.q.val();
+        self.unused_at.next = self.at.val();
         if self.freed_valid.val() {
             self.freed.d.next = self.freed.q.val() + 1;
         }
