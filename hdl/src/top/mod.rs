@@ -675,10 +675,10 @@ impl Logic for Card {
         self.replies.read.join(&mut self.host_read.d_req);
         self.host_read.d_resp.join(&mut self.replies.beat);
         self.replies.freed_valid.next = self.host_write.freed_valid.val();
-        self.replies.reply_read_enable.next = self.packetizer.reply_read_enable.val();
-        self.replies.reply_read_address.next = self.packetizer.reply_read_address.val();
-        self.packetizer.reply_read_data.next = self.replies.reply_read_data.val();
-        self.replies.reply_free.next = self.packetizer.reply_free.val();
+        self.replies.page_read_enable.next = self.packetizer.reply_read_enable.val();
+        self.replies.page_read_address.next = self.packetizer.reply_read_address.val();
+        self.packetizer.reply_read_data.next = self.replies.page_read_data.val();
+        self.replies.page_free.next = self.packetizer.reply_free.val();
         self.replies.set_qp_error.join(&mut self.states.set_qp_error_d);
 
         // packetizer

@@ -168,13 +168,13 @@ pub struct Replies {
     /// A frame that came is used up: what it wrote is in memory.
     pub freed_valid: Signal<In, Bit>,
     /// A row of a page is read.
-    pub reply_read_enable: Signal<In, Bit>,
+    pub page_read_enable: Signal<In, Bit>,
     /// Which: page, row 6.
-    pub reply_read_address: Signal<In, Bits<REPLY_ROW>>,
+    pub page_read_address: Signal<In, Bits<REPLY_ROW>>,
     /// That row, two cycles later.
-    pub reply_read_data: Signal<Out, Bits<512>>,
+    pub page_read_data: Signal<Out, Bits<512>>,
     /// The page of the oldest response that has one is given back.
-    pub reply_free: Signal<In, Bit>,
+    pub page_free: Signal<In, Bit>,
     /// A queue pair breaks.
     pub set_qp_error: Stream<Out, QueuePairIndex>,
     /// Something waits.
@@ -216,7 +216,7 @@ impl Logic for Replies {
         self.collector.broken.join(&mut self.turns.broken);
         self.collector.broken.join(&mut self.fetcher.broken);
         self.fetcher.page_back.next = self.collector.page_unused.val();
-        self.fetcher.page_free.next = self.reply_free.val();
+        self.fetcher.page_free.next = self.page_free.val();
 
         self.pages.write_lanes.next = 0.into();
         if self.collector.write_valid.val() {
@@ -224,10 +224,10 @@ impl Logic for Replies {
         }
         self.pages.write_address.next = self.collector.write_row.val();
         self.pages.write_data.next = self.beat.data.val();
-        self.pages.read_enable.next = self.reply_read_enable.val();
-        self.pages.read_address.next = self.reply_read_address.val();
+        self.pages.read_enable.next = self.page_read_enable.val();
+        self.pages.read_address.next = self.page_read_address.val();
         self.row.d.next = self.pages.read_data.val();
-        self.reply_read_data.next = self.row.q.val();
+        self.page_read_data.next = self.row.q.val();
 
         self.busy.next = self.turns.busy.val()
             || self.fetcher.waiting.valid.val()

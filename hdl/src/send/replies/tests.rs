@@ -116,12 +116,12 @@ impl<'a> Around<'a> {
     /// A cycle of everything.
     fn step(&mut self) {
         if let (None, Some((_, _, page, _))) = (self.row, self.pages.front()) {
-            self.bench.set("reply_read_enable", 1);
-            self.bench.set("reply_read_address", page << 6);
+            self.bench.set("page_read_enable", 1);
+            self.bench.set("page_read_address", page << 6);
             self.row = Some(0);
         }
         self.bench.step();
-        self.bench.set("reply_free", 0);
+        self.bench.set("page_free", 0);
         self.page();
         let cycle = self.bench.cycles();
         for read in self.bench.take(self.read) {
@@ -159,23 +159,23 @@ impl<'a> Around<'a> {
     /// Goes on with the page that is being read: a row every other cycle.
     fn page(&mut self) {
         let Some(half) = self.row else { return };
-        self.bench.set("reply_read_enable", 0);
+        self.bench.set("page_read_enable", 0);
         self.row = Some(half + 1);
         if half % 2 == 0 {
             return;
         }
         let (qp, packet, page, bytes) = self.pages[0];
         let part = (bytes - half / 2 * 64).min(64);
-        let data = self.bench.get_word("reply_read_data").to_bytes(64);
+        let data = self.bench.get_word("page_read_data").to_bytes(64);
         let payload = &mut self.left.get_mut(&qp).unwrap()[packet].3;
         payload.extend_from_slice(&data[..part]);
         if payload.len() == bytes {
             self.pages.pop_front();
             self.row = None;
-            self.bench.set("reply_free", 1);
+            self.bench.set("page_free", 1);
         } else {
-            self.bench.set("reply_read_enable", 1);
-            self.bench.set("reply_read_address", page << 6 | (half as u64 / 2 + 1));
+            self.bench.set("page_read_enable", 1);
+            self.bench.set("page_read_address", page << 6 | (half as u64 / 2 + 1));
         }
     }
 
@@ -211,7 +211,7 @@ impl<'a> Around<'a> {
             let busy = self.bench.get("busy") == 1 || self.bench.pending(self.reply) > 0;
             quiet = if busy || !self.pages.is_empty() { 0 } else { quiet + 1 };
         }
-        self.bench.set("reply_free", 0);
+        self.bench.set("page_free", 0);
     }
 }
 
@@ -420,9 +420,9 @@ fn packets_follow_each_other_at_the_rate_of_the_wire() {
             // Each page is sent at once.
             around.pages.clear();
             around.row = None;
-            around.bench.set("reply_read_enable", 0);
+            around.bench.set("page_read_enable", 0);
             let left = around.left.get(&qp).map_or(0, Vec::len);
-            around.bench.set("reply_free", u64::from(left > at.len()));
+            around.bench.set("page_free", u64::from(left > at.len()));
             if left > at.len() {
                 at.push(around.bench.cycles());
             }
