@@ -19,8 +19,8 @@
 //! takes the packet's place, nothing behind it of that queue pair leaves, and the queue pair is put into error when the NAK
 //! was taken. A READ whose queue pair's entry the host has written to since is given up.
 //!
-//! Contract: an acknowledgement every 2 cycles, after 2. A packet of a READ takes as many cycles as it has beats of 64 B and 3;
-//! the first one's read follows the reply after 13 cycles at best, and its response the last beat after 1. 64 pages; may stall at any time. No ready
+//! Contract: an acknowledgement every 2 cycles, after 2. A packet of a READ takes as many cycles as it has beats of 64 B and 3,
+//! at least 6, and is offered in the cycle after its last beat. 64 pages; may stall at any time. No ready
 //! of an input depends on that of an output within a cycle.
 //!
 //! Tables are cleared by the cycles after a reset that clear all tables (`EVERY_TABLE`); nothing comes in them.
