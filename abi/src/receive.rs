@@ -33,11 +33,11 @@ pub const FEATURES: Register = Register {
     reset: features::RTL,
     doc: "What the card does beside sending. Bit 0: it receives; without it, the tables behind this register \
           do not exist, and no other bit is set. Bit 1: it fills regions of every type, else contiguous ones \
-          alone. Bit 2: it answers READs and atomics, and sends them. Bit 3: requests invalidate keys, wait at \
+          alone. Bit 2: it sends READs and atomics. Bit 3: requests invalidate keys, wait at \
           fences, ask for solicited events and name an address. Bit 4: it sends again what is lost. Bit 5: keys \
           open described regions. Bit 6: receives append to regions that the card keeps. Bit 7: columns have \
           values of variable length, or of a dictionary. Bit 8: columns are bits, and bitmaps begin at any bit. \
-          Bit 9: messages go column by column.",
+          Bit 9: messages go column by column. Bit 12: it answers READs. Bit 13: it answers atomics.",
 };
 
 /// Bits of [`FEATURES`].
@@ -46,7 +46,7 @@ pub mod features {
     pub const RECEIVES: u32 = 1 << 0;
     /// Receives and READs fill regions of every type; without it, contiguous ones alone.
     pub const SCATTERS: u32 = 1 << 1;
-    /// The card answers READs and atomics, and sends them.
+    /// The card sends READs and atomics.
     pub const READS: u32 = 1 << 2;
     /// Requests with [`SendInvalidate`](super::ReliableOpcode::SendInvalidate) and the
     /// [`request_flags`](super::request_flags).
@@ -64,6 +64,10 @@ pub mod features {
     pub const BITS: u32 = 1 << 8;
     /// Messages that go column by column, and WRITEs with an address a column.
     pub const COLUMNS: u32 = 1 << 9;
+    /// The card answers READs.
+    pub const READ_ANSWERS: u32 = 1 << 12;
+    /// The card answers atomics.
+    pub const ATOMIC_ANSWERS: u32 = 1 << 13;
     /// Every bit: what the reference model `soft:` does.
     pub const ALL: u32 = RECEIVES
         | SCATTERS
@@ -74,9 +78,11 @@ pub mod features {
         | APPENDS
         | VARLEN
         | BITS
-        | COLUMNS;
+        | COLUMNS
+        | READ_ANSWERS
+        | ATOMIC_ANSWERS;
     /// What the RTL does.
-    pub const RTL: u32 = RECEIVES | RETRANSMITS;
+    pub const RTL: u32 = RECEIVES | RETRANSMITS | READ_ANSWERS;
 }
 
 /// What queue pairs need beside their entry in [`QUEUE_PAIRS`]; entries are [`AttributesEntry`].

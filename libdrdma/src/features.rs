@@ -11,7 +11,7 @@ bitflags::bitflags! {
         const RECEIVES = features::RECEIVES;
         /// Receives and READs fill regions of every type; without it, contiguous ones alone.
         const SCATTERS = features::SCATTERS;
-        /// It answers READs and atomics, and sends them.
+        /// It sends READs and atomics.
         const READS = features::READS;
         /// Requests can invalidate remote keys, wait at fences, be solicited, and name an address.
         const REQUESTS = features::REQUESTS;
@@ -27,6 +27,10 @@ bitflags::bitflags! {
         const BITS = features::BITS;
         /// Messages go column by column, and WRITEs have an address a column.
         const COLUMNS = features::COLUMNS;
+        /// It answers READs: `max_dest_rd_atomic` and `REMOTE_READ` mean something.
+        const READ_ANSWERS = features::READ_ANSWERS;
+        /// It answers atomics: `REMOTE_ATOMIC` means something.
+        const ATOMIC_ANSWERS = features::ATOMIC_ANSWERS;
     }
 }
 
@@ -38,7 +42,7 @@ impl Features {
         } else if self.contains(Self::SCATTERS) {
             "the card fills contiguous regions alone"
         } else if self.contains(Self::READS) {
-            "the card neither answers nor sends READs and atomics"
+            "the card sends no READs and atomics"
         } else if self.contains(Self::REQUESTS) {
             "the card has no invalidation, fences, solicited requests and addresses of requests"
         } else if self.contains(Self::RETRANSMITS) {
@@ -51,8 +55,12 @@ impl Features {
             "the card sends columns of fixed width alone"
         } else if self.contains(Self::BITS) {
             "the card has no columns of bits, and its bitmaps begin with a byte"
-        } else {
+        } else if self.contains(Self::COLUMNS) {
             "the card sends messages row by row alone"
+        } else if self.contains(Self::READ_ANSWERS) {
+            "the card does not answer READs"
+        } else {
+            "the card does not answer atomics"
         }
     }
 }

@@ -253,18 +253,23 @@ impl fmt::Display for Attribute {
 impl QueuePairAttributes {
     /// The attributes that not every card takes, and the features that they need.
     pub(crate) fn needs(&self) -> impl Iterator<Item = (Attribute, Features)> {
-        let answered = Access::REMOTE_READ | Access::REMOTE_ATOMIC;
-        let answers = self.access.is_some_and(|access| access.intersects(answered));
+        let access = self.access.unwrap_or(Access::empty());
+        let mut answers = Features::RECEIVES;
+        answers.set(Features::READ_ANSWERS, access.contains(Access::REMOTE_READ));
+        answers.set(Features::ATOMIC_ANSWERS, access.contains(Access::REMOTE_ATOMIC));
         let more_than_0 = |value: Option<u8>| value.is_some_and(|value| value > 0);
         let needs = |on: bool, features: Features| {
             Features::RECEIVES | if on { features } else { Features::empty() }
         };
         let (reads, retransmits) = (Features::READS, Features::RETRANSMITS);
         [
-            (Attribute::Access, needs(answers, reads)),
+            (Attribute::Access, answers),
             (Attribute::RqPsn, Features::RECEIVES),
             (Attribute::MinRnrTimer, Features::RECEIVES),
-            (Attribute::MaxDestRdAtomic, needs(more_than_0(self.max_dest_rd_atomic), reads)),
+            (
+                Attribute::MaxDestRdAtomic,
+                needs(more_than_0(self.max_dest_rd_atomic), Features::READ_ANSWERS),
+            ),
             (Attribute::Timeout, needs(more_than_0(self.timeout), retransmits)),
             (Attribute::RetryCnt, needs(more_than_0(self.retry_cnt), retransmits)),
             (Attribute::RnrRetry, needs(more_than_0(self.rnr_retry), retransmits)),

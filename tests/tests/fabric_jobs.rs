@@ -170,6 +170,56 @@ fn a_node_of_simulated_hardware_posts_more_than_its_card_keeps() {
     assert_eq!(problem(&job), None);
 }
 
+/// READs of all sizes of a reference card from simulated hardware, and WRITEs whose bytes they find.
+#[test]
+fn a_node_of_simulated_hardware_answers_reads() {
+    const SIZE: usize = 70_000;
+    let bytes: String = (0..SIZE).map(|i| format!("{:02x}", (i * 7 + i / 256) % 256)).collect();
+    let qps = |peer: &str| {
+        let qp = |i: usize| {
+            let mtu = [1024, 4096, 256][i];
+            json!({"name": format!("q{i}"), "transport": "rc", "mtu": mtu,
+                   "peer": format!("{peer}/q{i}"), "start_psn": 0xff_fff0})
+        };
+        (0..3).map(qp).collect::<Vec<_>>()
+    };
+    let nodes = json!([
+        {"name": "a", "device": "soft:", "qps": qps("b"),
+         "local": {"mac": "02:00:00:00:00:01", "ip": "10.0.0.1"},
+         "buffers": [ {"name": "t", "hex": bytes}, {"name": "back", "size": 4 * SIZE} ]},
+        {"name": "b", "device": "rtl:", "qps": qps("a"),
+         "local": {"mac": "02:00:00:00:00:02", "ip": "10.0.0.2"},
+         "buffers": [ {"name": "t", "hex": bytes, "access": ["remote_read"]},
+                      {"name": "in", "size": SIZE, "access": ["remote_read", "remote_write"]} ]}
+    ]);
+    let mut steps = Vec::new();
+    let mut at = 0;
+    let mut read = |steps: &mut Vec<Value>, qp: usize, remote: &str, offset: usize, len: usize| {
+        let regions = json!([{"type": "contiguous", "buffer": "back", "offset": at, "len": len}]);
+        steps.push(json!({"node": "a", "verb": "post_send", "qp": format!("q{qp}"),
+                          "wr_id": steps.len(), "op": "read", "remote": remote,
+                          "remote_offset": offset, "regions": regions}));
+        at += len;
+    };
+    for (i, len) in [1, 3, 255, 256, 257, 4096, 4097, 20_000, 64, 8].into_iter().enumerate() {
+        for qp in 0..3 {
+            read(&mut steps, qp, "b/t", 11 * i + qp, len);
+        }
+    }
+    // What was written before is there.
+    for qp in 0..3 {
+        let (offset, len) = (20_000 * qp + 5, 9_001);
+        steps.push(json!({"node": "a", "verb": "post_send", "qp": format!("q{qp}"),
+            "wr_id": 1000 + qp, "op": "write", "remote": "b/in", "remote_offset": offset,
+            "regions": [ {"type": "contiguous", "buffer": "t", "offset": 77, "len": len} ]}));
+        read(&mut steps, qp, "b/in", offset, len);
+    }
+    let job = json!({"network": {"seed": 1}, "nodes": nodes, "steps": steps});
+    let meant = expect::run(&job);
+    assert!(meant.is_ok(), "{meant:?}");
+    assert_eq!(problem(&job), None);
+}
+
 #[test]
 fn a_run_is_the_same_every_time_on_any_number_of_threads() {
     for seed in 0..jobs() / 20 {

@@ -163,8 +163,12 @@ impl Supported<'_> {
             let qp = &self.job.nodes[node].qps[destination.qp];
             let Some(to) = qp.peer.or(destination.to).map(|peer| peer.node) else { continue };
             self.receives(to, at)?;
+            let answer = match send.op {
+                Op::Read => Features::READ_ANSWERS,
+                _ => Features::ATOMIC_ANSWERS,
+            };
             if send.op.is_answered() {
-                self.needs(to, Features::READS, format!("{at}.op"), "answer to it")?;
+                self.needs(to, answer, format!("{at}.op"), "answer to it")?;
             }
         }
         Ok(())

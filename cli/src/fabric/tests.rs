@@ -407,6 +407,13 @@ fn what_only_some_cards_do_is_refused_of_others() {
     assert_eq!(refused(steps[8].clone()), address);
     let answer = "steps[0].op: there is no answer to it on rtl: yet";
     assert_eq!(refused(steps[5].clone()), answer);
+    let answers = |step: usize, features| {
+        let mut job = only(0, "rtl:", &[]);
+        job["steps"] = json!([steps[step]]);
+        unsupported(&job, receives | features)
+    };
+    assert_eq!(answers(5, Features::READ_ANSWERS), "good");
+    assert_eq!(answers(5, Features::ATOMIC_ANSWERS), answer);
     assert_eq!(refused(steps[6].clone()), "steps[0].op: there is no atomic operation on rtl: yet");
     let mut job = without_kept(only(1, "rtl:", &[5]));
     assert_eq!(unsupported(&job, receives), "steps[0].op: there is no READ on rtl: yet");

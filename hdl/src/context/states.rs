@@ -12,20 +12,21 @@ pub const HALT_READERS: usize = 6;
 
 /// The states of queue pairs and send queues, for all blocks.
 ///
-/// `segmenter`, `completion` and `responder` put queue pairs in the error state, `completion` halts queues; the
+/// `segmenter`, `completion`, `responder` and `replies` put queue pairs in the error state, `completion` halts queues; the
 /// host's write of a queue pair's `state` (but for 1 after 2, with which one that is ready to receive becomes
 /// ready to send) or a queue's `enable` takes that back, and wins over a block in the same cycle. A reader says which entry it asks for in the next cycle, and is told then how the entry stands,
 /// with all changes of the cycles before. (If `segmenter` and `completion` fail a queue pair in the same cycle,
-/// that of `completion` counts a cycle later; `responder` waits.) `broken` follows in the cycle after a queue
+/// that of `completion` counts a cycle later; `responder` and `replies` wait.) `broken` follows in the cycle after a queue
 /// pair has entered the error state, whoever failed it, once.
 ///
 /// Contract: `set_qp_error_a` comes at most every second cycle, `set_qp_error_b` at most every third, so that
-/// two in a cycle never meet a third in the next. `set_qp_error_c` is taken when neither has anything. After a reset an entry's states are 0 from the cycle in
+/// two in a cycle never meet a third in the next. `set_qp_error_c` is taken when neither has anything, and
+/// `set_qp_error_d` when none of the three has. After a reset an entry's states are 0 from the cycle in
 /// which `cfg` clears it in every table; nothing is set until all are cleared.
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; `set_qp_error_a`, `set_qp_error_b`, `set_queue_halted` (pulses, each with `index`), stream
-/// `set_qp_error_c`; `error_next`, `halted_next`, `enabled_next`.
+/// `set_qp_error_c` and `set_qp_error_d`; `error_next`, `halted_next`, `enabled_next`.
 ///
 /// # Outputs
 /// `error`, `halted`, `enabled`: of the entries that were asked for in the cycle before; `broken`.
@@ -47,6 +48,8 @@ pub struct States {
     pub set_qp_error_b_index: Signal<In, Bits<QP>>,
     /// The responder fails a queue pair.
     pub set_qp_error_c: Stream<In, QueuePairIndex>,
+    /// A READ cannot be answered, and fails its queue pair.
+    pub set_qp_error_d: Stream<In, QueuePairIndex>,
     /// A queue pair has entered the error state.
     pub broken: Flow<Out, QueuePairIndex>,
     /// A queue is halted.
@@ -105,6 +108,7 @@ impl Logic for States {
         self.errors.set_valid.next = true;
         self.waits.d.next = false;
         self.set_qp_error_c.ready.next = false;
+        self.set_qp_error_d.ready.next = false;
         self.waiting.d.next = self.set_qp_error_b_index.val();
         if self.set_qp_error_a_valid.val() {
             self.errors.set_index.next = self.set_qp_error_a_index.val();
@@ -120,6 +124,11 @@ impl Logic for States {
             self.set_qp_error_c.ready.next = true;
             self.errors.set_valid.next = self.set_qp_error_c.valid.val();
             self.errors.set_index.next = self.set_qp_error_c.qp.val();
+            if !self.set_qp_error_c.valid.val() {
+                self.set_qp_error_d.ready.next = true;
+                self.errors.set_valid.next = self.set_qp_error_d.valid.val();
+                self.errors.set_index.next = self.set_qp_error_d.qp.val();
+            }
         }
         self.rises.d.next = self.errors.rises.val();
         self.risen.d.next = self.errors.set_index.val();

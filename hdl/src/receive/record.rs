@@ -189,7 +189,7 @@ pub struct Taken {
     pub capacity: Bits<32>,
 }
 
-/// An ACK or a NAK to send.
+/// An ACK or a NAK to send, or a READ to answer.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Answer {
     /// The queue pair.
@@ -198,10 +198,24 @@ pub struct Answer {
     pub stamp: Bits<32>,
     /// Syndrome.
     pub syndrome: Bits<8>,
-    /// Sequence number.
+    /// Sequence number; of a READ, that of its answer's first packet.
     pub psn: Bits<24>,
     /// Messages completed so far.
     pub msn: Bits<24>,
+    /// It is a READ. Else all fields below mean nothing.
+    pub reads: Bit,
+    /// Its first byte.
+    pub addr: Bits<64>,
+    /// Its remote key.
+    pub rkey: Bits<32>,
+    /// Its bytes.
+    pub len: Bits<32>,
+    /// The queue pair's protection domain.
+    pub pd: Bits<32>,
+    /// Binary logarithm of its MTU.
+    pub log_mtu: Bits<4>,
+    /// Frames that came before it since the reset, modulo 2^32: when so many are used up, what they wrote is in memory.
+    pub earlier: Bits<32>,
 }
 
 /// What an acknowledgement from the peer says.

@@ -28,6 +28,7 @@ use crate::rows::sequencer::Sequencer;
 use crate::send::answers::Answers;
 use crate::send::keeper::Keeper;
 use crate::send::packetizer::Packetizer;
+use crate::send::replies::Replies;
 use crate::send::segmenter::Segmenter;
 use crate::shell::control::Control;
 use crate::shell::host_read::HostRead;
@@ -192,6 +193,7 @@ pub struct Card {
     segmenter: Segmenter,
     keeper: Keeper,
     answers: Answers,
+    replies: Replies,
     packetizer: Packetizer,
     mac: Mac,
     receive: ReceivePath,
@@ -225,7 +227,8 @@ impl Logic for Card {
             || self.completion.busy.val()
             || self.control.receive_doorbell.valid.val()
             || self.receive.busy.val()
-            || self.answers.acknowledgement.valid.val()
+            || self.answers.reply.valid.val()
+            || self.replies.busy.val()
         {
             self.linger.d.next = 127.into();
         }
@@ -688,7 +691,21 @@ impl Logic for Card {
 
         // answers
         self.answers.rst.next = self.reset.val();
-        self.answers.acknowledgement.join(&mut self.packetizer.acknowledgement);
+        self.answers.reply.join(&mut self.replies.reply);
+
+        // replies
+        self.replies.rst.next = self.reset.val();
+        self.control.cfg.join(&mut self.replies.cfg);
+        self.replies.acknowledgement.join(&mut self.packetizer.acknowledgement);
+        self.replies.response.join(&mut self.packetizer.response);
+        self.replies.read.join(&mut self.host_read.d_req);
+        self.host_read.d_resp.join(&mut self.replies.beat);
+        self.replies.freed_valid.next = self.host_write.freed_valid.val();
+        self.replies.page_read_enable.next = self.packetizer.reply_read_enable.val();
+        self.replies.page_read_address.next = self.packetizer.reply_read_address.val();
+        self.packetizer.reply_read_data.next = self.replies.page_read_data.val();
+        self.replies.page_free.next = self.packetizer.reply_free.val();
+        self.replies.set_qp_error.join(&mut self.states.set_qp_error_d);
 
         // packetizer
         self.packetizer.rst.next = self.reset.val();

@@ -126,11 +126,11 @@ fn mac() -> Vec<Property> {
     vec![whole, order, starve]
 }
 
-/// The three clients of `host_read`, which may do anything.
+/// The four clients of `host_read`, which may do anything.
 fn host_read() -> Vec<Property> {
     let mut design = of_card("host_read");
     for signal in ["read_valid", "read_take", "fetch_valid", "fetch_take"] {
-        for client in 0..3 {
+        for client in 0..4 {
             let tap = design.with_tap(
                 &format!("tap_{client}_{signal}"),
                 1,
@@ -142,27 +142,30 @@ fn host_read() -> Vec<Property> {
     let turns = |what: &str, may: &str| {
         let each = |name: &str| {
             let tap = |client| format!("tap_{client}_{what}_{name}");
-            format!("{{{}, {}, {}}}", tap(2), tap(1), tap(0))
+            format!("{{{}, {}, {}, {}}}", tap(3), tap(2), tap(1), tap(0))
         };
         format!(
-            "    wire [2:0] waits = {};
-    wire [2:0] takes = {};
+            "    wire [3:0] waits = {};
+    wire [3:0] takes = {};
     // Of each client, which others went before it since it has waited.
-    reg [2:0] before_0 = 3'd0;
-    reg [2:0] before_1 = 3'd0;
-    reg [2:0] before_2 = 3'd0;
+    reg [3:0] before_0 = 4'd0;
+    reg [3:0] before_1 = 4'd0;
+    reg [3:0] before_2 = 4'd0;
+    reg [3:0] before_3 = 4'd0;
     always @(posedge clk) begin
-        before_0 <= waits[0] && !takes[0] && !rst ? before_0 | takes : 3'd0;
-        before_1 <= waits[1] && !takes[1] && !rst ? before_1 | takes : 3'd0;
-        before_2 <= waits[2] && !takes[2] && !rst ? before_2 | takes : 3'd0;
+        before_0 <= waits[0] && !takes[0] && !rst ? before_0 | takes : 4'd0;
+        before_1 <= waits[1] && !takes[1] && !rst ? before_1 | takes : 4'd0;
+        before_2 <= waits[2] && !takes[2] && !rst ? before_2 | takes : 4'd0;
+        before_3 <= waits[3] && !takes[3] && !rst ? before_3 | takes : 4'd0;
     end
     always @* if (started) begin
-        assert ((takes & (takes - 3'd1)) == 3'd0);
-        assert ((takes & ~waits) == 3'd0);
-        if ({may}) assert (takes != 3'd0 || waits == 3'd0);
-        if (waits[0]) assert ((before_0 & takes) == 3'd0);
-        if (waits[1]) assert ((before_1 & takes) == 3'd0);
-        if (waits[2]) assert ((before_2 & takes) == 3'd0);
+        assert ((takes & (takes - 4'd1)) == 4'd0);
+        assert ((takes & ~waits) == 4'd0);
+        if ({may}) assert (takes != 4'd0 || waits == 4'd0);
+        if (waits[0]) assert ((before_0 & takes) == 4'd0);
+        if (waits[1]) assert ((before_1 & takes) == 4'd0);
+        if (waits[2]) assert ((before_2 & takes) == 4'd0);
+        if (waits[3]) assert ((before_3 & takes) == 4'd0);
     end
 ",
             each("valid"),
@@ -171,7 +174,7 @@ fn host_read() -> Vec<Property> {
     };
     let claim = |what: &str, when: &str| {
         format!(
-            "of the three clients' {what} one goes on a cycle{when}, none that was not offered; no client is overtaken twice by the same one"
+            "of the four clients' {what} one goes on a cycle{when}, none that was not offered; no client is overtaken twice by the same one"
         )
     };
     let property = |name: &str, claim: &str, harness: String| {
@@ -185,6 +188,7 @@ fn host_read() -> Vec<Property> {
         &claim("requests", " where the DMA engine takes them"),
         turns("read", "m_axis_ctrl_dma_read_desc$ready"),
     )
+    .mutant("client 3 has no turn", "(issued_last$q < 2'h3)", "1'h0")
     .mutant("client 2 has no turn", "(issued_last$q < 2'h2)", "1'h0")
     .mutant("client 2 keeps its turn", "(issued_last$q < 2'h2)", "1'h1")
     .mutant("client 1 has no turn", "(issued_last$q < 2'h1)", "1'h0");

@@ -368,10 +368,15 @@ fn answered(
     peers: &BTreeMap<(usize, String), usize>,
     abilities: Abilities,
 ) -> Option<Value> {
-    let reads = |node: usize| abilities.does(nodes[node].rtl, Features::READS);
+    let does = |node: usize, features| abilities.does(nodes[node].rtl, features);
+    let answers = |to: usize, read: bool| match read {
+        true => does(to, Features::READ_ANSWERS),
+        false => does(to, Features::ATOMIC_ANSWERS),
+    };
     let reliable = |qp: &&Value| {
         let peer = peers.get(&(from, text(&qp["name"]).to_owned()));
-        qp["transport"] == "rc" && peer.is_some_and(|to| reads(from) && reads(*to))
+        let answered = |to: &usize| answers(*to, true) || answers(*to, false);
+        qp["transport"] == "rc" && does(from, Features::READS) && peer.is_some_and(answered)
     };
     let candidates: Vec<Value> = nodes[from].qps.iter().filter(reliable).cloned().collect();
     if candidates.is_empty() || random.one_in(2) {
@@ -382,7 +387,11 @@ fn answered(
     let wr_id = random.any() >> 12;
     let mut post =
         json!({"node": nodes[from].name, "verb": "post_send", "qp": qp["name"], "wr_id": wr_id});
-    if random.one_in(2) {
+    let read = match (answers(to, true), answers(to, false)) {
+        (true, true) => random.one_in(2),
+        (read, _) => read,
+    };
+    if read {
         // Of bytes that nothing writes to.
         let described = abilities.does(nodes[to].rtl, Features::DESCRIBED_KEYS);
         let key = match described && random.one_in(2) {
@@ -559,8 +568,8 @@ mod tests {
 
     #[test]
     fn jobs_for_hardware_ask_for_nothing_that_it_does_not_do() {
-        for features in [Features::RECEIVES, Features::RECEIVES | Features::READS, Features::all()]
-        {
+        let answers = Features::RECEIVES | Features::READ_ANSWERS;
+        for features in [Features::RECEIVES, answers, answers | Features::READS, Features::all()] {
             let mut rtl = 0;
             for seed in 0..200 {
                 let job = generate(seed, Abilities { hardware: Some(features), ..ALL });

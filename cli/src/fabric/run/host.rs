@@ -432,12 +432,13 @@ fn connect(
         .dest_mac(mac(node.local.mac))
         .dest_ip(node.local.ip.into())
         .dest_qpn(FIRST_QPN + peer.qp as u32);
-    let (receives, reads) =
-        (features.contains(Features::RECEIVES), features.contains(Features::READS));
+    let receives = features.contains(Features::RECEIVES);
+    let answers = features.contains(Features::READ_ANSWERS);
     if receives && qp.peer.is_some() {
         let mut access = Access::REMOTE_WRITE;
-        if qp.transport == Transport::Rc && reads {
-            access |= Access::REMOTE_READ | Access::REMOTE_ATOMIC;
+        if qp.transport == Transport::Rc {
+            access.set(Access::REMOTE_READ, answers);
+            access.set(Access::REMOTE_ATOMIC, features.contains(Features::ATOMIC_ANSWERS));
         }
         attributes = attributes.rq_psn(other.start_psn).access(access);
     }
@@ -445,9 +446,11 @@ fn connect(
         if receives {
             attributes = attributes.min_rnr_timer(qp.retries.min_rnr_timer);
         }
-        if reads {
-            let outstanding = qp.max_rd_atomic;
-            attributes = attributes.max_rd_atomic(outstanding).max_dest_rd_atomic(outstanding);
+        if features.contains(Features::READS) {
+            attributes = attributes.max_rd_atomic(qp.max_rd_atomic);
+        }
+        if answers {
+            attributes = attributes.max_dest_rd_atomic(qp.max_rd_atomic);
         }
         if features.contains(Features::RETRANSMITS) {
             attributes = attributes

@@ -191,6 +191,7 @@ impl Logic for Admission {
         self.work.next.stamp = self.stamp.q.val();
         self.work.next.progress = self.here.q.val();
         self.work.next.write = self.operation.write.val();
+        self.work.next.read = self.operation.read.val();
         self.work.next.first = self.operation.first.val();
         self.work.next.last = self.operation.last.val();
         self.work.next.reliable = self.reliable.q.val();
@@ -264,6 +265,9 @@ impl Logic for Admission {
                     && (self.operation.send.val() || self.operation.write.val())
                 {
                     self.work.next.kind = JobKind::Answer;
+                } else if self.operation.read.val() && self.settings.q.val().readable {
+                    self.work.next.psn = self.located.psn.val();
+                    self.work.next.kind = JobKind::Again;
                 } else {
                     self.counts.next = true;
                 }
@@ -279,6 +283,11 @@ impl Logic for Admission {
                 }
             } else if self.in_sequence.val()
                 && (!self.operation.write.val() || self.settings.q.val().writable)
+            {
+                self.work.next.kind = JobKind::Execute;
+            } else if self.operation.read.val()
+                && (self.here.q.val().message == Message::None)
+                && self.settings.q.val().readable
             {
                 self.work.next.kind = JobKind::Execute;
             } else {
@@ -323,6 +332,13 @@ impl Logic for Admission {
             } else {
                 self.counts.next = true;
             }
+        }
+        // What a READ asks for.
+        if self.operation.read.val() {
+            self.work.next.progress.addr = self.located.addr.val();
+            self.work.next.progress.rkey = self.located.rkey.val();
+            self.work.next.progress.len = self.located.len.val();
+            self.work.next.progress.remaining = self.located.len.val();
         }
         if (self.work.val().kind == JobKind::Execute)
             && !self.work.val().progress.in_use

@@ -38,7 +38,7 @@ pub enum Verdict {
 /// `clk`; `cfg`; `at`; `sample`; stream `revoke`.
 ///
 /// # Outputs
-/// `verdict`; `sum`: of a SEND the bytes with this packet.
+/// `verdict`; `sum`: of a SEND the bytes with this packet; `packets`: of a READ those of its answer.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Checks {
     /// Clock.
@@ -53,6 +53,8 @@ pub struct Checks {
     pub verdict: Signal<Out, Verdict>,
     /// Bytes that came before, and those of the packet.
     pub sum: Signal<Out, Bits<32>>,
+    /// Packets of a READ's answer, in the third cycle and later.
+    pub packets: Signal<Out, Bits<24>>,
     /// The job's key becomes invalid.
     pub revoke_valid: Signal<In, Bit>,
     /// It does so in this cycle.
@@ -61,15 +63,19 @@ pub struct Checks {
     keys: Keys,
     mtu: Signal<Local, Bits<13>>,
     total: DFF<Bits<33>>,
+    /// Bytes of a READ, rounded up to packets, and how many these are.
+    rounded: DFF<Bits<33>>,
+    count: DFF<Bits<24>>,
     // What is wrong with the lengths: of the packet, of a WRITE, of any message, of a SEND's receive.
     misshapen: DFF<Bit>,
     uneven: DFF<Bit>,
     overlong: DFF<Bit>,
     exceeds: DFF<Bit>,
-    /// A WRITE of no bytes needs no key.
+    /// A WRITE or a READ of no bytes needs no key.
     needs_key: DFF<Bit>,
     // What the key allows.
     writable: DFF<Bit>,
+    readable: DFF<Bit>,
     revocable: DFF<Bit>,
     unused: Signal<Local, Job>,
 }
@@ -98,6 +104,18 @@ impl Logic for Checks {
         } else if !self.at.val().first && !self.at.val().bytes.any() {
             self.misshapen.d.next = true;
         }
+        // A READ has no payload.
+        if self.at.val().read {
+            self.misshapen.d.next = self.at.val().bytes.any();
+        }
+        self.rounded.d.next = bit_cast::<33, 32>(self.at.val().progress.remaining)
+            + bit_cast::<33, 13>(self.mtu.val())
+            - 1;
+        self.count.d.next = (self.rounded.q.val() >> self.at.val().log_mtu).get_bits::<24>(0);
+        self.packets.next = self.count.q.val();
+        if !self.needs_key.q.val() {
+            self.packets.next = 1.into();
+        }
         // A WRITE is as long as it says.
         self.uneven.d.next =
             bit_cast::<32, 13>(self.at.val().bytes) > self.at.val().progress.remaining;
@@ -106,7 +124,7 @@ impl Logic for Checks {
                 bit_cast::<32, 13>(self.at.val().bytes) != self.at.val().progress.remaining;
         }
         self.overlong.d.next = self.total.q.val() > LONGEST_MESSAGE;
-        if self.at.val().write {
+        if self.at.val().write || self.at.val().read {
             self.overlong.d.next = bit_cast::<33, 32>(self.at.val().progress.len) > LONGEST_MESSAGE;
         }
         self.exceeds.d.next =
@@ -114,12 +132,15 @@ impl Logic for Checks {
         self.needs_key.d.next = self.at.val().progress.len.any();
         if self.sample.val() {
             self.writable.d.next = self.keys.writable.val();
+            self.readable.d.next = self.keys.readable.val();
             self.revocable.d.next = self.keys.revocable.val();
         }
 
         // The first check that fails decides.
         self.verdict.next = Verdict::Good;
-        if (self.at.val().kind != JobKind::Execute) || self.at.val().stale {
+        if ((self.at.val().kind != JobKind::Execute) && (self.at.val().kind != JobKind::Again))
+            || self.at.val().stale
+        {
             self.verdict.next = Verdict::Invalid;
         } else if self.at.val().missing {
             self.verdict.next = Verdict::Missing;
@@ -132,6 +153,10 @@ impl Logic for Checks {
             self.verdict.next = Verdict::Invalid;
         } else if self.at.val().write {
             if self.needs_key.q.val() && !self.writable.q.val() {
+                self.verdict.next = Verdict::Access;
+            }
+        } else if self.at.val().read {
+            if self.needs_key.q.val() && !self.readable.q.val() {
                 self.verdict.next = Verdict::Access;
             }
         } else if self.exceeds.q.val() {

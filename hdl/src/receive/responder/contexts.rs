@@ -28,8 +28,11 @@ const QPN: usize = 160;
 const QUEUE_OF: usize = 0;
 const TIMER: usize = 32;
 
-/// The bit of `rights` for WRITEs.
+/// The bits of `rights` for WRITEs and READs.
 const WRITE_RIGHT: usize = 24 + rights::REMOTE_WRITE.trailing_zeros() as usize;
+const READ_RIGHT: usize = 24 + rights::REMOTE_READ.trailing_zeros() as usize;
+/// READs that are kept.
+const KEPT: usize = TIMER + 8;
 
 fn word_of<L: Layout>(field: &str) -> Constant<Bits<4>> {
     Constant::new((L::field(field).start as u64 / 32).into())
@@ -60,6 +63,7 @@ fn stands<L: Layout>(field: &str, at: usize) -> bool {
 #[check(stands::<QueuePairEntry>("vlan", 0) && stands::<QueuePairEntry>("tagged", 16))]
 #[check(stands::<AttributesEntry>("rq_psn", 0) && stands::<AttributesEntry>("receive_queue", 0))]
 #[check(stands::<AttributesEntry>("receives", 16) && stands::<AttributesEntry>("rights", 24))]
+#[check(stands::<AttributesEntry>("max_dest_rd_atomic", 8))]
 #[check(stands::<AttributesEntry>("min_rnr_timer", 0) && stands::<ReceiveQueueEntry>("shared", 8))]
 pub struct Contexts {
     /// Clock.
@@ -246,6 +250,8 @@ impl Logic for Contexts {
         self.settings.has_queue.next =
             self.attributes.read_data.val().get_bits::<8>(QUEUE_OF + 16) == 1;
         self.settings.writable.next = self.attributes.read_data.val().get_bit(WRITE_RIGHT);
+        self.settings.readable.next = self.attributes.read_data.val().get_bit(READ_RIGHT)
+            && self.attributes.read_data.val().get_bits::<8>(KEPT).any();
         self.settings.rnr_timer.next = self.attributes.read_data.val().get_bits::<5>(TIMER);
         self.unused.next = self.entries.read_data.val();
         self.unused_attributes.next = self.attributes.read_data.val();

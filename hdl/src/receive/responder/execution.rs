@@ -55,7 +55,7 @@ pub enum ExecutionState {
 
 /// Executes jobs; see the [module](self).
 ///
-/// Contract: a packet of a WRITE takes 5 cycles, one of a SEND 3, a datagram 5, a SEND that makes a key invalid 8; any other
+/// Contract: a packet of a WRITE and a READ take 5 cycles, one of a SEND 3, a datagram 5, a SEND that makes a key invalid 8; any other
 /// job 2, for its placing; one that breaks its queue pair 2 more. Each is done, and its queue pair's progress written,
 /// when its first placing is put out. May stall at any time; no ready of an output reaches that of `job` within a cycle.
 ///
@@ -100,6 +100,12 @@ pub struct Execution {
     unused: Signal<Local, Job>,
     /// The key has been made invalid.
     revoked: DFF<Bit>,
+    /// Frames whose last placing was taken since the reset.
+    frames: DFF<Bits<32>>,
+    /// Sequence numbers that the packet takes.
+    takes: Signal<Local, Bits<24>>,
+    /// How far a READ that comes again lies before the packet that is expected.
+    behind: Signal<Local, Bits<24>>,
 
     verdict: Signal<Local, Verdict>,
     executes: Signal<Local, Bit>,
@@ -141,6 +147,11 @@ impl Logic for Execution {
         self.checks.sample.next = self.state.q.val() == ExecutionState::Key;
         self.verdict.next = self.checks.verdict.val();
         self.executes.next = self.at.val().kind == JobKind::Execute;
+        self.takes.next = 1.into();
+        if self.at.val().read {
+            self.takes.next = self.checks.packets.val();
+        }
+        self.behind.next = self.at.val().progress.expected - self.at.val().psn;
 
         // What becomes of the receive, the peer and the queue pair.
         self.completes.next = false;
@@ -154,9 +165,10 @@ impl Logic for Execution {
                 self.status.next = 0.into();
                 self.completes.next =
                     self.at.val().last && (!self.at.val().write || self.at.val().with_imm);
-                self.answers.next = self.at.val().reliable && self.at.val().ack_req;
+                self.answers.next =
+                    self.at.val().reliable && (self.at.val().ack_req || self.at.val().read);
                 self.syndrome.next = ACK.into();
-                if self.at.val().last {
+                if self.at.val().last || self.at.val().read {
                     self.next_msn.next = self.at.val().progress.msn + 1;
                 }
             }
@@ -212,6 +224,13 @@ impl Logic for Execution {
                 self.breaks.next = false;
                 self.writes.next = true;
             }
+            JobKind::Again => {
+                self.completes.next = false;
+                self.answers.next = (self.verdict.val() == Verdict::Good)
+                    && (self.takes.val() <= self.behind.val());
+                self.next_msn.next = self.at.val().progress.msn;
+                self.breaks.next = false;
+            }
             JobKind::Forget => {
                 self.completes.next = false;
                 self.answers.next = false;
@@ -237,14 +256,14 @@ impl Logic for Execution {
         // How far the queue pair is then.
         self.then.next = self.at.val().progress;
         if self.executes.val() {
-            self.then.next.expected = self.at.val().psn + 1;
+            self.then.next.expected = self.at.val().psn + self.takes.val();
             self.then.next.msn = self.next_msn.val();
             self.then.next.message = Message::None;
             if self.completes.val() {
                 self.then.next.in_use = false;
             }
             if self.verdict.val() == Verdict::Good {
-                if !self.at.val().last {
+                if !self.at.val().last && !self.at.val().read {
                     self.then.next.message = Message::Send;
                     if self.at.val().write {
                         self.then.next.message = Message::Write;
@@ -285,7 +304,9 @@ impl Logic for Execution {
         self.payload.next.source_qp = 0.into();
         if self.verdict.val() == Verdict::Good {
             self.payload.next.bytes = self.at.val().bytes;
-            if !self.at.val().write {
+            if self.at.val().read {
+                self.payload.next.bytes = 0.into();
+            } else if !self.at.val().write {
                 self.payload.next.kind = PlacingKind::Receive;
                 self.payload.next.first = self.at.val().first && !self.at.val().datagram;
             } else if self.at.val().bytes.any() {
@@ -352,7 +373,7 @@ impl Logic for Execution {
             }
             ExecutionState::Lengths => {
                 self.state.d.next = ExecutionState::Bounds;
-                if !self.at.val().write && !self.at.val().invalidates {
+                if !self.at.val().write && !self.at.val().read && !self.at.val().invalidates {
                     self.state.d.next = ExecutionState::Finish;
                 }
             }
@@ -415,6 +436,17 @@ impl Logic for Execution {
             self.answered.d.next.syndrome = self.syndrome.val();
             self.answered.d.next.psn = self.at.val().psn;
             self.answered.d.next.msn = self.next_msn.val();
+            self.answered.d.next.reads =
+                self.at.val().read && (self.verdict.val() == Verdict::Good);
+            self.answered.d.next.addr = self.at.val().progress.addr;
+            self.answered.d.next.rkey = self.at.val().progress.rkey;
+            self.answered.d.next.len = self.at.val().progress.len;
+            self.answered.d.next.pd = self.at.val().pd;
+            self.answered.d.next.log_mtu = self.at.val().log_mtu;
+            self.answered.d.next.earlier = self.frames.q.val();
+        }
+        if self.placing.valid.val() && self.placing.ready.val() && self.placed.q.val().frame_end {
+            self.frames.d.next = self.frames.q.val() + 1;
         }
         self.write.valid.next = self.finishes.val() && self.writes.val();
         self.write.qp.next = self.at.val().qp;
@@ -428,7 +460,9 @@ impl Logic for Execution {
             if self.job.valid.val() {
                 self.held.d.next = self.job.val();
                 self.state.d.next = ExecutionState::Finish;
-                if self.job.kind.val() == JobKind::Execute {
+                if (self.job.kind.val() == JobKind::Execute)
+                    || (self.job.kind.val() == JobKind::Again)
+                {
                     self.state.d.next = ExecutionState::Sums;
                 }
             }
@@ -443,6 +477,7 @@ impl Logic for Execution {
             self.state.d.next = ExecutionState::Empty;
             self.placing_full.d.next = false;
             self.answer_full.d.next = false;
+            self.frames.d.next = 0.into();
         }
     }
 }

@@ -19,8 +19,9 @@ const RIGHTS: usize = 160;
 const PD: usize = 192;
 /// Bits of rights.
 const RIGHT: usize = 4;
-/// Which of them allows a WRITE.
+/// Which of them allows a WRITE, and which a READ.
 const WRITE_RIGHT: usize = rights::REMOTE_WRITE.trailing_zeros() as usize;
+const READ_RIGHT: usize = rights::REMOTE_READ.trailing_zeros() as usize;
 
 const _: () = assert!(rights::ALL < 1 << RIGHT && WORDS == 7, "rights have more bits");
 
@@ -39,7 +40,7 @@ fn word_of(field: &str, further: u64) -> Constant<Bits<4>> {
 /// `clk`; `cfg`; `key`, `pd`, `addr`, `bytes`; stream `revoke`.
 ///
 /// # Outputs
-/// `writable`: a peer may WRITE the range. `revocable`: a peer may make the key invalid.
+/// `writable`, `readable`: a peer may WRITE the range, or READ it. `revocable`: a peer may make the key invalid.
 #[derive(LogicBlock, BlockDefault)]
 #[check(MemoryRegionEntry::field("addr").start % 32 == 0 && MemoryRegionEntry::field("pd").start % 32 == 0)]
 pub struct Keys {
@@ -57,6 +58,8 @@ pub struct Keys {
     pub bytes: Signal<In, Bits<32>>,
     /// The range may be written.
     pub writable: Signal<Out, Bit>,
+    /// The range may be read.
+    pub readable: Signal<Out, Bit>,
     /// The key may be made invalid.
     pub revocable: Signal<Out, Bit>,
     /// A key becomes invalid.
@@ -90,17 +93,21 @@ pub struct Keys {
     // Two: where the range begins in the memory region, whose key this is.
     named2: DFF<Bit>,
     right2: DFF<Bit>,
+    read_right2: DFF<Bit>,
     some2: DFF<Bit>,
     offset2: DFF<Bits<65>>,
     len2: DFF<Bits<64>>,
     bytes2: DFF<Bits<32>>,
     // Three: where it ends there.
-    allowed3: DFF<Bit>,
+    named3: DFF<Bit>,
+    right3: DFF<Bit>,
+    read_right3: DFF<Bit>,
     revocable3: DFF<Bit>,
     end3: DFF<Bits<65>>,
     len3: DFF<Bits<64>>,
     entry: Signal<Local, Bits<ENTRY>>,
     named: Signal<Local, Bit>,
+    covered: Signal<Local, Bit>,
     unused: Signal<Local, Bits<ENTRY>>,
 }
 
@@ -149,6 +156,7 @@ impl Logic for Keys {
             && (self.entry.val().get_bits::<32>(PD) == self.pd1.q.val());
         self.named2.d.next = self.named.val();
         self.right2.d.next = self.entry.val().get_bit(RIGHTS + WRITE_RIGHT);
+        self.read_right2.d.next = self.entry.val().get_bit(RIGHTS + READ_RIGHT);
         self.some2.d.next = self.entry.val().get_bits::<RIGHT>(RIGHTS).any();
         // The top bit: the range begins before the memory region.
         self.offset2.d.next = bit_cast::<65, 64>(self.addr1.q.val())
@@ -156,15 +164,18 @@ impl Logic for Keys {
         self.len2.d.next = self.entry.val().get_bits::<64>(LEN);
         self.bytes2.d.next = self.bytes1.q.val();
 
-        self.allowed3.d.next =
-            self.named2.q.val() && self.right2.q.val() && !self.offset2.q.val().get_bit(64);
+        self.named3.d.next = self.named2.q.val() && !self.offset2.q.val().get_bit(64);
+        self.right3.d.next = self.right2.q.val();
+        self.read_right3.d.next = self.read_right2.q.val();
         self.revocable3.d.next = self.named2.q.val() && self.some2.q.val();
         self.end3.d.next = bit_cast::<65, 64>(self.offset2.q.val().get_bits::<64>(0))
             + bit_cast::<65, 32>(self.bytes2.q.val());
         self.len3.d.next = self.len2.q.val();
 
-        self.writable.next =
-            self.allowed3.q.val() && (self.end3.q.val() <= bit_cast::<65, 64>(self.len3.q.val()));
+        self.covered.next =
+            self.named3.q.val() && (self.end3.q.val() <= bit_cast::<65, 64>(self.len3.q.val()));
+        self.writable.next = self.covered.val() && self.right3.q.val();
+        self.readable.next = self.covered.val() && self.read_right3.q.val();
         self.revocable.next = self.revocable3.q.val();
     }
 }
@@ -248,8 +259,10 @@ mod tests {
             model.set("bytes", u64::from(bytes));
             let named = entries[key as usize & 7];
             let known = named.valid == 1 && named.lkey == key && named.pd == pd;
+            let may = |right| known && allows(&named, right, pd, addr, bytes.into());
             asked.push_back((
-                known && allows(&named, rights::REMOTE_WRITE, pd, addr, bytes.into()),
+                may(rights::REMOTE_WRITE),
+                may(rights::REMOTE_READ),
                 known && named.rights != 0,
             ));
             let revokes = random.chance(0.01);
@@ -257,7 +270,8 @@ mod tests {
             model.set("revoke_index", key as u64 & 7);
             model.settle();
             if asked.len() == 4 {
-                let (writable, revocable) = asked.pop_front().unwrap();
+                let (writable, readable, revocable) = asked.pop_front().unwrap();
+                assert_eq!(model.get("readable") == 1, readable, "{round}");
                 assert_eq!(model.get("writable") == 1, writable, "{round}");
                 assert_eq!(model.get("revocable") == 1, revocable, "{round}");
                 seen[usize::from(writable) * 2 + usize::from(revocable)] += 1;

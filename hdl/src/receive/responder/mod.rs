@@ -44,7 +44,7 @@ mod admission;
 mod checks;
 mod contexts;
 mod execution;
-mod keys;
+pub mod keys;
 mod operation;
 mod record;
 mod supply;

@@ -16,6 +16,7 @@ const WRITE_LAST: u64 = operation::WRITE_LAST as u64;
 const WRITE_LAST_IMM: u64 = operation::WRITE_LAST_IMM as u64;
 const WRITE_ONLY: u64 = operation::WRITE_ONLY as u64;
 const WRITE_ONLY_IMM: u64 = operation::WRITE_ONLY_IMM as u64;
+const READ_REQUEST: u64 = operation::READ_REQUEST as u64;
 const ATOMIC_ACKNOWLEDGE: u64 = operation::ATOMIC_ACKNOWLEDGE as u64;
 /// The first packet of a READ's answer has the first code of a response.
 const RESPONSE_FIRST: u64 = 0x0d;
@@ -28,7 +29,7 @@ const RESPONSE_FIRST: u64 = 0x0d;
 /// `code`.
 ///
 /// # Outputs
-/// The others. Nothing is set for a READ, an atomic, and what nobody knows.
+/// The others. Nothing is set for an atomic, and what nobody knows.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Operation {
     /// The operation.
@@ -37,9 +38,11 @@ pub struct Operation {
     pub send: Signal<Out, Bit>,
     /// A packet of a WRITE.
     pub write: Signal<Out, Bit>,
-    /// The first packet of either.
+    /// A READ.
+    pub read: Signal<Out, Bit>,
+    /// The first packet of a SEND or a WRITE.
     pub first: Signal<Out, Bit>,
-    /// The last packet of either.
+    /// The last packet of one.
     pub last: Signal<Out, Bit>,
     /// It has immediate data.
     pub with_imm: Signal<Out, Bit>,
@@ -56,6 +59,7 @@ impl Logic for Operation {
             (self.code.val() == SEND_LAST_INVALIDATE) || (self.code.val() == SEND_ONLY_INVALIDATE);
         self.send.next = (self.code.val() <= SEND_ONLY_IMM) || self.invalidates.val();
         self.write.next = (self.code.val() >= WRITE_FIRST) && (self.code.val() <= WRITE_ONLY_IMM);
+        self.read.next = self.code.val() == READ_REQUEST;
         self.first.next = (self.code.val() == SEND_FIRST)
             || (self.code.val() == SEND_ONLY)
             || (self.code.val() == SEND_ONLY_IMM)
@@ -100,6 +104,7 @@ mod tests {
             let flags = [
                 ("send", send),
                 ("write", write),
+                ("read", Kind::of(code) == Kind::Read),
                 ("first", place.first),
                 ("last", place.last),
                 ("with_imm", [3, 5, 9, 11].contains(&code)),

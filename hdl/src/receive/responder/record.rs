@@ -81,6 +81,8 @@ pub struct Settings {
     pub pd: Bits<32>,
     /// The peer may WRITE.
     pub writable: Bit,
+    /// The peer may READ, and READs are kept for their repetition.
+    pub readable: Bit,
     /// There is a receive queue.
     pub has_queue: Bit,
     /// Which.
@@ -115,11 +117,11 @@ pub struct Progress {
     pub in_use: Bit,
     /// Bytes that it holds.
     pub capacity: Bits<32>,
-    /// Of a WRITE: where the next byte goes.
+    /// Of a WRITE: where the next byte goes. Of a READ: its first byte.
     pub addr: Bits<64>,
-    /// Of a WRITE: its key.
+    /// Of a WRITE or a READ: its key.
     pub rkey: Bits<32>,
-    /// Of a WRITE: its bytes. Of a SEND: those that have come.
+    /// Of a WRITE or a READ: its bytes. Of a SEND: those that have come.
     pub len: Bits<32>,
     /// Of a WRITE: the bytes that are still to come.
     pub remaining: Bits<32>,
@@ -152,6 +154,8 @@ pub enum JobKind {
     Abandon,
     /// It is the next one of a message, and is executed if all else is right.
     Execute,
+    /// It is a READ that was executed before: it is answered again if all else is right, or dropped.
+    Again,
 }
 
 /// A packet whose order was checked, and what the rest of the work needs.
@@ -166,8 +170,10 @@ pub struct Job {
     /// How far the queue pair has come; what a WRITE's first packet says is already in it, and for a datagram
     /// `len` is that of its route.
     pub progress: Progress,
-    /// It is of a WRITE, else of a SEND.
+    /// It is of a WRITE, else of a SEND or a READ.
     pub write: Bit,
+    /// It is a READ, of which all is already in `progress`, as of a WRITE.
+    pub read: Bit,
     /// It is the first packet of its message.
     pub first: Bit,
     /// It is the last one.

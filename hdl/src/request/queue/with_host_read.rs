@@ -126,6 +126,10 @@ impl Logic for Fetch {
         self.host_read.c_req.addr.next = 0.into();
         self.host_read.c_req.bytes.next = 0.into();
         self.host_read.c_resp.ready.next = false;
+        self.host_read.d_req.valid.next = false;
+        self.host_read.d_req.addr.next = 0.into();
+        self.host_read.d_req.bytes.next = 0.into();
+        self.host_read.d_resp.ready.next = false;
     }
 }
 

@@ -1,13 +1,13 @@
-//! ACKs and NAKs that wait for their turn on the wire.
+//! ACKs and NAKs that wait for their turn on the wire, and READs that wait to be answered.
 //!
-//! Takes them from the responder and gives them to the packetizer, in order, but for one thing: an ACK that still
+//! Takes them from the responder and gives them to [`replies`](super::replies), in order, but for one thing: an ACK that still
 //! waits gives way to a newer one of its queue pair, which gets its place (docs/semantics.md, "Receiving"). An
 //! ACK covers all before it, so nothing is lost by that; and as the place is kept, a queue pair that is acknowledged
-//! all the time waits no longer than the others. A NAK never gives way, and no ACK passes one: it gets a place behind.
+//! all the time waits no longer than the others. NAKs and READs never give way, and no ACK passes one: it gets a place behind.
 //!
-//! Contract: an answer every 3 cycles; 2 acknowledgements every 3 cycles, the first one 5 cycles after its answer; 4,096
+//! Contract: an answer every 3 cycles; 2 replies every 3 cycles, the first one 5 cycles after its answer; 4,096
 //! places, and the next answer waits while all of them are taken. What has left its place does not give way any more: up to
-//! two acknowledgements. Every acknowledgement has the stamp that its queue pair's entry had when the packet was checked; the
+//! two of them. Every reply has the stamp that its queue pair's entry had when the packet was checked; the
 //! packetizer drops it if the host has written to the entry since.
 //!
 //! Nothing is cleared after a reset: where a queue pair's last answer lies is believed only if that place
@@ -27,8 +27,8 @@ const PLACE: usize = 12;
 const TAKEN: usize = PLACE + 1;
 /// Bits of what is looked up of a place: queue pair, and whether an ACK has it.
 const KEY: usize = QP + 1;
-/// Bits of an [`Acknowledgement`].
-const ACKNOWLEDGEMENT: usize = 88 + QP;
+/// Bits of a [`Reply`].
+pub const REPLY: usize = 285 + QP;
 
 /// An ACK or a NAK, and the context that it belongs to.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -43,6 +43,35 @@ pub struct Acknowledgement {
     pub psn: Bits<24>,
     /// AETH: messages completed so far.
     pub msn: Bits<24>,
+}
+
+/// An ACK, a NAK or a READ, and the context that it belongs to. Fields but `stamp` as in [`Answer`].
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Reply {
+    /// Queue pair.
+    pub qp: Bits<QP>,
+    /// The stamp of its entry.
+    pub stamp: Bits<32>,
+    /// See `Answer`.
+    pub syndrome: Bits<8>,
+    /// See `Answer`.
+    pub psn: Bits<24>,
+    /// See `Answer`.
+    pub msn: Bits<24>,
+    /// See `Answer`.
+    pub reads: Bit,
+    /// See `Answer`.
+    pub addr: Bits<64>,
+    /// See `Answer`.
+    pub rkey: Bits<32>,
+    /// See `Answer`.
+    pub len: Bits<32>,
+    /// See `Answer`.
+    pub pd: Bits<32>,
+    /// See `Answer`.
+    pub log_mtu: Bits<4>,
+    /// See `Answer`.
+    pub earlier: Bits<32>,
 }
 
 /// What happens to an answer.
@@ -66,7 +95,7 @@ pub struct Answers {
     /// What the responder answers.
     pub answer: Stream<In, Answer>,
     /// What is sent.
-    pub acknowledgement: Stream<Out, Acknowledgement>,
+    pub reply: Stream<Out, Reply>,
 
     // The answer that looks for a place.
     state: DFF<AnswersState>,
@@ -86,16 +115,16 @@ pub struct Answers {
     head: DFF<Bits<PLACE>>,
     tail: DFF<Bits<PLACE>>,
     taken: DFF<Bits<TAKEN>>,
-    waiting: Signal<Local, Acknowledgement>,
-    going: Flatten<Acknowledgement, ACKNOWLEDGEMENT>,
+    waiting: Signal<Local, Reply>,
+    going: Flatten<Reply, REPLY>,
     #[init(Ram::new(RamStyle::Ultra))]
-    places: Ram<ACKNOWLEDGEMENT, 1, PLACE>,
-    coming: Restore<Acknowledgement, ACKNOWLEDGEMENT>,
+    places: Ram<REPLY, 1, PLACE>,
+    coming: Restore<Reply, REPLY>,
 
     // The oldest one leaves.
     fetch: Signal<Local, Bit>,
     fetched: DFF<Bit>,
-    stage: StreamStage<Acknowledgement>,
+    stage: StreamStage<Reply>,
 }
 
 impl Logic for Answers {
@@ -107,7 +136,8 @@ impl Logic for Answers {
             (self.state.q.val() == AnswersState::Accept) && !self.taken.q.val().get_bit(PLACE);
         // then who has that one's place.
         self.keys.ahead.next = self.lasts.read_data.val();
-        self.is_ack.next = !self.held.q.val().syndrome.get_bits::<2>(5).any();
+        self.is_ack.next =
+            !self.held.q.val().syndrome.get_bits::<2>(5).any() && !self.held.q.val().reads;
         self.key.next = bit_cast::<KEY, QP>(self.held.q.val().qp);
         if self.is_ack.val() {
             self.key.next =
@@ -122,11 +152,7 @@ impl Logic for Answers {
             self.place.next = self.last.q.val();
         }
 
-        self.waiting.next.qp = self.held.q.val().qp;
-        self.waiting.next.stamp = self.held.q.val().stamp;
-        self.waiting.next.syndrome = self.held.q.val().syndrome;
-        self.waiting.next.psn = self.held.q.val().psn;
-        self.waiting.next.msn = self.held.q.val().msn;
+        self.held.q.share(&mut self.waiting);
         self.going.record.next = self.waiting.val();
         self.places.write_lanes.next = 0.into();
         self.places.write_address.next = self.place.val();
@@ -155,7 +181,7 @@ impl Logic for Answers {
         self.coming.bits.next = self.places.read_data.val();
         self.stage.input.valid.next = self.fetched.q.val();
         self.stage.input.data.next = self.coming.record.val();
-        self.stage.output.join(&mut self.acknowledgement);
+        self.stage.output.join(&mut self.reply);
 
         match self.state.q.val() {
             AnswersState::Accept => {

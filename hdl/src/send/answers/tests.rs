@@ -11,19 +11,27 @@ const PLACES: usize = 1 << PLACE;
 /// Acknowledgements that have left their places when nothing is taken.
 const AWAY: usize = 2;
 
+const FIELDS: [&str; 11] =
+    ["qp", "syndrome", "psn", "msn", "reads", "addr", "rkey", "len", "pd", "log_mtu", "earlier"];
+
 fn library() -> Library {
     testing::library("answers", Answers::default)
 }
 
-/// The sequence number tells answers apart.
+/// The fields that mean something of READs alone.
+const READ_FIELDS: [&str; 6] = ["addr", "rkey", "len", "pd", "log_mtu", "earlier"];
+
+/// An ACK or a NAK. The sequence number tells answers apart.
 fn answer(qp: u64, syndrome: u8, psn: u64) -> Beat {
     let stamp = (psn * 0x1234_5677) & 0xffff_ffff;
-    Beat::from([("qp", qp), ("psn", psn), ("msn", psn ^ 0xabcdef), ("stamp", stamp)])
+    let beat = Beat::from([("qp", qp), ("psn", psn), ("msn", psn ^ 0xabcdef), ("stamp", stamp)])
         .with("syndrome", syndrome)
+        .with("reads", 0_u64);
+    READ_FIELDS.iter().fold(beat, |beat, field| beat.with(*field, 0_u64))
 }
 
 fn is_ack(beat: &Beat) -> bool {
-    beat.u64("syndrome") as u8 & KIND_MASK & 0x7f == ACK
+    beat.u64("syndrome") as u8 & KIND_MASK & 0x7f == ACK && beat.u64("reads") == 0
 }
 
 /// Checks that each answer left or gave way to the next one of its queue pair, both of them ACKs, and that places
@@ -72,7 +80,7 @@ fn an_answer_leaves_or_gives_way_to_the_next_ack_of_its_queue_pair() {
         let mut bench = Bench::new(library.instance(seed), seed);
         let mut came = Vec::new();
         let input = bench.driver("answer");
-        let output = bench.monitor("acknowledgement");
+        let output = bench.monitor("reply");
         bench.stall(stalls);
         for psn in 0..3_000 {
             // Few at a time, of all.
@@ -83,8 +91,13 @@ fn an_answer_leaves_or_gives_way_to_the_next_ack_of_its_queue_pair() {
                 2 => NAK_REMOTE_ACCESS,
                 credits => ACK | (credits as u8 + 20),
             };
-            came.push(answer(qp, syndrome, psn));
-            bench.send(input, answer(qp, syndrome, psn));
+            let reads = u64::from(random.chance(0.1));
+            let mut beat = answer(qp, syndrome, psn).with("reads", reads);
+            for (field, width) in READ_FIELDS.iter().zip([64, 32, 32, 32, 4, 32]) {
+                beat = beat.with(*field, random.word(width));
+            }
+            came.push(beat.clone());
+            bench.send(input, beat);
             while bench.pending(input) > 3 {
                 bench.step();
             }
@@ -102,7 +115,7 @@ fn an_answer_leaves_or_gives_way_to_the_next_ack_of_its_queue_pair() {
 #[test]
 fn what_waits_keeps_its_place() {
     let mut bench = Bench::new(library().instance(1), 1);
-    let (input, output) = (bench.driver("answer"), bench.monitor("acknowledgement"));
+    let (input, output) = (bench.driver("answer"), bench.monitor("reply"));
     bench.stall((0.0, 1.0));
     let all = [
         (1, ACK),
@@ -135,7 +148,7 @@ fn what_waits_keeps_its_place() {
 #[test]
 fn an_answer_without_a_place_waits() {
     let mut bench = Bench::new(library().instance(1), 1);
-    let (input, output) = (bench.driver("answer"), bench.monitor("acknowledgement"));
+    let (input, output) = (bench.driver("answer"), bench.monitor("reply"));
     bench.stall((0.0, 1.0));
     let count = PLACES + 40;
     for k in 0..count as u64 {
@@ -152,7 +165,7 @@ fn an_answer_without_a_place_waits() {
 #[test]
 fn an_answer_takes_three_cycles_and_leaves_after_five() {
     let mut bench = Bench::new(library().instance(1), 1);
-    let (input, output) = (bench.driver("answer"), bench.monitor("acknowledgement"));
+    let (input, output) = (bench.driver("answer"), bench.monitor("reply"));
     bench.send_all(input, (0..200).map(|k| answer(k, ACK, k)));
     bench.run_until_received(output, 200);
     let (sent, received) = (bench.sent_at(input), bench.received_at(output));
@@ -163,7 +176,7 @@ fn an_answer_takes_three_cycles_and_leaves_after_five() {
 #[test]
 fn those_that_waited_leave_two_in_three_cycles() {
     let mut bench = Bench::new(library().instance(1), 1);
-    let (input, output) = (bench.driver("answer"), bench.monitor("acknowledgement"));
+    let (input, output) = (bench.driver("answer"), bench.monitor("reply"));
     bench.stall((0.0, 1.0));
     bench.send_all(input, (0..600).map(|k| answer(k, ACK, k)));
     bench.run(900);
@@ -176,7 +189,7 @@ fn those_that_waited_leave_two_in_three_cycles() {
 #[test]
 fn nothing_of_before_a_reset_is_believed() {
     let mut bench = Bench::new(library().instance(1), 1);
-    let (input, output) = (bench.driver("answer"), bench.monitor("acknowledgement"));
+    let (input, output) = (bench.driver("answer"), bench.monitor("reply"));
     for round in 0..3 {
         bench.stall((0.0, 1.0));
         bench.send_all(input, (0..20).map(|k| answer(k, ACK, k)));

@@ -47,14 +47,16 @@ pub struct Frame {
     pub tag: Bits<TAG>,
     /// It has no payload and no page.
     pub bare: Bit,
+    /// Its page is one of responses.
+    pub responds: Bit,
     /// Its beats, or one more: what the packetizer counted for it when its item was accepted.
     pub weight: Bits<WEIGHT>,
 }
 
 /// Bits of a packet on its way: `operation` 5, `ack_req`, `psn` 24, `remote_addr` 64, `rkey` 32,
 /// `message_bytes` 32, `imm` 32, `has_imm`, `has_reth`, `marker`, `bytes` 13, `page`, `weight`, `bare`,
-/// `again`, `late`.
-const PACKET: usize = LATE_AT + 1;
+/// `again`, `late`, `responds`.
+const PACKET: usize = RESPONDS_AT + 1;
 /// Where its `weight` starts.
 const WEIGHT_AT: usize = 206 + PAGE;
 /// Where its `bare` is.
@@ -63,6 +65,8 @@ const BARE_AT: usize = WEIGHT_AT + WEIGHT;
 const AGAIN_AT: usize = BARE_AT + 1;
 /// Where its `late` is.
 const LATE_AT: usize = AGAIN_AT + 1;
+/// Where its `responds` is.
+const RESPONDS_AT: usize = LATE_AT + 1;
 /// Bits of a `sent` item up to its `status`, which come in place of an address.
 const SENT_LOW: usize = 50 + DEST_COUNT;
 /// Bits of its `status` and `qp`, which come in place of a remote key.
@@ -116,8 +120,10 @@ pub struct Headers {
 
     /// An item, in the cycle in which it is accepted.
     pub packet: Flow<In, Packet>,
-    /// It is an acknowledgement.
+    /// It has no page.
     pub bare: Signal<In, Bit>,
+    /// Its page is one of responses.
+    pub responds: Signal<In, Bit>,
     /// Beats that it is counted as.
     pub weight: Signal<In, Bits<WEIGHT>>,
 
@@ -309,7 +315,8 @@ impl Logic for Headers {
             | (bit_cast::<PACKET, WEIGHT>(self.weight.val()) << WEIGHT_AT as u64)
             | (bit_cast::<PACKET, 1>(self.bare.val().into()) << BARE_AT as u64)
             | (bit_cast::<PACKET, 1>(self.packet.again.val().into()) << AGAIN_AT as u64)
-            | (bit_cast::<PACKET, 1>(self.packet.late.val().into()) << LATE_AT as u64);
+            | (bit_cast::<PACKET, 1>(self.packet.late.val().into()) << LATE_AT as u64)
+            | (bit_cast::<PACKET, 1>(self.responds.val().into()) << RESPONDS_AT as u64);
         if self.packet.ack_req.val() {
             self.packet_bits.next = self.packet_bits.val() | 32;
         }
@@ -403,6 +410,7 @@ impl Logic for Headers {
         self.frame.dropped.next = self.b_dropped.q.val() && !self.frame.marker.val();
         self.frame.tag.next = self.b_entry.q.val().get_bits::<TAG>(224);
         self.frame.bare.next = self.b_packet.q.val().get_bit(BARE_AT);
+        self.frame.responds.next = self.b_packet.q.val().get_bit(RESPONDS_AT);
         self.frame.weight.next = self.b_packet.q.val().get_bits::<WEIGHT>(WEIGHT_AT);
         if self.frame.marker.val() || self.frame.dropped.val() {
             self.frame.slots.next = 1.into();

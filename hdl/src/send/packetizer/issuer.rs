@@ -5,7 +5,7 @@ use drdma_emit::prelude::*;
 use super::headers::Frame;
 use super::order::WEIGHT;
 use super::tagger::TAG;
-use crate::send::{PAGE, PAGE_ROW};
+use crate::send::{PAGE, PAGE_ROW, REPLY_PAGE, REPLY_ROW};
 
 /// What passes beside a beat.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -71,6 +71,12 @@ pub struct Issuer {
     pub page_read_enable: Signal<Out, Bit>,
     /// Which: page, row 6.
     pub page_read_address: Signal<Out, Bits<PAGE_ROW>>,
+    /// A row of a response is read.
+    pub reply_read_enable: Signal<Out, Bit>,
+    /// Which: page, row 6.
+    pub reply_read_address: Signal<Out, Bits<REPLY_ROW>>,
+    /// The oldest response's page is given back.
+    pub reply_free: Signal<Out, Bit>,
     /// A page is given back.
     pub page_free_valid: Signal<Out, Bit>,
     /// Which.
@@ -102,6 +108,9 @@ pub struct Issuer {
     filled: Signal<Local, Bits<7>>,
     count: Signal<Local, Bits<7>>,
     crc_count: Signal<Local, Bits<7>>,
+    reads: Signal<Local, Bit>,
+    gives_back: Signal<Local, Bit>,
+    reply_frees: DFF<Bit>,
     free: DFF<Bit>,
     free_page: DFF<Bits<PAGE>>,
     valid: DFF<Bit>,
@@ -159,11 +168,19 @@ impl Logic for Issuer {
         // Its row: the payload starts in the header's last beat.
         self.row.next = self.slot.q.val().get_bits::<6>(0) - self.beyond.val().get_bits::<6>(0);
         self.paged.next = !self.marker.val() && !self.frame.bare.val();
-        self.page_read_enable.next =
+        self.reads.next =
             self.sends.val() && self.paged.val() && (self.slot.q.val() >= self.beyond.val());
+        self.page_read_enable.next = self.reads.val() && !self.frame.responds.val();
+        self.reply_read_enable.next = self.reads.val() && self.frame.responds.val();
+        self.reply_read_address.next =
+            (bit_cast::<REPLY_ROW, REPLY_PAGE>(self.frame.page.val().get_bits::<REPLY_PAGE>(0)) << 6)
+                | bit_cast::<REPLY_ROW, 6>(self.row.val());
         self.page_read_address.next = (bit_cast::<PAGE_ROW, PAGE>(self.frame.page.val()) << 6)
             | bit_cast::<PAGE_ROW, 6>(self.row.val());
-        self.free.d.next = self.issue.val() && self.last.val() && self.paged.val();
+        self.gives_back.next = self.issue.val() && self.last.val() && self.paged.val();
+        self.free.d.next = self.gives_back.val() && !self.frame.responds.val();
+        self.reply_frees.d.next = self.gives_back.val() && self.frame.responds.val();
+        self.reply_free.next = self.reply_frees.q.val();
         self.free_page.d.next = self.frame.page.val();
         self.page_free_valid.next = self.free.q.val();
         self.page_free_page.next = self.free_page.q.val();
@@ -209,6 +226,7 @@ impl Logic for Issuer {
         if self.rst.val() {
             self.slot.d.next = 0.into();
             self.free.d.next = false;
+            self.reply_frees.d.next = false;
             self.valid.d.next = false;
         }
     }

@@ -1,7 +1,7 @@
 //! Makes frames of packets: headers in front, padding and the ICRC behind.
 //!
 //! Takes packets (a payload page and the fields of the headers) and `sent` items from the
-//! segmenter, acknowledgements from [`answers`](super::answers), reads the pages, and gives out frames without FCS. A `sent`
+//! segmenter, acknowledgements and packets of what peers READ from [`replies`](super::replies), reads the pages, and gives out frames without FCS. A `sent`
 //! item is passed on when the last byte of every frame before it has been taken. Acknowledgements leave whether
 //! their queue pair is in error or not: a NAK puts it there.
 //!
@@ -22,7 +22,8 @@
 //! lead to the same state as the 8 bytes of ones.
 
 use super::answers::Acknowledgement;
-use super::{PAGE, PAGE_ROW};
+use super::replies::Response;
+use super::{PAGE, PAGE_ROW, REPLY_ROW};
 use crate::context::{ConfigWrite, QP};
 use crate::request::DEST_COUNT;
 use crate::shell::corundum::FrameBeat;
@@ -149,6 +150,18 @@ pub struct Packetizer {
     pub packet: Stream<In, Packet>,
     /// Acknowledgements to send between them.
     pub acknowledgement: Stream<In, Acknowledgement>,
+    /// Packets of what peers READ, which take turns with them.
+    pub response: Stream<In, Response>,
+
+    // Pages of responses.
+    /// A row is read.
+    pub reply_read_enable: Signal<Out, Bit>,
+    /// Which: page, row 6.
+    pub reply_read_address: Signal<Out, Bits<REPLY_ROW>>,
+    /// That row, two cycles later.
+    pub reply_read_data: Signal<In, Bits<512>>,
+    /// The page of the oldest response that has one is given back.
+    pub reply_free: Signal<Out, Bit>,
 
     // Payload pages.
     /// A row is read.
@@ -206,6 +219,9 @@ pub struct Packetizer {
     // What passes beside the rows: 2 cycles of memory, 2 of rotation.
     valids: [DFF<Bit>; 3],
     sides: [DFF<Side>; 3],
+    /// The row is one of a response.
+    responds: [DFF<Bit>; 2],
+    row: Signal<Local, Bits<512>>,
     rotation: DFF<Bits<4>>,
     fine_rotation: DFF<Bits<2>>,
     #[init(Turn::new(16))]
@@ -263,9 +279,11 @@ impl Logic for Packetizer {
         // Headers are made ahead: of less than the 32 items that the FIFOs hold.
         self.packet.join(&mut self.order.packet);
         self.acknowledgement.join(&mut self.order.acknowledgement);
+        self.response.join(&mut self.order.response);
         self.order.begun.next = self.issuer.begun.val();
         self.order.item.join(&mut self.headers.packet);
         self.headers.bare.next = self.order.bare.val();
+        self.headers.responds.next = self.order.responds.val();
         self.headers.weight.next = self.order.weight.val();
         self.cfg.join(&mut self.headers.cfg);
         self.headers.mac.next = self.mac.val();
@@ -286,6 +304,9 @@ impl Logic for Packetizer {
         self.buffer.issued.next = self.issuer.issued.val();
         self.page_read_enable.next = self.issuer.page_read_enable.val();
         self.page_read_address.next = self.issuer.page_read_address.val();
+        self.reply_read_enable.next = self.issuer.reply_read_enable.val();
+        self.reply_read_address.next = self.issuer.reply_read_address.val();
+        self.reply_free.next = self.issuer.reply_free.val();
         self.page_free_valid.next = self.issuer.page_free_valid.val();
         self.page_free_page.next = self.issuer.page_free_page.val();
 
@@ -298,7 +319,13 @@ impl Logic for Packetizer {
             self.sides[k].d.next = self.sides[k - 1].q.val();
         }
         self.rotation.d.next = self.issuer.beat_rotation.val();
-        self.by_sixteens.data.next = (self.page_read_data.val() << 16) | (self.page_read_data.val() >> 496);
+        self.responds[0].d.next = self.issuer.reply_read_enable.val();
+        self.responds[1].d.next = self.responds[0].q.val();
+        self.row.next = self.page_read_data.val();
+        if self.responds[1].q.val() {
+            self.row.next = self.reply_read_data.val();
+        }
+        self.by_sixteens.data.next = (self.row.val() << 16) | (self.row.val() >> 496);
         self.by_sixteens.count.next = self.rotation.q.val().get_bits::<2>(2);
         self.coarse.d.next = self.by_sixteens.result.val();
         self.by_fours.data.next = self.coarse.q.val();

@@ -1,7 +1,9 @@
-//! What is sent next: packets and acknowledgements, each in its own order.
+//! What is sent next: packets, responses and acknowledgements, each in its own order.
 
 use super::Packet;
 use crate::send::answers::Acknowledgement;
+use crate::send::replies::Response;
+use crate::send::{PAGE, REPLY_PAGE};
 use drdma_abi::roce::operation;
 use drdma_emit::prelude::*;
 
@@ -17,7 +19,8 @@ const SHARE: u64 = 3;
 /// Bits of the number of beats of packets that no acknowledgement has used yet.
 const DUE: usize = 8;
 
-/// Puts acknowledgements between packets.
+/// Puts acknowledgements between packets, and lets packets and responses take turns. What is said of packets here
+/// holds for responses as well.
 ///
 /// Contract: an item a cycle. While both wait, one acknowledgement goes for every 3 beats of packets, that
 /// is one in 4 beats. The beats of packets that were accepted while none waited count, up to 128 and a packet; so several go at
@@ -35,12 +38,16 @@ pub struct Order {
     pub packet: Stream<In, Packet>,
     /// Acknowledgements.
     pub acknowledgement: Stream<In, Acknowledgement>,
+    /// Packets of what peers READ.
+    pub response: Stream<In, Response>,
     /// An item is under way: its weight, otherwise 0.
     pub begun: Signal<In, Bits<WEIGHT>>,
     /// What is next.
     pub item: Flow<Out, Packet>,
-    /// It is an acknowledgement.
+    /// It has no page: it is an acknowledgement, or a response without payload.
     pub bare: Signal<Out, Bit>,
+    /// Its page is one of responses.
+    pub responds: Signal<Out, Bit>,
     /// Its weight.
     pub weight: Signal<Out, Bits<WEIGHT>>,
 
@@ -50,19 +57,38 @@ pub struct Order {
     due: DFF<Bits<DUE>>,
     /// An acknowledgement goes before a packet.
     first: DFF<Bit>,
+    /// A response goes before a packet.
+    turn: DFF<Bit>,
+    /// A packet or a response waits; the one that is next is a response.
+    waits: Signal<Local, Bit>,
+    response_next: Signal<Local, Bit>,
+    acknowledges: Signal<Local, Bit>,
 }
 
 impl Logic for Order {
     #[hdl_gen]
     fn update(&mut self) {
-        self.packet.ready.next =
-            self.go.q.val() && !(self.acknowledgement.valid.val() && self.first.q.val());
+        self.waits.next = self.packet.valid.val() || self.response.valid.val();
+        self.response_next.next =
+            self.response.valid.val() && (!self.packet.valid.val() || self.turn.q.val());
+        self.packet.ready.next = self.go.q.val()
+            && !self.response_next.val()
+            && !(self.acknowledgement.valid.val() && self.first.q.val());
+        self.response.ready.next = self.go.q.val()
+            && (!self.packet.valid.val() || self.turn.q.val())
+            && !(self.acknowledgement.valid.val() && self.first.q.val());
         self.acknowledgement.ready.next =
-            self.go.q.val() && (!self.packet.valid.val() || self.first.q.val());
+            self.go.q.val() && (!self.waits.val() || self.first.q.val());
+        self.acknowledges.next =
+            self.acknowledgement.valid.val() && (!self.waits.val() || self.first.q.val());
+        self.responds.next = self.response_next.val() && !self.acknowledges.val();
         self.bare.next =
-            self.acknowledgement.valid.val() && (!self.packet.valid.val() || self.first.q.val());
+            self.acknowledges.val() || (self.responds.val() && !self.response.paged.val());
         self.item.valid.next =
-            self.go.q.val() && (self.packet.valid.val() || self.acknowledgement.valid.val());
+            self.go.q.val() && (self.waits.val() || self.acknowledgement.valid.val());
+        if self.item.valid.val() && !self.acknowledges.val() {
+            self.turn.d.next = !self.response_next.val();
+        }
 
         // An AETH is as long as immediate data, and comes in their place.
         self.item.next = self.packet.val();
@@ -70,7 +96,26 @@ impl Logic for Order {
         if self.packet.marker.val() {
             self.weight.next = 1.into();
         }
-        if self.bare.val() {
+        if self.responds.val() {
+            // It belongs to no request of this card's.
+            self.item.marker.next = false;
+            self.item.again.next = true;
+            self.item.late.next = true;
+            self.item.page.next = bit_cast::<PAGE, REPLY_PAGE>(self.response.page.val());
+            self.item.bytes.next = self.response.bytes.val();
+            self.item.qp.next = self.response.qp.val();
+            self.item.operation.next = self.response.operation.val();
+            self.item.ack_req.next = false;
+            self.item.psn.next = self.response.psn.val();
+            self.item.imm.next = bit_cast::<32, 24>(self.response.msn.val())
+                | (bit_cast::<32, 8>(self.response.syndrome.val()) << 24);
+            self.item.has_imm.next = self.response.has_aeth.val();
+            self.item.has_reth.next = false;
+            self.item.total.next = bit_cast::<40, 32>(self.response.stamp.val());
+            self.weight.next =
+                bit_cast::<WEIGHT, 7>(self.response.bytes.val().get_bits::<7>(6)) + 2;
+        }
+        if self.acknowledges.val() {
             self.item.marker.next = false;
             self.item.bytes.next = 0.into();
             self.item.qp.next = self.acknowledgement.qp.val();
@@ -93,7 +138,7 @@ impl Logic for Order {
         self.go.d.next = self.ahead.d.val() < AHEAD;
 
         if self.item.valid.val() {
-            if self.bare.val() {
+            if self.acknowledges.val() {
                 self.due.d.next = self.due.q.val() - SHARE;
                 if !self.first.q.val() {
                     self.due.d.next = 0.into();
@@ -109,6 +154,7 @@ impl Logic for Order {
             self.ahead.d.next = 0.into();
             self.due.d.next = 0.into();
             self.first.d.next = false;
+            self.turn.d.next = false;
         }
     }
 }

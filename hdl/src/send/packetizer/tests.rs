@@ -20,6 +20,7 @@ use std::rc::Rc;
 mod acknowledgements;
 mod changes;
 mod pair;
+mod responses;
 
 /// Cycles from a beat to the first beat of the frame that it completes.
 const LATENCY: u64 = 17;

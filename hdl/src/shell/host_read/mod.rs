@@ -1,7 +1,7 @@
 //! Reads of host memory for the control path: work requests for `queue`, bitmaps and pointer arrays
-//! for `sequencer`, receives for `receives`.
+//! for `sequencer`, receives for `receives`, what peers READ for `replies`.
 //!
-//! Stands between those three and the DMA engine's control port. Requests of the clients become read
+//! Stands between those four and the DMA engine's control port. Requests of the clients become read
 //! descriptors, one client after the other; the engine writes the data into a RAM, 32 KiB a client,
 //! in any order; the responses go out in the order of the requests, once a read is complete.
 //!
@@ -48,7 +48,7 @@ pub struct HostReadBeat {
 }
 
 /// Clients.
-const CLIENTS: usize = 3;
+const CLIENTS: usize = 4;
 
 /// See the [module](self).
 #[derive(LogicBlock, Default)]
@@ -76,6 +76,12 @@ pub struct HostRead {
     pub c_req: Stream<In, HostReadRequest>,
     /// What client c has read.
     pub c_resp: Stream<Out, HostReadBeat>,
+
+    // ------------------------------------------------------------------ client d
+    /// Reads of client d.
+    pub d_req: Stream<In, HostReadRequest>,
+    /// What client d has read.
+    pub d_resp: Stream<Out, HostReadBeat>,
 
     // ------------------------------------------------------------------ DMA read descriptors
     /// DMA read descriptors: tag bits 7 and 6 are the client, bits 5 to 0 the number of its read.
@@ -140,6 +146,7 @@ impl Logic for HostRead {
         self.a_req.join(&mut self.clients[0].req);
         self.b_req.join(&mut self.clients[1].req);
         self.c_req.join(&mut self.clients[2].req);
+        self.d_req.join(&mut self.clients[3].req);
 
         // Reads of the clients in turns become descriptors.
         self.room.next = !self.descriptor.q.val() || self.m_axis_ctrl_dma_read_desc.ready.val();
@@ -261,6 +268,7 @@ impl Logic for HostRead {
         self.clients[0].resp.join(&mut self.a_resp);
         self.clients[1].resp.join(&mut self.b_resp);
         self.clients[2].resp.join(&mut self.c_resp);
+        self.clients[3].resp.join(&mut self.d_resp);
 
         if self.rst.val() {
             self.descriptor.d.next = false;

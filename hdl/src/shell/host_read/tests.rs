@@ -90,7 +90,7 @@ fn all_clients_get_their_bytes_in_the_order_of_their_requests() {
         let manners = Manners::any(&mut random);
         let count = if manners.piece == 1 { 30 } else { 200 };
         let engine = DmaEngine::attach(&mut bench, host(), manners, seed);
-        let clients = ["a", "b", "c"].map(|name| {
+        let clients = ["a", "b", "c", "d"].map(|name| {
             let driver = bench.driver(&format!("{name}_req"));
             let monitor = bench.monitor(&format!("{name}_resp"));
             let requests: Vec<_> = (0..count).map(|_| Request::any(&mut random)).collect();

@@ -6,8 +6,11 @@ mod world;
 use drdma_abi::receive::{AttributesEntry, ReceiveQueueEntry, rights};
 use drdma_abi::register::{MemoryRegionEntry, QueuePairEntry};
 use drdma_abi::roce::{TTL, Transport, operation};
-use drdma_semantics::packets::Flow;
+use drdma_abi::work_request::MAX_MESSAGE;
+use drdma_semantics::packets::{Flow, psn_distance};
+use drdma_semantics::responder::packet::packets;
 use drdma_semantics::responder::{Outcome, Received, Responder as Semantics, Settings, is_for};
+use drdma_semantics::scatter::allows;
 use drdma_verilated::Library;
 use drdma_verilated::testbench::{Bench, DriverId, MonitorId, Random, STALLS};
 use std::cell::RefCell;
@@ -19,7 +22,7 @@ use crate::context::testing::{Flagged, answer_flag, clear_tables};
 use crate::context::{ATTRIBUTES_TABLE, QUEUE_PAIR_TABLE, RECEIVE_QUEUE_TABLE, REGION_TABLE};
 use crate::testing;
 use traffic::{Packet, Peer, is_response, stretch};
-use world::{Card, Lab, Posted, SIZE, STORE_BYTES};
+use world::{Answered, Card, Lab, Posted, SIZE, STORE_BYTES};
 
 fn library() -> Library {
     testing::library("responder", Responder::default)
@@ -65,6 +68,7 @@ impl Pair {
             receives: random.chance(0.95).into(),
             rights: rights as u8,
             min_rnr_timer: random.below(32) as u8,
+            max_dest_rd_atomic: [0, 1, 16, 16, 16][random.below(5) as usize],
             state: 1,
             ..Default::default()
         };
@@ -93,10 +97,11 @@ impl Pair {
         Settings {
             transport: self.peer.flow.transport,
             mtu: self.peer.flow.mtu,
-            rights: self.attributes.rights.into(),
+            // The block answers no atomics.
+            rights: u32::from(self.attributes.rights) & !rights::REMOTE_ATOMIC,
             pd: self.entry.pd,
             min_rnr_timer: self.attributes.min_rnr_timer,
-            max_dest_rd_atomic: 0,
+            max_dest_rd_atomic: self.attributes.max_dest_rd_atomic,
             shared: self.shared,
         }
     }
@@ -141,7 +146,18 @@ impl Oracle {
         let lab = &mut self.lab;
         (lab.qp, lab.pd) = (pair.index, settings.pd);
         lab.queue = (pair.attributes.receives == 1).then(|| pair.queue());
+        let before = lab.answered.len();
+        let again = any_read_again(packet, pair, lab);
         let outcome = pair.responder.take(&frame, &settings, lab);
+        if lab.answered.len() == before {
+            lab.answered.extend(again);
+        }
+        // All packets of READs' answers are sent at once.
+        for (_, _, psn, _, read) in &lab.answered[before..] {
+            if read.is_some() {
+                pair.responder.answered(*psn);
+            }
+        }
         self.outcomes[outcome as usize] += 1;
         if outcome == Outcome::Error {
             pair.broken = true;
@@ -151,6 +167,27 @@ impl Oracle {
             }
         }
     }
+}
+
+/// What the block answers to a READ from before the packet that is expected: it does not know which it has answered.
+fn any_read_again(packet: &Packet, pair: &Pair, lab: &Lab) -> Option<Answered> {
+    let settings = pair.settings();
+    let behind = psn_distance(pair.responder.expected(), packet.psn);
+    let reads = settings.transport == Transport::Rc
+        && packet.opcode == operation::READ_REQUEST
+        && settings.rights & rights::REMOTE_READ != 0
+        && settings.max_dest_rd_atomic > 0;
+    let (addr, len, rkey) = (packet.addr, packet.len, packet.rkey);
+    let key = lab.keys.get(&rkey);
+    let may =
+        |key: &MemoryRegionEntry| allows(key, rights::REMOTE_READ, settings.pd, addr, len.into());
+    let good = reads
+        && behind > 0
+        && packets(len, settings.mtu) <= behind as u32
+        && u64::from(len) <= MAX_MESSAGE
+        && packet.payload.is_empty()
+        && (len == 0 || key.is_some_and(may));
+    good.then(|| (pair.index, 0x1f, packet.psn, pair.responder.msn(), Some((addr, len, rkey))))
 }
 
 /// The block, and what is around it.
@@ -167,6 +204,9 @@ struct Around<'a> {
     card: Card,
     broken: Vec<u64>,
     start: u64,
+    /// Packets sent, and the numbers of those with a sequence number.
+    sent: u64,
+    numbers: HashMap<u32, Vec<u64>>,
     counted: Rc<RefCell<[u64; 2]>>,
     /// Words that were written to entries of queue pairs, and the last one of each.
     stamps: Rc<RefCell<(u64, HashMap<u64, u64>)>>,
@@ -214,6 +254,8 @@ impl<'a> Around<'a> {
             card,
             broken: Vec::new(),
             start: 0,
+            sent: 0,
+            numbers: HashMap::new(),
             counted,
             stamps,
         }
@@ -285,6 +327,8 @@ impl<'a> Around<'a> {
         let (beat, words) = packet.store(self.start, &mut self.card.store, random);
         self.start = (self.start + words) % (STORE_BYTES as u64 / 64);
         self.card.frames.push_back(words);
+        self.numbers.entry(packet.psn).or_default().push(self.sent);
+        self.sent += 1;
         self.bench.send(self.packet, beat.with("qp", qp));
         words
     }
@@ -309,7 +353,12 @@ fn compare(around: &mut Around<'_>, oracle: &mut Oracle, what: &str) {
         .map(|beat| {
             let get = |field| beat.u64(field);
             assert_eq!(get("stamp"), around.stamp(get("qp")), "{beat:?} {what}");
-            (get("qp"), get("syndrome") as u8, get("psn") as u32, get("msn") as u32)
+            let (syndrome, psn) = (get("syndrome") as u8, get("psn") as u32);
+            let read = (get("reads") == 1).then(|| {
+                assert!(around.numbers[&psn].contains(&get("earlier")), "{beat:?}");
+                (get("addr"), get("len") as u32, get("rkey") as u32)
+            });
+            (get("qp"), syndrome, psn, get("msn") as u32, read)
         })
         .collect();
     assert_eq!(answered, std::mem::take(&mut oracle.lab.answered), "answers {what}");
@@ -376,6 +425,7 @@ fn make_keys(
 fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
     let library = library();
     let (mut outcomes, mut statuses, mut syndromes) = ([0; 4], [0; 256], [0; 256]);
+    let mut reads = 0;
     for (seed, stalls) in (1..).zip(STALLS) {
         let mut random = Random::new(seed);
         let mut around = Around::new(&library, seed, stalls);
@@ -430,6 +480,7 @@ fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
                 }
             }
             oracle.lab.answered.iter().for_each(|answer| syndromes[usize::from(answer.1)] += 1);
+            reads += oracle.lab.answered.iter().filter(|answer| answer.4.is_some()).count();
             oracle.lab.completed.iter().for_each(|entry| statuses[usize::from(entry.2)] += 1);
             around.drain();
             compare(&mut around, &mut oracle, &what);
@@ -437,6 +488,7 @@ fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
         (0..4).for_each(|k| outcomes[k] += oracle.outcomes[k]);
     }
     // Everything has happened.
+    assert!(reads > 150, "{reads} READs");
     assert!(outcomes.iter().all(|count| *count > 200), "{outcomes:?}");
     let seen = |codes: &[usize], counts: &[u64; 256]| {
         codes.iter().map(|code| (*code, counts[*code])).collect::<Vec<_>>()

@@ -7,7 +7,7 @@ use drdma_abi::roce::{
 };
 use drdma_semantics::frame::{Frame, read_operation};
 use drdma_semantics::packets::{Flow, psn_add};
-use drdma_semantics::responder::packet::Kind;
+use drdma_semantics::responder::packet::{Kind, packets};
 use drdma_verilated::testbench::{Beat, Random};
 
 use super::world::{BASE, SIZE, STORE_BYTES};
@@ -181,8 +181,37 @@ impl Peer {
         }
     }
 
+    /// A READ.
+    fn read(&mut self, random: &mut Random) {
+        let (mut rkey, start, bytes) = self.keys[random.below(self.keys.len() as u64) as usize];
+        let len = if random.chance(0.2) { 0 } else { random.below(bytes + 1) };
+        let mut addr = start + random.below(bytes - len + 1);
+        if random.chance(self.errors) {
+            addr = start.wrapping_add(random.below(2 * bytes + 1)).wrapping_sub(bytes / 2);
+        }
+        if random.chance(self.errors) {
+            rkey ^= 1 << random.below(32);
+        }
+        let announced = match random.chance(0.3 * self.errors) {
+            true => (1 << 31) + random.below(2),
+            false => len,
+        };
+        let packet = Packet {
+            ack_req: random.chance(0.5),
+            addr,
+            rkey,
+            len: announced as u32,
+            ..self.packet(code::READ_REQUEST, self.next_psn)
+        };
+        self.next_psn = psn_add(self.next_psn, packets(len as u32, self.flow.mtu));
+        self.coming.push_back(packet);
+    }
+
     /// A message, in packets.
     fn message(&mut self, random: &mut Random) {
+        if self.flow.transport == Transport::Rc && random.chance(0.25) {
+            return self.read(random);
+        }
         let (mtu, transport) = (self.flow.mtu as u64, self.flow.transport);
         let write = transport != Transport::Ud && random.chance(0.5);
         let len = match random.below(6) {

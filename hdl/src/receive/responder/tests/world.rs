@@ -35,8 +35,10 @@ pub struct Posted {
 /// A receive's completion: queue pair, name, status, whether it is that of a WRITE, bytes, immediate data, flags, sender.
 pub type Completed = (u64, u64, u8, bool, u32, u32, u8, u32);
 
-/// An answer: queue pair, syndrome, sequence number, messages.
-pub type Answered = (u64, u8, u32, u32);
+/// A READ that is answered: first byte, bytes, key.
+pub type Read = Option<(u64, u32, u32)>;
+/// An answer: queue pair, syndrome, sequence number, messages, and what it reads.
+pub type Answered = (u64, u8, u32, u32, Read);
 
 /// What the semantics reach.
 #[derive(Default)]
@@ -123,10 +125,14 @@ impl World for Lab {
     }
 
     fn answer(&mut self, answer: Answer) {
-        let Answer::Acknowledge { syndrome, psn, msn } = answer else {
-            panic!("{answer:?} of a responder without READs");
+        let answered = match answer {
+            Answer::Acknowledge { syndrome, psn, msn } => (self.qp, syndrome, psn, msn, None),
+            Answer::Read { psn, msn, addr, len, rkey } => {
+                (self.qp, 0x1f, psn, msn, Some((addr, len, rkey)))
+            }
+            Answer::Atomic { .. } => panic!("{answer:?} of a responder without atomics"),
         };
-        self.answered.push((self.qp, syndrome, psn, msn));
+        self.answered.push(answered);
     }
 }
 

@@ -1,0 +1,281 @@
+//! READs, packet by packet.
+
+use super::{Broken, Plan, Waiting};
+use crate::context::{ConfigWrite, QP, Stamps, TableSelect};
+use crate::receive::responder::keys::Keys;
+use crate::send::REPLY_PAGE;
+use crate::shell::host_read::HostReadRequest;
+use drdma_abi::roce::operation;
+use drdma_emit::prelude::*;
+
+const FIRST: u64 = operation::READ_RESPONSE_FIRST as u64;
+const MIDDLE: u64 = operation::READ_RESPONSE_MIDDLE as u64;
+const LAST: u64 = operation::READ_RESPONSE_LAST as u64;
+const ONLY: u64 = operation::READ_RESPONSE_ONLY as u64;
+const ACKNOWLEDGE: u64 = operation::ACKNOWLEDGE as u64;
+/// Pages, and the bits that count them.
+const PAGES: u64 = 1 << REPLY_PAGE;
+const COUNT: usize = REPLY_PAGE + 1;
+
+/// How far the reply at hand is.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum FetcherState {
+    /// There is none.
+    Empty,
+    /// What is known of its queue pair is asked for.
+    Look,
+    /// Until what came before it is in memory.
+    Hold,
+    /// The next packet's bytes are counted.
+    Cut,
+    /// Its key is looked up.
+    Key,
+    /// The same.
+    Range,
+    /// The same.
+    End,
+    /// The same.
+    Answer,
+    /// It is planned and read.
+    Plan,
+}
+
+/// Plans the packets of replies, and has what they hold read.
+///
+/// Contract: an acknowledgement takes 3 cycles, a READ 3 and 6 a packet, or as long as there is a page for it, and its read
+/// and plan are accepted. A read comes in the cycle of its plan.
+///
+/// # Inputs
+/// `clk`, `rst`; `cfg`; stream `waiting`; `freed_valid`; `broken`: it goes on with no READ of that queue pair and stamp; `page_free`, `page_back`: a
+/// page can be used again.
+///
+/// # Outputs
+/// Streams `read`, `plan`; `busy`.
+#[derive(LogicBlock, BlockDefault)]
+pub struct Fetcher {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
+    /// Replies.
+    pub waiting: Stream<In, Waiting>,
+    /// A frame that came is used up.
+    pub freed_valid: Signal<In, Bit>,
+    /// A queue pair could not be answered.
+    pub broken: Flow<In, Broken>,
+    /// A page was sent.
+    pub page_free: Signal<In, Bit>,
+    /// A page was not used.
+    pub page_back: Signal<In, Bit>,
+    /// Reads.
+    pub read: Stream<Out, HostReadRequest>,
+    /// Packets.
+    pub plan: Stream<Out, Plan>,
+    /// There is a reply at hand.
+    pub busy: Signal<Out, Bit>,
+
+    keys: Keys,
+    select: TableSelect,
+    stamps: Stamps<32, QP, 1>,
+    state: DFF<FetcherState>,
+    held: DFF<Waiting>,
+    at: Signal<Local, Waiting>,
+    unused_at: Signal<Local, Waiting>,
+    /// Frames that were used up.
+    freed: DFF<Bits<32>>,
+    ahead: Signal<Local, Bits<32>>,
+    unused_ahead: Signal<Local, Bits<31>>,
+    /// All that came before it is in memory.
+    opens: DFF<Bit>,
+    /// Pages that can be used.
+    pages: DFF<Bits<COUNT>>,
+    has_page: DFF<Bit>,
+    // The packet at hand: its place, its bytes, and those of the READ from it on.
+    addr: DFF<Bits<64>>,
+    left: DFF<Bits<32>>,
+    psn: DFF<Bits<24>>,
+    bytes: DFF<Bits<13>>,
+    first: DFF<Bit>,
+    last: DFF<Bit>,
+    allowed: DFF<Bit>,
+    /// Of the READ at hand nothing more is to be sent.
+    stale: DFF<Bit>,
+    mtu: Signal<Local, Bits<13>>,
+    reads: Signal<Local, Bit>,
+    refused: Signal<Local, Bit>,
+    goes: Signal<Local, Bit>,
+    unused: Signal<Local, Bit>,
+}
+
+impl Logic for Fetcher {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.at.next = self.held.q.val();
+        self.unused_at.next = self.at.val();
+        if self.freed_valid.val() {
+            self.freed.d.next = self.freed.q.val() + 1;
+        }
+        self.ahead.next = self.freed.q.val() - self.at.val().earlier;
+        self.unused_ahead.next = self.ahead.val().get_bits::<31>(0);
+        self.opens.d.next = !self.ahead.val().get_bit(31);
+
+        // Pages.
+        self.has_page.d.next = self.pages.q.val().any();
+        if self.page_free.val() && self.page_back.val() {
+            self.pages.d.next = self.pages.q.val() + 2;
+        } else if self.page_free.val() || self.page_back.val() {
+            self.pages.d.next = self.pages.q.val() + 1;
+        }
+
+        // The key, and whether the queue pair is still the one that was asked.
+        self.cfg.join(&mut self.keys.cfg);
+        self.keys.key.next = self.at.val().rkey;
+        self.keys.pd.next = self.at.val().pd;
+        self.keys.addr.next = self.addr.q.val();
+        self.keys.bytes.next = bit_cast::<32, 13>(self.bytes.q.val());
+        self.keys.revoke_valid.next = false;
+        self.keys.revoke_index.next = 0.into();
+        self.allowed.d.next = self.keys.readable.val();
+        self.unused.next =
+            self.keys.revoke_ready.val() || self.keys.writable.val() || self.keys.revocable.val();
+        self.select.valid.next = self.cfg.valid.val();
+        self.select.number.next = self.cfg.table.val();
+        self.select.word.next = self.cfg.word.val();
+        self.stamps.written.next = self.select.queue_pair.val();
+        self.stamps.index.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.stamps.ahead[0].next = self.at.val().qp;
+        if (self.stamps.stamp[0].val() != self.at.val().stamp)
+            || (self.broken.valid.val()
+                && (self.broken.qp.val() == self.at.val().qp)
+                && (self.broken.stamp.val() == self.at.val().stamp))
+        {
+            self.stale.d.next = true;
+        }
+
+        // The packet.
+        self.mtu.next = bit_cast::<13, 1>(1.into()) << self.at.val().log_mtu;
+        self.reads.next = self.at.val().reads && self.bytes.q.val().any();
+        self.refused.next = self.reads.val() && !self.allowed.q.val();
+        self.plan.number.next = self.at.val().number;
+        self.plan.ends.next = self.last.q.val() || self.refused.val();
+        self.plan.refused.next = self.refused.val();
+        self.plan.qp.next = self.at.val().qp;
+        self.plan.stamp.next = self.at.val().stamp;
+        self.plan.psn.next = self.psn.q.val();
+        self.plan.syndrome.next = self.at.val().syndrome;
+        self.plan.msn.next = self.at.val().msn;
+        self.plan.bytes.next = 0.into();
+        if self.reads.val() && !self.refused.val() {
+            self.plan.bytes.next = self.bytes.q.val();
+        }
+        self.plan.has_aeth.next = self.first.q.val() || self.last.q.val();
+        self.plan.operation.next = ACKNOWLEDGE.into();
+        if self.at.val().reads {
+            self.plan.operation.next = MIDDLE.into();
+            if self.first.q.val() && self.last.q.val() {
+                self.plan.operation.next = ONLY.into();
+            } else if self.first.q.val() {
+                self.plan.operation.next = FIRST.into();
+            } else if self.last.q.val() {
+                self.plan.operation.next = LAST.into();
+            }
+        }
+        self.goes.next = (self.state.q.val() == FetcherState::Plan)
+            && !(self.stale.q.val() && self.at.val().reads);
+        self.plan.valid.next = self.goes.val()
+            && (!self.reads.val()
+                || self.refused.val()
+                || (self.has_page.q.val() && self.read.ready.val()));
+        self.read.valid.next = self.goes.val()
+            && self.reads.val()
+            && !self.refused.val()
+            && self.has_page.q.val()
+            && self.plan.ready.val();
+        self.read.addr.next = self.addr.q.val();
+        self.read.bytes.next = self.bytes.q.val();
+
+        self.waiting.ready.next = self.state.q.val() == FetcherState::Empty;
+        self.busy.next = self.state.q.val() != FetcherState::Empty;
+        match self.state.q.val() {
+            FetcherState::Empty => {
+                self.held.d.next = self.waiting.val();
+                self.addr.d.next = self.waiting.addr.val();
+                self.left.d.next = self.waiting.len.val();
+                self.psn.d.next = self.waiting.psn.val();
+                self.first.d.next = true;
+                self.last.d.next = true;
+                self.bytes.d.next = 0.into();
+                if self.waiting.valid.val() {
+                    self.state.d.next = FetcherState::Look;
+                }
+            }
+            FetcherState::Look => {
+                // The stamp of `held` is there from the next cycle on.
+                self.stale.d.next = false;
+                self.state.d.next = FetcherState::Hold;
+                if !self.at.val().reads {
+                    self.state.d.next = FetcherState::Plan;
+                }
+            }
+            FetcherState::Hold => {
+                if self.opens.q.val() {
+                    self.state.d.next = FetcherState::Cut;
+                }
+            }
+            FetcherState::Cut => {
+                self.last.d.next = self.left.q.val() <= bit_cast::<32, 13>(self.mtu.val());
+                self.bytes.d.next = self.mtu.val();
+                if self.left.q.val() <= bit_cast::<32, 13>(self.mtu.val()) {
+                    self.bytes.d.next = self.left.q.val().get_bits::<13>(0);
+                }
+                self.state.d.next = FetcherState::Key;
+            }
+            FetcherState::Key => {
+                self.state.d.next = FetcherState::Range;
+            }
+            FetcherState::Range => {
+                self.state.d.next = FetcherState::End;
+            }
+            FetcherState::End => {
+                self.state.d.next = FetcherState::Answer;
+            }
+            FetcherState::Answer => {
+                // The key's answer is there, and in `allowed` from the next cycle on.
+                self.state.d.next = FetcherState::Plan;
+            }
+            FetcherState::Plan => {
+                if self.stale.q.val() && self.at.val().reads {
+                    self.state.d.next = FetcherState::Empty;
+                } else if self.plan.valid.val() && self.plan.ready.val() {
+                    self.addr.d.next = self.addr.q.val() + bit_cast::<64, 13>(self.bytes.q.val());
+                    self.left.d.next = self.left.q.val() - bit_cast::<32, 13>(self.bytes.q.val());
+                    self.psn.d.next = self.psn.q.val() + 1;
+                    self.first.d.next = false;
+                    self.state.d.next = FetcherState::Cut;
+                    if self.plan.ends.val() {
+                        self.state.d.next = FetcherState::Empty;
+                    }
+                }
+            }
+        }
+        if self.read.valid.val() && self.read.ready.val() {
+            if self.page_free.val() && self.page_back.val() {
+                self.pages.d.next = self.pages.q.val() + 1;
+            } else if !self.page_free.val() && !self.page_back.val() {
+                self.pages.d.next = self.pages.q.val() - 1;
+            } else {
+                self.pages.d.next = self.pages.q.val();
+            }
+            // It is looked at again.
+            self.has_page.d.next = false;
+        }
+        if self.rst.val() {
+            self.state.d.next = FetcherState::Empty;
+            self.pages.d.next = PAGES.into();
+            self.has_page.d.next = false;
+            self.freed.d.next = 0.into();
+        }
+    }
+}
