@@ -281,13 +281,11 @@ impl Logic for Admission {
                 } else {
                     self.work.next.kind = JobKind::Answer;
                 }
-            } else if self.in_sequence.val()
-                && (!self.operation.write.val() || self.settings.q.val().writable)
-            {
-                self.work.next.kind = JobKind::Execute;
-            } else if self.operation.read.val()
-                && (self.here.q.val().message == Message::None)
-                && self.settings.q.val().readable
+            } else if (self.in_sequence.val()
+                && (!self.operation.write.val() || self.settings.q.val().writable))
+                || (self.operation.read.val()
+                    && (self.here.q.val().message == Message::None)
+                    && self.settings.q.val().readable)
             {
                 self.work.next.kind = JobKind::Execute;
             } else {
