@@ -11,9 +11,6 @@ const PLACES: usize = 1 << PLACE;
 /// Acknowledgements that have left their places when nothing is taken.
 const AWAY: usize = 2;
 
-const FIELDS: [&str; 11] =
-    ["qp", "syndrome", "psn", "msn", "reads", "addr", "rkey", "len", "pd", "log_mtu", "earlier"];
-
 fn library() -> Library {
     testing::library("answers", Answers::default)
 }
