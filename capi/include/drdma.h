@@ -37,6 +37,60 @@ enum drdma_wc_status {
   DRDMA_WC_RNR_RETRY_EXC_ERR = 13,
 };
 
+// What completed: the codes of `ibv_wc_opcode`.
+enum drdma_wc_opcode {
+  // SENDs, of whatever kind.
+  DRDMA_WC_SEND = 0,
+  // WRITEs, of whatever kind.
+  DRDMA_WC_RDMA_WRITE = 1,
+  // A READ.
+  DRDMA_WC_RDMA_READ = 2,
+  // A compare and swap.
+  DRDMA_WC_COMP_SWAP = 3,
+  // A fetch and add.
+  DRDMA_WC_FETCH_ADD = 4,
+  // A receive that a SEND filled.
+  DRDMA_WC_RECV = 128,
+  // A receive that a WRITE with immediate data used up; it was not written to.
+  DRDMA_WC_RECV_RDMA_WITH_IMM = 129,
+};
+
+// Bits of `wc_flags`.
+enum drdma_wc_flags {
+  // The first 40 bytes are those of a datagram's route: 20 that are not written, then the IPv4 header.
+  DRDMA_WC_GRH = 1,
+  // `imm_data` came with the message.
+  DRDMA_WC_WITH_IMM = 2,
+  // The message invalidated the key `invalidated_rkey`.
+  DRDMA_WC_WITH_INV = 8,
+};
+
+// What memory, and a queue pair, allow beside being sent from: the bits of `ibv_access_flags`.
+enum drdma_access_flags {
+  // The card writes to it for requests of this process: receives, READs, atomics.
+  DRDMA_ACCESS_LOCAL_WRITE = 1,
+  // A peer may WRITE to it.
+  DRDMA_ACCESS_REMOTE_WRITE = 2,
+  // A peer may READ it.
+  DRDMA_ACCESS_REMOTE_READ = 4,
+  // A peer may execute atomics on it.
+  DRDMA_ACCESS_REMOTE_ATOMIC = 8,
+};
+
+// What a card does beside sending: the bits of its register FEATURES.
+enum drdma_features {
+  // It takes SENDs and WRITEs, and acknowledges them. A card without this has none of the others.
+  DRDMA_FEATURE_RECEIVES = 1,
+  // Receives and READs fill regions of every type; without it, contiguous ones alone.
+  DRDMA_FEATURE_SCATTERS = 2,
+  // It answers READs and atomics, and sends them.
+  DRDMA_FEATURE_READS = 4,
+  // Requests can invalidate remote keys, wait at fences, be solicited, and name an address.
+  DRDMA_FEATURE_REQUESTS = 8,
+  // It sends again what is lost.
+  DRDMA_FEATURE_RETRANSMITS = 16,
+};
+
 // What a region is.
 enum drdma_region_type {
   // `length` bytes at `offset` of `mr`.
@@ -61,7 +115,8 @@ enum drdma_qp_type {
   DRDMA_QPT_UD = 2,
 };
 
-// What a request does.
+// What a request does: the codes of `ibv_wr_opcode`. Those from DRDMA_WR_RDMA_READ on are for RC, for
+// drdma_post_send, and for cards that do them (drdma_query_features).
 enum drdma_wr_opcode {
   // RDMA WRITE.
   DRDMA_WR_RDMA_WRITE = 0,
@@ -71,6 +126,16 @@ enum drdma_wr_opcode {
   DRDMA_WR_SEND = 2,
   // SEND with immediate data.
   DRDMA_WR_SEND_WITH_IMM = 3,
+  // One READ of as many bytes as the regions have, which fills them. Their memory must allow
+  // DRDMA_ACCESS_LOCAL_WRITE.
+  DRDMA_WR_RDMA_READ = 4,
+  // A compare and swap of the peer's 8 bytes at `remote_addr`: if they are `compare_add`, they become `swap`. The
+  // regions, of 8 bytes, are filled with what they were, in the host's byte order.
+  DRDMA_WR_ATOMIC_CMP_AND_SWP = 5,
+  // The peer's 8 bytes at `remote_addr` grow by `compare_add`; as DRDMA_WR_ATOMIC_CMP_AND_SWP else.
+  DRDMA_WR_ATOMIC_FETCH_AND_ADD = 6,
+  // SENDs that make the peer's key `rkey` invalid.
+  DRDMA_WR_SEND_WITH_INV = 9,
 };
 
 // Bits of `send_flags`.
@@ -84,6 +149,10 @@ enum drdma_send_flags {
   // whatever `row_mask` and `rows_per_message` say (`IBV_SEND_INLINE`). They are the caller's again when the
   // post returns, and may be in any memory. Only for drdma_post_send.
   DRDMA_SEND_INLINE = 2,
+  // The request waits until the READs and atomics before it have their answers (`IBV_SEND_FENCE`). RC.
+  DRDMA_SEND_FENCE = 4,
+  // The peer's receives complete as solicited ones (`IBV_SEND_SOLICITED`).
+  DRDMA_SEND_SOLICITED = 8,
 };
 
 // How regions are cut into units.
@@ -124,6 +193,22 @@ enum drdma_qp_attr_mask {
   DRDMA_QP_AV = 32,
   // `sq_psn`: RTR to RTS.
   DRDMA_QP_SQ_PSN = 64,
+  // `qp_access_flags`: Reset to Init.
+  DRDMA_QP_ACCESS_FLAGS = 128,
+  // `rq_psn`: Init to RTR, RC and UC.
+  DRDMA_QP_RQ_PSN = 256,
+  // `min_rnr_timer`: Init to RTR, RC.
+  DRDMA_QP_MIN_RNR_TIMER = 512,
+  // `max_dest_rd_atomic`: Init to RTR, RC.
+  DRDMA_QP_MAX_DEST_RD_ATOMIC = 1024,
+  // `timeout`: RTR to RTS, RC.
+  DRDMA_QP_TIMEOUT = 2048,
+  // `retry_cnt`: RTR to RTS, RC.
+  DRDMA_QP_RETRY_CNT = 4096,
+  // `rnr_retry`: RTR to RTS, RC.
+  DRDMA_QP_RNR_RETRY = 8192,
+  // `max_rd_atomic`: RTR to RTS, RC.
+  DRDMA_QP_MAX_QP_RD_ATOMIC = 16384,
 };
 
 // Where events of completion queues arrive.
@@ -144,8 +229,38 @@ struct drdma_pd;
 // A queue pair.
 struct drdma_qp;
 
+// A shared receive queue: receives that any of several queue pairs may use.
+struct drdma_srq;
+
 // A shared send queue: several queue pairs' data, planned together.
 struct drdma_ssq;
+
+// A completion.
+struct drdma_wc {
+  // The request's name.
+  uint64_t wr_id;
+  // Payload bytes of all its messages; 0 unless the status is DRDMA_WC_SUCCESS.
+  uint64_t byte_len;
+  // A `drdma_wc_status`.
+  uint32_t status;
+  // The number of the queue that it was posted to: of a send queue drdma_qp_queue or drdma_ssq_queue, of a
+  // receive queue drdma_qp_receive_queue or drdma_srq_queue.
+  uint16_t queue;
+  // The destination that failed: its index in the request.
+  uint16_t destination;
+  // A `drdma_wc_opcode`. Of what failed, only whether it is a receive (DRDMA_WC_RECV and above) holds.
+  uint32_t opcode;
+  // `drdma_wc_flags`.
+  uint32_t wc_flags;
+  // With DRDMA_WC_WITH_IMM: the sender's immediate data, in the host's byte order. Otherwise 0.
+  uint32_t imm_data;
+  // With DRDMA_WC_WITH_INV: the key. Otherwise 0.
+  uint32_t invalidated_rkey;
+  // Of a receive: drdma_qp_index of the queue pair that received. Otherwise 0.
+  uint32_t qp_index;
+  // With DRDMA_WC_GRH: the sender's queue pair number. Otherwise 0.
+  uint32_t src_qp;
+};
 
 // How a card is set up.
 struct drdma_device_attr {
@@ -156,6 +271,69 @@ struct drdma_device_attr {
   // Units of 1,024 cycles (4.096 us) without progress after which an unacknowledged request
   // completes with DRDMA_WC_RETRY_EXC_ERR; 0: the default of half a second.
   uint32_t ack_timeout;
+};
+
+// How a queue pair is made.
+struct drdma_qp_init_attr {
+  // Where its requests complete.
+  struct drdma_cq *send_cq;
+  // A `drdma_qp_type`.
+  uint32_t qp_type;
+  // Its number on the wire, 24 bits; 0: chosen.
+  uint32_t qp_num;
+  // Room in its send queue in blocks of 64 bytes, 1 to 65,536; 0: 256.
+  uint32_t max_send_blocks;
+  // Where its receives complete; NULL: it has no receive queue of its own.
+  struct drdma_cq *recv_cq;
+  // The shared receive queue that it takes its receives from, or NULL. Not together with `recv_cq`.
+  struct drdma_srq *srq;
+  // Room in its receive queue in blocks of 64 bytes, 1 to 65,536; 0: 256.
+  uint32_t max_recv_blocks;
+};
+
+// What drdma_modify_qp changes.
+struct drdma_qp_attr {
+  // A `drdma_qp_state`: where to go.
+  uint32_t qp_state;
+  // Bytes: 256, 512, 1024, 2048 or 4096.
+  uint32_t path_mtu;
+  // Queue key.
+  uint32_t qkey;
+  // The peer's queue pair number.
+  uint32_t dest_qp_num;
+  // The first packet's sequence number.
+  uint32_t sq_psn;
+  // Partition key.
+  uint16_t pkey;
+  // The peer's Ethernet address, in the order of transmission; all zero: that which the host knows for
+  // `dest_ip`.
+  uint8_t dest_mac[6];
+  // The peer's IPv4 address, in the order of transmission.
+  uint8_t dest_ip[4];
+  // IPv4 type of service: DSCP in the upper 6 bits, ECN in the lower 2.
+  uint8_t traffic_class;
+  // IPv4 time to live; 0 stands for 64.
+  uint8_t hop_limit;
+  // Priority in the 802.1Q tag, 0 to 7.
+  uint8_t vlan_priority;
+  // The VLAN, 1 to 4094, whose tag the frames have; 0: they have none.
+  uint16_t vlan_id;
+  // `drdma_access_flags`: what the peer may do.
+  uint32_t qp_access_flags;
+  // The sequence number of the peer's first packet.
+  uint32_t rq_psn;
+  // What an RNR NAK asks the peer to wait: a code, 0 to 31 (IBTA table 45).
+  uint8_t min_rnr_timer;
+  // READs and atomics of the peer that may be in progress, 0 to 16.
+  uint8_t max_dest_rd_atomic;
+  // How long an acknowledgement is waited for: 4.096 us times 2 to the power of it, up to 31; 0: for ever.
+  uint8_t timeout;
+  // How often packets are sent again that nobody acknowledges, 0 to 7.
+  uint8_t retry_cnt;
+  // How often they are sent again after an RNR NAK, 0 to 6; 7: for ever.
+  uint8_t rnr_retry;
+  // READs and atomics that may be in progress, 0 to 16.
+  uint8_t max_rd_atomic;
 };
 
 // A run of bytes inside a period or a record.
@@ -202,6 +380,22 @@ struct drdma_region {
   const struct drdma_mr *target;
 };
 
+// Where a datagram goes (an address handle).
+struct drdma_ah {
+  // The peer's Ethernet address, in the order of transmission.
+  uint8_t dest_mac[6];
+  // IPv4 type of service: DSCP in the upper 6 bits, ECN in the lower 2.
+  uint8_t traffic_class;
+  // IPv4 time to live; 0 stands for 64.
+  uint8_t hop_limit;
+  // The peer's IPv4 address, in the order of transmission.
+  uint8_t dest_ip[4];
+  // The peer's queue pair number, 24 bits.
+  uint32_t remote_qpn;
+  // That one's queue key.
+  uint32_t remote_qkey;
+};
+
 // A request to one queue pair.
 struct drdma_send_wr {
   // Its name in the completion.
@@ -230,6 +424,12 @@ struct drdma_send_wr {
   uint32_t inline_length;
   // With DRDMA_SEND_INLINE: what is sent instead of regions. Not looked at without.
   const void *inline_data;
+  // Of an atomic: what is compared with, or added. Not looked at otherwise.
+  uint64_t compare_add;
+  // Of a compare and swap: the new value. Not looked at otherwise.
+  uint64_t swap;
+  // On UD: where the datagrams go, or NULL: to the peer of the queue pair. NULL otherwise.
+  const struct drdma_ah *ah;
 };
 
 // One region for all destinations of a request: each of `rows` rows goes to the destination whose
@@ -287,110 +487,22 @@ struct drdma_ssq_wr {
   uint32_t send_flags;
 };
 
-// A completion.
-struct drdma_wc {
-  // The request's name.
+// A receive: where the bytes of a message go. The memory must allow DRDMA_ACCESS_LOCAL_WRITE.
+struct drdma_recv_wr {
+  // Its name in the completion.
   uint64_t wr_id;
-  // Payload bytes of all its messages; 0 unless the status is DRDMA_WC_SUCCESS.
-  uint64_t byte_len;
-  // A `drdma_wc_status`.
-  uint32_t status;
-  // The number of the send queue: drdma_qp_queue, drdma_ssq_queue.
-  uint16_t queue;
-  // The destination that failed: its index in the request.
-  uint16_t destination;
-};
-
-// How a queue pair is made.
-struct drdma_qp_init_attr {
-  // Where its requests complete.
-  struct drdma_cq *send_cq;
-  // A `drdma_qp_type`.
-  uint32_t qp_type;
-  // Its number on the wire, 24 bits; 0: chosen.
-  uint32_t qp_num;
-  // Room in its send queue in blocks of 64 bytes, 1 to 65,536; 0: 256.
-  uint32_t max_send_blocks;
-};
-
-// What drdma_modify_qp changes.
-struct drdma_qp_attr {
-  // A `drdma_qp_state`: where to go.
-  uint32_t qp_state;
-  // Bytes: 256, 512, 1024, 2048 or 4096.
-  uint32_t path_mtu;
-  // Queue key.
-  uint32_t qkey;
-  // The peer's queue pair number.
-  uint32_t dest_qp_num;
-  // The first packet's sequence number.
-  uint32_t sq_psn;
-  // Partition key.
-  uint16_t pkey;
-  // The peer's Ethernet address, in the order of transmission; all zero: that which the host knows for
-  // `dest_ip`.
-  uint8_t dest_mac[6];
-  // The peer's IPv4 address, in the order of transmission.
-  uint8_t dest_ip[4];
-  // IPv4 type of service: DSCP in the upper 6 bits, ECN in the lower 2.
-  uint8_t traffic_class;
-  // IPv4 time to live; 0 stands for 64.
-  uint8_t hop_limit;
-  // Priority in the 802.1Q tag, 0 to 7.
-  uint8_t vlan_priority;
-  // The VLAN, 1 to 4094, whose tag the frames have; 0: they have none.
-  uint16_t vlan_id;
+  // The next one, or NULL.
+  const struct drdma_recv_wr *next;
+  // What a message fills, one region after the other, row by row: up to 16. A datagram comes behind 40
+  // bytes for its route.
+  const struct drdma_region *regions;
+  // Entries of `regions`; 0: only messages of no bytes, and WRITEs with immediate data, fit.
+  uint32_t num_regions;
 };
 
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
-
-// Opens a card by its name: `vfio:0000:65:00.0` a board, `soft:` the reference model, whose peers
-// acknowledge whatever comes.
-struct drdma_context *drdma_open_device(const char *name, const struct drdma_device_attr *attr);
-
-// Closes the handle; the card stops with the last object that uses it.
-int drdma_close_device(struct drdma_context *context);
-
-// Makes a protection domain.
-struct drdma_pd *drdma_alloc_pd(struct drdma_context *context);
-
-// Gives a protection domain back; memory regions and queues in it stay.
-int drdma_dealloc_pd(struct drdma_pd *pd);
-
-// The last error of this thread in words: valid until its next error, empty before the first.
-const char *drdma_last_error(void);
-
-// Registers `length` bytes at `addr`, wherever they lie. The memory stays the caller's; it must not be
-// freed before drdma_dereg_mr has returned 0, nor be written to while a request that reads it is in
-// progress. `access` is 0: the card only reads it.
-struct drdma_mr *drdma_reg_mr(struct drdma_pd *pd,
-                              void *addr,
-                              size_t length,
-                              int access);
-
-// Gives memory back: when this returns 0, the card does not read it any longer. EBUSY: a posted request
-// that was not polled needs it, and nothing has changed. ETIMEDOUT: the card goes on reading it for a
-// request that was taken from it; the region is gone, but its memory must stay.
-int drdma_dereg_mr(struct drdma_mr *mr);
-
-// The local key; 0 if `mr` is NULL.
-uint32_t drdma_mr_lkey(const struct drdma_mr *mr);
-
-// Where the card sees the first byte: what the pointers of a pointer-mapped region count from. 0 if `mr`
-// is NULL.
-uint64_t drdma_mr_iova(const struct drdma_mr *mr);
-
-// Posts requests, one behind the other. On failure, `bad_wr` (which may be NULL) is the first that was
-// not posted. The memory of their regions stays registered until they are polled.
-int drdma_post_send(struct drdma_qp *qp,
-                    const struct drdma_send_wr *wr,
-                    const struct drdma_send_wr **bad_wr);
-
-// Posts a request to a shared send queue. The memory of its regions stays registered until it is polled.
-int drdma_post_ssq_send(struct drdma_ssq *ssq,
-                        const struct drdma_ssq_wr *wr);
 
 // Makes a completion channel.
 struct drdma_comp_channel *drdma_create_comp_channel(struct drdma_context *context);
@@ -428,6 +540,50 @@ int drdma_req_notify_cq(struct drdma_cq *cq);
 // A status in words: a constant.
 const char *drdma_wc_status_str(uint32_t status);
 
+// Opens a card by its name: `vfio:0000:65:00.0` a board, `soft:` the reference model, whose peers
+// acknowledge whatever comes.
+struct drdma_context *drdma_open_device(const char *name, const struct drdma_device_attr *attr);
+
+// What the card does beside sending: `drdma_features`; 0 if `context` is NULL.
+uint32_t drdma_query_features(const struct drdma_context *context);
+
+// Closes the handle; the card stops with the last object that uses it.
+int drdma_close_device(struct drdma_context *context);
+
+// Makes a protection domain.
+struct drdma_pd *drdma_alloc_pd(struct drdma_context *context);
+
+// Gives a protection domain back; memory regions and queues in it stay.
+int drdma_dealloc_pd(struct drdma_pd *pd);
+
+// The last error of this thread in words: valid until its next error, empty before the first.
+const char *drdma_last_error(void);
+
+// Registers `length` bytes at `addr`, wherever they lie. The memory stays the caller's; it must not be
+// freed before drdma_dereg_mr has returned 0, nor be written to while a request that reads it is in
+// progress. `access` says what else than reading it for requests the card may do (`drdma_access_flags`); what it
+// may write to holds its bytes when the completion was polled.
+struct drdma_mr *drdma_reg_mr(struct drdma_pd *pd,
+                              void *addr,
+                              size_t length,
+                              int access);
+
+// Gives memory back: when this returns 0, the card does not read it any longer. EBUSY: a posted request
+// that was not polled needs it, and nothing has changed. ETIMEDOUT: the card goes on reading it for a
+// request that was taken from it; the region is gone, but its memory must stay.
+int drdma_dereg_mr(struct drdma_mr *mr);
+
+// The local key; 0 if `mr` is NULL.
+uint32_t drdma_mr_lkey(const struct drdma_mr *mr);
+
+// The remote key, by which a peer names the memory; 0 if `mr` is NULL.
+uint32_t drdma_mr_rkey(const struct drdma_mr *mr);
+
+// Where the card sees the first byte: what the pointers of a pointer-mapped region count from, and the
+// address that a peer has for it. 0 if `mr`
+// is NULL.
+uint64_t drdma_mr_iova(const struct drdma_mr *mr);
+
 // Makes a queue pair, in state DRDMA_QPS_RESET.
 struct drdma_qp *drdma_create_qp(struct drdma_pd *pd, const struct drdma_qp_init_attr *attr);
 
@@ -440,16 +596,45 @@ uint32_t drdma_qp_num(const struct drdma_qp *qp);
 // The number of its send queue, as completions tell it; 0 if `qp` is NULL.
 uint16_t drdma_qp_queue(const struct drdma_qp *qp);
 
+// The number of its receive queue, as completions tell it; 0 if `qp` is NULL or has none.
+uint16_t drdma_qp_receive_queue(const struct drdma_qp *qp);
+
+// The queue pair's index, as completions of receives tell it; 0 if `qp` is NULL.
+uint32_t drdma_qp_index(const struct drdma_qp *qp);
+
 // Goes to another state, with the attributes that `attr_mask` names (`drdma_qp_attr_mask`).
 int drdma_modify_qp(struct drdma_qp *qp, const struct drdma_qp_attr *attr, int attr_mask);
 
 // Reset, Init, RTR, RTS in one go, with all attributes of `attr` but `qp_state`. A `pkey` of 0 is the
-// default one; `qkey` counts on UD alone.
+// default one; `qkey` counts on UD alone. Of the fields from `qp_access_flags` on, those that are 0 are left out,
+// except `rq_psn` of an RC or UC queue pair that has receives or allows its peer anything.
 int drdma_connect_qp(struct drdma_qp *qp,
                      const struct drdma_qp_attr *attr);
 
 // The state of a queue pair, as far as completions were polled; DRDMA_QPS_RESET if `qp` is NULL.
 uint32_t drdma_query_qp_state(const struct drdma_qp *qp);
+
+// Posts requests, one behind the other. On failure, `bad_wr` (which may be NULL) is the first that was
+// not posted. The memory of their regions stays registered until they are polled.
+int drdma_post_send(struct drdma_qp *qp,
+                    const struct drdma_send_wr *wr,
+                    const struct drdma_send_wr **bad_wr);
+
+// Posts a request to a shared send queue. The memory of its regions stays registered until it is polled.
+int drdma_post_ssq_send(struct drdma_ssq *ssq,
+                        const struct drdma_ssq_wr *wr);
+
+// Posts receives to the queue pair's own receive queue, one behind the other. On failure, `bad_wr` (which may be
+// NULL) is the first that was not posted. The memory of their regions stays registered until they are
+// polled.
+int drdma_post_recv(struct drdma_qp *qp,
+                    const struct drdma_recv_wr *wr,
+                    const struct drdma_recv_wr **bad_wr);
+
+// Posts receives to a shared receive queue; else as drdma_post_recv.
+int drdma_post_srq_recv(struct drdma_srq *srq,
+                        const struct drdma_recv_wr *wr,
+                        const struct drdma_recv_wr **bad_wr);
 
 // Makes a shared send queue, with room for `max_send_blocks` blocks of 64 bytes; 0: 8,192.
 struct drdma_ssq *drdma_create_ssq(struct drdma_pd *pd,
@@ -466,6 +651,19 @@ int drdma_reset_ssq(struct drdma_ssq *ssq);
 
 // The queue's number, as completions tell it; 0 if `ssq` is NULL.
 uint16_t drdma_ssq_queue(const struct drdma_ssq *ssq);
+
+// Makes a shared receive queue, whose receives complete to `cq`, with room for `max_blocks` blocks of 64 bytes; 0:
+// 256.
+struct drdma_srq *drdma_create_srq(struct drdma_pd *pd,
+                                   struct drdma_cq *cq,
+                                   uint32_t max_blocks);
+
+// Destroys a shared receive queue, and takes back what is posted: it gets no completion. The queue pairs
+// that use it find no receive from then on.
+int drdma_destroy_srq(struct drdma_srq *srq);
+
+// The queue's number, as completions tell it; 0 if `srq` is NULL.
+uint16_t drdma_srq_queue(const struct drdma_srq *srq);
 
 #ifdef __cplusplus
 }  // extern "C"

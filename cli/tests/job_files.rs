@@ -449,8 +449,8 @@ fn partitions_are_those_of_a_partitioned_post_and_each_is_named_once() {
     );
     assert_eq!(
         refused("/destinations/0/regions", json!([])),
-        "posts[3].destinations[0].regions: unknown field; the fields here are qp, remote_addr, \
-         rkey and partition"
+        "posts[3].destinations[0].regions: unknown field; the fields here are qp, \
+         remote_columns, remote_addr, rkey and partition"
     );
     let text = set("/posts/1/destinations/0/partition", json!(0));
     assert!(text.starts_with("posts[1].destinations[0].partition: unknown field"), "{text}");

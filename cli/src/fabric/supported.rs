@@ -19,6 +19,11 @@ pub fn check(job: &FabricJob, features: impl Fn(Kind) -> Features) -> Result<(),
         if !node.srqs.is_empty() {
             job.needs(i, Features::RECEIVES, format!("nodes[{i}].srqs"), "shared receive queue")?;
         }
+        if let Some(j) = node.keys.iter().position(|key| key.region.has_kinds()) {
+            let path = format!("nodes[{i}].keys[{j}].region");
+            let what = "key to a region that is not of fixed columns".to_owned();
+            return Err(JobError::Field { path, problem: Problem::Unsupported { what } });
+        }
         let described = |key: &Key| !matches!(key.region, Region::Contiguous { .. });
         if let Some(j) = node.keys.iter().position(described) {
             let (path, what) =

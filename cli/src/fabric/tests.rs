@@ -410,7 +410,7 @@ fn what_only_some_cards_do_is_refused_of_others() {
     let answers = |step: usize, features| {
         let mut job = only(0, "rtl:", &[]);
         job["steps"] = json!([steps[step]]);
-        unsupported(&job, receives | features)
+        unsupported(&without_kept(job), receives | features)
     };
     assert_eq!(answers(5, Features::READ_ANSWERS), "good");
     assert_eq!(answers(5, Features::ATOMIC_ANSWERS), answer);
@@ -436,6 +436,12 @@ fn what_only_some_cards_do_is_refused_of_others() {
     assert_eq!(unsupported(&job, receives | both), "good");
     job["nodes"][0].as_object_mut().unwrap().remove("appends");
     assert_eq!(unsupported(&job, receives | Features::DESCRIBED_KEYS), "good");
+    // Of no card: bytes that have no fixed places.
+    job["nodes"][0]["keys"][1]["region"] = json!({
+        "type": "bitmapped", "bitmap": {"buffer": "t", "offset": 0}, "rows": 8,
+        "columns": [ {"type": "bits", "buffer": "t", "offset": 8} ]});
+    let fixed = "nodes[0].keys[1].region: there is no key to a region that is not of fixed columns";
+    assert_eq!(unsupported(&job, Features::all()), fixed);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::context::{INDEX, QP, QUEUE};
 use crate::request::DEST_COUNT;
 use crate::send::answers::Acknowledgement;
 use crate::send::packetizer::Packetizer;
+use crate::send::replies::Response;
 use crate::send::segmenter::Segmenter;
 use crate::testing;
 use drdma_emit::prelude::*;
@@ -59,6 +60,8 @@ pub struct Pair {
     pub mac: Signal<In, Bits<48>>,
     pub ip: Signal<In, Bits<32>>,
     pub acknowledgement: Stream<In, Acknowledgement>,
+    pub response: Stream<In, Response>,
+    pub reply_read_data: Signal<In, Bits<512>>,
     pub tx_valid: Signal<Out, Bit>,
     pub tx_ready: Signal<In, Bit>,
     pub tx_data: Signal<Out, Bits<512>>,
@@ -136,6 +139,8 @@ impl Logic for Pair {
         self.packetizer.rst.next = self.rst.val();
         self.segmenter.packet.join(&mut self.packetizer.packet);
         self.acknowledgement.join(&mut self.packetizer.acknowledgement);
+        self.response.join(&mut self.packetizer.response);
+        self.packetizer.reply_read_data.next = self.reply_read_data.val();
         self.packetizer.page_read_data.next = self.segmenter.page_read_data.val();
         self.packetizer.cfg.valid.next = self.cfg_valid.val();
         self.packetizer.cfg.table.next = self.cfg_table.val();
