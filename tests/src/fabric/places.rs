@@ -26,6 +26,11 @@ pub fn of_region(memory: &Memory, region: &Value) -> Option<Vec<Place>> {
         "bitmapped" => {
             let bitmap = memory.bytes(text(&region["bitmap"]["buffer"]));
             let first = start(&region["bitmap"]) as usize;
+            let bytes = (number(&region["rows"]) as usize).div_ceil(8);
+            if let Some(fetch) = region.get("fetch_rows").filter(|_| bytes > 0) {
+                // Nothing of it is sent or filled, but it has to be there.
+                run(memory, &fetch["buffer"], start(fetch), bytes, &mut Vec::new())?;
+            }
             for row in 0..number(&region["rows"]) as usize {
                 let byte = *bitmap.get(first.checked_add(row / 8)?)?;
                 for column in list(&region["columns"]) {
