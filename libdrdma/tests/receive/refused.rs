@@ -104,13 +104,15 @@ fn each_feature_that_a_card_misses_is_named() {
     let mut qp = pd.queue_pair(&cq).receive(&cq).build().unwrap();
 
     let receiving = peer().rq_psn(0).min_rnr_timer(1).access(Access::REMOTE_WRITE);
-    let reads = "the card neither answers nor sends READs and atomics";
+    let reads = "the card sends no READs and atomics";
+    let answers = "the card does not answer READs";
+    let atomics = "the card does not answer atomics";
     let again = "the card does not send anything again";
     for (attributes, attribute, reason) in [
-        (receiving.access(Access::REMOTE_READ), "access", reads),
-        (receiving.access(Access::REMOTE_ATOMIC), "access", reads),
+        (receiving.access(Access::REMOTE_READ), "access", answers),
+        (receiving.access(Access::REMOTE_ATOMIC), "access", atomics),
         (receiving.max_rd_atomic(1), "max_rd_atomic", reads),
-        (receiving.max_dest_rd_atomic(1), "max_dest_rd_atomic", reads),
+        (receiving.max_dest_rd_atomic(1), "max_dest_rd_atomic", answers),
         (receiving.timeout(1), "timeout", again),
         (receiving.retry_cnt(1), "retry_cnt", again),
         (receiving.rnr_retry(1), "rnr_retry", again),
