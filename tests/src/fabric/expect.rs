@@ -321,7 +321,11 @@ impl<'a> Run<'a> {
             }
             if !message.len().is_multiple_of(row) {
                 self.append(node, &name).spoil();
-                self.told(failed_receive(node, to_qp, receive.wr_id, "local_length_error"));
+                let mut failed = failed_receive(node, to_qp, receive.wr_id, "local_length_error");
+                if let Some(srq) = srq {
+                    failed["srq"] = json!(srq);
+                }
+                self.told(failed);
                 self.break_pair(node, to_qp);
                 return Ok(End::Refused("remote_invalid_request_error"));
             }
