@@ -27,8 +27,8 @@ const PLACE: usize = 12;
 const TAKEN: usize = PLACE + 1;
 /// Bits of what is looked up of a place: queue pair, and whether an ACK has it.
 const KEY: usize = QP + 1;
-/// Bits of a [`Reply`].
-pub const REPLY: usize = 285 + QP;
+/// Bits of an [`Answer`].
+const ANSWER: usize = 285 + QP;
 
 /// An ACK or a NAK, and the context that it belongs to.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -43,35 +43,6 @@ pub struct Acknowledgement {
     pub psn: Bits<24>,
     /// AETH: messages completed so far.
     pub msn: Bits<24>,
-}
-
-/// An ACK, a NAK or a READ, and the context that it belongs to. Fields but `stamp` as in [`Answer`].
-#[derive(Copy, Clone, Debug, PartialEq, Record)]
-pub struct Reply {
-    /// Queue pair.
-    pub qp: Bits<QP>,
-    /// The stamp of its entry.
-    pub stamp: Bits<32>,
-    /// See `Answer`.
-    pub syndrome: Bits<8>,
-    /// See `Answer`.
-    pub psn: Bits<24>,
-    /// See `Answer`.
-    pub msn: Bits<24>,
-    /// See `Answer`.
-    pub reads: Bit,
-    /// See `Answer`.
-    pub addr: Bits<64>,
-    /// See `Answer`.
-    pub rkey: Bits<32>,
-    /// See `Answer`.
-    pub len: Bits<32>,
-    /// See `Answer`.
-    pub pd: Bits<32>,
-    /// See `Answer`.
-    pub log_mtu: Bits<4>,
-    /// See `Answer`.
-    pub earlier: Bits<32>,
 }
 
 /// What happens to an answer.
@@ -95,7 +66,7 @@ pub struct Answers {
     /// What the responder answers.
     pub answer: Stream<In, Answer>,
     /// What is sent.
-    pub reply: Stream<Out, Reply>,
+    pub reply: Stream<Out, Answer>,
 
     // The answer that looks for a place.
     state: DFF<AnswersState>,
@@ -115,16 +86,15 @@ pub struct Answers {
     head: DFF<Bits<PLACE>>,
     tail: DFF<Bits<PLACE>>,
     taken: DFF<Bits<TAKEN>>,
-    waiting: Signal<Local, Reply>,
-    going: Flatten<Reply, REPLY>,
+    going: Flatten<Answer, ANSWER>,
     #[init(Ram::new(RamStyle::Ultra))]
-    places: Ram<REPLY, 1, PLACE>,
-    coming: Restore<Reply, REPLY>,
+    places: Ram<ANSWER, 1, PLACE>,
+    coming: Restore<Answer, ANSWER>,
 
     // The oldest one leaves.
     fetch: Signal<Local, Bit>,
     fetched: DFF<Bit>,
-    stage: StreamStage<Reply>,
+    stage: StreamStage<Answer>,
 }
 
 impl Logic for Answers {
@@ -152,8 +122,7 @@ impl Logic for Answers {
             self.place.next = self.last.q.val();
         }
 
-        self.held.q.share(&mut self.waiting);
-        self.going.record.next = self.waiting.val();
+        self.going.record.next = self.held.q.val();
         self.places.write_lanes.next = 0.into();
         self.places.write_address.next = self.place.val();
         self.places.write_data.next = self.going.bits.val();

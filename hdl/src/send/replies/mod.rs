@@ -27,7 +27,8 @@
 
 use crate::context::{ConfigWrite, EVERY_TABLE, QP, QueuePairIndex};
 use crate::primitive::{Ram, RamStyle, StreamFifo};
-use crate::send::answers::{Acknowledgement, Reply};
+use crate::receive::record::Answer;
+use crate::send::answers::Acknowledgement;
 use crate::send::{REPLY_PAGE, REPLY_ROW};
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
 use drdma_emit::prelude::*;
@@ -70,34 +71,34 @@ pub struct Response {
     pub page: Bits<REPLY_PAGE>,
 }
 
-/// A reply that waits for its turn. Fields as in [`Reply`].
+/// A reply that waits for its turn. Fields as in [`Answer`].
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Waiting {
     /// Its number among those of its queue pair.
     pub number: Bits<NUMBER>,
-    /// See `Reply`.
+    /// See `Answer`.
     pub qp: Bits<QP>,
-    /// See `Reply`.
+    /// See `Answer`.
     pub stamp: Bits<32>,
-    /// See `Reply`.
+    /// See `Answer`.
     pub syndrome: Bits<8>,
-    /// See `Reply`.
+    /// See `Answer`.
     pub psn: Bits<24>,
-    /// See `Reply`.
+    /// See `Answer`.
     pub msn: Bits<24>,
-    /// See `Reply`.
+    /// See `Answer`.
     pub reads: Bit,
-    /// See `Reply`.
+    /// See `Answer`.
     pub addr: Bits<64>,
-    /// See `Reply`.
+    /// See `Answer`.
     pub rkey: Bits<32>,
-    /// See `Reply`.
+    /// See `Answer`.
     pub len: Bits<32>,
-    /// See `Reply`.
+    /// See `Answer`.
     pub pd: Bits<32>,
-    /// See `Reply`.
+    /// See `Answer`.
     pub log_mtu: Bits<4>,
-    /// See `Reply`.
+    /// See `Answer`.
     pub earlier: Bits<32>,
 }
 
@@ -156,7 +157,7 @@ pub struct Replies {
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
     /// What is answered.
-    pub reply: Stream<In, Reply>,
+    pub reply: Stream<In, Answer>,
     /// Acknowledgements that wait for nothing.
     pub acknowledgement: Stream<Out, Acknowledgement>,
     /// What peers READ, and what waited behind it.

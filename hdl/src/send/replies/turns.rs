@@ -2,7 +2,8 @@
 
 use super::{Broken, Left, NUMBER, Waiting};
 use crate::context::{QP, Table};
-use crate::send::answers::{Acknowledgement, Reply};
+use crate::receive::record::Answer;
+use crate::send::answers::Acknowledgement;
 use drdma_emit::prelude::*;
 
 /// Bits of a stamp, and whether there is one.
@@ -30,7 +31,7 @@ pub struct Turns {
     /// Which.
     pub clear_qp: Signal<In, Bits<QP>>,
     /// What is answered.
-    pub reply: Stream<In, Reply>,
+    pub reply: Stream<In, Answer>,
     /// What waits for nothing.
     pub acknowledgement: Stream<Out, Acknowledgement>,
     /// What waits.
@@ -43,7 +44,7 @@ pub struct Turns {
     pub busy: Signal<Out, Bit>,
 
     full: DFF<Bit>,
-    held: DFF<Reply>,
+    held: DFF<Answer>,
     next_qp: Signal<Local, Bits<QP>>,
     /// Of each queue pair: the number of the last reply that waits or waited, and of the last one that has left.
     entered: Table<NUMBER, QP>,
