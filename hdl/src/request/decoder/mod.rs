@@ -59,16 +59,15 @@ mod unpacker;
 
 use crate::context::{INDEX, QP, QUEUE, TableSelect};
 use crate::layout::windows::FETCH_BITS;
-use crate::request::{DEST_COUNT, DEST_INDEX};
+use crate::request::{CONTIGUOUS, DEST_COUNT, DEST_INDEX};
 use alike::Alike;
 use apart::Apart;
 use bounds::Bounds;
 use contexts::Contexts;
+use drdma_emit::prelude::*;
 use joiner::Joiner;
 use parser::Parser;
 use requests::Requests;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
 use shaper::Shaper;
 use unpacker::Unpacker;
 
@@ -547,7 +546,7 @@ impl Logic for Decoder {
             self.parser.element_valid.val() && self.parser.element_last.val();
         self.requests.set_told_again.next = self.parser.element_valid.val()
             && self.parser.element_last.val()
-            && (self.parser.element_kind.val() != 0);
+            && (self.parser.element_kind.val() != CONTIGUOUS);
         self.fetch_valid.d.next = self.parser.open.val();
         self.fetch_slot.d.next = self.requests.slot.val();
         self.fetch_plan.d.next = self.parser.fetch.val();
