@@ -33,8 +33,8 @@ pub const FEATURES: Register = Register {
     reset: features::RTL,
     doc: "What the card does beside sending. Bit 0: it receives; without it, the tables behind this register \
           do not exist, and no other bit is set. Bit 1: it fills regions of every type, else contiguous ones \
-          alone. Bit 2: it sends READs and atomics. Bit 3: requests invalidate keys, wait at \
-          fences, ask for solicited events and name an address. Bit 4: it sends again what is lost. Bit 5: keys \
+          alone. Bit 2: it sends READs and atomics, and waits at fences. Bit 3: requests \
+          invalidate keys, ask for solicited events and name an address. Bit 4: it sends again what is lost. Bit 5: keys \
           open described regions. Bit 6: receives append to regions that the card keeps. Bit 7: columns have \
           values of variable length, or of a dictionary. Bit 8: columns are bits, and bitmaps begin at any bit. \
           Bit 9: messages go column by column. Bit 12: it answers READs. Bit 13: it answers atomics.",
@@ -46,9 +46,9 @@ pub mod features {
     pub const RECEIVES: u32 = 1 << 0;
     /// Receives and READs fill regions of every type; without it, contiguous ones alone.
     pub const SCATTERS: u32 = 1 << 1;
-    /// The card sends READs and atomics.
+    /// The card sends READs and atomics, and has fences.
     pub const READS: u32 = 1 << 2;
-    /// Requests with [`SendInvalidate`](super::ReliableOpcode::SendInvalidate) and the
+    /// Requests with [`SendInvalidate`](super::ReliableOpcode::SendInvalidate) and all the
     /// [`request_flags`](super::request_flags).
     pub const REQUESTS: u32 = 1 << 3;
     /// The card keeps what it sent on RC until it is acknowledged, and sends it again.
@@ -82,7 +82,7 @@ pub mod features {
         | READ_ANSWERS
         | ATOMIC_ANSWERS;
     /// What the RTL does.
-    pub const RTL: u32 = RECEIVES | RETRANSMITS | READ_ANSWERS;
+    pub const RTL: u32 = RECEIVES | READS | RETRANSMITS | READ_ANSWERS;
 }
 
 /// What queue pairs need beside their entry in [`QUEUE_PAIRS`]; entries are [`AttributesEntry`].

@@ -11,9 +11,9 @@ bitflags::bitflags! {
         const RECEIVES = features::RECEIVES;
         /// Receives and READs fill regions of every type; without it, contiguous ones alone.
         const SCATTERS = features::SCATTERS;
-        /// It sends READs and atomics.
+        /// It sends READs and atomics, and waits at fences.
         const READS = features::READS;
-        /// Requests can invalidate remote keys, wait at fences, be solicited, and name an address.
+        /// Requests can invalidate remote keys, be solicited, and name an address.
         const REQUESTS = features::REQUESTS;
         /// It sends again what is lost: `timeout`, `retry_cnt` and `rnr_retry` mean something.
         const RETRANSMITS = features::RETRANSMITS;
@@ -42,9 +42,9 @@ impl Features {
         } else if self.contains(Self::SCATTERS) {
             "the card fills contiguous regions alone"
         } else if self.contains(Self::READS) {
-            "the card sends no READs and atomics"
+            "the card sends no READs and atomics, and has no fences"
         } else if self.contains(Self::REQUESTS) {
-            "the card has no invalidation, fences, solicited requests and addresses of requests"
+            "the card has no invalidation, solicited requests and addresses of requests"
         } else if self.contains(Self::RETRANSMITS) {
             "the card does not send anything again"
         } else if self.contains(Self::DESCRIBED_KEYS) {

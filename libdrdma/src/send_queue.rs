@@ -527,6 +527,13 @@ impl SendQueue {
         if B::FLAGS & flags::INLINE != 0 && head.extension.is_answered() {
             return Err(PostError::InlineOperation);
         }
+        if head.extension.is_answered()
+            && body.has_gaps()
+            && let Some(reason) = self.context.inner.misses(Features::SCATTERS)
+        {
+            let what = "a READ or an atomic into a region that is not contiguous";
+            return Err(PostError::Unsupported { what, reason });
+        }
         let granules =
             WqeHeader::SIZE / GRANULE + head.extension.granules() + body.check(self.pd)?;
         let needed = body.needs();

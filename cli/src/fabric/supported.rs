@@ -149,12 +149,16 @@ impl Supported<'_> {
                     let what = "way to fill a region that is not of fixed columns".to_owned();
                     return Err(JobError::Field { path, problem: Problem::Unsupported { what } });
                 }
+                if send.op.is_answered() && !matches!(region, Region::Contiguous { .. }) {
+                    let what = "answer into a region that is not contiguous";
+                    self.needs(node, Features::SCATTERS, path.clone(), what)?;
+                }
                 let first = matches!(region, Region::Bitmapped { first: 1.., .. });
                 self.kinds(node, region.kinds(), first, &path)?;
             }
         }
         if send.fence {
-            self.needs(node, Features::REQUESTS, format!("{at}.fence"), "fence")?;
+            self.needs(node, Features::READS, format!("{at}.fence"), "fence")?;
         }
         if send.op.is_answered() {
             self.receives(node, at)?;

@@ -5,6 +5,7 @@ pub mod finder;
 pub mod owner;
 pub mod parser;
 pub mod path;
+pub mod reads;
 pub mod receives;
 pub mod record;
 pub mod responder;

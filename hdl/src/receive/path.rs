@@ -1,9 +1,9 @@
 //! The receive path: from frames of the wire to what is written to host memory and sent back.
 //!
 //! ```text
-//! frames --> parser --packet--> responder --placing--> receives --order--> host_write
+//! frames --> parser --packet--> responder --placing--> receives --order--> reads --> host_write
 //!              |  \--words--> store <------------------------------reads------/
-//!              |\--ack--> acks --> completion      responder --answer--> answers
+//!              |\--ack--> acks --> reads --> keeper      responder --answer--> answers
 //!              v
 //!         host's frames
 //! ```
@@ -13,11 +13,13 @@
 use crate::context::{ConfigWrite, QP, QueuePairIndex, RegionIndex};
 use crate::receive::acks::Acks;
 use crate::receive::parser::Parser;
+use crate::receive::reads::{Asking, Reads};
 use crate::receive::receives::Receives;
 
 use crate::receive::record::{Ack, Answer, WriteOrder};
 use crate::receive::responder::Responder;
 use crate::receive::store::FrameStore;
+use crate::request::PieceWrite;
 use crate::shell::control::Doorbell;
 use crate::shell::corundum::RxBeat;
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
@@ -71,8 +73,12 @@ pub struct ReceivePath {
     // ------------------------------------------------------------------ to the sending side
     /// ACKs and NAKs to send.
     pub answer: Stream<Out, Answer>,
-    /// ACKs and NAKs that have come.
+    /// ACKs and NAKs that have come, and what answers acknowledge.
     pub ack: Stream<Out, Ack>,
+    /// READs and atomics that are sent.
+    pub asked: Flow<In, Asking>,
+    /// Where what they bring goes.
+    pub piece: Flow<In, PieceWrite>,
     /// Memory regions that peers make invalid.
     pub invalidate: Stream<Out, RegionIndex>,
 
@@ -81,6 +87,10 @@ pub struct ReceivePath {
     pub error_next: Signal<Out, Bits<QP>>,
     /// That of the cycle before is in error.
     pub qp_error: Signal<In, Bit>,
+    /// The same for answers.
+    pub answer_error_next: Signal<Out, Bits<QP>>,
+    /// See `answer_error_next`.
+    pub answer_error: Signal<In, Bit>,
     /// A queue pair breaks.
     pub set_qp_error: Stream<Out, QueuePairIndex>,
     /// One has entered the error state.
@@ -102,6 +112,7 @@ pub struct ReceivePath {
     store: FrameStore,
     responder: Responder,
     receives: Receives,
+    reads: Reads,
 }
 
 impl Logic for ReceivePath {
@@ -120,7 +131,19 @@ impl Logic for ReceivePath {
         self.cfg.join(&mut self.acks.cfg);
         self.parser.ack.join(&mut self.acks.come);
         self.parser.acks_roomy.next = self.acks.roomy.val();
-        self.acks.ack.join(&mut self.ack);
+        self.acks.ack.join(&mut self.reads.ack);
+
+        // What was READ.
+        self.reads.rst.next = self.card_reset.val();
+        self.cfg.join(&mut self.reads.cfg);
+        self.asked.join(&mut self.reads.asked);
+        self.piece.join(&mut self.reads.piece);
+        self.parser.settled.join(&mut self.reads.settled);
+        self.receives.order.join(&mut self.reads.came);
+        self.reads.order.join(&mut self.order);
+        self.reads.response.join(&mut self.ack);
+        self.answer_error_next.next = self.reads.error_next.val();
+        self.reads.qp_error.next = self.answer_error.val();
 
         self.parser.write.join(&mut self.store.write);
         self.store.store_enable.next = self.store_enable.val();
@@ -144,13 +167,13 @@ impl Logic for ReceivePath {
         self.responder.take.join(&mut self.receives.take);
         self.receives.taken.join(&mut self.responder.taken);
         self.responder.placing.join(&mut self.receives.placing);
-        self.receives.order.join(&mut self.order);
         self.broken.join(&mut self.receives.broken);
 
         self.busy.next = self.receives.busy.val()
             || self.responder.placing.valid.val()
             || self.responder.take.valid.val()
             || self.order.valid.val()
+            || self.reads.busy.val()
             || self.answer.valid.val();
         self.count_dropped.next = bit_cast::<3, 2>(self.parser.count_dropped.val());
         self.count_ignored.next = self.responder.count_ignored.val();

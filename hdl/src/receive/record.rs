@@ -89,6 +89,23 @@ pub struct Packet {
     pub words: Bits<FRAME_WORDS>,
 }
 
+/// A packet that was right, beside its [`Packet`]: what an answer to a READ or an atomic says.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Settled {
+    /// It is an answer of the queue pair's peer. Else all fields below mean nothing.
+    pub answers: Bit,
+    /// The queue pair.
+    pub qp: Bits<QP>,
+    /// BTH: operation.
+    pub operation: Bits<5>,
+    /// BTH: sequence number.
+    pub psn: Bits<24>,
+    /// Bytes of payload, or more than the longest MTU.
+    pub bytes: Bits<13>,
+    /// The payload's first byte in the store.
+    pub ram: Bits<STORE>,
+}
+
 /// What becomes of a packet's payload, or of the receive that is in use.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum PlacingKind {

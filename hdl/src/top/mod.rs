@@ -7,6 +7,7 @@
 use crate::shell::corundum::{
     DmaDescriptor, DmaReadStatus, DmaWriteStatus, RxBeat, TxBeat, TxCompletion,
 };
+use drdma_abi::roce::operation;
 use drdma_emit::prelude::*;
 
 use crate::complete::completion::Completion;
@@ -37,6 +38,11 @@ use crate::shell::mac::Mac;
 
 #[cfg(test)]
 mod tests;
+
+/// Operations that have an answer.
+const READ_REQUEST: u64 = operation::READ_REQUEST as u64;
+const COMPARE_AND_SWAP: u64 = operation::COMPARE_AND_SWAP as u64;
+const FETCH_AND_ADD: u64 = operation::FETCH_AND_ADD as u64;
 
 /// Name of the module inside the published one.
 const CORE: &str = "drdma_card";
@@ -251,6 +257,7 @@ impl Logic for Card {
         self.states.error_next[4].next = self.receive.error_next.val();
         self.states.error_next[5].next = self.keeper.error_next.val();
         self.states.error_next[6].next = self.completion.error_next.val();
+        self.states.error_next[7].next = self.receive.answer_error_next.val();
         self.control.error.next = self.states.error[3].val();
         self.states.halted_next[0].next = self.queue.fetch_next.val();
         self.states.halted_next[1].next = self.queue.batch_next.val();
@@ -658,6 +665,11 @@ impl Logic for Card {
         self.segmenter.dest_write_transport.next = self.decoder.dest_write_transport.val();
         self.segmenter.dest_write_log_mtu.next = self.decoder.dest_write_log_mtu.val();
         self.segmenter.dest_write_stamp.next = self.decoder.dest_write_stamp.val();
+        self.segmenter.dest_write_ask.next = self.decoder.dest_write_ask.val();
+        self.segmenter.dest_write_fenced.next = self.decoder.dest_write_fenced.val();
+        self.segmenter.dest_write_solicited.next = self.decoder.dest_write_solicited.val();
+        self.segmenter.dest_write_invalidates.next = self.decoder.dest_write_invalidates.val();
+        self.decoder.ask_write.join(&mut self.segmenter.ask_write);
         self.segmenter.cfg_valid.next = self.control.cfg.valid.val();
         self.segmenter.cfg_table.next = self.control.cfg.table.val();
         self.segmenter.cfg_index.next = self.control.cfg.index.val();
@@ -743,6 +755,27 @@ impl Logic for Card {
         self.receive.ack.ready.next = self.keeper.response.ready.val();
         self.receive.invalidate.join(&mut self.control.invalidate);
         self.receive.qp_error.next = self.states.error[4].val();
+        self.receive.answer_error.next = self.states.error[7].val();
+        self.decoder.piece_write.join(&mut self.receive.piece);
+        // READs and atomics, as the keeper takes them.
+        self.receive.asked.valid.next = self.segmenter.packet.valid.val()
+            && self.keeper.packet.ready.val()
+            && !self.segmenter.packet.marker.val()
+            && ((self.segmenter.packet.operation.val() == READ_REQUEST)
+                || (self.segmenter.packet.operation.val() == COMPARE_AND_SWAP)
+                || (self.segmenter.packet.operation.val() == FETCH_AND_ADD));
+        self.receive.asked.atomic.next = self.segmenter.packet.operation.val() != READ_REQUEST;
+        self.receive.asked.qp.next = self.segmenter.packet.qp.val();
+        self.receive.asked.stamp.next = self.segmenter.packet.total.val().get_bits::<32>(0);
+        self.receive.asked.slot.next = self.segmenter.packet.slot.val();
+        self.receive.asked.psn.next = self.segmenter.packet.psn.val();
+        self.receive.asked.last.next = self.segmenter.packet.psn.val();
+        self.receive.asked.len.next = 8.into();
+        if self.segmenter.packet.operation.val() == READ_REQUEST {
+            self.receive.asked.last.next = self.segmenter.packet.imm.val().get_bits::<24>(0);
+            self.receive.asked.len.next = self.segmenter.packet.message_bytes.val();
+        }
+        self.receive.asked.log_mtu.next = self.segmenter.packet.status.val().get_bits::<4>(0);
         self.receive.set_qp_error.join(&mut self.states.set_qp_error_c);
         self.states.broken.join(&mut self.receive.broken);
 

@@ -16,6 +16,8 @@
 //! all before it, are in the queue, its receipt goes to `completion`, whose line comes back as `write` and gets its
 //! place behind them. A frame is given back when the engine has read its last bytes and those of all frames before it.
 //!
+//! No line overtakes an order that was accepted before it came: so whoever lets something complete when its orders were accepted has it behind them.
+//!
 //! Contract: an order or a line per cycle, in turns when both wait, while fewer than 64 writes are in flight, receipts are
 //! taken, and the engine takes descriptors; an order that runs over the store's end takes 2 cycles. A line's descriptor is
 //! at the output 1 cycle after it, an order's 2. A receipt follows its order after 3 cycles; up to 16 wait, and lines do not
@@ -123,11 +125,10 @@ pub struct HostWrite {
     answers: Answers,
     descriptors: Skid<DESCRIPTOR>,
     receipts: StreamFifo<Receipt, 4, 5>,
-    /// A line was taken last.
-    line_before: DFF<Bit>,
+    /// The line that waits was there before the piece.
+    line_first: DFF<Bit>,
     room: Signal<Local, Bit>,
     piece_fits: Signal<Local, Bit>,
-    line_first: Signal<Local, Bit>,
     takes_piece: Signal<Local, Bit>,
     takes_line: Signal<Local, Bit>,
 }
@@ -139,19 +140,25 @@ impl Logic for HostWrite {
         self.receipts.rst.next = self.rst.val() || self.card_reset.val();
         self.order.join(&mut self.pieces.order);
 
-        // A piece or a line, in turns.
+        // A piece or a line, in turns, but no line before an order that was accepted before it came.
         self.room.next = self.numbers.room.val() && self.descriptors.in_ready.val();
         self.piece_fits.next = self.room.val()
             && (!self.pieces.piece.completes.val() || self.receipts.input.ready.val());
-        self.line_first.next = !self.line_before.q.val() || !self.pieces.piece.valid.val();
-        self.write.ready.next =
-            self.room.val() && (self.line_first.val() || !self.piece_fits.val());
+        self.write.ready.next = self.room.val()
+            && (self.line_first.q.val()
+                || !self.pieces.piece.valid.val()
+                || !self.piece_fits.val());
         self.pieces.piece.ready.next =
-            self.piece_fits.val() && (!self.line_first.val() || !self.write.valid.val());
+            self.piece_fits.val() && (!self.line_first.q.val() || !self.write.valid.val());
         self.takes_line.next = self.write.valid.val() && self.write.ready.val();
         self.takes_piece.next = self.pieces.piece.valid.val() && self.pieces.piece.ready.val();
-        if self.takes_line.val() || self.takes_piece.val() {
-            self.line_before.d.next = self.takes_line.val();
+        if self.takes_piece.val() {
+            // Behind the first half of a piece that was cut comes the other one.
+            self.line_first.d.next = self.write.valid.val() && self.pieces.order.ready.val();
+        } else if self.takes_line.val() || !self.write.valid.val() {
+            self.line_first.d.next = false;
+        } else if !self.pieces.piece.valid.val() {
+            self.line_first.d.next = true;
         }
 
         // It gets a number, and its descriptor goes out.
@@ -219,7 +226,7 @@ impl Logic for HostWrite {
         self.answers.resp_ready.next = self.data_dma_ram_rd_resp_ready.val();
 
         if self.rst.val() {
-            self.line_before.d.next = false;
+            self.line_first.d.next = false;
         }
     }
 }
