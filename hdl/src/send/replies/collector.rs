@@ -140,7 +140,7 @@ pub struct Collector {
     stored: Signal<Local, Bit>,
     /// It is done about, and its slot is not this block's any more.
     written: DFF<Bit>,
-    sent: AtomicAckEthHeader,
+    answer: AtomicAckEthHeader,
     #[init(Ram::new(RamStyle::Ultra))]
     keepsakes: Ram<KEEPSAKE, 1, PLACE>,
     keepsake: Flatten<Keepsake, KEEPSAKE>,
@@ -193,12 +193,12 @@ impl Logic for Collector {
         self.word.slot.next = self.plan.slot.val();
         self.stored.next = (self.state.q.val() == CollectorState::Store)
             && (!self.writes.q.val() || self.word.ready.val());
-        self.sent.original.next = self.original.q.val();
+        self.answer.original.next = self.original.q.val();
         self.write_valid.next = self.comes.val()
             || ((self.state.q.val() == CollectorState::Offer) && self.plan.atomic.val());
         self.write_data.next = self.beat.data.val();
         if self.state.q.val() == CollectorState::Offer {
-            self.write_data.next = bit_cast::<512, 64>(self.sent.sent.val());
+            self.write_data.next = bit_cast::<512, 64>(self.answer.sent.val());
         }
 
         // What is kept of the last READs and atomics.

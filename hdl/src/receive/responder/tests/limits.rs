@@ -12,6 +12,7 @@ fn pair(around: &mut Around<'_>, index: u64, limit: u8) -> Pair {
     pair.attributes.rights = rights::ALL as u8;
     pair.attributes.max_dest_rd_atomic = limit;
     pair.attributes.rq_psn = 1_000;
+    pair.peer.keys.push((1, world::BASE, 100));
     around.write_pair(&pair);
     let (pd, lkey) = (pair.entry.pd, pair.index as u32);
     let (addr, rights) = (world::BASE, rights::ALL);

@@ -205,6 +205,8 @@ struct Around<'a> {
     answers: Vec<Beat>,
     /// If answers are not told to have left: those.
     held: Option<VecDeque<Beat>>,
+    /// How often no slot is offered.
+    slot_stall: f64,
     /// Slots that are free.
     free: VecDeque<u64>,
     /// Atomics that each queue pair has executed: number, sequence number, whether they swap, value before.
@@ -266,6 +268,7 @@ impl<'a> Around<'a> {
             answered,
             answers: Vec::new(),
             held: None,
+            slot_stall: stalls.1,
             free: (0..32).collect(),
             kept: HashMap::new(),
             invalidate,
@@ -288,7 +291,8 @@ impl<'a> Around<'a> {
 
     /// A cycle of everything.
     fn step(&mut self) {
-        let has_slot = !self.free.is_empty() && self.bench.random().chance(0.8);
+        let wait = self.slot_stall;
+        let has_slot = !self.free.is_empty() && !self.bench.random().chance(wait);
         self.bench.set("has_slot", u64::from(has_slot));
         self.bench.set("slot", self.free.front().map_or(3, |slot| *slot));
         self.bench.step();

@@ -13,6 +13,7 @@ fn pairs(around: &mut Around<'_>, transport: Transport, count: u64) -> Vec<Pair>
             // Each is the first one of its list.
             pair.entry.qpn = 77 * k as u32;
             pair.attributes.receives = 1;
+            pair.attributes.max_dest_rd_atomic = 16;
             pair.attributes.rights = rights::ALL as u8;
             pair.shared = false;
             pair.attributes.receive_queue = pair.index as u16;
