@@ -27,7 +27,7 @@ const ORIGINAL: u64 = 8;
 /// What is kept of an atomic.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Keepsake {
-    /// It was one; else a READ.
+    /// It was one that was executed; else a READ, or one that was given up.
     pub atomic: Bit,
     /// It compared and swapped.
     pub swaps: Bit,
@@ -202,7 +202,7 @@ impl Logic for Collector {
         }
 
         // What is kept of the last READs and atomics.
-        self.keepsake.record.next.atomic = self.plan.atomic.val();
+        self.keepsake.record.next.atomic = self.stored.val();
         self.keepsake.record.next.swaps = self.plan.swaps.val();
         self.keepsake.record.next.psn = self.plan.psn.val();
         self.keepsake.record.next.original = self.original.q.val();
@@ -344,7 +344,12 @@ impl Logic for Collector {
         }
         self.plan.ready.next = self.done.val();
         self.keepsakes.write_lanes.next = 0.into();
-        if self.stored.val() || (self.done.val() && self.plan.reads.val() && !self.plan.again.val())
+        // What was not executed leaves its place empty.
+        if self.stored.val()
+            || (self.done.val()
+                && (self.plan.reads.val() || self.plan.atomic.val())
+                && !self.plan.again.val()
+                && !self.written.q.val())
         {
             self.keepsakes.write_lanes.next = 1.into();
         }

@@ -3,10 +3,9 @@
 use super::*;
 use crate::cards::rig::{CARD_IP, MAC};
 use drdma_abi::{
-    Layout,
     receive::{AttributesEntry, QUEUE_PAIR_ATTRIBUTES, rights},
     register::{MEMORY_REGIONS, MemoryRegionEntry, QUEUE_PAIRS, QueuePairEntry, STATUS, counter},
-    roce::{Aeth, AtomicAckEth, AtomicEth, Bth, Reth, Transport, operation, syndrome},
+    roce::{AtomicEth, Bth, Reth, Transport, operation, syndrome},
 };
 use drdma_driver::{Card as _, DmaMemory};
 use drdma_semantics::{

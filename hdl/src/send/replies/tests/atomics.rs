@@ -118,7 +118,10 @@ impl<'a> Peers<'a> {
             ["word", "answered", "passed"].map(|base| around.bench.monitor(base));
         around.bench.stall(stalls);
         // Small values, of which some are met.
-        around.memory[..32].fill(0);
+        for word in WORDS {
+            let at = (word - BASE) as usize;
+            around.memory[at..at + 8].fill(0);
+        }
         around.write_key(key(KEY, rights::ALL));
         around.write_key(key(OTHER, rights::ALL & !rights::REMOTE_ATOMIC));
         let then = around.memory.clone();
