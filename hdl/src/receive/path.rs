@@ -117,8 +117,8 @@ pub struct ReceivePath {
     pub count_dropped: Signal<Out, Bits<3>>,
     /// One of them found no room.
     pub count_overrun: Signal<Out, Bit>,
-    /// A packet was dropped that its queue pair does not need.
-    pub count_ignored: Signal<Out, Bit>,
+    /// Packets that were dropped because their queue pairs do not need them.
+    pub count_ignored: Signal<Out, Bits<2>>,
 
     parser: Parser,
     acks: Acks,

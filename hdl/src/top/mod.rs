@@ -302,10 +302,8 @@ impl Logic for Card {
         if self.receive.count_overrun.val() {
             self.control.count_16.next = 1.into();
         }
-        self.control.count_17.next = 0.into();
-        if self.receive.count_ignored.val() {
-            self.control.count_17.next = 1.into();
-        }
+        self.control.count_17.next = bit_cast::<16, 2>(self.receive.count_ignored.val())
+            + bit_cast::<16, 1>(self.replies.count_ignored.val().into());
         self.s_axil_app_ctrl_awready.next = self.control.axil_awready.val();
         self.s_axil_app_ctrl_wready.next = self.control.axil_wready.val();
         self.s_axil_app_ctrl_bresp.next = self.control.axil_bresp.val();

@@ -66,7 +66,7 @@ pub enum ExecutionState {
 ///
 /// # Outputs
 /// Streams `placing`, `answer`, `invalidate`, `set_qp_error`; `accepted`; `write`; `occupied`: the queue pairs of the job at hand and of the
-/// placing that is put out; `idle`: there is none of them.
+/// placing that is put out; `count_ignored`; `idle`: there is none of them.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Execution {
     /// Clock.
@@ -97,6 +97,8 @@ pub struct Execution {
     pub write: Flow<Out, ProgressWrite>,
     /// Queue pairs that wait for what this block does: of the job, of its placing.
     pub occupied: [Flow<Out, QueuePairIndex>; 2],
+    /// A READ came again that is not answered.
+    pub count_ignored: Signal<Out, Bit>,
     /// Nothing is under way.
     pub idle: Signal<Out, Bit>,
 
@@ -496,6 +498,8 @@ impl Logic for Execution {
         if self.placing.valid.val() && self.placing.ready.val() && self.placed.q.val().frame_end {
             self.frames.d.next = self.frames.q.val() + 1;
         }
+        self.count_ignored.next =
+            self.finishes.val() && (self.at.val().kind == JobKind::Again) && !self.answers.val();
         self.write.valid.next = self.finishes.val() && self.writes.val();
         self.write.qp.next = self.at.val().qp;
         self.write.progress.next = self.then.val();

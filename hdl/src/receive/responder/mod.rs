@@ -99,8 +99,8 @@ pub struct Responder {
 
     /// A packet was dropped that no queue pair takes.
     pub count_dropped: Signal<Out, Bit>,
-    /// One was dropped that its queue pair does not need: twice there, out of order, or of a message that is given up.
-    pub count_ignored: Signal<Out, Bit>,
+    /// So many were dropped that their queue pairs do not need: twice there, out of order, or of a message that is given up.
+    pub count_ignored: Signal<Out, Bits<2>>,
 
     arriving: StreamSkid<Located>,
     come: Signal<Local, Located>,
@@ -143,6 +143,7 @@ impl Logic for Responder {
         self.execution.invalidate.join(&mut self.invalidate);
         self.execution.set_qp_error.join(&mut self.set_qp_error);
         self.count_dropped.next = self.admission.count_dropped.val();
-        self.count_ignored.next = self.admission.count_ignored.val();
+        self.count_ignored.next = bit_cast::<2, 1>(self.admission.count_ignored.val().into())
+            + bit_cast::<2, 1>(self.execution.count_ignored.val().into());
     }
 }

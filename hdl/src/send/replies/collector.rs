@@ -106,6 +106,8 @@ pub struct Collector {
     pub given_up: Flow<Out, SlotIndex>,
     /// A READ or an atomic is done with.
     pub answered: Flow<Out, Answered>,
+    /// An atomic that came again is not kept.
+    pub count_ignored: Signal<Out, Bit>,
     /// A page is not used.
     pub page_unused: Signal<Out, Bit>,
     /// A reply is done with.
@@ -169,7 +171,8 @@ impl Logic for Collector {
             | bit_cast::<REPLY_ROW, 6>(self.row.q.val());
         self.last.next = self.comes.val() && self.beat.last.val();
         self.none.next = (self.state.q.val() == CollectorState::Seek)
-            && (self.looked.q.val() == self.plan.kept.val());
+            && ((self.looked.q.val() == self.plan.kept.val()) || self.drops.q.val());
+        self.count_ignored.next = self.none.val() && !self.drops.q.val();
         self.page_unused.next =
             (self.last.val() && (self.drops.q.val() || self.beat.error.val())) || self.none.val();
 

@@ -236,6 +236,8 @@ pub struct Replies {
     pub page_free: Signal<In, Bit>,
     /// A queue pair breaks.
     pub set_qp_error: Stream<Out, QueuePairIndex>,
+    /// An atomic came again that is not kept.
+    pub count_ignored: Signal<Out, Bit>,
     /// Something waits.
     pub busy: Signal<Out, Bit>,
 
@@ -288,6 +290,7 @@ impl Logic for Replies {
         self.collector.word.join(&mut self.word);
         self.collector.given_up.join(&mut self.given_up);
         self.collector.answered.join(&mut self.answered);
+        self.count_ignored.next = self.collector.count_ignored.val();
 
         self.pages.write_lanes.next = 0.into();
         if self.collector.write_valid.val() {

@@ -32,6 +32,7 @@ struct Both {
     pub word: Stream<Out, HostWord>,
     pub ended: Flow<In, SlotIndex>,
     pub answered: Flow<Out, Answered>,
+    pub count_ignored: Signal<Out, Bit>,
     replies: Replies,
     atomics: Atomics,
 }
@@ -69,6 +70,7 @@ impl Logic for Both {
         self.replies.given_up.join(&mut self.atomics.given_up);
         self.ended.join(&mut self.atomics.ended);
         self.replies.answered.join(&mut self.answered);
+        self.count_ignored.next = self.replies.count_ignored.val();
     }
 }
 
