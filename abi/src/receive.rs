@@ -82,7 +82,7 @@ pub mod features {
         | READ_ANSWERS
         | ATOMIC_ANSWERS;
     /// What the RTL does.
-    pub const RTL: u32 = RECEIVES | READS | RETRANSMITS | READ_ANSWERS;
+    pub const RTL: u32 = RECEIVES | READS | RETRANSMITS | READ_ANSWERS | ATOMIC_ANSWERS;
 }
 
 /// What queue pairs need beside their entry in [`QUEUE_PAIRS`]; entries are [`AttributesEntry`].
