@@ -27,8 +27,8 @@ use crate::{
 };
 pub(crate) use contents::count_rows;
 pub use contents::{Admitted, check_contents};
-use covered::check_entries;
 pub(crate) use covered::{check_columns, check_memory};
+use covered::{check_entries, check_ids};
 
 /// What a card knows when it checks a request.
 pub trait Directory {
@@ -272,7 +272,7 @@ fn check_partitioned<'a>(
         fails(Status::LocalQpOperationError, Reason::Shape { region: which, error })
     })?;
     if region.rows > 0 {
-        keys.cover((which, Part::Ids), region.lkey, region.ids.into(), region.size().into())
+        check_ids(&region, keys)
             .and_then(|()| check_columns(which, &region.columns, region.rows, keys))
             .and_then(|()| check_entries(which, &region.entries, region.rows, keys))
             .map_err(|reason| fails(Status::LocalProtectionError, reason))?;

@@ -89,6 +89,7 @@ impl<'a> Image<'a> {
                 width: region.width as u64,
                 rows: region.rows,
                 lkey: region.ids.buffer as u32,
+                by: None,
                 columns: match have_kinds(&region.columns) {
                     true => Vec::new(),
                     false => self.columns(&region.columns),

@@ -12,9 +12,10 @@ use drdma_abi::{
 use super::{Directory, Keys, QueuePair};
 use crate::{
     failure::{Failure, Part, Reason, Which},
-    kinds::{self, Buffer, Entry, Kind, Kinds, Selection},
+    kinds::{self, Buffer, Entry, Kind, Kinds, Selection, ValueError},
     memory::HostMemory,
     messages::Messages,
+    partitioned::Partitioned,
     region::{Region, RowMask},
     request::Request,
     rows::{Limit, POINTER, Units, selected},
@@ -42,25 +43,25 @@ pub fn check_contents<M: HostMemory + ?Sized>(
     memory: &M,
 ) -> Result<Vec<Admitted>, Failure> {
     let keys = Keys { directory, pd };
-    let counts = match &request.partitioned {
-        Some(region) => Some(region.count(memory).map_err(|fault| Failure {
-            status: Status::LocalProtectionError,
-            destination: 0,
-            queue_pair: request.destinations.first().map(|destination| destination.qp),
-            reason: Reason::Read { region: Which::Partitioned, fault },
-        })?),
+    let failed = |reason| Failure {
+        status: Status::LocalProtectionError,
+        destination: 0,
+        queue_pair: request.destinations.first().map(|destination| destination.qp),
+        reason,
+    };
+    let ids = match &request.partitioned {
+        Some(region) => ids(region, keys, memory).map_err(failed)?,
         None => None,
     };
+    let counts = request.partitioned.as_ref().map(|region| {
+        let read = |fault| failed(Reason::Read { region: Which::Partitioned, fault });
+        region.count(memory, ids.as_deref()).map_err(read)
+    });
+    let counts = counts.transpose()?;
     let shared = match &request.partitioned {
         Some(region) if region.rows > 0 => {
             let sources = sources(Which::Partitioned, &region.entries, keys, memory);
-            let sources = sources.map_err(|reason| Failure {
-                status: Status::LocalProtectionError,
-                destination: 0,
-                queue_pair: request.destinations.first().map(|destination| destination.qp),
-                reason,
-            })?;
-            Some(Limit { records: None, sources })
+            Some(Limit { records: None, sources: sources.map_err(failed)?, ids })
         }
         _ => None,
     };
@@ -143,6 +144,26 @@ impl Reason {
     }
 }
 
+/// The ids of a partitioned region that makes them from keys.
+fn ids<M: HostMemory + ?Sized>(
+    region: &Partitioned,
+    keys: Keys<'_>,
+    memory: &M,
+) -> Result<Option<Arc<[u16]>>, Reason> {
+    let Some(by) = region.by.as_ref().filter(|_| region.rows > 0) else { return Ok(None) };
+    let which = Which::Partitioned;
+    let entries: Vec<Entry> = by.keys.iter().map(|key| key.entry).collect();
+    let sources = sources(which, &entries, keys, memory)?;
+    let ids = by.ids(region.rows, region.ids, &sources, memory).map_err(|wrong| {
+        let (row, error) = (wrong.row, wrong.error);
+        match (wrong.key, error) {
+            (None, ValueError::Fault(fault)) => Reason::Read { region: which, fault },
+            (key, error) => Reason::Key { region: which, row, key: key.unwrap_or(0), error },
+        }
+    })?;
+    Ok(Some(ids.into()))
+}
+
 /// Where the bytes may lie that entries lead to; tables of buffers are read, and every buffer must be in the
 /// memory region of its key.
 fn sources<M: HostMemory + ?Sized>(
@@ -183,10 +204,13 @@ fn count_kinds<M: HostMemory + ?Sized>(
         return Ok((0, Limit::default()));
     }
     let records = match region.rows {
-        Selection::Pointers { target_lkey, .. } => Some(keys.allowed(target_lkey).unwrap_or(0..0)),
+        Selection::Pointers { target_lkey, .. } | Selection::Chains { target_lkey, .. } => {
+            Some(keys.allowed(target_lkey).unwrap_or(0..0))
+        }
         _ => None,
     };
-    let limit = Limit { records, sources: sources(which, &region.entries, keys, memory)? };
+    let sources = sources(which, &region.entries, keys, memory)?;
+    let limit = Limit { records, sources, ids: None };
     let regions = [Region::Kinds(region.clone())];
     let limits = [limit];
     let mut units = Units::with_limits(&regions, RowMask::Period, &limits);

@@ -6,6 +6,7 @@ use super::Keys;
 use crate::{
     failure::{Part, Reason, Which},
     kinds::{Entry, Kind, Kinds, Selection},
+    partitioned::Partitioned,
     region::{Column, Region},
     rows::POINTER,
 };
@@ -24,6 +25,27 @@ pub(crate) fn check_columns(
     })
 }
 
+/// The ids of a partitioned region, or the splitters and the keys that they are made from, are in the memory regions
+/// of their keys.
+pub(super) fn check_ids(region: &Partitioned, keys: Keys<'_>) -> Result<(), Reason> {
+    let which = Which::Partitioned;
+    let cover = |part, lkey, start: u64, len| keys.cover((which, part), lkey, start.into(), len);
+    let Some(by) = &region.by else {
+        return cover(Part::Ids, region.lkey, region.ids, region.size().into());
+    };
+    if region.size() > 0 {
+        cover(Part::Splitters, region.lkey, region.ids, region.size().into())?;
+    }
+    by.keys.iter().enumerate().try_for_each(|(index, key)| {
+        let entry = &key.entry;
+        cover(Part::Key(index), entry.lkey, entry.offset, entry.column_len(region.rows))?;
+        check_source((which, Part::Key(index)), &entry.kind, keys)?;
+        key.validity.map_or(Ok(()), |validity| {
+            cover(Part::Validity(index), validity.lkey, validity.bitmap, validity.len(region.rows))
+        })
+    })
+}
+
 /// The entries of all rows of every column with a kind, sent or not, are in the memory regions of their keys,
 /// and so are dictionaries and tables of buffers.
 pub(super) fn check_entries(
@@ -35,12 +57,12 @@ pub(super) fn check_entries(
     entries.iter().enumerate().try_for_each(|(index, entry)| {
         let part = Part::Column(index);
         keys.cover((region, part), entry.lkey, entry.offset.into(), entry.column_len(rows))?;
-        check_source(region, index, &entry.kind, keys)
+        check_source((region, Part::Source(index)), &entry.kind, keys)
     })
 }
 
 /// A dictionary, or a table of buffers, is in the memory region of its key.
-fn check_source(region: Which, index: usize, kind: &Kind, keys: Keys<'_>) -> Result<(), Reason> {
+fn check_source(what: (Which, Part), kind: &Kind, keys: Keys<'_>) -> Result<(), Reason> {
     let (lkey, start, len) = match *kind {
         Kind::Views { table, count, lkey } if count > 0 => {
             (lkey, table, u128::from(count) * Element::SIZE as u128)
@@ -50,7 +72,7 @@ fn check_source(region: Which, index: usize, kind: &Kind, keys: Keys<'_>) -> Res
         }
         _ => return Ok(()),
     };
-    keys.cover((region, Part::Source(index)), lkey, start.into(), len)
+    keys.cover(what, lkey, start.into(), len)
 }
 
 /// The same of a region with kinds.
@@ -68,14 +90,17 @@ fn check_kinds(which: Which, region: &Kinds, keys: Keys<'_>) -> Result<(), Reaso
                 let start = u128::from(base) + u128::from(entry.offset);
                 let len = span + u128::from(entry.kind.entry_len());
                 keys.cover((which, Part::Extent(index)), lkey, start, len)?;
-                check_source(which, index, &entry.kind, keys)
+                check_source((which, Part::Source(index)), &entry.kind, keys)
             })
         }
-        Selection::Pointers { pointers, count, lkey, .. } => {
+        Selection::Pointers { pointers, count, lkey, .. }
+        | Selection::Chains { pointers, count, lkey, .. } => {
             let bytes = u128::from(count) * u128::from(POINTER);
             keys.cover((which, Part::Pointers), lkey, pointers.into(), bytes)?;
             let mut entries = region.entries.iter().enumerate();
-            entries.try_for_each(|(index, entry)| check_source(which, index, &entry.kind, keys))
+            entries.try_for_each(|(index, entry)| {
+                check_source((which, Part::Source(index)), &entry.kind, keys)
+            })
         }
     }
 }

@@ -53,6 +53,8 @@ impl Directory for World {
     }
 }
 
+#[path = "checks_keys.rs"]
+mod keys;
 #[path = "checks_partitioned.rs"]
 mod partitioned;
 
