@@ -370,6 +370,35 @@ impl KeyType {
     }
 }
 
+/// What the values of a key are, as far as a function must know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyValues {
+    /// So many bytes each.
+    Fixed(u64),
+    /// A variable number of bytes.
+    Variable,
+    /// Bits.
+    Bits,
+}
+
+impl PartitionBy {
+    /// True if it makes partitions of such keys.
+    pub fn takes(self, key: KeyType, values: KeyValues) -> bool {
+        use KeyValues::{Bits, Fixed, Variable};
+        let is_hash = self == Self::Murmur3;
+        match key {
+            KeyType::Integer => {
+                matches!(values, Fixed(1 | 2 | 4 | 8)) || !is_hash && values == Fixed(16)
+            }
+            KeyType::Unsigned => !is_hash && matches!(values, Fixed(1 | 2 | 4 | 8 | 16)),
+            KeyType::Float => matches!(values, Fixed(4 | 8)),
+            KeyType::Boolean => is_hash && matches!(values, Bits | Fixed(1)),
+            KeyType::Bytes => is_hash && matches!(values, Fixed(_) | Variable),
+            KeyType::Decimal => is_hash && values == Fixed(16),
+        }
+    }
+}
+
 /// Buffers that the views of a column point into, at most.
 pub const MAX_VIEW_BUFFERS: u32 = 4096;
 /// Bytes of a view (Arrow's `Utf8View`, `BinaryView`).

@@ -6,8 +6,8 @@ use std::cmp::Ordering;
 use drdma_abi::{
     Layout as _,
     work_request::{
-        ElementSource, KeyType, KindElement, MAX_ELEMENTS, MAX_PARTITIONS, MAX_SPLITTERS,
-        PartitionBy as Code, PartitionFunction, PartitionKey,
+        ElementSource, KeyType, KeyValues, KindElement, MAX_ELEMENTS, MAX_PARTITIONS,
+        MAX_SPLITTERS, PartitionBy as Code, PartitionFunction, PartitionKey,
     },
 };
 
@@ -302,23 +302,18 @@ impl Key {
             }
         };
         let key = Self { entry, key_type, validity };
-        let has_order = matches!(key_type, KeyType::Integer | KeyType::Unsigned | KeyType::Float);
-        let possible = match function {
-            Code::Murmur3 => key_type != KeyType::Unsigned,
-            Code::Range => has_order,
-        };
-        if !possible {
+        if !possible(function, key_type) {
             return field("type", end.key_type.into());
         }
-        let width = key.width();
-        let fits = match key_type {
-            KeyType::Integer if function == Code::Murmur3 => matches!(width, 1 | 2 | 4 | 8),
-            KeyType::Integer | KeyType::Unsigned => matches!(width, 1 | 2 | 4 | 8 | 16),
-            KeyType::Float => matches!(width, 4 | 8),
-            KeyType::Boolean => width == 1 || matches!(entry.kind, Kind::Bits { .. }),
-            KeyType::Bytes => !matches!(entry.kind, Kind::Bits { .. }),
-            KeyType::Decimal => width == 16,
+        let values = match entry.kind {
+            Kind::Bits { .. } => KeyValues::Bits,
+            Kind::Fixed { width } | Kind::Dictionary { width, .. } => {
+                KeyValues::Fixed(width.into())
+            }
+            Kind::Offsets { .. } | Kind::Views { .. } => KeyValues::Variable,
         };
+        let fits = function.takes(key_type, values);
+        let width = key.width();
         if fits { Ok(key) } else { field("bytes of a value", width.into()) }
     }
 
@@ -390,6 +385,12 @@ impl Key {
             (_, len) => murmur3::of_int(signed(8 * len) as u32, hash),
         })
     }
+}
+
+/// True if the function makes partitions of such keys, of whatever width.
+fn possible(function: Code, key_type: KeyType) -> bool {
+    let some = [KeyValues::Fixed(1), KeyValues::Fixed(4), KeyValues::Fixed(16)];
+    some.into_iter().any(|values| function.takes(key_type, values))
 }
 
 fn hash_bytes<M: HostMemory + ?Sized>(

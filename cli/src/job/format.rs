@@ -99,6 +99,9 @@ pub(crate) struct FileBuffer {
     pub name: String,
     /// The file, relative to the job file.
     pub file: String,
+    /// Addresses that it holds, written over its bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pointers: Option<Vec<Pointer>>,
 }
 
 /// Bytes in hexadecimal.
@@ -113,6 +116,9 @@ pub(crate) struct HexBuffer {
     /// Two digits a byte.
     #[schemars(regex(pattern = "^([0-9a-fA-F]{2})*$"))]
     pub hex: String,
+    /// Addresses that it holds, written over its bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pointers: Option<Vec<Pointer>>,
 }
 
 /// Zeros.
@@ -127,6 +133,9 @@ pub(crate) struct SizeBuffer {
     /// Bytes.
     #[schemars(range(max = MAX_BUFFERS))]
     pub size: u64,
+    /// Addresses that it holds, written over its bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pointers: Option<Vec<Pointer>>,
 }
 
 /// The card's own addresses.

@@ -1,6 +1,6 @@
 //! Regions as they are written.
 
-use drdma_abi::work_request::MAX_ELEMENTS;
+use drdma_abi::work_request::{MAX_CHAIN, MAX_ELEMENTS, MAX_PARTITIONS, MAX_SPLITTERS};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -19,6 +19,19 @@ pub(crate) struct Place {
     pub offset: u64,
 }
 
+/// An address that a buffer holds.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Pointer {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// Where it is: bytes from the buffer's start; it has 8 B.
+    pub offset: u64,
+    /// What it is the address of: a buffer's name and an offset.
+    pub to: (String, u64),
+}
+
 /// An array of partition ids.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -35,7 +48,101 @@ pub(crate) struct Ids {
     pub width: u32,
 }
 
-/// Rows of some columns, each for the destination that names its id.
+/// How partitions are made.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Function {
+    /// Spark's Murmur3 of all keys, modulo the number of partitions.
+    Murmur3,
+    /// The number of splitters that are less than the only key.
+    #[expect(dead_code, reason = "no example has it")]
+    Range,
+}
+
+/// What the values of a key are.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum KeyType {
+    /// Signed integers of 1, 2, 4 or 8 B, of a range also of 16 B; dates and timestamps.
+    Integer,
+    /// Unsigned integers of 1, 2, 4, 8 or 16 B, of a range alone.
+    #[expect(dead_code, reason = "no example has it")]
+    Unsigned,
+    /// Floating-point numbers of 4 or 8 B.
+    #[expect(dead_code, reason = "no example has it")]
+    Float,
+    /// Bits, or bytes that are 0 or not, of murmur3 alone.
+    #[expect(dead_code, reason = "no example has it")]
+    Boolean,
+    /// Bytes, or text, of murmur3 alone.
+    #[expect(dead_code, reason = "no example has it")]
+    Bytes,
+    /// Decimals of at most 18 digits, in integers of 16 B, of murmur3 alone.
+    #[expect(dead_code, reason = "no example has it")]
+    Decimal,
+}
+
+/// A key.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Key {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// What its values are.
+    pub key_type: KeyType,
+    /// Its values.
+    pub column: Column,
+    /// A bit of each row, 0 where it is null; without it, no row is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validity: Option<Bitmap>,
+}
+
+/// The values that separate the partitions of a range.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Splitters {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The buffer's name.
+    pub buffer: String,
+    /// Where the first one is; they have the type and the width of the key.
+    pub offset: u64,
+    /// How many they are; there is one partition more.
+    #[schemars(range(max = MAX_SPLITTERS))]
+    pub count: u32,
+}
+
+/// Partitions that the card makes from keys.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PartitionBy {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The function.
+    pub function: Function,
+    /// Partitions of murmur3; no range has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = MAX_PARTITIONS))]
+    pub partitions: Option<u32>,
+    /// The seed of murmur3: 42, which is Spark's, unless told; no range has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u32>,
+    /// The splitters of a range; murmur3 has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub splitters: Option<Splitters>,
+    /// Neighbouring partitions that have one id: 1 unless told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65535))]
+    pub group: Option<u32>,
+    /// The keys; a range has one.
+    #[schemars(length(min = 1, max = MAX_ELEMENTS))]
+    pub keys: Vec<Key>,
+}
+
+/// Rows of some columns, each for the destination that names its id. It has ids or partition_by.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Partitioned {
@@ -43,7 +150,11 @@ pub(crate) struct Partitioned {
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The id of every row.
-    pub ids: Ids,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ids: Option<Ids>,
+    /// How the card makes the id of every row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partition_by: Option<PartitionBy>,
     /// Rows.
     pub rows: u32,
     /// The values of a row, in the order sent.
@@ -150,4 +261,24 @@ pub(crate) struct PointerMapped {
     /// The bytes of a record, in the order sent.
     #[schemars(length(min = 1, max = MAX_ELEMENTS))]
     pub pattern: Vec<Extent>,
+    /// How records lead to further ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chase: Option<Chase>,
+}
+
+/// Each record has a pointer to the next one, which is a row as well.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Chase {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// Bytes from the start of a record to its pointer, of 8 B.
+    pub next: u32,
+    /// The pointer that ends a chain: 0 unless told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end: Option<u64>,
+    /// Records of a chain, at most.
+    #[schemars(range(min = 1, max = MAX_CHAIN))]
+    pub limit: u32,
 }
