@@ -116,7 +116,7 @@ fn hashed(key_type: &str, value: &Value, seed: u32) -> u32 {
         Value::Bit(bit) => return words(&[u32::from(*bit)], seed, 4),
         Value::Bytes(bytes) => bytes,
     };
-    let raw = little(bytes) as u64;
+    let raw = little(&bytes[..bytes.len().min(8)]) as u64;
     let long = |value: u64| words(&[value as u32, (value >> 32) as u32], seed, 8);
     match (key_type, bytes.len()) {
         ("boolean", _) => words(&[u32::from(raw != 0)], seed, 4),
