@@ -3,7 +3,7 @@
 use std::{fmt, num::NonZeroUsize, sync::Arc, thread};
 
 use datafusion::{
-    arrow::record_batch::RecordBatch,
+    arrow::{array::AsArray, record_batch::RecordBatch},
     common::Result as DataFusionResult,
     execution::SessionStateBuilder,
     physical_plan::ExecutionPlan,
@@ -76,6 +76,7 @@ pub struct Cluster {
     session: SessionContext,
     /// Each worker has threads of its own. `None`: it was stopped.
     workers: Vec<Option<Runtime>>,
+    sites: Vec<Arc<Site>>,
     coordinator: Option<Runtime>,
     // The cards go last.
     network: Network,
@@ -93,6 +94,10 @@ impl Cluster {
     /// # Errors
     /// A number of workers that is not possible, or what the system or a card refuses.
     pub fn start(options: Options) -> Result<Self, Error> {
+        if options.partitions == 0 {
+            let (what, value, expected) = ("partitions", "0".to_owned(), "at least 1");
+            return Err(Error::Options { what, value, expected });
+        }
         let network = Network::new(options.network.clone(), options.workers)?;
         let mut started = Vec::new();
         for number in 0..options.workers {
@@ -106,17 +111,19 @@ impl Cluster {
         };
         let members: Vec<Member> = started.iter().map(member).collect();
         let urls = members.iter().map(|member| member.url.clone()).collect();
-        let mut workers = Vec::new();
+        let (mut workers, mut sites) = (Vec::new(), Vec::new());
         for (number, (runtime, sockets)) in started.into_iter().enumerate() {
             let port = &network.ports()[number];
             let members = members.clone();
             let site = Site::new(number, options.exchange, port, options.memory, members)?;
-            runtime.spawn(worker::serve(Arc::new(site), sockets));
+            let site = Arc::new(site);
+            sites.push(site.clone());
+            runtime.spawn(worker::serve(site, sockets));
             workers.push(Some(runtime));
         }
         let session = session(&options, urls)?;
         let coordinator = Some(runtime("drdma-coordinator")?);
-        Ok(Self { session, workers, coordinator, network })
+        Ok(Self { session, workers, sites, coordinator, network })
     }
 
     /// The coordinator's session.
@@ -166,6 +173,21 @@ impl Cluster {
     /// What DataFusion says.
     pub fn explain(&self, sql: &str) -> Result<String, Error> {
         Ok(display_plan_ascii(self.plan(sql)?.as_ref(), false))
+    }
+
+    /// Runs a query; its plan as text, with what each operator and each exchange did.
+    ///
+    /// # Errors
+    /// As [`query`](Self::query).
+    pub fn analyze(&self, sql: &str) -> Result<String, Error> {
+        let rows = self.query(&format!("explain analyze {sql}"))?;
+        let text = rows.first().map(|batch| batch.column(1).as_string::<i32>().value(0).to_owned());
+        Ok(text.unwrap_or_default())
+    }
+
+    /// Ends of exchanges that are under way at all workers: 0 when no query runs.
+    pub fn exchange_ends(&self) -> usize {
+        self.sites.iter().map(|site| site.ends()).sum()
     }
 
     /// Stops a worker, as if its machine were lost: all of its connections are closed at once.

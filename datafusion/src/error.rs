@@ -68,6 +68,16 @@ pub enum Error {
         /// How many are possible.
         limit: usize,
     },
+    /// An option whose value is not possible.
+    #[error("{what} is {value}: it must be {expected}")]
+    Options {
+        /// Which.
+        what: &'static str,
+        /// What it is.
+        value: String,
+        /// What it must be.
+        expected: &'static str,
+    },
     /// Rows of that schema cannot be exchanged.
     #[error(transparent)]
     Format(#[from] FormatError),
@@ -86,6 +96,9 @@ pub enum Error {
     /// Memory was not registered.
     #[error(transparent)]
     Arena(#[from] ArenaError),
+    /// A card failed, and with it the network.
+    #[error("the cards' time stands still: one of them failed")]
+    Stopped,
     /// The network was not made.
     #[error(transparent)]
     Network(#[from] drdma_fabric::FabricError),

@@ -6,13 +6,17 @@
 //! | `producer` | a task at work: partition ids, posts, credits |
 //! | `consumer` | the other end: streams of batches, one a partition |
 //! | `control` | what the ends tell each other beside the rows |
+//! | `counts` | what a task's output is counted in |
 //! | `site` | what the exchanges of a worker share |
 
 pub(crate) mod consumer;
 pub(crate) mod control;
-pub(crate) mod outbox;
+mod counts;
+mod outbox;
 pub(crate) mod producer;
 pub(crate) mod site;
+
+pub use producer::partition_ids;
 
 /// How much memory an exchange takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

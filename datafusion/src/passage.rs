@@ -75,3 +75,32 @@ impl fmt::Display for Passages {
         f.write_str("]")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema(fields: Vec<Field>) -> SchemaRef {
+        Arc::new(Schema::new(fields))
+    }
+
+    #[test]
+    fn columns_say_what_of_them_is_copied() {
+        let inner = Field::new("x", DataType::Boolean, true);
+        let schema = schema(vec![
+            Field::new("a", DataType::Int64, false),
+            Field::new("b", DataType::Utf8, true),
+            Field::new("c", DataType::Struct(vec![inner].into()), true),
+        ]);
+        let text = |broadcast| Passages::of(&schema, broadcast).to_string();
+        assert_eq!(text(false), "as_they_lie=[a], copied=[b: offsets and values, c.x: bits]");
+        assert_eq!(text(true), "as_they_lie=[a], copied=[b: offsets, c.x: bits]");
+    }
+
+    #[test]
+    fn rows_without_columns_have_no_format_and_neither_have_long_values() {
+        assert!(format(&schema(vec![])).unwrap().is_none());
+        let wide = DataType::FixedSizeBinary(MESSAGE_BYTES as i32 + 1);
+        format(&schema(vec![Field::new("a", wide, false)])).unwrap_err();
+    }
+}

@@ -61,8 +61,12 @@ pub const QUERIES: [&str; 22] = [
 /// as `files` Parquet files, or one of the smallest tables.
 ///
 /// # Errors
-/// The system refuses a directory or a file.
+/// A scale outside 0 to 1000, or the system refuses a directory or a file.
 pub fn write_tables(directory: &Path, scale: f64, files: usize) -> Result<(), Error> {
+    if !(scale > 0.0 && scale <= 1000.0) {
+        let (what, value, expected) = ("scale", scale.to_string(), "above 0 and at most 1000");
+        return Err(Error::Options { what, value, expected });
+    }
     for table in TABLES {
         let files = if ["nation", "region"].contains(&table) { 1 } else { files.max(1) };
         let path = directory.join(table);

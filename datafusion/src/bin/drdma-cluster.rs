@@ -98,14 +98,15 @@ fn run(arguments: &Arguments) -> Result<bool, Error> {
         return check(&cluster, arguments, &tables, &queries);
     }
     for sql in &arguments.commands {
-        if let Some(query) = explained(sql) {
-            println!("{}", cluster.explain(query)?);
+        if let Some((query, analyze)) = explained(sql) {
+            let plan = if analyze { cluster.analyze(query)? } else { cluster.explain(query)? };
+            println!("{plan}");
             continue;
         }
         let before = Totals::of(cluster.ports());
         let started = Instant::now();
         let rows = with_progress(&cluster, arguments.quiet, || cluster.query(sql))?;
-        println!("{}", text(&rows)?);
+        println!("{}", pretty_format_batches(&rows)?);
         let count: usize = rows.iter().map(RecordBatch::num_rows).sum();
         let totals = Totals::of(cluster.ports()).since(before);
         say(format!("{count} rows in {:.2} s; {totals}", started.elapsed().as_secs_f64()));
@@ -113,23 +114,16 @@ fn run(arguments: &Arguments) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// A result as a table; a plan as it is.
-fn text(rows: &[RecordBatch]) -> Result<String, Error> {
-    let is_plan = rows.first().is_some_and(|batch| {
-        batch.num_columns() == 2 && batch.schema().field(0).name() == "plan_type"
-    });
-    if is_plan {
-        return Ok(tpch::rows_as_text(rows)?.join("\n"));
-    }
-    Ok(pretty_format_batches(rows)?.to_string())
+/// The query that EXPLAIN explains, and whether ANALYZE runs it.
+fn explained(sql: &str) -> Option<(&str, bool)> {
+    let rest = without(sql, "explain")?;
+    Some(without(rest, "analyze").map_or((rest, false), |query| (query, true)))
 }
 
-/// The query that a plain EXPLAIN explains.
-fn explained(sql: &str) -> Option<&str> {
-    let (first, rest) = sql.trim_start().split_once(char::is_whitespace)?;
-    let second = rest.split_whitespace().next()?;
-    (first.eq_ignore_ascii_case("explain") && !second.eq_ignore_ascii_case("analyze"))
-        .then_some(rest)
+/// What is behind a word, if a text begins with it.
+fn without<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let (first, rest) = text.trim_start().split_once(char::is_whitespace)?;
+    first.eq_ignore_ascii_case(word).then_some(rest)
 }
 
 /// The queries of TPC-H that are to be checked, by their numbers.

@@ -166,6 +166,7 @@ async fn run(
     mut takes: UnboundedReceiver<Taken>,
     counts: Counts,
 ) {
+    let _end = site.begin();
     let Err(error) = try_run(&site, &wanted, &mut sinks, &mut takes, counts).await else { return };
     let error = Arc::new(DataFusionError::from(error));
     for sink in &mut sinks {
@@ -296,7 +297,7 @@ async fn try_run(
                 Some((partition, batch)) => exchange.arrived(partition - exchange.start, batch)?,
                 None => empty = true,
             },
-            _ = ticks.changed(), if !is_local => {}
+            ticked = ticks.changed(), if !is_local => ticked.map_err(|_| Error::Stopped)?,
         }
     }
 }

@@ -131,3 +131,6 @@ pub(crate) async fn write<M: Serialize>(
     bytes[..4].copy_from_slice(&len.to_le_bytes());
     to.write_all(&bytes).await
 }
+
+#[cfg(test)]
+mod tests;

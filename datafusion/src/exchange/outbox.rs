@@ -138,11 +138,6 @@ impl Outbox {
         self.ended = true;
     }
 
-    /// Bytes of what waits.
-    pub fn waiting_bytes(&self) -> usize {
-        self.waiting_bytes
-    }
-
     /// True if something waits.
     pub fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
@@ -255,3 +250,6 @@ pub(super) fn bytes_of(batch: &RecordBatch) -> usize {
     };
     batch.columns().iter().map(bytes).sum()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,6 @@
 //! A task at work: whose row is whose, posts, and what consumers say.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
 use datafusion::{
     arrow::{
@@ -13,12 +10,9 @@ use datafusion::{
     common::hash_utils::create_hashes,
     execution::SendableRecordBatchStream,
     physical_expr::PhysicalExpr,
-    physical_plan::{
-        metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder, Time},
-        repartition::REPARTITION_RANDOM_STATE,
-    },
+    physical_plan::{metrics::ExecutionPlanMetricsSet, repartition::REPARTITION_RANDOM_STATE},
 };
-use drdma_arrow::{Foreign, Selection, SendError, Sender, Why};
+use drdma_arrow::{Foreign, Selection, SendError, Sender};
 use futures::{StreamExt, stream::SelectAll};
 use libdrdma::{CompletionQueue, PostError, QueuePair, SharedSendQueue, Status};
 use tokio::sync::{
@@ -28,6 +22,7 @@ use tokio::sync::{
 
 use super::{
     control::{Address, ToConsumer, ToProducer},
+    counts::Counts,
     outbox::{Outbox, Over, bytes_of},
     site::{Local, Site},
 };
@@ -74,51 +69,6 @@ struct Consumer {
     pairs: Vec<QueuePair<'static>>,
     /// Partitions that are not over.
     left: u16,
-}
-
-/// What is counted of a task's output.
-struct Counts {
-    rows: Count,
-    bytes: Count,
-    local_rows: Count,
-    posts: Count,
-    waits: Count,
-    copied: BTreeMap<Why, Count>,
-    metrics: ExecutionPlanMetricsSet,
-    hashing: Time,
-    posting: Time,
-}
-
-impl Counts {
-    fn new(metrics: &ExecutionPlanMetricsSet) -> Self {
-        let counter = |name: &'static str| MetricBuilder::new(metrics).global_counter(name);
-        Self {
-            rows: counter("sent_rows"),
-            bytes: counter("sent_bytes"),
-            local_rows: counter("local_rows"),
-            posts: counter("posts"),
-            waits: counter("waits_for_credit"),
-            copied: BTreeMap::new(),
-            metrics: metrics.clone(),
-            hashing: MetricBuilder::new(metrics).subset_time("ids_time", 0),
-            posting: MetricBuilder::new(metrics).subset_time("post_time", 0),
-        }
-    }
-
-    fn copied(&mut self, why: Why, bytes: u64) {
-        let name = match why {
-            Why::Bits => "copied_bytes_bits",
-            Why::Offsets => "copied_bytes_offsets",
-            Why::Lengths => "copied_bytes_long_values",
-            Why::Elements => "copied_bytes_element_ids",
-            Why::Unaligned => "copied_bytes_unaligned",
-            Why::Foreign => "copied_bytes_not_registered",
-        };
-        let metrics = &self.metrics;
-        let count = self.copied.entry(why);
-        let count = count.or_insert_with(|| MetricBuilder::new(metrics).global_counter(name));
-        count.add(bytes as usize);
-    }
 }
 
 /// A task whose output is exchanged.
@@ -199,13 +149,14 @@ impl Producer {
         mut events: UnboundedReceiver<Event>,
         mut alive: watch::Receiver<()>,
     ) {
+        let end = self.site.begin();
         let Err(error) = self.try_run(&mut events, &mut alive).await else { return };
         let reason = error.to_string();
         for consumer in self.consumers.values() {
             let _ = consumer.replies.send(ToConsumer::Error { reason: reason.clone() });
         }
         // What feeds it ends, too.
-        drop(self);
+        drop((self, end));
         // Who comes later is told as well, as long as the query lasts.
         loop {
             tokio::select! {
@@ -240,7 +191,9 @@ impl Producer {
                     Some(event) => self.happened(event)?,
                     None => return Ok(()),
                 },
-                _ = ticks.changed(), if !self.posted.is_empty() => {}
+                ticked = ticks.changed(), if !self.posted.is_empty() => {
+                    ticked.map_err(|_| Error::Stopped)?;
+                }
                 // The query is over, and nobody needs what is left.
                 _ = alive.changed() => return Ok(()),
                 batch = self.input.next(), if wants_more => match batch {
@@ -505,8 +458,12 @@ impl Producer {
     }
 }
 
-/// The partition of each row, as the engine has it: the hash of the expressions, modulo the partitions.
-pub(crate) fn partition_ids(
+/// The partition of each row, as the engine has it: the hash of the expressions, modulo the partitions, of which there
+/// are at most 256.
+///
+/// # Errors
+/// An expression that cannot be evaluated, or whose values have no hash.
+pub fn partition_ids(
     exprs: &[Arc<dyn PhysicalExpr>],
     batch: &RecordBatch,
     partitions: usize,

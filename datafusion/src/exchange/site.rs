@@ -4,8 +4,8 @@ use std::{
     collections::HashMap,
     net::SocketAddr,
     sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -58,6 +58,18 @@ pub(crate) struct Site {
     /// Exchanges with this worker itself, by the consumer's name for them.
     locals: Mutex<HashMap<u64, Local>>,
     next_local: AtomicU64,
+    /// Ends of exchanges that are under way.
+    ends: AtomicUsize,
+}
+
+/// An end of an exchange that is under way, as long as it is there.
+#[derive(Debug)]
+pub(crate) struct End(Arc<Site>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.ends.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Site {
@@ -81,7 +93,19 @@ impl Site {
             quiet,
             locals: Mutex::default(),
             next_local: AtomicU64::new(1),
+            ends: AtomicUsize::new(0),
         })
+    }
+
+    /// An end of an exchange begins.
+    pub fn begin(self: &Arc<Self>) -> End {
+        self.ends.fetch_add(1, Ordering::Relaxed);
+        End(self.clone())
+    }
+
+    /// Ends of exchanges that are under way.
+    pub fn ends(&self) -> usize {
+        self.ends.load(Ordering::Relaxed)
     }
 
     /// A worker's name, for errors.
