@@ -7,6 +7,7 @@ use std::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -44,6 +45,9 @@ use crate::{
     node::Head,
     planner,
 };
+
+/// How often the engine's cache of plans is used while exchanges are under way.
+const SWEEP: Duration = Duration::from_millis(500);
 
 /// The head of a task's plan, in the configuration of its session: whoever decodes the plan fills it.
 #[derive(Debug, Default)]
@@ -95,6 +99,7 @@ pub(crate) async fn serve(site: Arc<Site>, sockets: Sockets) -> Result<(), Error
         consumers: AtomicU64::new(0),
     };
     tokio::spawn(Arc::new(rows).serve(sockets.exchange));
+    tokio::spawn(sweep(site.clone(), worker.clone()));
     let name = site.name_of(site.number);
     let served = Server::builder()
         .add_service(worker.into_worker_server())
@@ -108,6 +113,27 @@ fn session(mut context: WorkerQueryContext, resolver: Resolver) -> SessionState 
     let config = config.with_extension(Arc::new(TaskHead::default()));
     let builder: SessionStateBuilder = context.builder.with_config(config);
     builder.with_distributed_user_codec(Codec).with_distributed_channel_resolver(resolver).build()
+}
+
+/// Lets the engine drop the plans of queries that are over, as long as there may be any.
+///
+/// It keeps plans in a cache that drops what was taken out of it only when it is used again. Until then such a plan
+/// has streams that nobody reads, whose producers wait.
+async fn sweep(site: Arc<Site>, worker: Worker) {
+    loop {
+        tokio::time::sleep(SWEEP).await;
+        if site.ends() == 0 {
+            continue;
+        }
+        // No query has this name; asking for it uses the cache, and the answer would be long in coming.
+        let nobody = ExecuteTaskRequest {
+            task_key: TaskKey { query_id: Uuid::nil(), stage_id: 0, task_number: 0 },
+            target_partition_start: 0,
+            target_partition_end: 0,
+            producer_head: ProducerHead::None,
+        };
+        let _ = tokio::time::timeout(Duration::from_millis(1), worker.execute_task(nobody)).await;
+    }
 }
 
 /// The server for rows: a connection a consumer and task.
