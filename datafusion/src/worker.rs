@@ -12,6 +12,7 @@ use std::{
 
 use async_trait::async_trait;
 use datafusion::{
+    arrow::record_batch::RecordBatch,
     common::Result as DataFusionResult,
     error::DataFusionError,
     execution::{SessionState, SessionStateBuilder, TaskContext},
@@ -19,15 +20,19 @@ use datafusion::{
 };
 use datafusion_distributed::{
     ChannelResolver, CoordinatorToWorkerMsg, DistributedExt, ExecuteTaskRequest,
-    GetWorkerInfoRequest, GetWorkerInfoResponse, ProducerHead, SetPlanRequest, TaskKey, Worker,
-    WorkerChannel, WorkerQueryContext, WorkerToCoordinatorMsg, grpc::DefaultChannelResolver,
+    GetWorkerInfoRequest, GetWorkerInfoResponse, MaybeEncoded, ProducerHead, SetPlanRequest,
+    TaskKey, Worker, WorkerChannel, WorkerQueryContext, WorkerToCoordinatorMsg,
+    grpc::DefaultChannelResolver,
 };
 use futures::stream::BoxStream;
 use http::HeaderMap;
 use tokio::{
     io::BufReader,
     net::{TcpListener, TcpStream},
-    sync::mpsc::{UnboundedSender, unbounded_channel},
+    sync::{
+        mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+        watch,
+    },
 };
 use tonic::transport::{Server, server::TcpIncoming};
 use url::Url;
@@ -40,9 +45,9 @@ use crate::{
         consumer::{self, Wanted},
         control::{self, Task, ToConsumer, ToProducer},
         producer::{Event, Producer},
-        site::Site,
+        site::{Member, Site},
     },
-    node::Head,
+    node::{Head, Kind},
     planner,
 };
 
@@ -215,7 +220,7 @@ impl Rows {
         task: &Task,
         wanted: usize,
         partitions: usize,
-    ) -> Result<(Producer, tokio::sync::watch::Receiver<()>), Error> {
+    ) -> Result<(Producer, watch::Receiver<()>), Error> {
         let wrong =
             |what: String| Error::Protocol { peer: self.site.name_of(self.site.number), what };
         let query_id = Uuid::parse_str(&task.query).map_err(|error| wrong(error.to_string()))?;
@@ -232,17 +237,15 @@ impl Rows {
             return Err(wrong(format!("the rows of {task:?} do not go by the card")));
         };
         let streams = match &head.kind {
-            crate::node::Kind::Shuffle(..) => 1,
-            crate::node::Kind::Broadcast(_) => wanted,
+            Kind::Shuffle(..) => 1,
+            Kind::Broadcast(_) => wanted,
         };
         let (inputs, _) = self.worker.execute_task(request(streams)).await?;
         let at = (task.stage, task.task);
         let site = self.site.clone();
         let kind = match &head.kind {
             // How many consumers there are is known when they ask.
-            crate::node::Kind::Broadcast(_) if wanted > 0 => {
-                crate::node::Kind::Broadcast(partitions / wanted)
-            }
+            Kind::Broadcast(_) if wanted > 0 => Kind::Broadcast(partitions / wanted),
             kind => kind.clone(),
         };
         let producer = Producer::new(site, kind, &head.metrics, partitions, inputs, at)?;
@@ -251,7 +254,7 @@ impl Rows {
 }
 
 /// Tells all consumers of a task why it does not run, for as long as they come at once.
-async fn refuse_all(mut events: tokio::sync::mpsc::UnboundedReceiver<Event>, reason: &str) {
+async fn refuse_all(mut events: UnboundedReceiver<Event>, reason: &str) {
     events.close();
     while let Some(event) = events.recv().await {
         if let Event::Opened { replies, .. } = event {
@@ -285,7 +288,7 @@ impl ChannelResolver for Resolver {
         let Some(site) = self.site.clone().filter(|_| planner::goes_by_card(url)) else {
             return Ok(grpc);
         };
-        let is_it = |member: &crate::exchange::site::Member| member.url == worker;
+        let is_it = |member: &Member| member.url == worker;
         let Some(from) = site.members.iter().position(is_it) else {
             let what = "it is no worker of this cluster".into();
             return Err(Error::Protocol { peer: worker.to_string(), what }.into());
@@ -320,16 +323,12 @@ impl WorkerChannel for Channel {
         request: ExecuteTaskRequest,
         metrics: ExecutionPlanMetricsSet,
         _: &Arc<TaskContext>,
-    ) -> DataFusionResult<
-        Vec<BoxStream<'static, DataFusionResult<datafusion::arrow::record_batch::RecordBatch>>>,
-    > {
+    ) -> DataFusionResult<Vec<BoxStream<'static, DataFusionResult<RecordBatch>>>> {
         let (start, end) = (request.target_partition_start, request.target_partition_end);
         let partitions = match &request.producer_head {
             ProducerHead::RepartitionExec { partitioning } => match partitioning {
-                datafusion_distributed::MaybeEncoded::Decoded(partitioning) => {
-                    partitioning.partition_count()
-                }
-                datafusion_distributed::MaybeEncoded::Encoded(_) => {
+                MaybeEncoded::Decoded(partitioning) => partitioning.partition_count(),
+                MaybeEncoded::Encoded(_) => {
                     let what = "its partitioning is encoded".into();
                     let peer = self.site.name_of(self.from);
                     return Err(Error::Protocol { peer, what }.into());

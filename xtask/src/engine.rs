@@ -25,7 +25,7 @@ pub fn run(args: &[String]) -> Result<(), Error> {
         ["--tpch", scale] => tpch(scale),
         ["--measure"] => {
             step("What a row costs, by the card and as the engine has it; about a minute", || {
-                let optimised = ["--config", "profile.dev.opt-level=3"];
+                let optimised = ["--config", "profile.dev.opt-level=1"];
                 in_folder("run").args(optimised).args(["--quiet", "--example", "cost"]).run()
             })
         }

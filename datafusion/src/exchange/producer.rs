@@ -7,13 +7,16 @@ use datafusion::{
         array::UInt32Array, compute::take_record_batch, datatypes::SchemaRef,
         ipc::writer::StreamWriter, record_batch::RecordBatch,
     },
-    common::hash_utils::create_hashes,
+    common::{Result as DataFusionResult, hash_utils::create_hashes},
     execution::SendableRecordBatchStream,
     physical_expr::PhysicalExpr,
     physical_plan::{metrics::ExecutionPlanMetricsSet, repartition::REPARTITION_RANDOM_STATE},
 };
 use drdma_arrow::{Foreign, Selection, SendError, Sender};
-use futures::{StreamExt, stream::SelectAll};
+use futures::{
+    StreamExt,
+    stream::{BoxStream, SelectAll},
+};
 use libdrdma::{CompletionQueue, PostError, QueuePair, SharedSendQueue, Status};
 use tokio::sync::{
     mpsc::{UnboundedReceiver, UnboundedSender},
@@ -55,7 +58,7 @@ pub(crate) enum Event {
 /// Who gets a partition's rows.
 enum Way {
     /// The peer at the other end of a queue pair.
-    Card(QueuePair<'static>),
+    Card(Box<QueuePair<'static>>),
     /// A task of the same worker.
     Local(Local),
 }
@@ -77,9 +80,8 @@ pub(crate) struct Producer {
     schema: SchemaRef,
     kind: Kind,
     partitions: usize,
-    input: SelectAll<
-        futures::stream::BoxStream<'static, (usize, datafusion::common::Result<RecordBatch>)>,
-    >,
+    /// Batches, and the number of the head's partition that they are of.
+    input: SelectAll<BoxStream<'static, (usize, DataFusionResult<RecordBatch>)>>,
     // Queues go before what they complete to.
     queue: SharedSendQueue<'static>,
     cq: CompletionQueue,
@@ -299,7 +301,7 @@ impl Producer {
     ) -> Result<(), Error> {
         self.site.connect(pairs, address, peer)?;
         for (partition, pair) in (start..).zip(pairs.drain(..)) {
-            self.ways[usize::from(partition)] = Some(Way::Card(pair));
+            self.ways[usize::from(partition)] = Some(Way::Card(Box::new(pair)));
             self.outbox.open(partition);
         }
         Ok(())
@@ -366,7 +368,7 @@ impl Producer {
             let Some(Way::Card(pair)) = &self.ways[usize::from(*partition)] else {
                 unreachable!("an open partition that is not local has a queue pair")
             };
-            to.push((*partition, pair));
+            to.push((*partition, pair.as_ref()));
         }
         let timer = self.counts.posting.timer();
         let (queue, batch) = (&mut self.queue, &waiting.batch);
