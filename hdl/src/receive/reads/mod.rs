@@ -219,6 +219,8 @@ pub struct Reads {
     drained: Signal<Local, Bit>,
     reserved: Signal<Local, Bit>,
     is_answer: Signal<Local, Bit>,
+    /// The next answer, if any has come, is at hand.
+    known: Signal<Local, Bit>,
     here: Signal<Local, Told>,
     unused_here: Signal<Local, Bit>,
 
@@ -298,14 +300,17 @@ impl Logic for Reads {
         self.pieces.write_data.next = bit_cast::<SPAN, 64>(self.piece.addr.val())
             | (bit_cast::<SPAN, 32>(self.piece.len.val()) << 64);
 
-        // Orders: others pass.
+        // Orders: others pass, once it is known that they are others.
+        self.known.next = self.answers.output.valid.val() || !self.answers.count.val().any();
         self.came.join(&mut self.orders.input);
         self.is_answer.next = self.answers.output.valid.val()
             && self.orders.output.data.val().frame_end
             && (self.here.val().index == self.ended.q.val());
         self.order.next = self.orders.output.data.val();
-        self.order.valid.next = self.orders.output.valid.val() && !self.is_answer.val();
-        self.orders.output.ready.next = self.order.ready.val() && !self.is_answer.val();
+        self.order.valid.next =
+            self.orders.output.valid.val() && self.known.val() && !self.is_answer.val();
+        self.orders.output.ready.next =
+            self.order.ready.val() && self.known.val() && !self.is_answer.val();
 
         // The keeper.
         self.tells_roomy.next = self.tells.free.val() >= 2;
@@ -529,12 +534,12 @@ impl Logic for Reads {
                     if self.last.q.val() || self.gives_up.val() {
                         self.good.d.next = self.good.q.val() && !self.gives_up.val();
                         self.orders.output.ready.next = true;
+                        self.answers.output.ready.next = true;
                         self.state.d.next = ReadsState::Finish;
                     }
                 }
             }
             ReadsState::Finish => {
-                self.answers.output.ready.next = true;
                 self.done.d.next = self.done.q.val() + 1;
                 self.tells.input.valid.next =
                     self.good.q.val() || self.implied.q.val() || self.bad.q.val();
