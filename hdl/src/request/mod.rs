@@ -3,7 +3,7 @@
 pub mod decoder;
 pub mod queue;
 
-use drdma_abi::work_request::MAX_DESTINATIONS;
+use drdma_abi::work_request::{MAX_DESTINATIONS, RegionType};
 use drdma_emit::prelude::*;
 
 /// Bits of a destination's index in its request.
@@ -11,6 +11,15 @@ pub const DEST_INDEX: usize = MAX_DESTINATIONS.ilog2() as usize;
 /// Bits of a number of destinations.
 pub const DEST_COUNT: usize = DEST_INDEX + 1;
 const _: () = assert!(MAX_DESTINATIONS == 1 << DEST_INDEX);
+
+/// Types of regions, as requests and lane sets have them: [`RegionType`] in two bits.
+pub const CONTIGUOUS: u64 = RegionType::Contiguous as u64;
+/// See [`CONTIGUOUS`].
+pub const STRIDED: u64 = RegionType::Strided as u64;
+/// See [`CONTIGUOUS`].
+pub const BITMAPPED: u64 = RegionType::Bitmapped as u64;
+/// See [`CONTIGUOUS`].
+pub const POINTER_MAPPED: u64 = RegionType::PointerMapped as u64;
 
 /// Where a part of what a READ or an atomic brings goes: a region of its destination.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]

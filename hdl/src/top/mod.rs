@@ -309,10 +309,8 @@ impl Logic for Card {
         if self.receive.count_overrun.val() {
             self.control.count_16.next = 1.into();
         }
-        self.control.count_17.next = 0.into();
-        if self.receive.count_ignored.val() {
-            self.control.count_17.next = 1.into();
-        }
+        self.control.count_17.next = bit_cast::<16, 2>(self.receive.count_ignored.val())
+            + bit_cast::<16, 1>(self.replies.count_ignored.val().into());
         self.s_axil_app_ctrl_awready.next = self.control.axil_awready.val();
         self.s_axil_app_ctrl_wready.next = self.control.axil_wready.val();
         self.s_axil_app_ctrl_bresp.next = self.control.axil_bresp.val();
@@ -752,6 +750,17 @@ impl Logic for Card {
         self.receive.store_row.next = self.host_write.store_row.val();
         self.host_write.store_data.next = self.receive.store_data.val();
         self.receive.answer.join(&mut self.answers.answer);
+        self.replies.answered.join(&mut self.receive.answered);
+        self.receive.ask_addr.next = self.replies.ask_addr.val();
+        self.receive.ask_bytes.next = self.replies.ask_bytes.val();
+        self.replies.same_word.next = self.receive.same_word.val();
+        self.replies.same_page.next = self.receive.same_page.val();
+        self.replies.begun.join(&mut self.receive.begun);
+        self.receive.operands_of.next = self.replies.operands_of.val();
+        self.replies.swap_or_add.next = self.receive.swap_or_add.val();
+        self.replies.compare.next = self.receive.compare.val();
+        self.replies.given_up.join(&mut self.receive.given_up);
+        self.host_write.word_done.join(&mut self.receive.ended);
         self.receive.ack.ready.next = self.keeper.response.ready.val();
         self.receive.invalidate.join(&mut self.control.invalidate);
         self.receive.qp_error.next = self.states.error[4].val();
@@ -819,6 +828,7 @@ impl Logic for Card {
         self.host_write.write.data.next = self.completion.write_data.val();
         self.host_write.card_reset.next = self.control.soft_reset.val();
         self.host_write.receipt.join(&mut self.completion.receipt);
+        self.replies.word.join(&mut self.host_write.word);
         self.host_write.m_axis_data_dma_write_desc.join(&mut self.m_axis_data_dma_write_desc);
         self.s_axis_data_dma_write_desc_status
             .join(&mut self.host_write.s_axis_data_dma_write_desc_status);

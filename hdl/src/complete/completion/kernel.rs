@@ -19,7 +19,7 @@ impl Logic for Completion {
         dff_setup!(self, clk, more, more_qp, more_psn, late, late_qp, cover, cover_slot);
         dff_setup!(self, clk, refused, status, quiet, failing, clock, watched);
         dff_setup!(self, clk, owner, result, is_ended, failed, sent_count, acked_count, waits_none);
-        dff_setup!(self, clk, waits_one, is_refused, awaited, timed);
+        dff_setup!(self, clk, waits_one, is_refused, awaited, timed, open_waits);
         self.results.clk.next = self.clk.val();
         self.results.write_enable.next = false;
         self.sent_counts.clk.next = self.clk.val();
@@ -366,6 +366,11 @@ impl Logic for Completion {
             && self.retire.idle.val();
         self.retire.hold.next = self.slow.val() || (self.state.q.val() != CompletionState::Run);
 
+        // How long a request has waited to be opened: up to two cycles are counted.
+        if !self.open_waits.q.val().get_bit(1) {
+            self.open_waits.d.next = self.open_waits.q.val() + 1;
+        }
+
         self.look_valid.d.next = false;
         if self.joins.val() {
             self.sent_ready.next = true;
@@ -464,6 +469,12 @@ impl Logic for Completion {
                         self.event.d.next = CompletionEvent::Refused;
                         self.state.d.next = CompletionState::Look;
                     }
+                } else if self.open_valid.val() && self.open_waits.q.val().get_bit(1) {
+                    // It has waited for long enough: the decoder goes on to no further request until then.
+                    self.open_ready.next = true;
+                    self.slot.d.next = self.open_slot.val();
+                    self.event.d.next = CompletionEvent::Opened;
+                    self.look_valid.d.next = true;
                 } else if self.sent_valid.val()
                     && (self.sent_kind.val() == 0)
                     && self.packet_fits.val()
@@ -487,6 +498,7 @@ impl Logic for Completion {
                     self.event.d.next = CompletionEvent::End;
                     self.look_valid.d.next = true;
                 } else if self.open_valid.val() {
+                    // In a cycle that nothing else can use.
                     self.open_ready.next = true;
                     self.slot.d.next = self.open_slot.val();
                     self.event.d.next = CompletionEvent::Opened;
@@ -620,6 +632,10 @@ impl Logic for Completion {
                 self.new_queues.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
                 self.new_queues.write_data.next = 1.into();
             }
+        }
+
+        if !self.open_valid.val() || self.open_ready.val() {
+            self.open_waits.d.next = 0.into();
         }
 
         if self.rst.val() {

@@ -324,6 +324,8 @@ pub struct Completion {
     policies: Policies,
     unused: Signal<Local, Policy>,
     timed: DFF<Bit>,
+    /// Cycles that a request has waited to be opened; no more than 2 are counted.
+    open_waits: DFF<Bits<2>>,
     age: Signal<Local, Bits<32>>,
     watched: DFF<Bits<QP>>,
 
@@ -492,6 +494,7 @@ impl Default for Completion {
             policies: Policies::default(),
             unused: Signal::default(),
             timed: DFF::default(),
+            open_waits: DFF::default(),
             age: Signal::default(),
             watched: DFF::default(),
             found_result: Signal::default(),

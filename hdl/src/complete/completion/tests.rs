@@ -584,6 +584,33 @@ fn requests_of_one_queue_take_four_cycles_and_not_five_with_an_acknowledgement()
     assert!(acknowledged <= 4.05, "{acknowledged}");
 }
 
+/// Else the decoder would stand still where packets and acknowledgements of many queue pairs leave no cycle free.
+#[test]
+fn a_request_is_opened_after_two_cycles_though_packets_could_use_all_of_them() {
+    let mut card = Card::new(&library(), 13, (0.0, 0.0));
+    card.completion_queue(0, 0x1000, 10);
+    (0..64).for_each(|queue| card.queue(queue, 0));
+    card.settle();
+    let slots: Vec<_> = card.free.drain(..74).collect();
+    let (packets, requests) = slots.split_at(64);
+    let open = |slot: u64, queue: u64| Beat::from([("slot", slot), ("queue", queue)]);
+    for (queue, slot) in (0..).zip(packets) {
+        card.bench.send(card.open, open(*slot, queue));
+    }
+    card.drain();
+    let (opened, before) =
+        (card.bench.sent_at(card.open).len(), card.bench.sent_at(card.sent).len());
+    for (qp, slot) in (0..).zip(packets) {
+        card.bench.send(card.sent, sent(*slot, qp, 0, 5, 0, 0, 0));
+    }
+    for (queue, slot) in (0..).zip(requests) {
+        card.bench.send(card.open, open(*slot, queue));
+    }
+    card.drain();
+    assert_eq!(cycles(card.bench.sent_at(card.open), opened), 27, "ten requests, one in 3 cycles");
+    assert_eq!(cycles(card.bench.sent_at(card.sent), before), 63 + 10, "packets have the others");
+}
+
 #[test]
 fn unsignaled_requests_leave_without_an_entry_unless_they_fail() {
     let mut card = Card::new(&library(), 12, (0.2, 0.2));

@@ -37,6 +37,7 @@ impl Lab<'_> {
         let (order, response) = (bench.monitor("order"), bench.monitor("response"));
         clear_tables(&mut bench);
         bench.set("qp_error", 0_u64);
+        bench.set("passed", 1_u64);
         bench.stall(stalls);
         let mut lab = Self { bench, came, ack, order, response };
         lab.write(3);

@@ -60,7 +60,7 @@ mod unpacker;
 use crate::context::{INDEX, QP, QUEUE, TableSelect};
 use crate::layout::windows::FETCH_BITS;
 use crate::primitive::Pack;
-use crate::request::{AskWrite, DEST_COUNT, DEST_INDEX, PieceWrite};
+use crate::request::{AskWrite, CONTIGUOUS, DEST_COUNT, DEST_INDEX, PieceWrite};
 use alike::Alike;
 use apart::Apart;
 use bounds::Bounds;
@@ -603,7 +603,7 @@ impl Logic for Decoder {
             self.parser.element_valid.val() && self.parser.element_last.val();
         self.requests.set_told_again.next = self.parser.element_valid.val()
             && self.parser.element_last.val()
-            && (self.parser.element_kind.val() != 0);
+            && (self.parser.element_kind.val() != CONTIGUOUS);
         self.fetch_valid.d.next = self.parser.open.val();
         self.fetch_slot.d.next = self.requests.slot.val();
         self.fetch_plan.d.next = self.parser.fetch.val();

@@ -3,7 +3,7 @@
 use super::{ASK_BYTES, ASKS, DecoderState, Parser};
 use crate::context::QP;
 use crate::layout::windows::FETCH_BITS;
-use crate::request::{DEST_COUNT, DEST_INDEX};
+use crate::request::{BITMAPPED, CONTIGUOUS, DEST_COUNT, DEST_INDEX, POINTER_MAPPED, STRIDED};
 use drdma_abi::receive::{ReliableOpcode, request_flags};
 use drdma_abi::roce::Transport;
 use drdma_abi::work_request::{
@@ -163,7 +163,7 @@ impl Logic for Parser {
         self.granule_kind.next = self.dest_types.q.val().get_bits::<2>(0);
         if self.sharing.q.val() {
             // Columns, of which ids select the rows.
-            self.granule_kind.next = 2.into();
+            self.granule_kind.next = BITMAPPED.into();
         }
 
         // The head: flags of what was taken, one cycle later.
@@ -218,18 +218,19 @@ impl Logic for Parser {
         self.shape_bad.next = (self.fields.shape_elements.val() == 0)
             || (self.fields.shape_elements.val() > 16)
             || self.fields.shape_flags.val().get_bits::<15>(1).any()
-            || (self.has_fetch_rows.val() && (self.sharing.q.val() || (self.kind.q.val() != 2)))
+            || (self.has_fetch_rows.val()
+                && (self.sharing.q.val() || (self.kind.q.val() != BITMAPPED)))
             || (!self.sharing.q.val()
                 && !self.has_fetch_rows.val()
-                && ((self.fields.shape_period.val() != 0) != (self.kind.q.val() == 1)))
+                && ((self.fields.shape_period.val() != 0) != (self.kind.q.val() == STRIDED)))
             || (self.sharing.q.val()
                 && (self.fields.shape_period.val() != 1)
                 && (self.fields.shape_period.val() != 2))
             || ((self.fields.shape_target_lkey.val() != 0)
                 && !self.has_fetch_rows.val()
-                && (self.kind.q.val() != 3));
+                && (self.kind.q.val() != POINTER_MAPPED));
         self.element_bad.next = (self.fields.element_len.val() == 0)
-            || ((self.fields.element_lkey.val() != 0) && (self.kind.q.val() != 2));
+            || ((self.fields.element_lkey.val() != 0) && (self.kind.q.val() != BITMAPPED));
         self.bitmap_bytes.next =
             bit_cast::<35, 29>(self.fields.region_count.val().get_bits::<29>(3));
         if self.fields.region_count.val().get_bits::<3>(0).any() {
@@ -512,7 +513,7 @@ impl Logic for Parser {
                 // A block of payload, as a contiguous region whose bytes are here.
                 self.element_lane.next = 0.into();
                 self.element_last.next = true;
-                self.element_kind.next = 0.into();
+                self.element_kind.next = CONTIGUOUS.into();
                 self.element_base.next = 0.into();
                 self.element_offset.next = 0.into();
                 self.element_step.next = 0.into();
@@ -573,10 +574,10 @@ impl Logic for Parser {
                 self.check_key.next = self.fields.region_lkey.val();
                 self.check_base.next = self.fields.region_addr.val();
                 self.check_offset.next = 0.into();
-                if self.granule_kind.val() == 2 {
+                if self.granule_kind.val() == BITMAPPED {
                     self.check_span.next = self.bitmap_bytes.val();
                 }
-                if self.granule_kind.val() == 3 {
+                if self.granule_kind.val() == POINTER_MAPPED {
                     self.check_span.next = bit_cast::<35, 32>(self.fields.region_count.val()) << 3;
                 }
                 self.bitmap.d.next = self.bitmap_bytes.val().get_bits::<30>(0);
@@ -592,15 +593,15 @@ impl Logic for Parser {
                     self.state.d.next = DecoderState::End;
                 } else if self.good.val() && self.set_space.val() {
                     self.taking.next = true;
-                    self.check_valid.next = (self.granule_kind.val() != 1)
+                    self.check_valid.next = (self.granule_kind.val() != STRIDED)
                         && (self.fields.region_count.val() != 0)
                         && !self.sharing.q.val();
-                    if self.asks.val() && (self.granule_kind.val() != 0) {
+                    if self.asks.val() && (self.granule_kind.val() != CONTIGUOUS) {
                         // What comes back fills contiguous regions alone.
                         self.fail.d.next = true;
                         self.fail_qp.d.next = true;
                         self.state.d.next = DecoderState::End;
-                    } else if self.granule_kind.val() != 0 {
+                    } else if self.granule_kind.val() != CONTIGUOUS {
                         self.state.d.next = DecoderState::Shape;
                     } else if self.fields.region_count.val() == 0 {
                         self.fail.d.next = true;
@@ -635,7 +636,7 @@ impl Logic for Parser {
             DecoderState::Shape => {
                 // Where pointers point to, or the fetch rows, which are as long as the bitmap.
                 self.check_long.next = false;
-                self.check_target.next = self.kind.q.val() == 3;
+                self.check_target.next = self.kind.q.val() == POINTER_MAPPED;
                 self.check_key.next = self.fields.shape_target_lkey.val();
                 self.check_base.next = self.fields.shape_period.val();
                 self.check_offset.next = 0.into();
@@ -654,7 +655,7 @@ impl Logic for Parser {
                 }
                 self.elements_left.d.next = self.fields.shape_elements.val().get_bits::<5>(0);
                 self.factor.d.next = self.count.q.val();
-                if self.kind.q.val() == 1 {
+                if self.kind.q.val() == STRIDED {
                     self.factor.d.next = self.count.q.val() - 1;
                 }
                 if self.broken.val() {
@@ -667,7 +668,7 @@ impl Logic for Parser {
                         self.fail.d.next = true;
                         self.fail_qp.d.next = !self.sharing.q.val();
                         self.state.d.next = DecoderState::End;
-                    } else if self.kind.q.val() == 3 {
+                    } else if self.kind.q.val() == POINTER_MAPPED {
                         self.check_valid.next = true;
                         self.state.d.next = DecoderState::Target;
                     } else {
@@ -685,7 +686,7 @@ impl Logic for Parser {
             DecoderState::Element => {
                 // A column is where it says, and its values lie behind one another; a record's
                 // extent has no address of its own.
-                if self.kind.q.val() == 2 {
+                if self.kind.q.val() == BITMAPPED {
                     self.check_key.next = self.fields.element_lkey.val();
                     self.check_base.next = 0.into();
                     self.check_step.next = bit_cast::<64, 32>(self.fields.element_len.val());
@@ -694,7 +695,7 @@ impl Logic for Parser {
                     self.element_offset.next = 0.into();
                     self.element_step.next = bit_cast::<64, 32>(self.fields.element_len.val());
                 }
-                if self.kind.q.val() == 3 {
+                if self.kind.q.val() == POINTER_MAPPED {
                     self.element_base.next = 0.into();
                 }
                 if self.broken.val() {
@@ -709,7 +710,7 @@ impl Logic for Parser {
                         self.state.d.next = DecoderState::End;
                     } else {
                         self.check_valid.next =
-                            (self.kind.q.val() != 3) && (self.count.q.val() != 0);
+                            (self.kind.q.val() != POINTER_MAPPED) && (self.count.q.val() != 0);
                         self.element_valid.next = true;
                         self.region_done.next = self.elements_left.q.val() == 1;
                     }
