@@ -165,6 +165,8 @@ impl Logic for ReceivePath {
         self.parser.settled.join(&mut self.reads.settled);
         self.receives.order.join(&mut self.reads.came);
         self.reads.order.join(&mut self.atomics.order);
+        // What is accepted there waits in a register.
+        self.reads.passed.next = self.atomics.order.ready.val();
         self.reads.response.join(&mut self.ack);
         self.answer_error_next.next = self.reads.error_next.val();
         self.reads.qp_error.next = self.answer_error.val();

@@ -16,7 +16,7 @@
 //! without bytes, which ends its frame; in its place come orders for its bytes, the last of which ends the frame. An
 //! atomic's value stands in network order in its headers, and is written byte by byte, the last one first.
 //!
-//! The keeper learns of each packet of an answer as of an acknowledgement of its number, when its last order was taken: `host_write` lets no
+//! The keeper learns of each packet of an answer as of an acknowledgement of its number, when its last order has come to `host_write`, which lets no
 //! completion overtake that. What is acknowledged beyond an answer that has not come, or an answer beyond it, is an implied NAK, and told as NAK 0x60 of
 //! the number that is missing (IBTA 1.4 section 9.7.5.1); but an acknowledgement, which is faster than an answer, waits first until all answers that came before
 //! it have had their turn. An answer of a wrong length is told as [`BAD_RESPONSE`]. NAKs with reserved codes are dropped.
@@ -164,6 +164,8 @@ pub struct Reads {
     pub came: Stream<In, WriteOrder>,
     /// The same, with the bytes of answers.
     pub order: Stream<Out, WriteOrder>,
+    /// All orders that were accepted before have come to `host_write`.
+    pub passed: Signal<In, Bit>,
 
     /// ACKs and NAKs.
     pub ack: Stream<In, Ack>,
@@ -219,6 +221,8 @@ pub struct Reads {
     drained: Signal<Local, Bit>,
     reserved: Signal<Local, Bit>,
     is_answer: Signal<Local, Bit>,
+    /// The next answer, if any has come, is at hand.
+    known: Signal<Local, Bit>,
     here: Signal<Local, Told>,
     unused_here: Signal<Local, Bit>,
 
@@ -253,6 +257,7 @@ pub struct Reads {
     last: DFF<Bit>,
     next_piece: DFF<Bit>,
     gives_up: Signal<Local, Bit>,
+    finishes: Signal<Local, Bit>,
 }
 
 impl Logic for Reads {
@@ -298,14 +303,17 @@ impl Logic for Reads {
         self.pieces.write_data.next = bit_cast::<SPAN, 64>(self.piece.addr.val())
             | (bit_cast::<SPAN, 32>(self.piece.len.val()) << 64);
 
-        // Orders: others pass.
+        // Orders: others pass, once it is known that they are others.
+        self.known.next = self.answers.output.valid.val() || !self.answers.count.val().any();
         self.came.join(&mut self.orders.input);
         self.is_answer.next = self.answers.output.valid.val()
             && self.orders.output.data.val().frame_end
             && (self.here.val().index == self.ended.q.val());
         self.order.next = self.orders.output.data.val();
-        self.order.valid.next = self.orders.output.valid.val() && !self.is_answer.val();
-        self.orders.output.ready.next = self.order.ready.val() && !self.is_answer.val();
+        self.order.valid.next =
+            self.orders.output.valid.val() && self.known.val() && !self.is_answer.val();
+        self.orders.output.ready.next =
+            self.order.ready.val() && self.known.val() && !self.is_answer.val();
 
         // The keeper.
         self.tells_roomy.next = self.tells.free.val() >= 2;
@@ -365,6 +373,7 @@ impl Logic for Reads {
         if self.at.q.val().atomic && self.left.q.val().any() {
             self.fits.next = 1.into();
         }
+        self.finishes.next = false;
         self.gives_up.next = self.good.q.val() && !self.live.val();
 
         match self.state.q.val() {
@@ -529,15 +538,15 @@ impl Logic for Reads {
                     if self.last.q.val() || self.gives_up.val() {
                         self.good.d.next = self.good.q.val() && !self.gives_up.val();
                         self.orders.output.ready.next = true;
+                        self.answers.output.ready.next = true;
                         self.state.d.next = ReadsState::Finish;
                     }
                 }
             }
             ReadsState::Finish => {
-                self.answers.output.ready.next = true;
-                self.done.d.next = self.done.q.val() + 1;
-                self.tells.input.valid.next =
-                    self.good.q.val() || self.implied.q.val() || self.bad.q.val();
+                self.finishes.next = !self.good.q.val() || self.passed.val();
+                self.tells.input.valid.next = self.finishes.val()
+                    && (self.good.q.val() || self.implied.q.val() || self.bad.q.val());
                 self.tells.input.data.next.qp = self.qp.q.val();
                 self.tells.input.data.next.psn = self.at.q.val().expected;
                 self.tells.input.data.next.syndrome = ACK.into();
@@ -547,7 +556,7 @@ impl Logic for Reads {
                 if self.bad.q.val() {
                     self.tells.input.data.next.syndrome = BAD.into();
                 }
-                if self.good.q.val() && self.live.val() {
+                if self.good.q.val() && self.live.val() && self.finishes.val() {
                     self.heads.write_lanes.next = 1.into();
                     self.head_in.record.next.expected = self.at.q.val().expected + 1;
                     if self.ends.q.val() {
@@ -558,7 +567,10 @@ impl Logic for Reads {
                             self.list_out.record.val().head != self.list_out.record.val().tail;
                     }
                 }
-                self.state.d.next = ReadsState::Idle;
+                if self.finishes.val() {
+                    self.done.d.next = self.done.q.val() + 1;
+                    self.state.d.next = ReadsState::Idle;
+                }
             }
         }
 

@@ -37,6 +37,7 @@ impl Lab<'_> {
         let (order, response) = (bench.monitor("order"), bench.monitor("response"));
         clear_tables(&mut bench);
         bench.set("qp_error", 0_u64);
+        bench.set("passed", 1_u64);
         bench.stall(stalls);
         let mut lab = Self { bench, came, ack, order, response };
         lab.write(3);
@@ -186,6 +187,34 @@ fn what_is_no_next_packet_of_the_oldest_answer_is_not_written() {
         let orders = [[0x1100, 64, 256, 1], [0x1200, 64, 88, 1], [0x2000, 64, 10, 1]];
         assert_eq!(lab.orders(), orders);
         assert_eq!(lab.told(), [(51, ACK), (52, ACK), (53, ACK)]);
+    }
+}
+
+#[test]
+fn answers_that_come_one_right_behind_the_other_are_all_written() {
+    let library = library();
+    for (seed, stalls) in (1..).zip(STALLS) {
+        let mut lab = Lab::new(&library, seed, stalls);
+        for k in 0..20 {
+            lab.piece(k, 0, 0x1000 * (k + 1), 10);
+            lab.asks(k, 50 + k, 10, false, STAMP);
+        }
+        for k in 0..20 {
+            let fields = [("answers", 1), ("qp", 3), ("operation", ONLY), ("psn", 50 + k)];
+            lab.pulse("settled", &[&fields[..], &[("bytes", 10), ("ram", 64 * k)]].concat());
+            // One in between is none.
+            lab.pulse("settled", &[("answers", 0)]);
+        }
+        lab.bench.run(20);
+        for k in 0..40 {
+            let order = Beat::new().with("frame_end", 1_u64).with("words", 2_u64);
+            lab.bench.send(lab.came, order.with("bytes", k % 2 * 7).with("addr", k));
+        }
+        lab.bench.run(2000);
+        let expected =
+            (0..20).flat_map(|k| [[0x1000 * (k + 1), 64 * k, 10, 1], [2 * k + 1, 0, 7, 1]]);
+        assert_eq!(lab.orders(), expected.collect::<Vec<_>>());
+        assert_eq!(lab.told(), (50..70).map(|psn| (psn, ACK)).collect::<Vec<_>>());
     }
 }
 

@@ -1,5 +1,6 @@
 //! The decoder against plain Rust.
 
+mod asks;
 mod generate;
 mod malformed;
 mod partitioned;
