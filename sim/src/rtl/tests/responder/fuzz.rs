@@ -206,11 +206,9 @@ fn no_frame_hangs_the_card_or_reaches_what_no_key_opens_and_each_is_accounted_fo
                 _ => 1,
             };
             bench.psns[index as usize] = psn_add(psn, packets);
-        } else if frame != right || nak.is_some() {
+        } else if nak.is_some() || fate == 0 || random.chance(0.5) {
             // Whatever it was, the queue pair begins anew, sometimes after more of the same.
-            if nak.is_some() || random.chance(0.5) {
-                bench.make(index);
-            }
+            bench.make(index);
         }
     }
     println!("dropped, overrun, ignored, to the host, answered, silent: {fates:?}");
