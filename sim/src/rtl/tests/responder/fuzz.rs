@@ -87,7 +87,8 @@ fn mutate(frame: &mut Vec<u8>, random: &mut Random) {
             6 => {
                 let rest = frame.split_off(frame.len() - 4);
                 let (count, longer) = (4 * (1 + random.below(20)) as usize, random.chance(0.5));
-                let len = if longer { frame.len() + count } else { frame.len() - count };
+                let len = frame.len();
+                let len = if longer { len + count } else { len.saturating_sub(count) };
                 frame.resize(len.max(BTH_AT + 12), 0);
                 frame.extend(rest);
                 let ip = (frame.len() - 14) as u16;
