@@ -121,6 +121,8 @@ pub struct Fetcher {
     /// An atomic that is under way is in the way.
     waits: Signal<Local, Bit>,
     drops: Signal<Local, Bit>,
+    /// A read is offered.
+    decided: DFF<Bit>,
     takes_page: Signal<Local, Bit>,
     refused: Signal<Local, Bit>,
     goes: Signal<Local, Bit>,
@@ -179,11 +181,14 @@ impl Logic for Fetcher {
         self.mtu.next = bit_cast::<13, 1>(1.into()) << self.at.val().log_mtu;
         self.ask_addr.next = self.addr.q.val();
         self.ask_bytes.next = self.bytes.q.val();
-        self.drops.next = self.stale.q.val() && (self.at.val().reads || self.at.val().atomic);
+        // What is offered stays.
+        self.drops.next = self.stale.q.val()
+            && (self.at.val().reads || self.at.val().atomic)
+            && !self.decided.q.val();
         self.reads.next = (self.at.val().reads || self.at.val().atomic)
             && self.bytes.q.val().any()
             && !self.drops.val();
-        self.refused.next = self.reads.val() && !self.allowed.q.val();
+        self.refused.next = self.reads.val() && !self.allowed.q.val() && !self.decided.q.val();
         self.paged.next = (self.reads.val() && !self.refused.val())
             || (self.at.val().atomic && self.at.val().again && !self.drops.val());
         self.waits.next = self.reads.val()
@@ -233,6 +238,10 @@ impl Logic for Fetcher {
         self.begun.valid.next =
             self.read.valid.val() && self.read.ready.val() && self.at.val().atomic;
         self.begun.slot.next = self.at.val().slot;
+        self.decided.d.next = self.goes.val()
+            && self.reads.val()
+            && !self.refused.val()
+            && !(self.plan.valid.val() && self.plan.ready.val());
         self.takes_page.next = self.plan.valid.val() && self.plan.ready.val() && self.paged.val();
         self.read.addr.next = self.addr.q.val();
         self.read.bytes.next = self.bytes.q.val();
@@ -312,6 +321,7 @@ impl Logic for Fetcher {
         }
         if self.rst.val() {
             self.state.d.next = FetcherState::Empty;
+            self.decided.d.next = false;
             self.pages.d.next = PAGES.into();
             self.has_page.d.next = false;
             self.freed.d.next = 0.into();

@@ -91,6 +91,9 @@ fn both() -> Library {
     testing::library("replies_atomics", Both::default)
 }
 
+/// An atomic: number, sequence number, whether it swaps, value before.
+type Kept = (u64, u64, bool, u64);
+
 /// What the card's other blocks do, and what they should see.
 struct Peers<'a> {
     around: Around<'a>,
@@ -103,7 +106,7 @@ struct Peers<'a> {
     then: Vec<u8>,
     /// Of each queue pair: the number of its last READ or atomic, how many it has had, and those atomics:
     /// number, sequence number, whether it swaps, value before.
-    numbers: HashMap<u64, (u64, u64, Vec<(u64, u64, bool, u64)>)>,
+    numbers: HashMap<u64, (u64, u64, Vec<Kept>)>,
     expected: HashMap<u64, Vec<Left>>,
     /// READs and atomics that are to be told as answered.
     told: HashMap<u64, u64>,
@@ -186,7 +189,10 @@ impl<'a> Peers<'a> {
         let rkey = if bad && random.chance(0.1) { OTHER } else { KEY };
         let stale = bad && random.chance(0.1);
         let swaps = random.chance(0.4);
-        let operands = [random.below(3), random.below(3)];
+        let at = addr.wrapping_sub(BASE) as usize;
+        let now = u64::from_le_bytes(self.then[at..at + 8].try_into().unwrap());
+        let compare = if random.chance(0.5) { now } else { random.below(3) };
+        let operands = [random.below(3), compare];
         for (field, value) in
             [("slot", slot), ("addr", addr), ("swap_or_add", operands[0]), ("compare", operands[1])]
         {
@@ -233,7 +239,6 @@ impl<'a> Peers<'a> {
             self.broken.push(qp);
             return;
         }
-        let at = addr.wrapping_sub(BASE) as usize;
         let bytes = &mut self.then[at..at + 8];
         let original = u64::from_le_bytes((&*bytes).try_into().unwrap());
         let new = match swaps {
