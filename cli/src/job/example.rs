@@ -19,18 +19,18 @@ pub enum Kind {
     Bitmapped,
     /// Records that an index found.
     PointerMapped,
-    /// Records that lead to further ones.
-    Chase,
     /// A shuffle by an array of partition ids.
     Partitioned,
-    /// A shuffle by keys, of which the card makes partitions.
-    PartitionBy,
     /// Two destinations that are planned together.
     Shuffle,
     /// A WRITE to remote memory.
     Write,
     /// Columns of every kind, column by column.
     Columns,
+    /// Records that lead to further ones.
+    Chase,
+    /// A shuffle by keys, of which the card makes partitions.
+    PartitionBy,
     /// One of each.
     All,
 }
@@ -41,12 +41,12 @@ impl Kind {
         Self::Strided,
         Self::Bitmapped,
         Self::PointerMapped,
-        Self::Chase,
         Self::Partitioned,
-        Self::PartitionBy,
         Self::Shuffle,
         Self::Write,
         Self::Columns,
+        Self::Chase,
+        Self::PartitionBy,
     ];
 }
 

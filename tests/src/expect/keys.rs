@@ -155,11 +155,10 @@ fn hashed(key_type: &str, value: &Value, seed: u32) -> u32 {
 /// Murmur3 of some words that stand for so many bytes.
 fn words(words: &[u32], seed: u32, len: u32) -> u32 {
     let times = |a: u32, b: u32| (u64::from(a) * u64::from(b)) as u32;
-    let turn = |value: u32, by: u32| value << by | value >> (32 - by);
     let mut hash = seed;
     for word in words {
-        hash ^= times(turn(times(*word, 0xcc9e2d51), 15), 0x1b873593);
-        hash = (u64::from(turn(hash, 13)) * 5 + 0xe6546b64) as u32;
+        hash ^= times(times(*word, 0xcc9e2d51).rotate_left(15), 0x1b873593);
+        hash = (u64::from(hash.rotate_left(13)) * 5 + 0xe6546b64) as u32;
     }
     hash ^= len;
     for (by, factor) in [(16, 0x85ebca6b), (13, 0xc2b2ae35)] {

@@ -2,7 +2,10 @@
 
 use drdma_abi::work_request::{KeyValues, MAX_ELEMENTS, MAX_PARTITIONS, MAX_SPLITTERS, SPARK_SEED};
 
-use super::memory::{Regions, bit};
+use super::{
+    memory::{Regions, bit},
+    posts::meaningless,
+};
 use crate::job::{
     Column, Function, JobError, Key, KeyType, Kind, PartitionBy, Place, Problem, json::At,
 };
@@ -26,6 +29,17 @@ impl Regions<'_> {
         let group = fields.optional("group").map_or(Ok(1), |at| at.integer(1, u16::MAX.into()))?;
         let keys_at = fields.required("keys")?;
         let mut place = Place { buffer: 0, offset: 0 };
+        let mut unused = |name: &'static str, function: &str| match fields.optional(name) {
+            Some(at) => Err(meaningless(&at, function)),
+            None => Ok(()),
+        };
+        match function {
+            Function::Murmur3 => unused("splitters", "murmur3")?,
+            Function::Range => {
+                unused("seed", "range")?;
+                unused("partitions", "range")?;
+            }
+        }
         let (seed, partitions, most) = match function {
             Function::Murmur3 => {
                 let seed = fields.optional("seed").map_or(Ok(SPARK_SEED), |at| at.u32(0))?;
