@@ -5,6 +5,7 @@ mod host_traffic;
 mod links;
 mod queue_pairs;
 mod resets;
+mod silent;
 mod small;
 mod throughput;
 mod words;
