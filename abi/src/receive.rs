@@ -33,11 +33,12 @@ pub const FEATURES: Register = Register {
     reset: features::RTL,
     doc: "What the card does beside sending. Bit 0: it receives; without it, the tables behind this register \
           do not exist, and no other bit is set. Bit 1: it fills regions of every type, else contiguous ones \
-          alone. Bit 2: it sends READs and atomics. Bit 3: requests invalidate keys, wait at \
-          fences, ask for solicited events and name an address. Bit 4: it sends again what is lost. Bit 5: keys \
+          alone. Bit 2: it sends READs and atomics, and waits at fences. Bit 3: requests \
+          invalidate keys, ask for solicited events and name an address. Bit 4: it sends again what is lost. Bit 5: keys \
           open described regions. Bit 6: receives append to regions that the card keeps. Bit 7: columns have \
           values of variable length, or of a dictionary. Bit 8: columns are bits, and bitmaps begin at any bit. \
-          Bit 9: messages go column by column. Bit 12: it answers READs. Bit 13: it answers atomics.",
+          Bit 9: messages go column by column. Bit 10: records lead to further ones by pointers. Bit 11: it makes \
+          partitions of keys. Bit 12: it answers READs. Bit 13: it answers atomics.",
 };
 
 /// Bits of [`FEATURES`].
@@ -46,9 +47,9 @@ pub mod features {
     pub const RECEIVES: u32 = 1 << 0;
     /// Receives and READs fill regions of every type; without it, contiguous ones alone.
     pub const SCATTERS: u32 = 1 << 1;
-    /// The card sends READs and atomics.
+    /// The card sends READs and atomics, and has fences.
     pub const READS: u32 = 1 << 2;
-    /// Requests with [`SendInvalidate`](super::ReliableOpcode::SendInvalidate) and the
+    /// Requests with [`SendInvalidate`](super::ReliableOpcode::SendInvalidate) and all the
     /// [`request_flags`](super::request_flags).
     pub const REQUESTS: u32 = 1 << 3;
     /// The card keeps what it sent on RC until it is acknowledged, and sends it again.
@@ -64,6 +65,10 @@ pub mod features {
     pub const BITS: u32 = 1 << 8;
     /// Messages that go column by column, and WRITEs with an address a column.
     pub const COLUMNS: u32 = 1 << 9;
+    /// Records that lead to further ones by pointers: [`Chain`](crate::work_request::Chain).
+    pub const CHASE: u32 = 1 << 10;
+    /// Partitions that the card makes of keys: [`PartitionFunction`](crate::work_request::PartitionFunction).
+    pub const PARTITIONS: u32 = 1 << 11;
     /// The card answers READs.
     pub const READ_ANSWERS: u32 = 1 << 12;
     /// The card answers atomics.
@@ -79,10 +84,12 @@ pub mod features {
         | VARLEN
         | BITS
         | COLUMNS
+        | CHASE
+        | PARTITIONS
         | READ_ANSWERS
         | ATOMIC_ANSWERS;
     /// What the RTL does.
-    pub const RTL: u32 = RECEIVES | RETRANSMITS | READ_ANSWERS;
+    pub const RTL: u32 = RECEIVES | READS | RETRANSMITS | READ_ANSWERS | ATOMIC_ANSWERS;
 }
 
 /// What queue pairs need beside their entry in [`QUEUE_PAIRS`]; entries are [`AttributesEntry`].

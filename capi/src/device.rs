@@ -61,7 +61,7 @@ pub enum drdma_features {
     DRDMA_FEATURE_SCATTERS = 2,
     /// It answers READs and atomics, and sends them.
     DRDMA_FEATURE_READS = 4,
-    /// Requests can invalidate remote keys, wait at fences, be solicited, and name an address.
+    /// Requests can invalidate remote keys, be solicited, and name an address.
     DRDMA_FEATURE_REQUESTS = 8,
     /// It sends again what is lost.
     DRDMA_FEATURE_RETRANSMITS = 16,

@@ -2,7 +2,7 @@
 
 use drdma_abi::work_request::{
     Destination as DestinationLayout, GRANULE, MAX_INLINE, MAX_REGIONS, MAX_REMOTE_COLUMNS,
-    MAX_REQUEST_REGIONS, MessageLayout, RemoteColumn as RemoteLayout, flags,
+    MAX_REQUEST_REGIONS, MessageLayout, RegionType, RemoteColumn as RemoteLayout, flags,
 };
 use drdma_driver::DmaMemory;
 
@@ -62,6 +62,9 @@ pub(crate) trait Body {
 
     /// True if some element of its regions says how its bytes are found.
     fn has_kinds(&self) -> bool;
+
+    /// True if some region is not contiguous.
+    fn has_gaps(&self) -> bool;
 
     /// True if the columns of a destination have remote addresses of their own.
     fn has_remote_columns(&self) -> bool;
@@ -124,6 +127,13 @@ impl Body for [Destination<'_, '_>] {
     #[inline]
     fn has_kinds(&self) -> bool {
         self.iter().flat_map(|destination| destination.regions).any(|region| region.has_kinds())
+    }
+
+    #[inline]
+    fn has_gaps(&self) -> bool {
+        self.iter()
+            .flat_map(|destination| destination.regions)
+            .any(|region| region.region_type() != RegionType::Contiguous)
     }
 
     #[inline]
@@ -203,6 +213,11 @@ impl Body for Inline<'_, '_> {
     }
 
     #[inline]
+    fn has_gaps(&self) -> bool {
+        false
+    }
+
+    #[inline]
     fn has_remote_columns(&self) -> bool {
         false
     }
@@ -249,6 +264,12 @@ impl<I: PartitionId> Body for PartitionedWorkRequest<'_, '_, I> {
             }
             remote += remote_granules(index, destination.layout.remote_columns)?;
             let partition = destination.partition;
+            if let Some(ids) = self.region.made_ids()
+                && u32::from(partition.into()) >= ids
+            {
+                let (partition, last) = (partition.into(), ids.saturating_sub(1));
+                return Err(PostError::PartitionNotMade { destination: index, partition, last });
+            }
             let earlier = &self.destinations[..index];
             if let Some(other) = earlier.iter().position(|d| d.partition == partition) {
                 let partition = partition.into();
@@ -268,6 +289,11 @@ impl<I: PartitionId> Body for PartitionedWorkRequest<'_, '_, I> {
     #[inline]
     fn has_kinds(&self) -> bool {
         self.region.has_kinds()
+    }
+
+    #[inline]
+    fn has_gaps(&self) -> bool {
+        true
     }
 
     #[inline]

@@ -77,8 +77,9 @@ impl Extension {
 
     /// What of it some cards do not do, and the features that it needs; `None` if there is nothing.
     pub fn needs(&self) -> Option<(&'static str, Features)> {
-        let flagged = self.fence || self.solicited || self.address.is_some();
-        let flags = if flagged { Features::REQUESTS } else { Features::empty() };
+        let mut flags = Features::empty();
+        flags.set(Features::READS, self.fence);
+        flags.set(Features::REQUESTS, self.solicited || self.address.is_some());
         let (what, features) = match self.reliable {
             Some(Reliable::Read) => ("a READ", Features::READS),
             Some(Reliable::CompareAndSwap { .. }) => ("a compare and swap", Features::READS),

@@ -11,9 +11,9 @@ bitflags::bitflags! {
         const RECEIVES = features::RECEIVES;
         /// Receives and READs fill regions of every type; without it, contiguous ones alone.
         const SCATTERS = features::SCATTERS;
-        /// It sends READs and atomics.
+        /// It sends READs and atomics, and waits at fences.
         const READS = features::READS;
-        /// Requests can invalidate remote keys, wait at fences, be solicited, and name an address.
+        /// Requests can invalidate remote keys, be solicited, and name an address.
         const REQUESTS = features::REQUESTS;
         /// It sends again what is lost: `timeout`, `retry_cnt` and `rnr_retry` mean something.
         const RETRANSMITS = features::RETRANSMITS;
@@ -27,6 +27,10 @@ bitflags::bitflags! {
         const BITS = features::BITS;
         /// Messages go column by column, and WRITEs have an address a column.
         const COLUMNS = features::COLUMNS;
+        /// Records lead to further ones by pointers.
+        const CHASE = features::CHASE;
+        /// Partitions are made from keys.
+        const PARTITIONS = features::PARTITIONS;
         /// It answers READs: `max_dest_rd_atomic` and `REMOTE_READ` mean something.
         const READ_ANSWERS = features::READ_ANSWERS;
         /// It answers atomics: `REMOTE_ATOMIC` means something.
@@ -42,9 +46,9 @@ impl Features {
         } else if self.contains(Self::SCATTERS) {
             "the card fills contiguous regions alone"
         } else if self.contains(Self::READS) {
-            "the card sends no READs and atomics"
+            "the card sends no READs and atomics, and has no fences"
         } else if self.contains(Self::REQUESTS) {
-            "the card has no invalidation, fences, solicited requests and addresses of requests"
+            "the card has no invalidation, solicited requests and addresses of requests"
         } else if self.contains(Self::RETRANSMITS) {
             "the card does not send anything again"
         } else if self.contains(Self::DESCRIBED_KEYS) {
@@ -57,6 +61,10 @@ impl Features {
             "the card has no columns of bits, and its bitmaps begin with a byte"
         } else if self.contains(Self::COLUMNS) {
             "the card sends messages row by row alone"
+        } else if self.contains(Self::CHASE) {
+            "the card follows no chains of records"
+        } else if self.contains(Self::PARTITIONS) {
+            "the card makes no partitions from keys"
         } else if self.contains(Self::READ_ANSWERS) {
             "the card does not answer READs"
         } else {

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Cycles of a round trip to the host, at most: 1,300 ns, and up to 40 ns by which answers are out of order.
-const ROUND_TRIP_CYCLES: u64 = 335;
+pub const ROUND_TRIP_CYCLES: u64 = 335;
 
 /// What an experiment is to reach.
 #[derive(Clone, Copy, Debug, PartialEq)]

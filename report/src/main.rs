@@ -1,10 +1,11 @@
-//! Measures the simulated card and writes docs/results.md and docs/resources.md; run by
-//! `cargo xtask report` and `cargo xtask resources`.
+//! Measures the simulated card and writes docs/results.md, docs/cluster.md and docs/resources.md; run by
+//! `cargo xtask report`, `cargo xtask cluster` and `cargo xtask resources`.
 //!
 //! | module | |
 //! |---|---|
 //! | [`catalogue`] | every experiment |
 //! | [`layout`] | what an experiment sends, and which bytes that is |
+//! | [`cluster`] | several cards: what is received, answered, sent again |
 //! | [`rig`] | a card with peers: runs an experiment and checks every message |
 //! | [`bound`] | how fast any card could be |
 //! | [`experiment`] | an experiment's figure beside its target |
@@ -19,6 +20,7 @@
 
 mod bound;
 mod catalogue;
+mod cluster;
 mod costs;
 mod experiment;
 mod figures;
@@ -99,6 +101,26 @@ enum Command {
         #[arg(long)]
         threads: Option<usize>,
     },
+    /// Runs the trials with several cards and writes cluster.md.
+    Cluster {
+        /// The folder of cluster.md and cluster.json.
+        #[arg(long, default_value = "docs")]
+        docs: PathBuf,
+        /// Runs only trials whose names contain this, and writes nothing.
+        #[arg(long)]
+        only: Option<String>,
+        /// Writes nothing, and fails if a figure misses its target, or is worse than the recorded one by more
+        /// than a tenth.
+        #[arg(long)]
+        check: bool,
+        /// Uses the cards of this Verilog (`mqnic_app_block.v` of `cargo xtask verilog`) instead of those that
+        /// this program was built with; their registers and layouts must be the same.
+        #[arg(long, value_name = "FILE")]
+        verilog: Option<PathBuf>,
+        /// How many trials run at a time, unless as many as there are processors.
+        #[arg(long)]
+        threads: Option<usize>,
+    },
     /// Synthesises every block and writes resources.md and resources.json.
     Resources {
         /// Their folder.
@@ -118,7 +140,9 @@ enum Command {
 
 fn main() -> ExitCode {
     let command = Arguments::parse().command;
-    if let Command::Measure { verilog: Some(file), .. } = &command {
+    if let Command::Measure { verilog: Some(file), .. }
+    | Command::Cluster { verilog: Some(file), .. } = &command
+    {
         rig::use_verilog(file.clone());
     }
     if let Command::Measure { trace: Some(file), .. } = &command {
@@ -135,6 +159,9 @@ fn main() -> ExitCode {
         }
         Command::Measure { docs, criterion, only, check, threads, .. } => {
             measure(&docs, &criterion, only.as_deref(), check, processors(threads))
+        }
+        Command::Cluster { docs, only, check, threads, .. } => {
+            cluster::measure(&docs, only.as_deref(), check, processors(threads))
         }
         Command::Resources { docs, check, only, limit } => {
             synthesise(&docs, check, only.as_deref(), Duration::from_secs(limit))
@@ -305,23 +332,32 @@ fn failures(ran: &[Ran], drawn: &[Drawn]) -> Vec<String> {
 
 /// Runs experiments, so many at a time; the answers are in the same order.
 fn run_all(experiments: Vec<Experiment>, threads: usize) -> Vec<Ran> {
+    let results = in_parallel(&experiments, threads, run_one);
+    experiments.into_iter().zip(results).collect()
+}
+
+/// Does something with each of a list, so many at a time; the answers are in the same order.
+fn in_parallel<T: Sync, R: Send>(
+    list: &[T],
+    threads: usize,
+    run: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
     let next = AtomicUsize::new(0);
-    let results: Vec<Mutex<Option<Result<Figure, String>>>> =
-        experiments.iter().map(|_| Mutex::default()).collect();
+    let results: Vec<Mutex<Option<R>>> = list.iter().map(|_| Mutex::default()).collect();
     let work = || {
         while let index = next.fetch_add(1, Ordering::Relaxed)
-            && let Some(experiment) = experiments.get(index)
+            && let Some(item) = list.get(index)
         {
-            let result = run_one(experiment);
+            let result = run(item);
             *results[index].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
         }
     };
     thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
     let taken = results.into_iter().map(|result| {
         let result = result.into_inner().unwrap_or_else(PoisonError::into_inner);
-        result.expect("every experiment was run")
+        result.expect("every one was run")
     });
-    experiments.iter().cloned().zip(taken).collect()
+    taken.collect()
 }
 
 fn run_one(experiment: &Experiment) -> Result<Figure, String> {

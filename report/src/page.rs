@@ -260,7 +260,7 @@ and does nothing.
 
 ";
 
-fn verdict(met: bool) -> &'static str {
+pub fn verdict(met: bool) -> &'static str {
     if met { "met" } else { "**missed**" }
 }
 

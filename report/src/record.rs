@@ -9,6 +9,14 @@ use crate::experiment::{Experiment, Figure, Target};
 /// By which share a figure may become worse.
 const SLACK: f64 = 0.1;
 
+/// True if a value is worse than a recorded one by more than a tenth; of a time, less is better.
+pub fn is_worse(value: f64, recorded: f64, time: bool) -> bool {
+    match time {
+        true => value > recorded * (1.0 + SLACK),
+        false => value < recorded * (1.0 - SLACK),
+    }
+}
+
 /// Figures by the names of their experiments: Gb/s, million packets a second, or cycles.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record(BTreeMap<String, f64>);
@@ -55,11 +63,9 @@ impl Record {
         let Some(&then) = self.0.get(id) else {
             return Some(format!("{id}: {} is not recorded", figure.measured));
         };
-        let worse = match target {
-            Target::Latency { .. } => figure.value > then * (1.0 + SLACK),
-            _ => figure.value < then * (1.0 - SLACK),
-        };
-        worse.then(|| format!("{id}: {}, {then} is recorded", figure.measured))
+        let time = matches!(target, Target::Latency { .. });
+        is_worse(figure.value, then, time)
+            .then(|| format!("{id}: {}, {then} is recorded", figure.measured))
     }
 }
 

@@ -34,6 +34,8 @@ Usage: cargo xtask <command>
                       to figure-15), --check compares with the targets and with what is recorded,
                       --shapes SEED COUNT measures random shapes and plots them to
                       target/shapes.svg, --shape 'columns=5x8 rows=8192 dests=4' explains one
+  cluster [ARGS]      measure several simulated cards together, and write docs/cluster.md; --only PART
+                      runs some of the trials and writes nothing, --check as above
   resources [ARGS]    synthesise every block with yosys, and write docs/resources.md; with --check
                       fail if the card has grown, with --only BLOCK synthesise that one
   prove [ARGS]        prove properties of the RTL's blocks; --all also those that take long, --only TEXT
@@ -103,6 +105,7 @@ fn main() -> ExitCode {
         "vm" => vm::run(&args),
         "check" => none_left(&args).and_then(|()| check()),
         "report" => report(&args),
+        "cluster" => cluster(&args),
         "resources" => resources(&args),
         "prove" => prove(&args),
         "verilog" => verilog(&args),
@@ -195,6 +198,11 @@ fn report(args: &[String]) -> Result<(), Error> {
     }
     let criterion = target().join("criterion").display().to_string();
     measuring("measure").args(["--criterion", &criterion]).args(args).run()
+}
+
+fn cluster(args: &[String]) -> Result<(), Error> {
+    setup::run()?;
+    measuring("cluster").args(args).run()
 }
 
 fn resources(args: &[String]) -> Result<(), Error> {

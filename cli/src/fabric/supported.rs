@@ -136,8 +136,12 @@ impl Supported<'_> {
             self.needs(node, Features::COLUMNS, format!("{at}.message_layout"), what)?;
         }
         if let Some(region) = &send.partitioned {
-            let kinds = region.columns.iter().map(|column| &column.kind);
-            self.kinds(node, kinds, false, &format!("{at}.partitioned"))?;
+            let at = format!("{at}.partitioned");
+            if region.by.is_some() {
+                let what = "way to make partitions from keys";
+                self.needs(node, Features::PARTITIONS, format!("{at}.partition_by"), what)?;
+            }
+            self.kinds(node, region.kinds(), false, &at)?;
         }
         for (j, destination) in send.destinations.iter().enumerate() {
             for (k, region) in destination.regions.iter().enumerate() {
@@ -149,12 +153,20 @@ impl Supported<'_> {
                     let what = "way to fill a region that is not of fixed columns".to_owned();
                     return Err(JobError::Field { path, problem: Problem::Unsupported { what } });
                 }
+                if send.op.is_answered() && !matches!(region, Region::Contiguous { .. }) {
+                    let what = "answer into a region that is not contiguous";
+                    self.needs(node, Features::SCATTERS, path.clone(), what)?;
+                }
+                if let Region::PointerMapped { chase: Some(_), .. } = region {
+                    let what = "way to follow chains of records";
+                    self.needs(node, Features::CHASE, format!("{path}.chase"), what)?;
+                }
                 let first = matches!(region, Region::Bitmapped { first: 1.., .. });
                 self.kinds(node, region.kinds(), first, &path)?;
             }
         }
         if send.fence {
-            self.needs(node, Features::REQUESTS, format!("{at}.fence"), "fence")?;
+            self.needs(node, Features::READS, format!("{at}.fence"), "fence")?;
         }
         if send.op.is_answered() {
             self.receives(node, at)?;

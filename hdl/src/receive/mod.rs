@@ -1,10 +1,12 @@
 //! Frames from the wire: those for the card are parsed, checked and carried out, all others pass.
 
 pub mod acks;
+pub mod atomics;
 pub mod finder;
 pub mod owner;
 pub mod parser;
 pub mod path;
+pub mod reads;
 pub mod receives;
 pub mod record;
 pub mod responder;

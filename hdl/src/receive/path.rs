@@ -1,9 +1,9 @@
 //! The receive path: from frames of the wire to what is written to host memory and sent back.
 //!
 //! ```text
-//! frames --> parser --packet--> responder --placing--> receives --order--> host_write
-//!              |  \--words--> store <------------------------------reads------/
-//!              |\--ack--> acks --> completion      responder --answer--> answers
+//! frames --> parser --packet--> responder --placing--> receives --order--> reads --order--> atomics --order--> host_write
+//!              |  \--words--> store <-----------------------------------------------------------reads------/
+//!              |\--ack--> acks --> reads --> keeper      responder --answer--> answers
 //!              v
 //!         host's frames
 //! ```
@@ -12,12 +12,15 @@
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, RegionIndex};
 use crate::receive::acks::Acks;
+use crate::receive::atomics::Atomics;
 use crate::receive::parser::Parser;
+use crate::receive::reads::{Asking, Reads};
 use crate::receive::receives::Receives;
 
-use crate::receive::record::{Ack, Answer, WriteOrder};
+use crate::receive::record::{Ack, Answer, Answered, SLOT, SlotIndex, WriteOrder};
 use crate::receive::responder::Responder;
 use crate::receive::store::FrameStore;
+use crate::request::PieceWrite;
 use crate::shell::control::Doorbell;
 use crate::shell::corundum::RxBeat;
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
@@ -69,10 +72,36 @@ pub struct ReceivePath {
     pub store_data: Signal<Out, Bits<1024>>,
 
     // ------------------------------------------------------------------ to the sending side
-    /// ACKs and NAKs to send.
+    /// ACKs and NAKs to send, READs and atomics to answer.
     pub answer: Stream<Out, Answer>,
-    /// ACKs and NAKs that have come.
+    /// A READ or an atomic was answered, or given up.
+    pub answered: Flow<In, Answered>,
+    /// What is about to be read for a peer: the first byte,
+    pub ask_addr: Signal<In, Bits<64>>,
+    /// and how many.
+    pub ask_bytes: Signal<In, Bits<13>>,
+    /// An atomic under way has the address of two cycles before.
+    pub same_word: Signal<Out, Bit>,
+    /// One is in a page of those bytes.
+    pub same_page: Signal<Out, Bit>,
+    /// An atomic is begun.
+    pub begun: Flow<In, SlotIndex>,
+    /// The atomic whose operands are asked for.
+    pub operands_of: Signal<In, Bits<SLOT>>,
+    /// What it swaps in or adds.
+    pub swap_or_add: Signal<Out, Bits<64>>,
+    /// What it compares with.
+    pub compare: Signal<Out, Bits<64>>,
+    /// An atomic writes nothing.
+    pub given_up: Flow<In, SlotIndex>,
+    /// What an atomic writes has left.
+    pub ended: Flow<In, SlotIndex>,
+    /// ACKs and NAKs that have come, and what answers acknowledge.
     pub ack: Stream<Out, Ack>,
+    /// READs and atomics that are sent.
+    pub asked: Flow<In, Asking>,
+    /// Where what they bring goes.
+    pub piece: Flow<In, PieceWrite>,
     /// Memory regions that peers make invalid.
     pub invalidate: Stream<Out, RegionIndex>,
 
@@ -81,6 +110,10 @@ pub struct ReceivePath {
     pub error_next: Signal<Out, Bits<QP>>,
     /// That of the cycle before is in error.
     pub qp_error: Signal<In, Bit>,
+    /// The same for answers.
+    pub answer_error_next: Signal<Out, Bits<QP>>,
+    /// See `answer_error_next`.
+    pub answer_error: Signal<In, Bit>,
     /// A queue pair breaks.
     pub set_qp_error: Stream<Out, QueuePairIndex>,
     /// One has entered the error state.
@@ -94,14 +127,16 @@ pub struct ReceivePath {
     pub count_dropped: Signal<Out, Bits<3>>,
     /// One of them found no room.
     pub count_overrun: Signal<Out, Bit>,
-    /// A packet was dropped that its queue pair does not need.
-    pub count_ignored: Signal<Out, Bit>,
+    /// Packets that were dropped because their queue pairs do not need them.
+    pub count_ignored: Signal<Out, Bits<2>>,
 
     parser: Parser,
     acks: Acks,
     store: FrameStore,
     responder: Responder,
     receives: Receives,
+    reads: Reads,
+    atomics: Atomics,
 }
 
 impl Logic for ReceivePath {
@@ -120,7 +155,19 @@ impl Logic for ReceivePath {
         self.cfg.join(&mut self.acks.cfg);
         self.parser.ack.join(&mut self.acks.come);
         self.parser.acks_roomy.next = self.acks.roomy.val();
-        self.acks.ack.join(&mut self.ack);
+        self.acks.ack.join(&mut self.reads.ack);
+
+        // What was READ.
+        self.reads.rst.next = self.card_reset.val();
+        self.cfg.join(&mut self.reads.cfg);
+        self.asked.join(&mut self.reads.asked);
+        self.piece.join(&mut self.reads.piece);
+        self.parser.settled.join(&mut self.reads.settled);
+        self.receives.order.join(&mut self.reads.came);
+        self.reads.order.join(&mut self.atomics.order);
+        self.reads.response.join(&mut self.ack);
+        self.answer_error_next.next = self.reads.error_next.val();
+        self.reads.qp_error.next = self.answer_error.val();
 
         self.parser.write.join(&mut self.store.write);
         self.store.store_enable.next = self.store_enable.val();
@@ -144,13 +191,31 @@ impl Logic for ReceivePath {
         self.responder.take.join(&mut self.receives.take);
         self.receives.taken.join(&mut self.responder.taken);
         self.responder.placing.join(&mut self.receives.placing);
-        self.receives.order.join(&mut self.order);
         self.broken.join(&mut self.receives.broken);
+
+        self.atomics.rst.next = self.card_reset.val();
+        self.responder.has_slot.next = self.atomics.has_slot.val();
+        self.responder.slot.next = self.atomics.slot.val();
+        self.responder.accepted.join(&mut self.atomics.accepted);
+        self.answered.join(&mut self.responder.answered);
+        self.atomics.passed.join(&mut self.order);
+        self.atomics.ask_addr.next = self.ask_addr.val();
+        self.atomics.ask_bytes.next = self.ask_bytes.val();
+        self.same_word.next = self.atomics.same_word.val();
+        self.same_page.next = self.atomics.same_page.val();
+        self.begun.join(&mut self.atomics.begun);
+        self.atomics.operands_of.next = self.operands_of.val();
+        self.swap_or_add.next = self.atomics.swap_or_add.val();
+        self.compare.next = self.atomics.compare.val();
+        self.given_up.join(&mut self.atomics.given_up);
+        self.ended.join(&mut self.atomics.ended);
 
         self.busy.next = self.receives.busy.val()
             || self.responder.placing.valid.val()
             || self.responder.take.valid.val()
+            || self.atomics.order.valid.val()
             || self.order.valid.val()
+            || self.reads.busy.val()
             || self.answer.valid.val();
         self.count_dropped.next = bit_cast::<3, 2>(self.parser.count_dropped.val());
         self.count_ignored.next = self.responder.count_ignored.val();

@@ -19,6 +19,12 @@ pub const STORE: usize = 17;
 pub const STORE_WORD: usize = STORE - 6;
 /// Bits of the number of words of a frame.
 pub const FRAME_WORDS: usize = 7;
+/// Bits of a slot: as many atomics are under way at once as there are slots.
+pub const SLOT: usize = 5;
+/// Bits of the number of a READ or an atomic among those of its queue pair, which goes round.
+pub const RESOURCE: usize = 9;
+/// Bits of a number of READs and atomics that are kept for their repetition: up to 16.
+pub const KEPT: usize = 5;
 /// Payload of a packet, in bytes: at most the longest MTU. A longer one is told as one byte more.
 pub const LONGEST: u64 = 4096;
 
@@ -89,6 +95,23 @@ pub struct Packet {
     pub words: Bits<FRAME_WORDS>,
 }
 
+/// A packet that was right, beside its [`Packet`]: what an answer to a READ or an atomic says.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Settled {
+    /// It is an answer of the queue pair's peer. Else all fields below mean nothing.
+    pub answers: Bit,
+    /// The queue pair.
+    pub qp: Bits<QP>,
+    /// BTH: operation.
+    pub operation: Bits<5>,
+    /// BTH: sequence number.
+    pub psn: Bits<24>,
+    /// Bytes of payload, or more than the longest MTU.
+    pub bytes: Bits<13>,
+    /// The payload's first byte in the store.
+    pub ram: Bits<STORE>,
+}
+
 /// What becomes of a packet's payload, or of the receive that is in use.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum PlacingKind {
@@ -135,6 +158,10 @@ pub struct Placing {
     pub flags: Bits<8>,
     /// See `completes`.
     pub source_qp: Bits<24>,
+    /// The packet is an atomic: what was placed before is written before it, and what is placed behind it, behind.
+    pub atomic: Bit,
+    /// Its slot.
+    pub slot: Bits<SLOT>,
 }
 
 /// A completion of a receive but for its phase, and where it goes.
@@ -165,6 +192,10 @@ pub struct WriteOrder {
     pub completes: Bit,
     /// Its completion.
     pub receipt: Receipt,
+    /// See `Placing`.
+    pub atomic: Bit,
+    /// See `Placing`.
+    pub slot: Bits<SLOT>,
 }
 
 /// A receive is asked for, for the message that begins.
@@ -189,7 +220,7 @@ pub struct Taken {
     pub capacity: Bits<32>,
 }
 
-/// An ACK or a NAK to send, or a READ to answer.
+/// An ACK or a NAK to send, or a READ or an atomic to answer.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Answer {
     /// The queue pair.
@@ -198,12 +229,25 @@ pub struct Answer {
     pub stamp: Bits<32>,
     /// Syndrome.
     pub syndrome: Bits<8>,
-    /// Sequence number; of a READ, that of its answer's first packet.
+    /// Sequence number; of a READ or an atomic, that of its answer's first packet.
     pub psn: Bits<24>,
     /// Messages completed so far.
     pub msn: Bits<24>,
-    /// It is a READ. Else all fields below mean nothing.
+    /// It is a READ.
     pub reads: Bit,
+    /// It is an atomic. If it is no READ either, all fields below mean nothing.
+    pub atomic: Bit,
+    /// The READ or atomic was accepted before, and is answered again. An atomic is not executed then: only `resource`,
+    /// `kept` and `swaps` mean something.
+    pub again: Bit,
+    /// Of an atomic: it compares and swaps, else it adds.
+    pub swaps: Bit,
+    /// Of an atomic: its slot.
+    pub slot: Bits<SLOT>,
+    /// Its number among the READs and atomics of its queue pair; if it comes again, that of the last one.
+    pub resource: Bits<RESOURCE>,
+    /// Of an atomic that comes again: how many, up to `resource`, are kept.
+    pub kept: Bits<KEPT>,
     /// Its first byte.
     pub addr: Bits<64>,
     /// Its remote key.
@@ -214,7 +258,7 @@ pub struct Answer {
     pub pd: Bits<32>,
     /// Binary logarithm of its MTU.
     pub log_mtu: Bits<4>,
-    /// Frames that came before it since the reset, modulo 2^32: when so many are used up, what they wrote is in memory.
+    /// Frames that came before it since the reset, modulo 2^32; of an atomic, its own too. When so many are used up, what they wrote is in memory.
     pub earlier: Bits<32>,
 }
 
@@ -227,4 +271,33 @@ pub struct Ack {
     pub psn: Bits<24>,
     /// Syndrome.
     pub syndrome: Bits<8>,
+}
+
+/// An atomic that is accepted: what the responder knows of it, and the answer's side will need.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Operands {
+    /// Its slot.
+    pub slot: Bits<SLOT>,
+    /// Its 8 bytes in host memory; a multiple of 8.
+    pub addr: Bits<64>,
+    /// What is swapped in or added.
+    pub swap_or_add: Bits<64>,
+    /// What is compared with.
+    pub compare: Bits<64>,
+}
+
+/// An atomic that is under way.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct SlotIndex {
+    /// Its slot.
+    pub slot: Bits<SLOT>,
+}
+
+/// All of the answer to a READ or an atomic has left, or it is given up.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Answered {
+    /// The queue pair.
+    pub qp: Bits<QP>,
+    /// The number of the READ or atomic among those of its queue pair.
+    pub resource: Bits<RESOURCE>,
 }

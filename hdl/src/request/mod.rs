@@ -4,10 +4,46 @@ pub mod decoder;
 pub mod parking;
 pub mod queue;
 
-use drdma_abi::work_request::MAX_DESTINATIONS;
+use drdma_abi::work_request::{MAX_DESTINATIONS, RegionType};
+use drdma_emit::prelude::*;
 
 /// Bits of a destination's index in its request.
 pub const DEST_INDEX: usize = MAX_DESTINATIONS.ilog2() as usize;
 /// Bits of a number of destinations.
 pub const DEST_COUNT: usize = DEST_INDEX + 1;
 const _: () = assert!(MAX_DESTINATIONS == 1 << DEST_INDEX);
+
+/// Types of regions, as requests and lane sets have them: [`RegionType`] in two bits.
+pub const CONTIGUOUS: u64 = RegionType::Contiguous as u64;
+/// See [`CONTIGUOUS`].
+pub const STRIDED: u64 = RegionType::Strided as u64;
+/// See [`CONTIGUOUS`].
+pub const BITMAPPED: u64 = RegionType::Bitmapped as u64;
+/// See [`CONTIGUOUS`].
+pub const POINTER_MAPPED: u64 = RegionType::PointerMapped as u64;
+
+/// Where a part of what a READ or an atomic brings goes: a region of its destination.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct PieceWrite {
+    /// The request.
+    pub slot: Bits<8>,
+    /// Regions before it.
+    pub index: Bits<4>,
+    /// Its first byte.
+    pub addr: Bits<64>,
+    /// Its bytes, at least 1.
+    pub len: Bits<32>,
+}
+
+/// How much a READ or an atomic brings.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct AskWrite {
+    /// The request.
+    pub slot: Bits<8>,
+    /// Bytes.
+    pub len: Bits<32>,
+    /// Packets of the answer, at least 1: so many sequence numbers does it take.
+    pub packets: Bits<24>,
+    /// Binary logarithm of the queue pair's MTU.
+    pub log_mtu: Bits<4>,
+}

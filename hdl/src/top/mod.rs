@@ -7,6 +7,7 @@
 use crate::shell::corundum::{
     DmaDescriptor, DmaReadStatus, DmaWriteStatus, RxBeat, TxBeat, TxCompletion,
 };
+use drdma_abi::roce::operation;
 use drdma_emit::prelude::*;
 
 use crate::complete::completion::Completion;
@@ -38,6 +39,11 @@ use crate::shell::mac::Mac;
 
 #[cfg(test)]
 mod tests;
+
+/// Operations that have an answer.
+const READ_REQUEST: u64 = operation::READ_REQUEST as u64;
+const COMPARE_AND_SWAP: u64 = operation::COMPARE_AND_SWAP as u64;
+const FETCH_AND_ADD: u64 = operation::FETCH_AND_ADD as u64;
 
 /// Name of the module inside the published one.
 const CORE: &str = "drdma_card";
@@ -253,6 +259,7 @@ impl Logic for Card {
         self.states.error_next[4].next = self.receive.error_next.val();
         self.states.error_next[5].next = self.keeper.error_next.val();
         self.states.error_next[6].next = self.completion.error_next.val();
+        self.states.error_next[7].next = self.receive.answer_error_next.val();
         self.control.error.next = self.states.error[3].val();
         self.states.halted_next[0].next = self.queue.fetch_next.val();
         self.states.halted_next[1].next = self.queue.batch_next.val();
@@ -304,10 +311,8 @@ impl Logic for Card {
         if self.receive.count_overrun.val() {
             self.control.count_16.next = 1.into();
         }
-        self.control.count_17.next = 0.into();
-        if self.receive.count_ignored.val() {
-            self.control.count_17.next = 1.into();
-        }
+        self.control.count_17.next = bit_cast::<16, 2>(self.receive.count_ignored.val())
+            + bit_cast::<16, 1>(self.replies.count_ignored.val().into());
         self.s_axil_app_ctrl_awready.next = self.control.axil_awready.val();
         self.s_axil_app_ctrl_wready.next = self.control.axil_wready.val();
         self.s_axil_app_ctrl_bresp.next = self.control.axil_bresp.val();
@@ -667,6 +672,11 @@ impl Logic for Card {
         self.segmenter.dest_write_transport.next = self.decoder.dest_write_transport.val();
         self.segmenter.dest_write_log_mtu.next = self.decoder.dest_write_log_mtu.val();
         self.segmenter.dest_write_stamp.next = self.decoder.dest_write_stamp.val();
+        self.segmenter.dest_write_ask.next = self.decoder.dest_write_ask.val();
+        self.segmenter.dest_write_fenced.next = self.decoder.dest_write_fenced.val();
+        self.segmenter.dest_write_solicited.next = self.decoder.dest_write_solicited.val();
+        self.segmenter.dest_write_invalidates.next = self.decoder.dest_write_invalidates.val();
+        self.decoder.ask_write.join(&mut self.segmenter.ask_write);
         self.segmenter.cfg_valid.next = self.control.cfg.valid.val();
         self.segmenter.cfg_table.next = self.control.cfg.table.val();
         self.segmenter.cfg_index.next = self.control.cfg.index.val();
@@ -749,9 +759,41 @@ impl Logic for Card {
         self.receive.store_row.next = self.host_write.store_row.val();
         self.host_write.store_data.next = self.receive.store_data.val();
         self.receive.answer.join(&mut self.answers.answer);
+        self.replies.answered.join(&mut self.receive.answered);
+        self.receive.ask_addr.next = self.replies.ask_addr.val();
+        self.receive.ask_bytes.next = self.replies.ask_bytes.val();
+        self.replies.same_word.next = self.receive.same_word.val();
+        self.replies.same_page.next = self.receive.same_page.val();
+        self.replies.begun.join(&mut self.receive.begun);
+        self.receive.operands_of.next = self.replies.operands_of.val();
+        self.replies.swap_or_add.next = self.receive.swap_or_add.val();
+        self.replies.compare.next = self.receive.compare.val();
+        self.replies.given_up.join(&mut self.receive.given_up);
+        self.host_write.word_done.join(&mut self.receive.ended);
         self.receive.ack.ready.next = self.keeper.response.ready.val();
         self.receive.invalidate.join(&mut self.control.invalidate);
         self.receive.qp_error.next = self.states.error[4].val();
+        self.receive.answer_error.next = self.states.error[7].val();
+        self.decoder.piece_write.join(&mut self.receive.piece);
+        // READs and atomics, as the keeper takes them.
+        self.receive.asked.valid.next = self.segmenter.packet.valid.val()
+            && self.keeper.packet.ready.val()
+            && !self.segmenter.packet.marker.val()
+            && ((self.segmenter.packet.operation.val() == READ_REQUEST)
+                || (self.segmenter.packet.operation.val() == COMPARE_AND_SWAP)
+                || (self.segmenter.packet.operation.val() == FETCH_AND_ADD));
+        self.receive.asked.atomic.next = self.segmenter.packet.operation.val() != READ_REQUEST;
+        self.receive.asked.qp.next = self.segmenter.packet.qp.val();
+        self.receive.asked.stamp.next = self.segmenter.packet.total.val().get_bits::<32>(0);
+        self.receive.asked.slot.next = self.segmenter.packet.slot.val();
+        self.receive.asked.psn.next = self.segmenter.packet.psn.val();
+        self.receive.asked.last.next = self.segmenter.packet.psn.val();
+        self.receive.asked.len.next = 8.into();
+        if self.segmenter.packet.operation.val() == READ_REQUEST {
+            self.receive.asked.last.next = self.segmenter.packet.imm.val().get_bits::<24>(0);
+            self.receive.asked.len.next = self.segmenter.packet.message_bytes.val();
+        }
+        self.receive.asked.log_mtu.next = self.segmenter.packet.status.val().get_bits::<4>(0);
         self.receive.set_qp_error.join(&mut self.states.set_qp_error_c);
         self.states.broken.join(&mut self.receive.broken);
 
@@ -795,6 +837,7 @@ impl Logic for Card {
         self.host_write.write.data.next = self.completion.write_data.val();
         self.host_write.card_reset.next = self.control.soft_reset.val();
         self.host_write.receipt.join(&mut self.completion.receipt);
+        self.replies.word.join(&mut self.host_write.word);
         self.host_write.m_axis_data_dma_write_desc.join(&mut self.m_axis_data_dma_write_desc);
         self.s_axis_data_dma_write_desc_status
             .join(&mut self.host_write.s_axis_data_dma_write_desc_status);

@@ -445,7 +445,7 @@ fn answered(
         post["regions"] =
             json!([{"type": "contiguous", "buffer": "in", "offset": start, "len": 8}]);
     }
-    if abilities.does(nodes[from].rtl, Features::REQUESTS) && random.one_in(4) {
+    if abilities.does(nodes[from].rtl, Features::READS) && random.one_in(4) {
         post["fence"] = json!(true);
     }
     Some(post)

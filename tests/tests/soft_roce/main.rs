@@ -4,6 +4,7 @@
 //! `cargo xtask vm` runs these: it boots the guest and says where it is. In `receives`, the guest sends and
 //! the card receives.
 
+mod answers;
 mod receives;
 
 use std::time::Duration;

@@ -17,7 +17,7 @@ use libdrdma::{
 use crate::UNTOUCHED;
 
 /// The guest sends again after 4.096 us x 2^17: 0.5 s. The simulated card may take a tenth of it.
-const TIMEOUT: u8 = 17;
+pub const TIMEOUT: u8 = 17;
 /// Lengths beside the borders of words, packets and messages.
 const LENGTHS: [usize; 9] = [1, 3, 64, 65, 1023, 1024, 1025, 3000, 8192];
 
@@ -28,7 +28,7 @@ fn fill(lab: &mut Lab, memory: &PeerMemory, byte: u8) -> Vec<u8> {
 }
 
 /// A request of all bytes of a memory.
-fn all<'a>(op: &'a str, memory: &'a PeerMemory) -> Post<'a> {
+pub fn all<'a>(op: &'a str, memory: &'a PeerMemory) -> Post<'a> {
     Post {
         op,
         memory,
@@ -42,7 +42,7 @@ fn all<'a>(op: &'a str, memory: &'a PeerMemory) -> Post<'a> {
 }
 
 /// Serves the card until the guest's requests are over, and so many of the card's receives.
-fn finish(lab: &mut Lab, card: &mut Endpoint, requests: usize, receives: usize) -> Vec<Posted> {
+pub fn finish(lab: &mut Lab, card: &mut Endpoint, requests: usize, receives: usize) -> Vec<Posted> {
     let mut over = Vec::new();
     card.serve_until("the guest's requests", |card| {
         over.extend(lab.peer.posted());
@@ -52,7 +52,7 @@ fn finish(lab: &mut Lab, card: &mut Endpoint, requests: usize, receives: usize) 
     over
 }
 
-fn assert_success(posted: &[Posted]) {
+pub fn assert_success(posted: &[Posted]) {
     assert!(posted.iter().all(|posted| posted.status == "success"), "{posted:?}");
     let numbers: Vec<_> = posted.iter().map(|posted| posted.post).collect();
     assert!(numbers.is_sorted(), "requests complete in their order: {numbers:?}");

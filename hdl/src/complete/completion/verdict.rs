@@ -1,10 +1,11 @@
 //! What the syndrome of an acknowledgement means for the request.
 
+use crate::receive::reads::BAD_RESPONSE;
 use drdma_abi::completion::Status;
 use rust_hdl_core::prelude::*;
 
 /// Turns the syndrome of an AETH (InfiniBand Architecture Specification, volume 1, 9.7.5.1) into a
-/// status. Without registers.
+/// status. An answer that is none of what was asked for is told as [`BAD_RESPONSE`]. Without registers.
 ///
 /// # Inputs
 /// `syndrome`.
@@ -25,6 +26,8 @@ pub struct Verdict {
     retry: Constant<Bits<8>>,
     invalid: Constant<Bits<8>>,
     access: Constant<Bits<8>>,
+    response: Constant<Bits<8>>,
+    bad: Constant<Bits<8>>,
 }
 
 impl Default for Verdict {
@@ -39,6 +42,8 @@ impl Default for Verdict {
             retry: status(Status::RetryExceeded),
             invalid: status(Status::RemoteInvalidRequestError),
             access: status(Status::RemoteAccessError),
+            response: status(Status::BadResponse),
+            bad: Constant::new(usize::from(BAD_RESPONSE).to_bits()),
         }
     }
 }
@@ -59,6 +64,9 @@ impl Logic for Verdict {
         }
         if self.syndrome.val() == 0x62 {
             self.status.next = self.access.val();
+        }
+        if self.syndrome.val() == self.bad.val() {
+            self.status.next = self.response.val();
         }
     }
 }

@@ -31,7 +31,7 @@
 use drdma_abi::roce::{Aeth, Bth, Ethernet, Ipv4, Transport, Udp, VlanTag, operation};
 use drdma_emit::prelude::*;
 
-use super::record::{Ack, FRAME_WORDS, Packet, STORE_WORD, StoreWrite};
+use super::record::{Ack, FRAME_WORDS, Packet, STORE, STORE_WORD, Settled, StoreWrite};
 use crate::context::{ConfigWrite, QP};
 use crate::primitive::header::{AethFields, BthFields, Ipv4Fields};
 use crate::shell::corundum::RxBeat;
@@ -48,8 +48,9 @@ mod tests;
 use gate::{Gate, HEADERS, VLAN};
 use integrity::Integrity;
 use judge::{COMMON, Judge};
-use packets::{EXTENDED, Headers, Packets};
+use packets::{BASE, EXTENDED, Headers, Packets, TAG};
 use places::{LONGEST_FRAME, Places};
+use shape::WORDS;
 
 /// Cycles from a frame's last beat to the verdict on it.
 const VERDICT: usize = 5;
@@ -76,6 +77,9 @@ const BTH: usize = 8 * Bth::SIZE;
 const AETH: usize = 8 * Aeth::SIZE;
 /// The opcode of an ACK or a NAK.
 const ACKNOWLEDGE: u64 = (Transport::Rc.opcode_bits() | operation::ACKNOWLEDGE) as u64;
+/// Opcodes of answers to READs and atomics: these, without that of an ACK between them.
+const FIRST_ANSWER: u64 = (Transport::Rc.opcode_bits() | operation::READ_RESPONSE_FIRST) as u64;
+const LAST_ANSWER: u64 = (Transport::Rc.opcode_bits() | operation::ATOMIC_ACKNOWLEDGE) as u64;
 /// Where the ECN bits are in an IPv4 header: the low ones of its second byte.
 const ECN: usize = 8;
 /// ECN bits of a packet that has seen congestion.
@@ -110,6 +114,8 @@ pub struct Parser {
     pub packet: Stream<Out, Packet>,
     /// ACKs and NAKs.
     pub ack: Flow<Out, Ack>,
+    /// A packet went to `packet`: which of them are answers to READs and atomics, and what these say.
+    pub settled: Flow<Out, Settled>,
     /// There is room for them.
     pub acks_roomy: Signal<In, Bit>,
     /// Words of frames to the store.
@@ -169,6 +175,7 @@ pub struct Parser {
     right: Signal<Local, Bit>,
     for_packet: Signal<Local, Bit>,
     acknowledged: Signal<Local, Bit>,
+    answer_offset: Signal<Local, Bits<7>>,
     wrong: Signal<Local, Bit>,
     overrun: Signal<Local, Bit>,
 }
@@ -325,6 +332,26 @@ impl Logic for Parser {
         self.ack.qp.next = self.waiting[VERDICT - 1].q.val().qp;
         self.ack.psn.next = self.waiting[VERDICT - 1].q.val().psn;
         self.ack.syndrome.next = self.aeth.syndrome.val();
+
+        // An answer to a READ or an atomic goes its way as a packet, and is told here.
+        self.settled.valid.next = self.for_packet.val();
+        self.settled.answers.next = self.members[VERDICT - 1].q.val()
+            && (self.waiting[VERDICT - 1].q.val().opcode >= FIRST_ANSWER)
+            && (self.waiting[VERDICT - 1].q.val().opcode <= LAST_ANSWER);
+        self.settled.qp.next = self.waiting[VERDICT - 1].q.val().qp;
+        self.settled.operation.next = self.waiting[VERDICT - 1].q.val().opcode.get_bits::<5>(0);
+        self.settled.psn.next = self.waiting[VERDICT - 1].q.val().psn;
+        self.settled.bytes.next = self.judge.bytes.val();
+        self.answer_offset.next =
+            (bit_cast::<7, WORDS>(self.waiting[VERDICT - 1].q.val().extended_words) << 2) + BASE;
+        if self.waiting[VERDICT - 1].q.val().tagged {
+            self.answer_offset.next =
+                (bit_cast::<7, WORDS>(self.waiting[VERDICT - 1].q.val().extended_words) << 2)
+                    + (BASE + TAG);
+        }
+        self.settled.ram.next =
+            (bit_cast::<STORE, STORE_WORD>(self.waiting[VERDICT - 1].q.val().start) << 6)
+                + bit_cast::<STORE, 7>(self.answer_offset.val());
 
         self.wrong.next =
             self.ended[VERDICT - 1].q.val() && !self.for_packet.val() && !self.acknowledged.val();

@@ -26,9 +26,9 @@ const ALONE: u64 = (ImmDt::SIZE / 4) as u64;
 /// Words of a datagram's header and immediate data, or of an atomic's acknowledgement.
 const TWO_HEADERS: u64 = ((Deth::SIZE + ImmDt::SIZE) / 4) as u64;
 /// The payload's first byte if there is neither a tag nor an extended header.
-const BASE: u64 = (Ethernet::SIZE + Ipv4::SIZE + Udp::SIZE + Bth::SIZE) as u64;
+pub(super) const BASE: u64 = (Ethernet::SIZE + Ipv4::SIZE + Udp::SIZE + Bth::SIZE) as u64;
 /// Bytes of a tag.
-const TAG: u64 = VlanTag::SIZE as u64;
+pub(super) const TAG: u64 = VlanTag::SIZE as u64;
 /// Bits of headers.
 const WORD: usize = 32;
 const AETH: usize = 8 * Aeth::SIZE;

@@ -217,6 +217,7 @@ impl Logic for Scatter {
                     self.current.d.next.completes = true;
                     self.current.d.next.status = FLUSHED.into();
                     self.current.d.next.with_imm = false;
+                    self.current.d.next.atomic = false;
                     self.state.d.next = ScatterState::Load;
                 } else if self.placings.output.valid.val() {
                     self.placings.output.ready.next = true;
@@ -351,6 +352,8 @@ impl Logic for Scatter {
         self.order.bytes.next = self.piece.q.val();
         self.order.frame_end.next = self.last.q.val() && self.current.q.val().frame_end;
         self.order.words.next = self.current.q.val().words;
+        self.order.atomic.next = self.current.q.val().atomic;
+        self.order.slot.next = self.current.q.val().slot;
         self.order.completes.next = self.last.q.val() && self.completes.val();
         self.good.next = !self.current.q.val().status.any();
         self.line.next.wr_id = self.held.q.val().wr_id;

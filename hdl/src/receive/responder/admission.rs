@@ -3,9 +3,9 @@
 use super::contexts::Contexts;
 use super::operation::Operation;
 use super::record::{Job, JobKind, Located, Message, PROGRESS, Progress, ProgressWrite, Settings};
-use crate::context::{ConfigWrite, QP, QueuePairIndex, Stamps, Table, TableSelect};
+use crate::context::{ConfigWrite, EVERY_TABLE, QP, QueuePairIndex, Stamps, Table, TableSelect};
 use crate::primitive::{Flatten, Restore};
-use crate::receive::record::STORE;
+use crate::receive::record::{Answered, KEPT, RESOURCE, STORE};
 use drdma_abi::receive::GLOBAL_ROUTE;
 use drdma_abi::roce::{Transport, syndrome};
 use drdma_emit::prelude::*;
@@ -22,6 +22,8 @@ const ACK_SYNDROME: u64 = (syndrome::ACK | 31) as u64;
 const NAK_PSN: u64 = syndrome::NAK_PSN as u64;
 /// Bytes in front of a datagram in its receive.
 const ROUTE: u64 = GLOBAL_ROUTE as u64;
+/// Bytes of an atomic.
+const ATOMIC_BYTES: u64 = 8;
 /// Where the IPv4 header begins in a frame, without a tag and with one.
 const HEADER: u64 = 14;
 const TAGGED_HEADER: u64 = 18;
@@ -45,7 +47,7 @@ pub enum AdmissionState {
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; stream `located`; `qp_error` of `error_next` of the cycle before; `occupied`: queue pairs with a packet under
-/// way; `write`: how far a queue pair has come, not in a cycle with `begins`.
+/// way; `write`: how far a queue pair has come, not in a cycle with `begins`; `answered`.
 ///
 /// # Outputs
 /// Stream `job` (one a packet); `error_next`; `begins`; `count_dropped`, `count_ignored`.
@@ -67,6 +69,8 @@ pub struct Admission {
     pub occupied: [Flow<In, QueuePairIndex>; 3],
     /// How far a queue pair has come.
     pub write: Flow<In, ProgressWrite>,
+    /// A READ or an atomic was answered, or given up.
+    pub answered: Flow<In, Answered>,
     /// What is to be done about each packet.
     pub job: Stream<Out, Job>,
     /// A queue pair begins anew: what is under way for it is stale.
@@ -84,6 +88,12 @@ pub struct Admission {
     flatten: Flatten<Progress, PROGRESS>,
     restore: Restore<Progress, PROGRESS>,
     operation: Operation,
+    /// Of each queue pair: the numbers of the last READ or atomic that was accepted, and of the last one that was answered.
+    accepted: Table<RESOURCE, QP>,
+    gone: Table<RESOURCE, QP>,
+    clears: Signal<Local, Bit>,
+    waiting: Signal<Local, Bits<RESOURCE>>,
+    kept: Signal<Local, Bits<KEPT>>,
 
     state: DFF<AdmissionState>,
     conflict: Signal<Local, Bit>,
@@ -103,6 +113,9 @@ pub struct Admission {
     receiving: DFF<Bit>,
     /// The queue pair still has the packet's number.
     of_number: DFF<Bit>,
+    /// So many READs and atomics wait for their answers that there is no room for another.
+    crowded: DFF<Bit>,
+    resource: DFF<Bits<RESOURCE>>,
 
     now: Signal<Local, Progress>,
     high: Signal<Local, Bits<3>>,
@@ -141,6 +154,21 @@ impl Logic for Admission {
         self.progress.write_data.next = self.flatten.bits.val();
         self.progress.ahead.next = self.located.qp.val();
         self.restore.bits.next = self.progress.read_data.val();
+        self.clears.next = self.cfg.valid.val() && (self.cfg.table.val() == EVERY_TABLE);
+        self.accepted.write_enable.next = self.clears.val() || self.write.valid.val();
+        self.accepted.write_address.next = self.write.qp.val();
+        self.accepted.write_data.next = self.write.resource.val();
+        self.gone.write_enable.next = self.clears.val() || self.answered.valid.val();
+        self.gone.write_address.next = self.answered.qp.val();
+        self.gone.write_data.next = self.answered.resource.val();
+        if self.clears.val() {
+            self.accepted.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
+            self.accepted.write_data.next = 0.into();
+            self.gone.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
+            self.gone.write_data.next = 0.into();
+        }
+        self.accepted.ahead.next = self.located.qp.val();
+        self.gone.ahead.next = self.located.qp.val();
         self.operation.code.next = self.located.opcode.val().get_bits::<5>(0);
         self.high.next = self.located.opcode.val().get_bits::<3>(5);
 
@@ -152,7 +180,10 @@ impl Logic for Admission {
             self.now.next.asked = false;
             self.now.next.message = Message::None;
             self.now.next.in_use = false;
+            self.now.next.accepted = 0.into();
         }
+        // Of those that wait only what was accepted since the queue pair began counts.
+        self.waiting.next = self.accepted.read_data.val() - self.gone.read_data.val();
         if self.state.q.val() == AdmissionState::Read {
             self.settings.d.next = self.contexts.settings.val();
             self.stamp.d.next = self.stamps.stamp[0].val();
@@ -175,6 +206,10 @@ impl Logic for Admission {
                 self.contexts.settings.dest_ip.val() == self.located.source_ip.val();
             self.of_qkey.d.next = self.contexts.settings.qkey.val() == self.located.qkey.val();
             self.receiving.d.next = self.contexts.settings.receiving.val() && !self.qp_error.val();
+            self.crowded.d.next = (self.waiting.val()
+                >= bit_cast::<RESOURCE, KEPT>(self.contexts.settings.limit.val()))
+                && (self.now.val().accepted >= self.contexts.settings.limit.val());
+            self.resource.d.next = self.accepted.read_data.val();
         }
 
         // Decide: whose packet it is.
@@ -192,6 +227,16 @@ impl Logic for Admission {
         self.work.next.progress = self.here.q.val();
         self.work.next.write = self.operation.write.val();
         self.work.next.read = self.operation.read.val();
+        self.work.next.atomic = self.operation.atomic.val();
+        self.work.next.swaps = self.operation.swaps.val();
+        self.work.next.swap_or_add = self.located.swap_or_add.val();
+        self.work.next.compare = self.located.compare.val();
+        self.work.next.resource = self.resource.q.val();
+        self.kept.next = self.here.q.val().accepted;
+        if self.settings.q.val().limit < self.kept.val() {
+            self.kept.next = self.settings.q.val().limit;
+        }
+        self.work.next.kept = self.kept.val();
         self.work.next.first = self.operation.first.val();
         self.work.next.last = self.operation.last.val();
         self.work.next.reliable = self.reliable.q.val();
@@ -268,6 +313,10 @@ impl Logic for Admission {
                 } else if self.operation.read.val() && self.settings.q.val().readable {
                     self.work.next.psn = self.located.psn.val();
                     self.work.next.kind = JobKind::Again;
+                } else if self.operation.atomic.val() && self.kept.val().any() {
+                    // Whether its answer is kept is seen where these are.
+                    self.work.next.psn = self.located.psn.val();
+                    self.work.next.kind = JobKind::Again;
                 } else {
                     self.counts.next = true;
                 }
@@ -283,9 +332,10 @@ impl Logic for Admission {
                 }
             } else if (self.in_sequence.val()
                 && (!self.operation.write.val() || self.settings.q.val().writable))
-                || (self.operation.read.val()
+                || (((self.operation.read.val() && self.settings.q.val().readable)
+                    || (self.operation.atomic.val() && self.settings.q.val().changeable))
                     && (self.here.q.val().message == Message::None)
-                    && self.settings.q.val().readable)
+                    && !self.crowded.q.val())
             {
                 self.work.next.kind = JobKind::Execute;
             } else {
@@ -331,12 +381,16 @@ impl Logic for Admission {
                 self.counts.next = true;
             }
         }
-        // What a READ asks for.
-        if self.operation.read.val() {
+        // What a READ or an atomic asks for.
+        if self.operation.read.val() || self.operation.atomic.val() {
             self.work.next.progress.addr = self.located.addr.val();
             self.work.next.progress.rkey = self.located.rkey.val();
             self.work.next.progress.len = self.located.len.val();
             self.work.next.progress.remaining = self.located.len.val();
+        }
+        if self.operation.atomic.val() {
+            self.work.next.progress.len = ATOMIC_BYTES.into();
+            self.work.next.progress.remaining = ATOMIC_BYTES.into();
         }
         if (self.work.val().kind == JobKind::Execute)
             && !self.work.val().progress.in_use

@@ -76,6 +76,7 @@ pub struct Checks {
     // What the key allows.
     writable: DFF<Bit>,
     readable: DFF<Bit>,
+    changeable: DFF<Bit>,
     revocable: DFF<Bit>,
     unused: Signal<Local, Job>,
 }
@@ -104,9 +105,13 @@ impl Logic for Checks {
         } else if !self.at.val().first && !self.at.val().bytes.any() {
             self.misshapen.d.next = true;
         }
-        // A READ has no payload.
+        // A READ has no payload. An atomic has none either, and its address is a multiple of 8.
         if self.at.val().read {
             self.misshapen.d.next = self.at.val().bytes.any();
+        }
+        if self.at.val().atomic {
+            self.misshapen.d.next =
+                self.at.val().bytes.any() || self.at.val().progress.addr.get_bits::<3>(0).any();
         }
         self.rounded.d.next = bit_cast::<33, 32>(self.at.val().progress.remaining)
             + bit_cast::<33, 13>(self.mtu.val())
@@ -124,7 +129,7 @@ impl Logic for Checks {
                 bit_cast::<32, 13>(self.at.val().bytes) != self.at.val().progress.remaining;
         }
         self.overlong.d.next = self.total.q.val() > LONGEST_MESSAGE;
-        if self.at.val().write || self.at.val().read {
+        if self.at.val().write || self.at.val().read || self.at.val().atomic {
             self.overlong.d.next = bit_cast::<33, 32>(self.at.val().progress.len) > LONGEST_MESSAGE;
         }
         self.exceeds.d.next =
@@ -133,6 +138,7 @@ impl Logic for Checks {
         if self.sample.val() {
             self.writable.d.next = self.keys.writable.val();
             self.readable.d.next = self.keys.readable.val();
+            self.changeable.d.next = self.keys.changeable.val();
             self.revocable.d.next = self.keys.revocable.val();
         }
 
@@ -157,6 +163,10 @@ impl Logic for Checks {
             }
         } else if self.at.val().read {
             if self.needs_key.q.val() && !self.readable.q.val() {
+                self.verdict.next = Verdict::Access;
+            }
+        } else if self.at.val().atomic {
+            if !self.changeable.q.val() {
                 self.verdict.next = Verdict::Access;
             }
         } else if self.exceeds.q.val() {

@@ -6,8 +6,9 @@ use crate::context::{
     RECEIVE_QUEUE_TABLE, Table,
 };
 use crate::primitive::{Pack, Ram, RamStyle};
+use crate::receive::record::KEPT;
 use drdma_abi::Layout;
-use drdma_abi::receive::{AttributesEntry, ReceiveQueueEntry, rights};
+use drdma_abi::receive::{AttributesEntry, MAX_RD_ATOMIC, ReceiveQueueEntry, rights};
 use drdma_abi::register::QueuePairEntry;
 use drdma_emit::prelude::*;
 
@@ -28,11 +29,13 @@ const QPN: usize = 160;
 const QUEUE_OF: usize = 0;
 const TIMER: usize = 32;
 
-/// The bits of `rights` for WRITEs and READs.
+/// The bits of `rights` for WRITEs, READs and atomics.
 const WRITE_RIGHT: usize = 24 + rights::REMOTE_WRITE.trailing_zeros() as usize;
 const READ_RIGHT: usize = 24 + rights::REMOTE_READ.trailing_zeros() as usize;
-/// READs that are kept.
-const KEPT: usize = TIMER + 8;
+const ATOMIC_RIGHT: usize = 24 + rights::REMOTE_ATOMIC.trailing_zeros() as usize;
+/// READs and atomics that are kept, and the most of them.
+const LIMIT: usize = TIMER + 8;
+const MOST: u64 = MAX_RD_ATOMIC as u64;
 
 fn word_of<L: Layout>(field: &str) -> Constant<Bits<4>> {
     Constant::new((L::field(field).start as u64 / 32).into())
@@ -251,7 +254,13 @@ impl Logic for Contexts {
             self.attributes.read_data.val().get_bits::<8>(QUEUE_OF + 16) == 1;
         self.settings.writable.next = self.attributes.read_data.val().get_bit(WRITE_RIGHT);
         self.settings.readable.next = self.attributes.read_data.val().get_bit(READ_RIGHT)
-            && self.attributes.read_data.val().get_bits::<8>(KEPT).any();
+            && self.attributes.read_data.val().get_bits::<8>(LIMIT).any();
+        self.settings.changeable.next = self.attributes.read_data.val().get_bit(ATOMIC_RIGHT)
+            && self.attributes.read_data.val().get_bits::<8>(LIMIT).any();
+        self.settings.limit.next = self.attributes.read_data.val().get_bits::<KEPT>(LIMIT);
+        if self.attributes.read_data.val().get_bits::<8>(LIMIT) > MOST {
+            self.settings.limit.next = MOST.into();
+        }
         self.settings.rnr_timer.next = self.attributes.read_data.val().get_bits::<5>(TIMER);
         self.unused.next = self.entries.read_data.val();
         self.unused_attributes.next = self.attributes.read_data.val();

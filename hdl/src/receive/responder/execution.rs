@@ -3,9 +3,9 @@
 use super::checks::{Checks, Verdict};
 use super::record::{Job, JobKind, Message, Progress, ProgressWrite};
 use crate::context::{ConfigWrite, QueuePairIndex, REGION, RegionIndex};
-use crate::receive::record::{Answer, Placing, PlacingKind};
+use crate::receive::record::{Answer, Operands, Placing, PlacingKind, SLOT};
 use drdma_abi::completion::Status;
-use drdma_abi::receive::{GLOBAL_ROUTE, receive_flags};
+use drdma_abi::receive::{GLOBAL_ROUTE, MAX_RD_ATOMIC, receive_flags};
 use drdma_abi::roce::{Ipv4, syndrome};
 use drdma_emit::prelude::*;
 
@@ -26,6 +26,8 @@ const IMM_FLAG: u64 = receive_flags::IMM as u64;
 const INVALIDATED_FLAG: u64 = receive_flags::INVALIDATED as u64;
 /// Bytes of an IPv4 header, and those in front of it in a receive.
 const IP_HEADER: u64 = Ipv4::SIZE as u64;
+/// READs and atomics that are counted, at most.
+const MOST: u64 = MAX_RD_ATOMIC as u64;
 const UNUSED_ROUTE: u64 = (GLOBAL_ROUTE - Ipv4::SIZE) as u64;
 
 /// How far a job is.
@@ -55,16 +57,16 @@ pub enum ExecutionState {
 
 /// Executes jobs; see the [module](self).
 ///
-/// Contract: a packet of a WRITE and a READ take 5 cycles, one of a SEND 3, a datagram 5, a SEND that makes a key invalid 8; any other
-/// job 2, for its placing; one that breaks its queue pair 2 more. Each is done, and its queue pair's progress written,
+/// Contract: a packet of a WRITE, a READ and an atomic take 5 cycles, one of a SEND 3, a datagram 5, a SEND that makes a key invalid 8; any other
+/// job 2, for its placing; one that breaks its queue pair 2 more. An atomic waits for a slot. Each is done, and its queue pair's progress written,
 /// when its first placing is put out. May stall at any time; no ready of an output reaches that of `job` within a cycle.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; stream `job`; `begins`.
+/// `clk`, `rst`; `cfg`; stream `job`; `begins`; `has_slot`, `slot`.
 ///
 /// # Outputs
-/// Streams `placing`, `answer`, `invalidate`, `set_qp_error`; `write`; `occupied`: the queue pairs of the job at hand and of the
-/// placing that is put out; `idle`: there is none of them.
+/// Streams `placing`, `answer`, `invalidate`, `set_qp_error`; `accepted`; `write`; `occupied`: the queue pairs of the job at hand and of the
+/// placing that is put out; `count_ignored`; `idle`: there is none of them.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Execution {
     /// Clock.
@@ -81,6 +83,12 @@ pub struct Execution {
     pub placing: Stream<Out, Placing>,
     /// Answers to send.
     pub answer: Stream<Out, Answer>,
+    /// There is a free slot for an atomic.
+    pub has_slot: Signal<In, Bit>,
+    /// It.
+    pub slot: Signal<In, Bits<SLOT>>,
+    /// An atomic has it.
+    pub accepted: Flow<Out, Operands>,
     /// Memory regions whose keys become invalid, in all copies of the table.
     pub invalidate: Stream<Out, RegionIndex>,
     /// Queue pairs that break.
@@ -89,6 +97,8 @@ pub struct Execution {
     pub write: Flow<Out, ProgressWrite>,
     /// Queue pairs that wait for what this block does: of the job, of its placing.
     pub occupied: [Flow<Out, QueuePairIndex>; 2],
+    /// A READ came again that is not answered.
+    pub count_ignored: Signal<Out, Bit>,
     /// Nothing is under way.
     pub idle: Signal<Out, Bit>,
 
@@ -108,6 +118,9 @@ pub struct Execution {
     behind: Signal<Local, Bits<24>>,
 
     verdict: Signal<Local, Verdict>,
+    /// It is a READ or an atomic that is accepted; an atomic.
+    accepts: Signal<Local, Bit>,
+    changes: Signal<Local, Bit>,
     executes: Signal<Local, Bit>,
     completes: Signal<Local, Bit>,
     status: Signal<Local, Bits<8>>,
@@ -152,6 +165,10 @@ impl Logic for Execution {
             self.takes.next = self.checks.packets.val();
         }
         self.behind.next = self.at.val().progress.expected - self.at.val().psn;
+        self.changes.next =
+            self.executes.val() && self.at.val().atomic && (self.verdict.val() == Verdict::Good);
+        self.accepts.next = self.changes.val()
+            || (self.executes.val() && self.at.val().read && (self.verdict.val() == Verdict::Good));
 
         // What becomes of the receive, the peer and the queue pair.
         self.completes.next = false;
@@ -165,10 +182,10 @@ impl Logic for Execution {
                 self.status.next = 0.into();
                 self.completes.next =
                     self.at.val().last && (!self.at.val().write || self.at.val().with_imm);
-                self.answers.next =
-                    self.at.val().reliable && (self.at.val().ack_req || self.at.val().read);
+                self.answers.next = self.at.val().reliable
+                    && (self.at.val().ack_req || self.at.val().read || self.at.val().atomic);
                 self.syndrome.next = ACK.into();
-                if self.at.val().last || self.at.val().read {
+                if self.at.val().last || self.at.val().read || self.at.val().atomic {
                     self.next_msn.next = self.at.val().progress.msn + 1;
                 }
             }
@@ -228,6 +245,10 @@ impl Logic for Execution {
                 self.completes.next = false;
                 self.answers.next = (self.verdict.val() == Verdict::Good)
                     && (self.takes.val() <= self.behind.val());
+                if self.at.val().atomic {
+                    self.answers.next = true;
+                    self.syndrome.next = ACK.into();
+                }
                 self.next_msn.next = self.at.val().progress.msn;
                 self.breaks.next = false;
             }
@@ -263,7 +284,7 @@ impl Logic for Execution {
                 self.then.next.in_use = false;
             }
             if self.verdict.val() == Verdict::Good {
-                if !self.at.val().last && !self.at.val().read {
+                if !self.at.val().last && !self.at.val().read && !self.at.val().atomic {
                     self.then.next.message = Message::Send;
                     if self.at.val().write {
                         self.then.next.message = Message::Write;
@@ -285,6 +306,10 @@ impl Logic for Execution {
             }
         }
 
+        if self.accepts.val() && (self.at.val().progress.accepted < MOST) {
+            self.then.next.accepted = self.at.val().progress.accepted + 1;
+        }
+
         // What becomes of its bytes: nothing, unless all is well.
         self.payload.next.kind = PlacingKind::Nothing;
         self.payload.next.qp = self.at.val().qp;
@@ -302,9 +327,11 @@ impl Logic for Execution {
         self.payload.next.imm = 0.into();
         self.payload.next.flags = 0.into();
         self.payload.next.source_qp = 0.into();
+        self.payload.next.atomic = self.changes.val();
+        self.payload.next.slot = self.slot.val();
         if self.verdict.val() == Verdict::Good {
             self.payload.next.bytes = self.at.val().bytes;
-            if self.at.val().read {
+            if self.at.val().read || self.at.val().atomic {
                 self.payload.next.bytes = 0.into();
             } else if !self.at.val().write {
                 self.payload.next.kind = PlacingKind::Receive;
@@ -373,7 +400,11 @@ impl Logic for Execution {
             }
             ExecutionState::Lengths => {
                 self.state.d.next = ExecutionState::Bounds;
-                if !self.at.val().write && !self.at.val().read && !self.at.val().invalidates {
+                if !self.at.val().write
+                    && !self.at.val().read
+                    && !self.at.val().atomic
+                    && !self.at.val().invalidates
+                {
                     self.state.d.next = ExecutionState::Finish;
                 }
             }
@@ -392,6 +423,7 @@ impl Logic for Execution {
                 } else if !self.begins.valid.val()
                     && !self.placing_full.q.val()
                     && !(self.answers.val() && self.answer_full.q.val())
+                    && !(self.changes.val() && !self.has_slot.val())
                 {
                     self.finishes.next = true;
                     if self.breaks.val() {
@@ -438,19 +470,43 @@ impl Logic for Execution {
             self.answered.d.next.msn = self.next_msn.val();
             self.answered.d.next.reads =
                 self.at.val().read && (self.verdict.val() == Verdict::Good);
+            self.answered.d.next.atomic = self.changes.val()
+                || (self.at.val().atomic && (self.at.val().kind == JobKind::Again));
+            self.answered.d.next.again = self.at.val().kind == JobKind::Again;
+            self.answered.d.next.swaps = self.at.val().swaps;
+            self.answered.d.next.slot = self.slot.val();
+            self.answered.d.next.resource = self.at.val().resource;
+            if self.accepts.val() {
+                self.answered.d.next.resource = self.at.val().resource + 1;
+            }
+            self.answered.d.next.kept = self.at.val().kept;
             self.answered.d.next.addr = self.at.val().progress.addr;
             self.answered.d.next.rkey = self.at.val().progress.rkey;
             self.answered.d.next.len = self.at.val().progress.len;
             self.answered.d.next.pd = self.at.val().pd;
             self.answered.d.next.log_mtu = self.at.val().log_mtu;
             self.answered.d.next.earlier = self.frames.q.val();
+            if self.changes.val() {
+                self.answered.d.next.earlier = self.frames.q.val() + 1;
+            }
         }
+        self.accepted.valid.next = self.finishes.val() && self.changes.val();
+        self.accepted.slot.next = self.slot.val();
+        self.accepted.addr.next = self.at.val().progress.addr;
+        self.accepted.swap_or_add.next = self.at.val().swap_or_add;
+        self.accepted.compare.next = self.at.val().compare;
         if self.placing.valid.val() && self.placing.ready.val() && self.placed.q.val().frame_end {
             self.frames.d.next = self.frames.q.val() + 1;
         }
+        self.count_ignored.next =
+            self.finishes.val() && (self.at.val().kind == JobKind::Again) && !self.answers.val();
         self.write.valid.next = self.finishes.val() && self.writes.val();
         self.write.qp.next = self.at.val().qp;
         self.write.progress.next = self.then.val();
+        self.write.resource.next = self.at.val().resource;
+        if self.accepts.val() {
+            self.write.resource.next = self.at.val().resource + 1;
+        }
 
         // The next job.
         self.job.ready.next = self.ends.val();

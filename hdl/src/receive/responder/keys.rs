@@ -19,9 +19,10 @@ const RIGHTS: usize = 160;
 const PD: usize = 192;
 /// Bits of rights.
 const RIGHT: usize = 4;
-/// Which of them allows a WRITE, and which a READ.
+/// Which of them allows a WRITE, which a READ, and which an atomic.
 const WRITE_RIGHT: usize = rights::REMOTE_WRITE.trailing_zeros() as usize;
 const READ_RIGHT: usize = rights::REMOTE_READ.trailing_zeros() as usize;
+const ATOMIC_RIGHT: usize = rights::REMOTE_ATOMIC.trailing_zeros() as usize;
 
 const _: () = assert!(rights::ALL < 1 << RIGHT && WORDS == 7, "rights have more bits");
 
@@ -40,7 +41,7 @@ fn word_of(field: &str, further: u64) -> Constant<Bits<4>> {
 /// `clk`; `cfg`; `key`, `pd`, `addr`, `bytes`; stream `revoke`.
 ///
 /// # Outputs
-/// `writable`, `readable`: a peer may WRITE the range, or READ it. `revocable`: a peer may make the key invalid.
+/// `writable`, `readable`, `changeable`: a peer may WRITE the range, READ it, or execute atomics there. `revocable`: a peer may make the key invalid.
 #[derive(LogicBlock, BlockDefault)]
 #[check(MemoryRegionEntry::field("addr").start % 32 == 0 && MemoryRegionEntry::field("pd").start % 32 == 0)]
 pub struct Keys {
@@ -60,6 +61,8 @@ pub struct Keys {
     pub writable: Signal<Out, Bit>,
     /// The range may be read.
     pub readable: Signal<Out, Bit>,
+    /// Atomics may be executed in the range.
+    pub changeable: Signal<Out, Bit>,
     /// The key may be made invalid.
     pub revocable: Signal<Out, Bit>,
     /// A key becomes invalid.
@@ -94,6 +97,7 @@ pub struct Keys {
     named2: DFF<Bit>,
     right2: DFF<Bit>,
     read_right2: DFF<Bit>,
+    atomic_right2: DFF<Bit>,
     some2: DFF<Bit>,
     offset2: DFF<Bits<65>>,
     len2: DFF<Bits<64>>,
@@ -102,6 +106,7 @@ pub struct Keys {
     named3: DFF<Bit>,
     right3: DFF<Bit>,
     read_right3: DFF<Bit>,
+    atomic_right3: DFF<Bit>,
     revocable3: DFF<Bit>,
     end3: DFF<Bits<65>>,
     len3: DFF<Bits<64>>,
@@ -157,6 +162,7 @@ impl Logic for Keys {
         self.named2.d.next = self.named.val();
         self.right2.d.next = self.entry.val().get_bit(RIGHTS + WRITE_RIGHT);
         self.read_right2.d.next = self.entry.val().get_bit(RIGHTS + READ_RIGHT);
+        self.atomic_right2.d.next = self.entry.val().get_bit(RIGHTS + ATOMIC_RIGHT);
         self.some2.d.next = self.entry.val().get_bits::<RIGHT>(RIGHTS).any();
         // The top bit: the range begins before the memory region.
         self.offset2.d.next = bit_cast::<65, 64>(self.addr1.q.val())
@@ -167,6 +173,7 @@ impl Logic for Keys {
         self.named3.d.next = self.named2.q.val() && !self.offset2.q.val().get_bit(64);
         self.right3.d.next = self.right2.q.val();
         self.read_right3.d.next = self.read_right2.q.val();
+        self.atomic_right3.d.next = self.atomic_right2.q.val();
         self.revocable3.d.next = self.named2.q.val() && self.some2.q.val();
         self.end3.d.next = bit_cast::<65, 64>(self.offset2.q.val().get_bits::<64>(0))
             + bit_cast::<65, 32>(self.bytes2.q.val());
@@ -176,6 +183,7 @@ impl Logic for Keys {
             self.named3.q.val() && (self.end3.q.val() <= bit_cast::<65, 64>(self.len3.q.val()));
         self.writable.next = self.covered.val() && self.right3.q.val();
         self.readable.next = self.covered.val() && self.read_right3.q.val();
+        self.changeable.next = self.covered.val() && self.atomic_right3.q.val();
         self.revocable.next = self.revocable3.q.val();
     }
 }
@@ -263,6 +271,7 @@ mod tests {
             asked.push_back((
                 may(rights::REMOTE_WRITE),
                 may(rights::REMOTE_READ),
+                may(rights::REMOTE_ATOMIC),
                 known && named.rights != 0,
             ));
             let revokes = random.chance(0.01);
@@ -270,9 +279,10 @@ mod tests {
             model.set("revoke_index", key as u64 & 7);
             model.settle();
             if asked.len() == 4 {
-                let (writable, readable, revocable) = asked.pop_front().unwrap();
+                let (writable, readable, changeable, revocable) = asked.pop_front().unwrap();
                 assert_eq!(model.get("readable") == 1, readable, "{round}");
                 assert_eq!(model.get("writable") == 1, writable, "{round}");
+                assert_eq!(model.get("changeable") == 1, changeable, "{round}");
                 assert_eq!(model.get("revocable") == 1, revocable, "{round}");
                 seen[usize::from(writable) * 2 + usize::from(revocable)] += 1;
             }

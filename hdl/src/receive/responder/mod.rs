@@ -3,9 +3,12 @@
 //! Stands between the parser, whose packets are whole and right and have a queue pair, and the receive queues. It
 //! checks that each is still for it, its order, opcode, rights, receive, lengths and remote key, in the order of the table
 //! there, keeps how far each queue pair has come, and says where the bytes go, what is answered, and which queue pairs
-//! break. Its meaning is `drdma_semantics::responder`, but for what needs more than this card has: READs and atomics are
-//! invalid requests, as for a queue pair that keeps none of them (`max_dest_rd_atomic` 0); room in the completion queue and
-//! memory that is not there are seen by those who write.
+//! break. Its meaning is `drdma_semantics::responder`, but for what others see: READs and atomics become answers, which
+//! `send/replies` works off; room in the completion queue and memory that is not there are seen by those who write.
+//!
+//! An atomic that is accepted gets a slot of [`atomics`](super::atomics), or waits for one, and all packets behind it.
+//! READs and atomics of a queue pair are numbered; `answered` tells how far their answers are. One that comes while
+//! `max_dest_rd_atomic` of them wait is an invalid request. What comes again does not count.
 //!
 //! ```text
 //!                cfg: queue pairs, attributes        cfg: memory regions
@@ -30,14 +33,14 @@
 //! the other copies of the table.
 //!
 //! Contract: where packets of many queue pairs come by turns, a packet that is dropped, and a packet of
-//! a SEND that has its receive take 3 cycles each, a packet of a WRITE 5, a datagram 5, a SEND that makes a key invalid 8; one
+//! a SEND that has its receive take 3 cycles each, a packet of a WRITE, a READ and an atomic 5, a datagram 5, a SEND that makes a key invalid 8; one
 //! that takes a receive takes at least as long as the answer to `take`, and 1. Of one queue pair, 9 cycles lie between SENDs, and the
 //! wait for that answer, 10 between WRITEs. The first output comes 6 (dropped) to 10 cycles after the packet. May stall at any time; no
 //! ready of an input depends on that of an output within a cycle.
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, RegionIndex};
 use crate::primitive::StreamSkid;
-use crate::receive::record::{Answer, Packet, Placing, Take, Taken};
+use crate::receive::record::{Answer, Answered, Operands, Packet, Placing, SLOT, Take, Taken};
 use drdma_emit::prelude::*;
 
 mod admission;
@@ -74,8 +77,16 @@ pub struct Responder {
     pub take: Stream<Out, Take>,
     /// The answer.
     pub taken: Stream<In, Taken>,
-    /// ACKs and NAKs to send.
+    /// ACKs and NAKs to send, READs and atomics to answer.
     pub answer: Stream<Out, Answer>,
+    /// A READ or an atomic was answered, or given up.
+    pub answered: Flow<In, Answered>,
+    /// There is a free slot for an atomic.
+    pub has_slot: Signal<In, Bit>,
+    /// It.
+    pub slot: Signal<In, Bits<SLOT>>,
+    /// An atomic has it.
+    pub accepted: Flow<Out, Operands>,
     /// Memory regions whose keys become invalid.
     pub invalidate: Stream<Out, RegionIndex>,
 
@@ -88,8 +99,8 @@ pub struct Responder {
 
     /// A packet was dropped that no queue pair takes.
     pub count_dropped: Signal<Out, Bit>,
-    /// One was dropped that its queue pair does not need: twice there, out of order, or of a message that is given up.
-    pub count_ignored: Signal<Out, Bit>,
+    /// So many were dropped that their queue pairs do not need: twice there, out of order, or of a message that is given up.
+    pub count_ignored: Signal<Out, Bits<2>>,
 
     arriving: StreamSkid<Located>,
     come: Signal<Local, Located>,
@@ -118,6 +129,10 @@ impl Logic for Responder {
         self.supply.occupied.join(&mut self.admission.occupied[0]);
         self.execution.occupied[0].join(&mut self.admission.occupied[1]);
         self.execution.occupied[1].join(&mut self.admission.occupied[2]);
+        self.answered.join(&mut self.admission.answered);
+        self.execution.has_slot.next = self.has_slot.val();
+        self.execution.slot.next = self.slot.val();
+        self.execution.accepted.join(&mut self.accepted);
         self.supply.idle.next = self.execution.idle.val();
         self.error_next.next = self.admission.error_next.val();
         self.admission.qp_error.next = self.qp_error.val();
@@ -128,6 +143,7 @@ impl Logic for Responder {
         self.execution.invalidate.join(&mut self.invalidate);
         self.execution.set_qp_error.join(&mut self.set_qp_error);
         self.count_dropped.next = self.admission.count_dropped.val();
-        self.count_ignored.next = self.admission.count_ignored.val();
+        self.count_ignored.next = bit_cast::<2, 1>(self.admission.count_ignored.val().into())
+            + bit_cast::<2, 1>(self.execution.count_ignored.val().into());
     }
 }

@@ -17,6 +17,8 @@ const WRITE_LAST_IMM: u64 = operation::WRITE_LAST_IMM as u64;
 const WRITE_ONLY: u64 = operation::WRITE_ONLY as u64;
 const WRITE_ONLY_IMM: u64 = operation::WRITE_ONLY_IMM as u64;
 const READ_REQUEST: u64 = operation::READ_REQUEST as u64;
+const COMPARE_AND_SWAP: u64 = operation::COMPARE_AND_SWAP as u64;
+const FETCH_AND_ADD: u64 = operation::FETCH_AND_ADD as u64;
 const ATOMIC_ACKNOWLEDGE: u64 = operation::ATOMIC_ACKNOWLEDGE as u64;
 /// The first packet of a READ's answer has the first code of a response.
 const RESPONSE_FIRST: u64 = 0x0d;
@@ -29,7 +31,7 @@ const RESPONSE_FIRST: u64 = 0x0d;
 /// `code`.
 ///
 /// # Outputs
-/// The others. Nothing is set for an atomic, and what nobody knows.
+/// The others. Nothing is set for what nobody knows.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Operation {
     /// The operation.
@@ -40,6 +42,10 @@ pub struct Operation {
     pub write: Signal<Out, Bit>,
     /// A READ.
     pub read: Signal<Out, Bit>,
+    /// An atomic.
+    pub atomic: Signal<Out, Bit>,
+    /// One that compares and swaps.
+    pub swaps: Signal<Out, Bit>,
     /// The first packet of a SEND or a WRITE.
     pub first: Signal<Out, Bit>,
     /// The last packet of one.
@@ -60,6 +66,8 @@ impl Logic for Operation {
         self.send.next = (self.code.val() <= SEND_ONLY_IMM) || self.invalidates.val();
         self.write.next = (self.code.val() >= WRITE_FIRST) && (self.code.val() <= WRITE_ONLY_IMM);
         self.read.next = self.code.val() == READ_REQUEST;
+        self.swaps.next = self.code.val() == COMPARE_AND_SWAP;
+        self.atomic.next = self.swaps.val() || (self.code.val() == FETCH_AND_ADD);
         self.first.next = (self.code.val() == SEND_FIRST)
             || (self.code.val() == SEND_ONLY)
             || (self.code.val() == SEND_ONLY_IMM)
@@ -105,6 +113,8 @@ mod tests {
                 ("send", send),
                 ("write", write),
                 ("read", Kind::of(code) == Kind::Read),
+                ("atomic", [Kind::CompareAndSwap, Kind::FetchAndAdd].contains(&Kind::of(code))),
+                ("swaps", Kind::of(code) == Kind::CompareAndSwap),
                 ("first", place.first),
                 ("last", place.last),
                 ("with_imm", [3, 5, 9, 11].contains(&code)),

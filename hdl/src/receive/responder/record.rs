@@ -1,7 +1,7 @@
 //! What the parts of the responder hand on, and what they keep of a queue pair.
 
 use crate::context::{QP, QUEUE};
-use crate::receive::record::{FRAME_WORDS, STORE, STORE_WORD};
+use crate::receive::record::{FRAME_WORDS, KEPT, RESOURCE, STORE, STORE_WORD};
 use drdma_emit::prelude::*;
 
 /// Bits of a number of bytes of payload.
@@ -36,6 +36,10 @@ pub struct Located {
     pub rkey: Bits<32>,
     /// See `Packet`.
     pub len: Bits<32>,
+    /// See `Packet`.
+    pub swap_or_add: Bits<64>,
+    /// See `Packet`.
+    pub compare: Bits<64>,
     /// See `Packet`.
     pub qkey: Bits<32>,
     /// See `Packet`.
@@ -83,6 +87,10 @@ pub struct Settings {
     pub writable: Bit,
     /// The peer may READ, and READs are kept for their repetition.
     pub readable: Bit,
+    /// The peer may execute atomics, and these are kept for their repetition.
+    pub changeable: Bit,
+    /// READs and atomics that are kept, at most 16.
+    pub limit: Bits<KEPT>,
     /// There is a receive queue.
     pub has_queue: Bit,
     /// Which.
@@ -117,18 +125,20 @@ pub struct Progress {
     pub in_use: Bit,
     /// Bytes that it holds.
     pub capacity: Bits<32>,
-    /// Of a WRITE: where the next byte goes. Of a READ: its first byte.
+    /// Of a WRITE: where the next byte goes. Of a READ or an atomic: its first byte.
     pub addr: Bits<64>,
-    /// Of a WRITE or a READ: its key.
+    /// Of a WRITE, a READ or an atomic: its key.
     pub rkey: Bits<32>,
-    /// Of a WRITE or a READ: its bytes. Of a SEND: those that have come.
+    /// Of a WRITE, a READ or an atomic: its bytes. Of a SEND: those that have come.
     pub len: Bits<32>,
     /// Of a WRITE: the bytes that are still to come.
     pub remaining: Bits<32>,
+    /// READs and atomics that were accepted, or 16 if these are more.
+    pub accepted: Bits<KEPT>,
 }
 
 /// Bits of it.
-pub const PROGRESS: usize = 24 + 24 + 1 + 2 + 1 + 32 + 64 + 32 + 32 + 32;
+pub const PROGRESS: usize = 24 + 24 + 1 + 2 + 1 + 32 + 64 + 32 + 32 + 32 + KEPT;
 
 /// How far which queue pair has come.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -137,6 +147,8 @@ pub struct ProgressWrite {
     pub qp: Bits<QP>,
     /// How far it has come.
     pub progress: Progress,
+    /// The number of the last READ or atomic that was accepted of it. It goes on when the queue pair begins anew.
+    pub resource: Bits<RESOURCE>,
 }
 
 /// What is to be done about a packet.
@@ -154,7 +166,7 @@ pub enum JobKind {
     Abandon,
     /// It is the next one of a message, and is executed if all else is right.
     Execute,
-    /// It is a READ that was executed before: it is answered again if all else is right, or dropped.
+    /// It is a READ or an atomic that was accepted before: it is answered again if all else is right, or dropped.
     Again,
 }
 
@@ -170,10 +182,22 @@ pub struct Job {
     /// How far the queue pair has come; what a WRITE's first packet says is already in it, and for a datagram
     /// `len` is that of its route.
     pub progress: Progress,
-    /// It is of a WRITE, else of a SEND or a READ.
+    /// It is of a WRITE, else of a SEND, a READ or an atomic.
     pub write: Bit,
     /// It is a READ, of which all is already in `progress`, as of a WRITE.
     pub read: Bit,
+    /// It is an atomic, likewise.
+    pub atomic: Bit,
+    /// It compares and swaps.
+    pub swaps: Bit,
+    /// See `Packet`.
+    pub swap_or_add: Bits<64>,
+    /// See `Packet`.
+    pub compare: Bits<64>,
+    /// The number of the queue pair's last READ or atomic.
+    pub resource: Bits<RESOURCE>,
+    /// How many of these are kept for their repetition.
+    pub kept: Bits<KEPT>,
     /// It is the first packet of its message.
     pub first: Bit,
     /// It is the last one.

@@ -1,8 +1,8 @@
 //! Destinations whose rows lie where those of the request's first destination lie.
 
 use crate::primitive::Lutram;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use crate::request::{BITMAPPED, STRIDED};
+use drdma_emit::prelude::*;
 
 /// Finds destinations of one set, strided or bitmapped, that has the lanes (base, step, length of
 /// each) and the count of the first destination's; the first one is alike to itself if it has such
@@ -91,7 +91,7 @@ impl Logic for Alike {
         self.lanes.write_enable.next = self.valid[1].q.val() && self.is_first.q.val();
         self.fits.next = self.same.q.val()
             && !self.number.q.val().get_bit(4)
-            && ((self.lane_kind.val() == 1) || (self.lane_kind.val() == 2));
+            && ((self.lane_kind.val() == STRIDED) || (self.lane_kind.val() == BITMAPPED));
         if !self.is_first.q.val()
             && ((self.lanes.read_data[0].val() != self.lane.val())
                 || (self.lane_count.val() != self.count.q.val()))

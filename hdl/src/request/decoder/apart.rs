@@ -1,6 +1,7 @@
 //! Destinations that each have a stretch of rows of their own.
 
 use crate::primitive::{Lutram, Multiplier};
+use crate::request::STRIDED;
 use drdma_emit::prelude::*;
 
 /// Register stages of the multiplier.
@@ -94,7 +95,7 @@ impl Logic for Apart {
         self.forms.write_enable.next = self.valid[1].q.val() && self.is_first.q.val();
         self.fits.next = self.same.q.val()
             && !self.number.q.val().get_bit(4)
-            && (self.lane_kind.val() == 1)
+            && (self.lane_kind.val() == STRIDED)
             && !self.lane_step.val().get_bits::<56>(8).any()
             && !self.lane_len.val().get_bits::<25>(7).any()
             && (self.is_first.q.val() || (self.forms.read_data[0].val() == self.form.val()));

@@ -82,7 +82,7 @@ impl Logic for Length {
 /// `clk`, `rst`, `cfg_*` (the words of the memory regions' table), `check_*`, `clear`.
 ///
 /// # Outputs
-/// `busy` (a check is on its way), `fail_*`, `target_*`.
+/// `busy` (a check is on its way), `fail_*`, `lacking`, `target_*`.
 #[derive(LogicBlock, Default)]
 pub struct Bounds {
     /// Clock.
@@ -123,6 +123,8 @@ pub struct Bounds {
     pub check_step: Signal<In, Bits<64>>,
     /// See `check_long`.
     pub check_len: Signal<In, Bits<32>>,
+    /// The range will be written.
+    pub check_writes: Signal<In, Bit>,
     /// The number of the region that is checked.
     pub check_region: Signal<In, Bits<11>>,
     /// Its destination.
@@ -136,6 +138,8 @@ pub struct Bounds {
     pub fail_region: Signal<Out, Bits<11>>,
     /// Its destination.
     pub fail_dest: Signal<Out, Bits<DEST_INDEX>>,
+    /// A memory region that is to be written does not allow it; as long as `fail_valid`.
+    pub lacking: Signal<Out, Bit>,
     /// Forgets the failure.
     pub clear: Signal<In, Bit>,
 
@@ -152,6 +156,9 @@ pub struct Bounds {
     // Stage 0 holds the check as it was given; stages 1 and up only have those of a product.
     valid: [DFF<Bit>; 8],
     long: DFF<Bit>,
+    writes0: DFF<Bit>,
+    lacks1: DFF<Bit>,
+    lacks: DFF<Bit>,
     region: [DFF<Bits<11>>; 8],
     dest: [DFF<Bits<DEST_INDEX>>; 8],
     target: [DFF<Bit>; 3],
@@ -206,6 +213,9 @@ impl Logic for Bounds {
             step0,
             rest0,
             long,
+            writes0,
+            lacks1,
+            lacks,
             end0,
             known1,
             addr1,
@@ -248,6 +258,9 @@ impl Logic for Bounds {
         self.valid[0].d.next = self.check_valid.val() && !self.check_target.val();
         self.target[0].d.next = self.check_valid.val() && self.check_target.val();
         self.long.d.next = self.check_long.val();
+        self.writes0.d.next = self.check_writes.val();
+        self.lacks1.d.next =
+            self.valid[0].q.val() && self.writes0.q.val() && !self.regions.writable.val();
         self.region[0].d.next = self.check_region.val();
         self.dest[0].d.next = self.check_dest.val();
         if self.check_valid.val() {
@@ -356,8 +369,13 @@ impl Logic for Bounds {
             self.failed_region.d.next = self.region[1].q.val();
             self.failed_dest.d.next = self.dest[1].q.val();
         }
+        if self.lacks1.q.val() {
+            self.lacks.d.next = true;
+        }
+        self.lacking.next = self.lacks.q.val() || self.lacks1.q.val();
         if self.clear.val() {
             self.failed.d.next = false;
+            self.lacks.d.next = false;
         }
         if self.rst.val() {
             for k in 0..8 {
@@ -366,6 +384,8 @@ impl Logic for Bounds {
             for k in 0..3 {
                 self.target[k].d.next = false;
             }
+            self.lacks1.d.next = false;
+            self.lacks.d.next = false;
             self.fail1.d.next = false;
             self.fail7.d.next = false;
             self.failed.d.next = false;

@@ -2,6 +2,7 @@
 
 use super::slice::{in_word, word_of};
 use crate::context::{Flags, INDEX, QP, QUEUE, Stamps, Table};
+use drdma_abi::receive::AttributesEntry;
 use drdma_abi::register::{QueuePairEntry, SendQueueEntry};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -18,7 +19,7 @@ use rust_hdl_widgets::prelude::*;
 /// `clk`, `rst`, `cfg_*`, `queue_halted`; `next_queue`, `next_qp`, `queue`, `qp`.
 ///
 /// # Outputs
-/// `shared`, `owned`, `owner`, `queue_pd`, `halted` of the queue; `ready`, `transport`, `log_mtu`, `stamp` of the
+/// `shared`, `owned`, `owner`, `queue_pd`, `halted` of the queue; `ready`, `transport`, `log_mtu`, `asks`, `stamp` of the
 /// queue pair.
 #[derive(LogicBlock)]
 pub struct Contexts {
@@ -28,6 +29,8 @@ pub struct Contexts {
     pub rst: Signal<In, Bit>,
     /// A word of the queue pairs' table is written.
     pub cfg_qp: Signal<In, Bit>,
+    /// A word of the attributes' table is written.
+    pub cfg_attributes: Signal<In, Bit>,
     /// A word of the send queues' table is written.
     pub cfg_queue: Signal<In, Bit>,
     /// It is `enable`.
@@ -71,6 +74,8 @@ pub struct Contexts {
     pub transport: Signal<Out, Bits<2>>,
     /// Its MTU.
     pub log_mtu: Signal<Out, Bits<4>>,
+    /// It may have READs and atomics outstanding.
+    pub asks: Signal<Out, Bit>,
     /// Tells this context from later ones; see [`Stamps`].
     pub stamp: Signal<Out, Bits<32>>,
 
@@ -80,6 +85,7 @@ pub struct Contexts {
     /// Transport 2, MTU 4, and whether there are such.
     shapes: Table<SHAPE, QP>,
     ready_bits: Table<1, QP>,
+    asking: Table<1, QP>,
     queue_pds: Table<32, QUEUE>,
     qp_pds: Table<32, QP>,
     /// The queue pair's transport and MTU are ones that there are; its protection domain is the queue's.
@@ -87,6 +93,8 @@ pub struct Contexts {
     stopped: Flags<QUEUE, 1>,
     stamps: Stamps<32, QP, 1>,
 
+    asks_word: Constant<Bits<4>>,
+    asks_at: Constant<Bits<5>>,
     shared_word: Constant<Bits<4>>,
     shared_at: Constant<Bits<5>>,
     owner_word: Constant<Bits<4>>,
@@ -112,6 +120,7 @@ impl Default for Contexts {
             rst: Signal::default(),
             cfg_qp: Signal::default(),
             cfg_queue: Signal::default(),
+            cfg_attributes: Signal::default(),
             cfg_enable: Signal::default(),
             cfg_every: Signal::default(),
             queue_halted: Signal::default(),
@@ -132,10 +141,14 @@ impl Default for Contexts {
             ready: Signal::default(),
             transport: Signal::default(),
             log_mtu: Signal::default(),
+            asks: Signal::default(),
             stamp: Signal::default(),
             shared_bits: Table::default(),
             owners: Table::default(),
             ready_bits: Table::default(),
+            asking: Table::default(),
+            asks_word: word_of::<AttributesEntry>("max_rd_atomic"),
+            asks_at: in_word::<AttributesEntry>("max_rd_atomic", 8),
             shapes: Table::default(),
             queue_pds: Table::default(),
             qp_pds: Table::default(),
@@ -229,6 +242,20 @@ impl Logic for Contexts {
         self.qp_pds.ahead.next = self.next_qp.val();
         self.legal.d.next = self.shapes.read_data.val().get_bit(6)
             && (self.qp_pds.read_data.val() == self.queue_pds.read_data.val());
+
+        // READs and atomics: none until the host says so after a reset.
+        self.asking.clk.next = self.clk.val();
+        self.asking.write_enable.next = self.cfg_every.val()
+            || (self.cfg_attributes.val() && (self.cfg_word.val() == self.asks_word.val()));
+        self.asking.write_address.next = self.cfg_index.val().get_bits::<QP>(0);
+        self.asking.write_data.next = 0.into();
+        if self.cfg_data.val().get_bits::<8>(self.asks_at.val().index()).any()
+            && !self.cfg_every.val()
+        {
+            self.asking.write_data.next = 1.into();
+        }
+        self.asking.ahead.next = self.next_qp.val();
+        self.asks.next = self.asking.read_data.val().get_bit(0);
 
         // Readiness and stamp are of the same cycle: what is checked with a stamp was ready then.
         self.ready_bits.clk.next = self.clk.val();

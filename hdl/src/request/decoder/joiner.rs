@@ -1,7 +1,7 @@
 //! One lane set of several regions.
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use crate::request::{BITMAPPED, POINTER_MAPPED};
+use drdma_emit::prelude::*;
 
 /// Finds destinations whose rows are what a shuffle of columns describes: row mask Element, every
 /// region strided with one extent, all with the same count, or every region bitmapped with one
@@ -110,7 +110,7 @@ impl Logic for Joiner {
         if self.element_valid.val() {
             self.first.d.next = self.begins.q.val();
             self.fits.d.next = self.element_mask.val()
-                && (self.element_kind.val() != 3)
+                && (self.element_kind.val() != POINTER_MAPPED)
                 && self.element_last.val()
                 && (self.element_lane.val() == 0);
             self.count.d.next = self.element_count.val();
@@ -138,7 +138,7 @@ impl Logic for Joiner {
         self.more.next = self.lanes.q.val() + 1;
         self.as_first.next = (self.count.q.val() == self.rows.q.val())
             && (self.kind.q.val() == self.kinds.q.val())
-            && ((self.kind.q.val() != 2) || (self.addr.q.val() == self.bitmap.q.val()));
+            && ((self.kind.q.val() != BITMAPPED) || (self.addr.q.val() == self.bitmap.q.val()));
         self.joined.next = false;
         self.written.d.next = false;
         self.writes.d.next = self.written.q.val();

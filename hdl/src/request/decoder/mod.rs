@@ -59,16 +59,16 @@ mod unpacker;
 
 use crate::context::{INDEX, QP, QUEUE, TableSelect};
 use crate::layout::windows::FETCH_BITS;
-use crate::request::{DEST_COUNT, DEST_INDEX};
+use crate::primitive::Pack;
+use crate::request::{AskWrite, CONTIGUOUS, DEST_COUNT, DEST_INDEX, PieceWrite};
 use alike::Alike;
 use apart::Apart;
 use bounds::Bounds;
 use contexts::Contexts;
+use drdma_emit::prelude::*;
 use joiner::Joiner;
 use parser::Parser;
 use requests::Requests;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
 use shaper::Shaper;
 use unpacker::Unpacker;
 
@@ -209,6 +209,14 @@ pub struct Decoder {
     pub dest_write_log_mtu: Signal<Out, Bits<4>>,
     /// The context of the queue pair that it was checked with; see `Stamps`.
     pub dest_write_stamp: Signal<Out, Bits<32>>,
+    /// It is a READ (1), a compare and swap (2) or a fetch and add (3): then its opcode is SEND.
+    pub dest_write_ask: Signal<Out, Bits<2>>,
+    /// It waits for the READs and atomics before it.
+    pub dest_write_fenced: Signal<Out, Bit>,
+    /// Its last packets ask for a solicited event.
+    pub dest_write_solicited: Signal<Out, Bit>,
+    /// Its SENDs make the key in `imm` invalid.
+    pub dest_write_invalidates: Signal<Out, Bit>,
     /// The row mask is `Element`.
     pub dest_write_element_mask: Signal<Out, Bit>,
     /// Units of a message.
@@ -218,6 +226,11 @@ pub struct Decoder {
     /// It has one set, strided or bitmapped, with the lanes and the count of the request's first
     /// destination; or the one set of all.
     pub dest_write_alike: Signal<Out, Bit>,
+
+    /// Where a part of what a READ or an atomic brings goes; before its request.
+    pub piece_write: Flow<Out, PieceWrite>,
+    /// How much it brings; likewise.
+    pub ask_write: Flow<Out, AskWrite>,
 
     /// A request says how its data is fetched, or that it does not; 25 cycles or more before its
     /// `request`.
@@ -273,6 +286,22 @@ pub struct Decoder {
     apart: Apart,
     requests: Requests,
 
+    piece_valid: DFF<Bit>,
+    piece: DFF<PieceWrite>,
+    /// A READ or an atomic is told: its bytes, with those that make a whole packet of the last, and its packets.
+    asked: [DFF<Bit>; 3],
+    asked_slot: DFF<Bits<8>>,
+    asked_mtu: DFF<Bits<4>>,
+    asked_bytes: DFF<Bits<32>>,
+    rounded: DFF<Bits<33>>,
+    packets: DFF<Bits<24>>,
+    mtu_less_one: Signal<Local, Bits<13>>,
+    /// An atomic's operands in network order.
+    operands: Pack<16, 8, 128>,
+    dest_ask: DFF<Bits<2>>,
+    dest_fenced: DFF<Bit>,
+    dest_solicited: DFF<Bit>,
+    dest_invalidates: DFF<Bit>,
     inline_valid: DFF<Bit>,
     inline_slot: DFF<Bits<8>>,
     inline_data: DFF<Bits<512>>,
@@ -311,6 +340,17 @@ impl Logic for Decoder {
         dff_setup!(
             self,
             clk,
+            piece_valid,
+            piece,
+            asked_slot,
+            asked_mtu,
+            asked_bytes,
+            rounded,
+            packets,
+            dest_ask,
+            dest_fenced,
+            dest_solicited,
+            dest_invalidates,
             inline_valid,
             inline_slot,
             inline_data,
@@ -372,6 +412,7 @@ impl Logic for Decoder {
         self.error_next.next = self.parser.qp.val();
         self.parser.qp_transport.next = self.contexts.transport.val();
         self.parser.qp_log_mtu.next = self.contexts.log_mtu.val();
+        self.parser.qp_asks.next = self.contexts.asks.val();
         self.parser.settled.next = self.requests.settled.val();
         self.parser.may_open.next = self.requests.may_open.val();
         self.parser.set_space.next = self.requests.set_space.val();
@@ -385,6 +426,7 @@ impl Logic for Decoder {
         self.select.number.next = self.cfg_table.val();
         self.select.word.next = self.cfg_word.val();
         self.contexts.cfg_qp.next = self.select.queue_pair.val();
+        self.contexts.cfg_attributes.next = self.select.attributes.val();
         self.contexts.cfg_queue.next = self.select.send_queue.val();
         self.contexts.cfg_enable.next = self.select.enable.val();
         self.contexts.cfg_every.next = self.select.every.val();
@@ -419,6 +461,7 @@ impl Logic for Decoder {
         self.bounds.check_factor.next = self.parser.check_factor.val();
         self.bounds.check_step.next = self.parser.check_step.val();
         self.bounds.check_len.next = self.parser.check_len.val();
+        self.bounds.check_writes.next = self.parser.check_writes.val();
         self.bounds.check_region.next = self.parser.region.val();
         self.bounds.check_dest.next = self.parser.dest.val();
         self.bounds.clear.next = self.requests.clear.val();
@@ -435,7 +478,8 @@ impl Logic for Decoder {
         self.shaper.element_len.next = self.parser.element_len.val();
         self.shaper.element_kind.next = self.parser.element_kind.val();
         self.shaper.element_ids.next = self.parser.element_ids.val();
-        self.shaper.element_inline.next = self.parser.told_inline.val();
+        self.shaper.element_inline.next =
+            self.parser.told_inline.val() || self.parser.told_ask.val();
         self.shaper.element_fetch.next = self.parser.element_fetch.val();
         self.shaper.fetch_addr.next = self.parser.fetch_addr.val();
         self.shaper.element_addr.next = self.parser.element_addr.val();
@@ -493,12 +537,20 @@ impl Logic for Decoder {
         self.lane_write_step.next = self.shaper.lane_write_step.val();
         self.lane_write_len.next = self.shaper.lane_write_len.val();
         self.lane_write_inline.next = self.shaper.lane_write_inline.val();
-        self.inline_valid.d.next = self.parser.told_inline.val();
+        self.inline_valid.d.next = self.parser.told_inline.val() || self.parser.told_ask.val();
         self.inline_slot.d.next = self.requests.slot.val();
         if self.parser.told_inline.val() {
             self.inline_data.d.next = (bit_cast::<512, 384>(self.unpacker.granule_rest.val())
                 << 128)
                 | bit_cast::<512, 128>(self.unpacker.granule_data.val());
+        }
+        for k in 0..8 {
+            self.operands.parts[k].next = self.parser.operands.val().get_bits::<8>((7 - k) * 8);
+            self.operands.parts[k + 8].next =
+                self.parser.operands.val().get_bits::<8>((15 - k) * 8);
+        }
+        if self.parser.told_ask.val() {
+            self.inline_data.d.next = bit_cast::<512, 128>(self.operands.whole.val());
         }
         self.inline_write_valid.next = self.inline_valid.q.val();
         self.inline_write_slot.next = self.inline_slot.q.val();
@@ -538,6 +590,10 @@ impl Logic for Decoder {
         self.requests.dest_index.next = self.parser.dest.val();
         self.requests.partitioned.next = self.parser.partitioned.val();
         self.requests.region.next = self.parser.region.val();
+        self.requests.sets.next = self.parser.sets.val();
+        self.requests.unfit.next = self.parser.unfit.val();
+        self.requests.lacking.next = self.bounds.lacking.val();
+        self.requests.overlong.next = self.parser.overlong.val();
         self.requests.dests.next = self.parser.dests.val();
         self.requests.busy.next = self.bounds.busy.val();
         self.requests.fail_valid.next = self.bounds.fail_valid.val();
@@ -547,7 +603,7 @@ impl Logic for Decoder {
             self.parser.element_valid.val() && self.parser.element_last.val();
         self.requests.set_told_again.next = self.parser.element_valid.val()
             && self.parser.element_last.val()
-            && (self.parser.element_kind.val() != 0);
+            && (self.parser.element_kind.val() != CONTIGUOUS);
         self.fetch_valid.d.next = self.parser.open.val();
         self.fetch_slot.d.next = self.requests.slot.val();
         self.fetch_plan.d.next = self.parser.fetch.val();
@@ -573,6 +629,38 @@ impl Logic for Decoder {
         self.requests.apart.next = self.apart.told.val();
         self.request_apart.next = self.requests.request_apart.val();
 
+        // READs and atomics: where their bytes go, how many they are, and in how many packets they come.
+        self.piece_valid.d.next = self.parser.piece_valid.val();
+        self.piece.d.next.slot = self.requests.slot.val();
+        self.piece.d.next.index = self.parser.piece_index.val();
+        self.piece.d.next.addr = self.parser.element_base.val();
+        self.piece.d.next.len = self.parser.element_len.val();
+        self.piece_write.valid.next = self.piece_valid.q.val();
+        self.piece_write.next = self.piece.q.val();
+        for k in 0..3 {
+            self.asked[k].clock.next = self.clk.val();
+        }
+        self.asked[0].d.next = self.parser.told_ask.val();
+        self.asked[1].d.next = self.asked[0].q.val();
+        self.asked[2].d.next = self.asked[1].q.val();
+        if self.parser.told_ask.val() {
+            self.asked_slot.d.next = self.requests.slot.val();
+            self.asked_mtu.d.next = self.parser.log_mtu.val();
+            self.asked_bytes.d.next = self.parser.ask_bytes.val();
+        }
+        self.mtu_less_one.next = (bit_cast::<13, 1>(1.into()) << self.asked_mtu.q.val()) - 1;
+        self.rounded.d.next = bit_cast::<33, 32>(self.asked_bytes.q.val())
+            + bit_cast::<33, 13>(self.mtu_less_one.val());
+        self.packets.d.next = (self.rounded.q.val() >> self.asked_mtu.q.val()).get_bits::<24>(0);
+        if self.dest_ask.q.val().get_bit(1) || !self.asked_bytes.q.val().any() {
+            self.packets.d.next = 1.into();
+        }
+        self.ask_write.valid.next = self.asked[2].q.val();
+        self.ask_write.slot.next = self.asked_slot.q.val();
+        self.ask_write.len.next = self.asked_bytes.q.val();
+        self.ask_write.packets.next = self.packets.q.val();
+        self.ask_write.log_mtu.next = self.asked_mtu.q.val();
+
         // Destinations.
         if self.parser.open.val() {
             self.shared_set.d.next = self.shaper.set.val();
@@ -595,6 +683,10 @@ impl Logic for Decoder {
             self.dest_transport.d.next = self.parser.transport.val();
             self.dest_log_mtu.d.next = self.parser.log_mtu.val();
             self.dest_stamp.d.next = self.contexts.stamp.val();
+            self.dest_ask.d.next = self.parser.ask.val();
+            self.dest_fenced.d.next = self.parser.fenced.val();
+            self.dest_solicited.d.next = self.parser.solicited.val();
+            self.dest_invalidates.d.next = self.parser.invalidates.val();
             self.dest_element_mask.d.next = self.parser.element_mask.val();
             self.dest_rows_per_message.d.next = self.parser.rows_per_message.val();
             self.dest_partition.d.next = self.parser.partition.val();
@@ -614,6 +706,10 @@ impl Logic for Decoder {
             self.dest_alike.d.next = true;
         }
         if self.rst.val() {
+            self.piece_valid.d.next = false;
+            for k in 0..3 {
+                self.asked[k].d.next = false;
+            }
             self.inline_valid.d.next = false;
             self.fetch_valid.d.next = false;
             self.dest_valid.d.next = false;
@@ -633,6 +729,10 @@ impl Logic for Decoder {
         self.dest_write_transport.next = self.dest_transport.q.val();
         self.dest_write_log_mtu.next = self.dest_log_mtu.q.val();
         self.dest_write_stamp.next = self.dest_stamp.q.val();
+        self.dest_write_ask.next = self.dest_ask.q.val();
+        self.dest_write_fenced.next = self.dest_fenced.q.val();
+        self.dest_write_solicited.next = self.dest_solicited.q.val();
+        self.dest_write_invalidates.next = self.dest_invalidates.q.val();
         self.dest_write_element_mask.next = self.dest_element_mask.q.val();
         self.dest_write_rows_per_message.next = self.dest_rows_per_message.q.val();
         self.dest_write_partition.next = self.dest_partition.q.val();

@@ -3,12 +3,15 @@
 use super::slice::word_of;
 use crate::context::{INDEX, REGION, Table};
 use crate::primitive::{Pack, Ram, RamStyle};
+use drdma_abi::receive::rights;
 use drdma_abi::register::MemoryRegionEntry;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
 /// Bits of the words that hold an entry's address, length, key and protection domain.
 const WORDS: usize = 6 * 32;
+
+const _: () = assert!(rights::LOCAL_WRITE == 1, "the right's bit");
 
 /// Keeps 4,096 memory regions and looks local keys up.
 ///
@@ -19,7 +22,7 @@ const WORDS: usize = 6 * 32;
 /// `clk`, `cfg_*`, `key`, `pd`.
 ///
 /// # Outputs
-/// `known`, `addr`, `len`: of the key of the cycle before.
+/// `known`, `addr`, `len`, `writable`: of the key of the cycle before.
 #[derive(LogicBlock)]
 pub struct MemoryRegions {
     /// Clock.
@@ -44,6 +47,8 @@ pub struct MemoryRegions {
     pub addr: Signal<Out, Bits<64>>,
     /// The memory region's bytes.
     pub len: Signal<Out, Bits<64>>,
+    /// The card may write to it for requests of its own host.
+    pub writable: Signal<Out, Bit>,
 
     /// The words that hold an entry's address and length, its key and its protection domain.
     words: Ram<WORDS, 6, REGION>,
@@ -51,6 +56,8 @@ pub struct MemoryRegions {
     word: [Constant<Bits<4>>; 6],
     written: Pack<6, 32, WORDS>,
     valid: Table<1, REGION>,
+    rights: Table<1, REGION>,
+    rights_word: Constant<Bits<4>>,
     /// Of the key that was given a cycle before.
     asked: DFF<Bits<32>>,
     asked_pd: DFF<Bits<32>>,
@@ -76,6 +83,7 @@ impl Default for MemoryRegions {
             known: Signal::default(),
             addr: Signal::default(),
             len: Signal::default(),
+            writable: Signal::default(),
             words: Ram::new(RamStyle::Ultra),
             word: [
                 word_of::<Entry>("addr"),
@@ -87,6 +95,8 @@ impl Default for MemoryRegions {
             ],
             written: Pack::default(),
             valid: Table::default(),
+            rights: Table::default(),
+            rights_word: word_of::<Entry>("rights"),
             asked: DFF::default(),
             asked_pd: DFF::default(),
             index: Signal::default(),
@@ -118,6 +128,13 @@ impl Logic for MemoryRegions {
         if self.cfg_last.val() && (self.cfg_data.val() == 1) {
             self.valid.write_data.next = 1.into();
         }
+        self.rights.clk.next = self.clk.val();
+        self.rights.write_enable.next =
+            self.cfg_valid.val() && (self.cfg_word.val() == self.rights_word.val());
+        self.rights.write_address.next = self.cfg_index.val().get_bits::<REGION>(0);
+        self.rights.write_data.next = self.cfg_data.val().get_bits::<1>(0);
+        self.rights.ahead.next = self.index.val();
+        self.writable.next = self.rights.read_data.val().get_bit(0);
         self.asked.d.next = self.key.val();
         self.asked_pd.d.next = self.pd.val();
         self.valid.ahead.next = self.index.val();

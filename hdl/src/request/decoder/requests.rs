@@ -8,7 +8,8 @@ use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
 const _: () = assert!(
-    Status::LocalQpOperationError as u8 == 2
+    Status::LocalLengthError as u8 == 1
+        && Status::LocalQpOperationError as u8 == 2
         && Status::LocalProtectionError as u8 == 4
         && Status::WrFlushError as u8 == 5,
     "the codes of `Requests`"
@@ -71,8 +72,16 @@ pub struct Requests {
     pub dest_index: Signal<In, Bits<DEST_INDEX>>,
     /// Its one region belongs to no destination.
     pub partitioned: Signal<In, Bit>,
-    /// Sets that the request has, and the region that failed.
+    /// The region that failed.
     pub region: Signal<In, Bits<11>>,
+    /// Sets that the request has.
+    pub sets: Signal<In, Bits<11>>,
+    /// The queue pair cannot have such a request: that is looked at behind the bounds,
+    pub unfit: Signal<In, Bit>,
+    /// then whether memory may be written, until the failure is taken note of,
+    pub lacking: Signal<In, Bit>,
+    /// then the length.
+    pub overlong: Signal<In, Bit>,
     /// Destinations that the request has.
     pub dests: Signal<In, Bits<DEST_COUNT>>,
 
@@ -178,6 +187,12 @@ pub struct Requests {
     waiting_first_dest: DFF<Bits<10>>,
     waiting_dests: DFF<Bits<DEST_COUNT>>,
     waiting_region: DFF<Bits<11>>,
+    waiting_sets: DFF<Bits<11>>,
+    waiting_unfit: DFF<Bit>,
+    waiting_overlong: DFF<Bit>,
+    /// The request fails behind its bounds, with this status.
+    late: Signal<Local, Bit>,
+    late_status: Signal<Local, Bits<8>>,
     waiting_failed: DFF<Bit>,
     waiting_flush: DFF<Bit>,
     waiting_qp_fails: DFF<Bit>,
@@ -239,6 +254,9 @@ impl Logic for Requests {
             waiting_first_dest,
             waiting_dests,
             waiting_region,
+            waiting_sets,
+            waiting_unfit,
+            waiting_overlong,
             waiting_failed,
             waiting_flush,
             waiting_qp_fails,
@@ -295,6 +313,9 @@ impl Logic for Requests {
             self.waiting_first_dest.d.next = self.first_dest.q.val();
             self.waiting_dests.d.next = self.dests.val();
             self.waiting_region.d.next = self.region.val();
+            self.waiting_sets.d.next = self.sets.val();
+            self.waiting_unfit.d.next = self.unfit.val();
+            self.waiting_overlong.d.next = self.overlong.val();
             self.waiting_failed.d.next = self.failed.val();
             self.waiting_flush.d.next = self.failed_flush.val();
             self.waiting_qp_fails.d.next = self.failed_qp.val();
@@ -320,6 +341,14 @@ impl Logic for Requests {
         self.protection.next = self.fail_valid.val()
             && (!self.waiting_failed.q.val()
                 || (self.fail_region.val() < self.waiting_region.q.val()));
+        self.late.next =
+            self.waiting_unfit.q.val() || self.lacking.val() || self.waiting_overlong.q.val();
+        self.late_status.next = 1.into();
+        if self.waiting_unfit.q.val() {
+            self.late_status.next = 2.into();
+        } else if self.lacking.val() {
+            self.late_status.next = 4.into();
+        }
         self.clear.next = self.settling.val();
         self.queue_fails.d.next = false;
         if self.request_ready.val() {
@@ -354,12 +383,16 @@ impl Logic for Requests {
                 if self.waiting_qp_fails.q.val() {
                     self.ready_dests.d.next = 1.into();
                 }
+            } else if self.late.val() {
+                self.ready_status.d.next = self.late_status.val();
+                self.ready_bad_dest.d.next = 0.into();
+                self.ready_dests.d.next = 1.into();
             } else {
                 self.ready_status.d.next = 0.into();
                 self.ready_bad_dest.d.next = 0.into();
                 self.ready_dests.d.next = self.waiting_dests.q.val();
             }
-            if self.protection.val() || self.waiting_failed.q.val() {
+            if self.protection.val() || self.waiting_failed.q.val() || self.late.val() {
                 self.queue_fails.d.next = true;
                 self.wait.d.next = 2.into();
             }
@@ -371,7 +404,7 @@ impl Logic for Requests {
         self.set_shares.clk.next = self.clk.val();
         self.set_shares.write_enable.next = self.settling.val();
         self.set_shares.write_address.next = self.share_write.q.val();
-        self.set_shares.write_data.next = self.waiting_region.q.val();
+        self.set_shares.write_data.next = self.waiting_sets.q.val();
         self.set_shares.read_address[0].next = self.share_read.q.val();
         self.dest_shares.clk.next = self.clk.val();
         self.dest_shares.write_enable.next = self.settling.val();

@@ -1,7 +1,7 @@
 //! Lanes and sets, from elements.
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use crate::request::{CONTIGUOUS, STRIDED};
+use drdma_emit::prelude::*;
 
 /// Turns elements into lanes, and collects what is said of a whole set.
 ///
@@ -321,9 +321,9 @@ impl Logic for Shaper {
             self.lane_write_lane.next = self.join_lane.val();
             self.set_write_valid.next = self.join_last.val();
             self.set_write_set.next = self.join_set.val();
-            if self.kind2.q.val() == 0 {
+            if self.kind2.q.val() == CONTIGUOUS {
                 // A list of contiguous regions is a row of as many extents.
-                self.set_write_kind.next = 1.into();
+                self.set_write_kind.next = STRIDED.into();
             }
             self.set_write_lanes.next = self.join_lanes.val();
             self.set_write_row_bytes.next = self.join_row_bytes.val();

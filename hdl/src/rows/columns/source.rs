@@ -4,10 +4,9 @@ use super::bitmaps::Bitmaps;
 use super::ids::Ids;
 use super::record::{MASK_BITS, Mask};
 use crate::primitive::{Fifo, Flatten, Pack, Restore, Skid};
-use crate::request::DEST_INDEX;
+use crate::request::{BITMAPPED, DEST_INDEX};
 use crate::rows::sequencer::record::{CONTEXT_BITS, Context, Item};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// A context, and whether the chunk is sparse.
 const SHARED_BITS: usize = CONTEXT_BITS + 1;
@@ -380,7 +379,8 @@ impl Logic for Source {
         self.item_fields.next = self.item_fields.val().replace_bit(0, self.item.val().chunk_start);
         self.item_fields.next = self.item_fields.val().replace_bit(1, self.item.val().chunk_end);
         self.item_fields.next = self.item_fields.val().replace_bit(2, self.item.val().last);
-        self.item_fields.next = self.item_fields.val().replace_bit(3, self.item.val().kind == 2);
+        self.item_fields.next =
+            self.item_fields.val().replace_bit(3, self.item.val().kind == BITMAPPED);
         self.item_fields.next = self.item_fields.val().replace_bit(4, self.has_ids.val());
         self.item_fields.next =
             self.item_fields.val() | (bit_cast::<FIELDS_BITS, 32>(self.item.val().rows) << 5);

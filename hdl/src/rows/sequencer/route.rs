@@ -1,8 +1,8 @@
 //! Which path an item takes, and which the answers of reads.
 
-use super::record::{Item, PURPOSE_BITS, Purpose};
+use super::record::{END, HEAD, Item, PURPOSE_BITS, Purpose, WALK};
 use crate::primitive::{Fifo, Flatten, Restore};
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Gives each item to the row source, to the walker, or to the column path, and each answer of
 /// `host_read` to the path that its read is for.
@@ -102,9 +102,9 @@ impl Logic for Route {
         self.unused.next = self.item.val();
 
         // Items.
-        self.for_columns.next = self.item.val().column && (self.item.val().task == 0);
-        self.for_walker.next = (self.item.val().task > 2) && (self.item.val().task != 7);
-        self.ends.next = self.item.val().column && (self.item.val().task == 2);
+        self.for_columns.next = self.item.val().column && (self.item.val().task == WALK);
+        self.for_walker.next = (self.item.val().task > END) && (self.item.val().task != HEAD);
+        self.ends.next = self.item.val().column && (self.item.val().task == END);
         self.held.next = self.walker_busy.val() || (self.ends.val() && !self.column_idle.val());
         self.column_valid.next = self.item_valid.val() && self.for_columns.val();
         self.walker_valid.next = self.item_valid.val() && self.for_walker.val();

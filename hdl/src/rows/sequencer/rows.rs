@@ -1,10 +1,9 @@
 //! The row source: the rows of one stretch after another.
 
-use super::record::{Context, Item, Row};
+use super::record::{Context, END, HEAD, Item, Row, SCAN};
 use crate::primitive::CountOnes;
-use crate::request::{DEST_COUNT, DEST_INDEX};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use crate::request::{BITMAPPED, DEST_COUNT, DEST_INDEX, POINTER_MAPPED};
+use drdma_emit::prelude::*;
 
 /// What the row source does.
 #[derive(Clone, Copy, Debug, PartialEq, LogicState)]
@@ -294,7 +293,7 @@ impl Logic for Rows {
         self.found_bitmap.next = false;
         self.found_row.next.row = self.next.q.val();
         self.found_row.next.pointer = 0.into();
-        if self.work.q.val().kind == 3 {
+        if self.work.q.val().kind == POINTER_MAPPED {
             self.found_row.next.pointer = self.word.val();
         }
         self.found_row.next.lane = self.lane.q.val();
@@ -364,7 +363,7 @@ impl Logic for Rows {
                 }
             }
             RowsState::Pointers => {
-                if self.work.q.val().task == 1 {
+                if self.work.q.val().task == SCAN {
                     // Up to eight a cycle.
                     if self.beat_valid.q.val() {
                         self.take_beat.next = true;
@@ -408,7 +407,7 @@ impl Logic for Rows {
                     if (self.bits.q.val() == 0) || (self.rest.val() == 0) {
                         if self.left.q.val() == 0 {
                             self.state.d.next = RowsState::Close;
-                            if self.work.q.val().task == 1 {
+                            if self.work.q.val().task == SCAN {
                                 self.state.d.next = RowsState::Result;
                             }
                         } else if self.beat_valid.q.val() {
@@ -417,11 +416,11 @@ impl Logic for Rows {
                             self.base.d.next = self.base.q.val() + 64;
                             self.mask_first.d.next = self.ones.val();
                             self.failing.next =
-                                self.beat_error.q.val() && (self.work.q.val().task != 1);
+                                self.beat_error.q.val() && (self.work.q.val().task != SCAN);
                             if self.left.q.val() == 1 {
                                 self.take_beat.next = true;
                             }
-                            if self.work.q.val().task == 1 {
+                            if self.work.q.val().task == SCAN {
                                 self.scanned_valid.d.next = true;
                                 if self.beat_error.q.val() {
                                     self.bad.d.next = true;
@@ -435,21 +434,21 @@ impl Logic for Rows {
             }
             RowsState::Close => {
                 self.found_row.next.empty = true;
-                self.found_row.next.request_end = self.work.q.val().task == 2;
+                self.found_row.next.request_end = self.work.q.val().task == END;
                 self.found_row.next.last = self.work.q.val().last
-                    || ((self.work.q.val().task == 2)
+                    || ((self.work.q.val().task == END)
                         && (self.work.q.val().low.get_bit(8) || self.failed.q.val()));
-                self.found_row.next.column = self.work.q.val().task == 7;
+                self.found_row.next.column = self.work.q.val().task == HEAD;
                 self.found.next = (self.work.q.val().last && !self.failed.q.val())
-                    || (self.work.q.val().task == 2)
-                    || (self.work.q.val().task == 7);
+                    || (self.work.q.val().task == END)
+                    || (self.work.q.val().task == HEAD);
                 if self.failed.q.val() {
                     self.found_row.next.status = self.protection.val();
                     self.found_row.next.bad_dest = self.bad_dest.q.val();
                 }
                 if self.advance.val() {
                     self.state.d.next = RowsState::Idle;
-                    if self.work.q.val().task == 2 {
+                    if self.work.q.val().task == END {
                         self.failed.d.next = false;
                     }
                 }
@@ -537,15 +536,15 @@ impl Logic for Rows {
                 if self.item.val().chunk_start {
                     self.chunk.d.next = true;
                 }
-                if (self.item.val().task == 2)
-                    || (self.item.val().task == 7)
+                if (self.item.val().task == END)
+                    || (self.item.val().task == HEAD)
                     || (self.item.val().rows == 0)
                 {
                     self.state.d.next = RowsState::Close;
-                } else if self.item.val().kind == 2 {
+                } else if self.item.val().kind == BITMAPPED {
                     self.left.d.next = bit_cast::<32, 27>(self.item_words.val());
                     self.state.d.next = RowsState::Bits;
-                } else if self.item.val().kind == 3 {
+                } else if self.item.val().kind == POINTER_MAPPED {
                     self.state.d.next = RowsState::Pointers;
                 } else {
                     self.state.d.next = RowsState::Count;

@@ -3,9 +3,10 @@
 // The accessors that `LogicStruct` derives have no documentation.
 #![allow(missing_docs)]
 
-use super::record::{CONTEXT_BITS, Context, Item, Row};
+use super::record::{BOUNDS, CHECK, CONTEXT_BITS, Context, Item, LOAD, Row, UNITS};
 use crate::primitive::{FirstSet, Flatten, Lutram, Ram, RamStyle, Restore};
-use crate::request::DEST_INDEX;
+use crate::request::{BITMAPPED, CONTIGUOUS, DEST_INDEX, POINTER_MAPPED};
+use drdma_emit::prelude::hdl_gen;
 use num_bigint::BigUint;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -413,7 +414,7 @@ impl Logic for Walker {
         self.lines.write_enable.next = false;
         self.line.next = self.lines.read_data[0].val();
         self.in_line.next = self.place.val().row.get_bits::<3>(0);
-        if self.info.record.val().kind == 2 {
+        if self.info.record.val().kind == BITMAPPED {
             self.in_line.next = self.place.val().word.get_bits::<3>(0);
         }
         self.word.next = self.line.val().get_bits::<64>(self.in_line.val().index() * 64);
@@ -432,12 +433,12 @@ impl Logic for Walker {
         // What is read.
         self.stretch_valid.next = false;
         self.stretch_addr.next = self.info.record.val().addr;
-        self.stretch_bitmap.next = self.info.record.val().kind == 2;
+        self.stretch_bitmap.next = self.info.record.val().kind == BITMAPPED;
         self.stretch_first.next = self.ask_first.q.val();
         self.stretch_rows.next = self.ask_rows.q.val();
         self.line_first.next = self.place.val().row;
         self.line_rows.next = 8.into();
-        if self.info.record.val().kind == 2 {
+        if self.info.record.val().kind == BITMAPPED {
             self.line_first.next = bit_cast::<32, 27>(self.place.val().word) << 6;
             self.line_rows.next = 512.into();
         }
@@ -499,7 +500,7 @@ impl Logic for Walker {
             || (self.word.val() < self.bounds.read_data[0].val().get_bits::<64>(0))
             || (self.word.val() > self.bounds.read_data[0].val().get_bits::<64>(64));
         self.next_row.next.pointer = 0.into();
-        if self.info.record.val().kind == 3 {
+        if self.info.record.val().kind == POINTER_MAPPED {
             self.next_row.next.pointer = self.word.val();
         }
         self.next_row.next.lane = self.place.val().lane;
@@ -525,8 +526,8 @@ impl Logic for Walker {
         self.too_long.next = self.over.q.val();
         match self.state.q.val() {
             WalkerState::Idle => {
-                self.check.d.next = self.item.val().task == 4;
-                self.announce.d.next = self.item.val().never && (self.item.val().task == 5);
+                self.check.d.next = self.item.val().task == CHECK;
+                self.announce.d.next = self.item.val().never && (self.item.val().task == UNITS);
                 self.chunk.d.next = self.item.val().chunk_start;
                 self.ends.d.next = self.item.val().last;
                 self.left.d.next = self.item.val().low.get_bits::<36>(0);
@@ -542,18 +543,18 @@ impl Logic for Walker {
                 self.unit_left.d.next = self.shared.record.val().units;
                 self.dry_unit.d.next = self.shared.record.val().units;
                 if self.item_valid.val() {
-                    if self.item.val().task == 3 {
+                    if self.item.val().task == LOAD {
                         self.item_ready.next = true;
                         self.infos.write_enable.next = true;
                         self.contexts.write_enable.next = true;
                         self.last_region.d.next = self.item.val().first.get_bits::<4>(0);
-                    } else if self.item.val().task == 6 {
+                    } else if self.item.val().task == BOUNDS {
                         self.item_ready.next = true;
                         self.bounds.write_enable.next = true;
                     } else if self.may_start.val() {
                         self.item_ready.next = true;
                         self.state.d.next = WalkerState::Give;
-                        if (self.item.val().task == 4) || self.item.val().never {
+                        if (self.item.val().task == CHECK) || self.item.val().never {
                             self.state.d.next = WalkerState::Dry;
                         }
                         if self.item.val().low.get_bits::<36>(0) == 0 {
@@ -593,7 +594,8 @@ impl Logic for Walker {
             WalkerState::Give => {
                 if self.failed.val() {
                     self.state.d.next = WalkerState::Done;
-                } else if (self.info.record.val().kind == 2) && (self.place.val().bits == 0) {
+                } else if (self.info.record.val().kind == BITMAPPED) && (self.place.val().bits == 0)
+                {
                     // The next word.
                     self.fresh_here.d.next = false;
                     self.fresh.d.next =
@@ -607,17 +609,17 @@ impl Logic for Walker {
                         self.places.write_enable.next = true;
                         self.line_ready.d.next = false;
                     }
-                } else if (self.info.record.val().kind == 3)
+                } else if (self.info.record.val().kind == POINTER_MAPPED)
                     && (self.place.val().row.get_bits::<3>(0) == 0)
                     && !self.line_ready.q.val()
                 {
                     self.state.d.next = WalkerState::Miss;
                 } else {
                     self.found.next = true;
-                    if self.info.record.val().kind == 0 {
+                    if self.info.record.val().kind == CONTIGUOUS {
                         self.next_row.next.row = 0.into();
                     }
-                    if self.info.record.val().kind == 2 {
+                    if self.info.record.val().kind == BITMAPPED {
                         self.next_row.next.row = (bit_cast::<32, 27>(self.place.val().word - 1)
                             << 6)
                             | bit_cast::<32, 6>(self.first_one.index.val());
@@ -702,7 +704,8 @@ impl Logic for Walker {
 
         if self.advance.val() {
             self.out_valid.d.next = self.found.val();
-            self.out_outside.d.next = (self.info.record.val().kind == 3) && self.outside.val();
+            self.out_outside.d.next =
+                (self.info.record.val().kind == POINTER_MAPPED) && self.outside.val();
             self.out_row.d.next = self.next_row.val();
             self.out_context.d.next = self.shared.record.val();
         }

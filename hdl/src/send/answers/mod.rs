@@ -1,9 +1,9 @@
-//! ACKs and NAKs that wait for their turn on the wire, and READs that wait to be answered.
+//! ACKs and NAKs that wait for their turn on the wire, READs and atomics that wait to be answered.
 //!
 //! Takes them from the responder and gives them to [`replies`](super::replies), in order, but for one thing: an ACK that still
 //! waits gives way to a newer one of its queue pair, which gets its place (docs/semantics.md, "Receiving"). An
 //! ACK covers all before it, so nothing is lost by that; and as the place is kept, a queue pair that is acknowledged
-//! all the time waits no longer than the others. NAKs and READs never give way, and no ACK passes one: it gets a place behind.
+//! all the time waits no longer than the others. NAKs, READs and atomics never give way, and no ACK passes one: it gets a place behind.
 //!
 //! Contract: an answer every 3 cycles; 2 replies every 3 cycles, the first one 5 cycles after its answer; 4,096
 //! places, and the next answer waits while all of them are taken. What has left its place does not give way any more: up to
@@ -28,7 +28,7 @@ const TAKEN: usize = PLACE + 1;
 /// Bits of what is looked up of a place: queue pair, and whether an ACK has it.
 const KEY: usize = QP + 1;
 /// Bits of an [`Answer`].
-const ANSWER: usize = 285 + QP;
+const ANSWER: usize = 307 + QP;
 
 /// An ACK or a NAK, and the context that it belongs to.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -106,8 +106,9 @@ impl Logic for Answers {
             (self.state.q.val() == AnswersState::Accept) && !self.taken.q.val().get_bit(PLACE);
         // then who has that one's place.
         self.keys.ahead.next = self.lasts.read_data.val();
-        self.is_ack.next =
-            !self.held.q.val().syndrome.get_bits::<2>(5).any() && !self.held.q.val().reads;
+        self.is_ack.next = !self.held.q.val().syndrome.get_bits::<2>(5).any()
+            && !self.held.q.val().reads
+            && !self.held.q.val().atomic;
         self.key.next = bit_cast::<KEY, QP>(self.held.q.val().qp);
         if self.is_ack.val() {
             self.key.next =

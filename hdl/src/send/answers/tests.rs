@@ -15,20 +15,34 @@ fn library() -> Library {
     testing::library("answers", Answers::default)
 }
 
-/// The fields that mean something of READs alone.
-const READ_FIELDS: [&str; 6] = ["addr", "rkey", "len", "pd", "log_mtu", "earlier"];
+/// The fields that mean something of READs and atomics alone, and their bits.
+const READ_FIELDS: [(&str, usize); 11] = [
+    ("addr", 64),
+    ("rkey", 32),
+    ("len", 32),
+    ("pd", 32),
+    ("log_mtu", 4),
+    ("earlier", 32),
+    ("again", 1),
+    ("swaps", 1),
+    ("slot", 5),
+    ("resource", 9),
+    ("kept", 5),
+];
 
 /// An ACK or a NAK. The sequence number tells answers apart.
 fn answer(qp: u64, syndrome: u8, psn: u64) -> Beat {
     let stamp = (psn * 0x1234_5677) & 0xffff_ffff;
     let beat = Beat::from([("qp", qp), ("psn", psn), ("msn", psn ^ 0xabcdef), ("stamp", stamp)])
         .with("syndrome", syndrome)
-        .with("reads", 0_u64);
-    READ_FIELDS.iter().fold(beat, |beat, field| beat.with(*field, 0_u64))
+        .with("reads", 0_u64)
+        .with("atomic", 0_u64);
+    READ_FIELDS.iter().fold(beat, |beat, (field, _)| beat.with(*field, 0_u64))
 }
 
 fn is_ack(beat: &Beat) -> bool {
-    beat.u64("syndrome") as u8 & KIND_MASK & 0x7f == ACK && beat.u64("reads") == 0
+    let waits = ["reads", "atomic"].iter().any(|field| beat.u64(field) == 1);
+    beat.u64("syndrome") as u8 & KIND_MASK & 0x7f == ACK && !waits
 }
 
 /// Checks that each answer left or gave way to the next one of its queue pair, both of them ACKs, and that places
@@ -89,9 +103,10 @@ fn an_answer_leaves_or_gives_way_to_the_next_ack_of_its_queue_pair() {
                 credits => ACK | (credits as u8 + 20),
             };
             let reads = u64::from(random.chance(0.1));
-            let mut beat = answer(qp, syndrome, psn).with("reads", reads);
-            for (field, width) in READ_FIELDS.iter().zip([64, 32, 32, 32, 4, 32]) {
-                beat = beat.with(*field, random.word(width));
+            let atomic = u64::from(reads == 0 && random.chance(0.1));
+            let mut beat = answer(qp, syndrome, psn).with("reads", reads).with("atomic", atomic);
+            for (field, width) in READ_FIELDS {
+                beat = beat.with(field, random.word(width));
             }
             came.push(beat.clone());
             bench.send(input, beat);

@@ -1,12 +1,17 @@
 //! What the keeper does in every cycle.
 
-use drdma_abi::roce::syndrome;
+use drdma_abi::roce::{operation, syndrome};
 use drdma_emit::prelude::*;
 
 use super::{
     FOR_EVER, Keeper, KeeperEvent, KeeperState, PAUSES, PRESSED, TIME, TIMEOUT_UNIT, UNIT,
 };
 use crate::context::QP;
+
+/// Operations that have an answer.
+const READ_REQUEST: u64 = operation::READ_REQUEST as u64;
+const COMPARE_AND_SWAP: u64 = operation::COMPARE_AND_SWAP as u64;
+const FETCH_AND_ADD: u64 = operation::FETCH_AND_ADD as u64;
 
 /// The last entry of the tables that are cleared after a reset.
 const LAST: u64 = (1 << QP) - 1;
@@ -64,7 +69,8 @@ impl Logic for Keeper {
         self.response.ready.next = false;
         self.turns.output.ready.next = false;
         self.turns.input.valid.next = false;
-        self.items.output.join(&mut self.item);
+        self.items.output.join(&mut self.shorten.item);
+        self.shorten.out.join(&mut self.item);
         self.tells.output.join(&mut self.told);
         self.tells.input.valid.next = false;
         self.items.input.valid.next = false;
@@ -124,7 +130,31 @@ impl Logic for Keeper {
         self.crowded.next = self.that.val().count >= self.room.q.val();
         self.more_count.next = self.that.val().count + 1;
         self.fewer_count.next = self.that.val().count - 1;
+
+        // READs, atomics and fences.
+        self.record_end.next = self.record.val().psn;
+        if self.record.val().operation == READ_REQUEST {
+            self.record_end.next = self.record.val().imm.get_bits::<24>(0);
+        }
+        self.record_asks.next = (self.record.val().operation == READ_REQUEST)
+            || (self.record.val().operation == COMPARE_AND_SWAP)
+            || (self.record.val().operation == FETCH_AND_ADD);
+        self.new_asks.next = (self.act_held.q.val().operation == READ_REQUEST)
+            || (self.act_held.q.val().operation == COMPARE_AND_SWAP)
+            || (self.act_held.q.val().operation == FETCH_AND_ADD);
+        self.no_answers.next = !self.list.q.val().answers.any();
+        self.all_answers.next = !self.no_answers.val()
+            && (self.list.q.val().answers >= self.policy.q.val().max_rd_atomic);
+        self.record_waits.next = (self.record_asks.val() && self.all_answers.val())
+            || (self.record.val().fenced && !self.no_answers.val());
+        self.new_waits.next = self.list.q.val().used
+            && ((self.new_asks.val() && self.all_answers.val())
+                || (self.act_held.q.val().fenced && !self.no_answers.val()));
         self.sent.next = self.act_held.q.val();
+        self.sent_end.next = self.act_held.q.val().psn;
+        if self.act_held.q.val().operation == READ_REQUEST {
+            self.sent_end.next = self.act_held.q.val().imm.get_bits::<24>(0);
+        }
 
         // What an acknowledgement means.
         self.is_ack.next =
@@ -133,7 +163,7 @@ impl Logic for Keeper {
             self.reply.val().syndrome.get_bits::<3>(5) == usize::from(syndrome::RNR_NAK >> 5).to_bits();
         self.is_sequence.next = self.reply.val().syndrome == self.sequence_nak.val();
         self.is_fatal.next = !self.is_sequence.val()
-            && (self.reply.val().syndrome.get_bits::<6>(2) == usize::from(syndrome::NAK_PSN >> 2).to_bits());
+            && (self.reply.val().syndrome.get_bits::<5>(3) == usize::from(syndrome::NAK_PSN >> 3).to_bits());
         self.since.next = self.reply.val().psn - self.that.val().oldest;
         self.beyond.next = (self.that.val().newest - self.reply.val().psn).get_bit(23);
         self.awaited.next = !self.since.val().get_bit(23)
@@ -145,6 +175,11 @@ impl Logic for Keeper {
             && !self.list.q.val().resending
             && !self.list.q.val().paused
             && (self.act_answer.q.val().psn == self.list.q.val().oldest);
+        // Up to the end of the oldest packet, or a part of it.
+        self.reach.next = self.reply.val().psn - self.record_end.val();
+        self.ends_there.next = !self.reach.val().any();
+        self.reaches.next =
+            !self.reach.val().get_bit(23) && (self.is_ack.val() || self.reach.val().any());
         self.asked_since.next = self.that.val().asked - self.that.val().oldest;
         self.still_asked.next = !self.asked_since.val().get_bit(23);
         self.unsent.next = (self.that.val().newest - self.that.val().oldest).get_bit(23);
@@ -216,13 +251,19 @@ impl Logic for Keeper {
                             self.after.next.head = self.act_held.q.val().page;
                             self.after.next.oldest = self.act_held.q.val().psn;
                             self.after.next.newest = self.act_held.q.val().psn;
+                            self.after.next.answers = 0.into();
                             self.after.next.retrying = false;
                             self.after.next.retries = self.policy.q.val().retry_cnt;
                             self.after.next.rnr_retries = self.policy.q.val().rnr_retry;
                         }
                         // While packets are sent again it waits for its turn.
                         self.sent.next = self.new_packet.val();
-                        self.sends.next = !self.list.q.val().used || !self.list.q.val().resending;
+                        self.sends.next = !self.list.q.val().used
+                            || (!self.list.q.val().resending && !self.new_waits.val());
+                        if self.new_waits.val() && !self.list.q.val().resending {
+                            self.after.next.resending = true;
+                            self.after.next.cursor = self.act_held.q.val().page;
+                        }
                     } else {
                         // As it is.
                         self.items.input.valid.next = true;
@@ -233,17 +274,22 @@ impl Logic for Keeper {
                         self.tells.input.valid.next = true;
                     } else if self.list.q.val().used && self.plain.val() {
                         self.tells.input.valid.next = true;
-                        self.pages.release.valid.next = true;
                         self.writes.next = true;
-                        self.after.next.used = !self.alone.val();
-                        self.after.next.count = self.fewer_count.val();
-                        self.after.next.head = self.followers.read_data.val();
+                        if self.ends_there.val() {
+                            self.pages.release.valid.next = true;
+                            self.after.next.used = !self.alone.val();
+                            self.after.next.count = self.fewer_count.val();
+                            self.after.next.head = self.followers.read_data.val();
+                            if self.record_asks.val() {
+                                self.after.next.answers = self.list.q.val().answers - 1;
+                            }
+                        }
                         self.after.next.oldest = self.list.q.val().oldest + 1;
                         self.after.next.retrying = false;
                         self.after.next.retries = self.policy.q.val().retry_cnt;
                         self.after.next.rnr_retries = self.policy.q.val().rnr_retry;
                         self.after.next.waiting = self.list.q.val().waiting
-                            && !self.alone.val()
+                            && !(self.alone.val() && self.ends_there.val())
                             && self.still_asked.val()
                             && self.asked_since.val().any();
                         if self.list.q.val().waiting {
@@ -267,10 +313,26 @@ impl Logic for Keeper {
                     self.writes.next = true;
                     if self.list.q.val().used && self.list.q.val().resending && !self.list.q.val().paused {
                         self.turns.input.valid.next = true;
-                        // What is under way is sent again when the packetizer has done with it.
-                        if !self.pages.under_way.val() {
+                        if self.first_time.val() && self.record_waits.val() {
+                            // Until an answer has come. What is under way is sent again when the packetizer has done with it.
+                            self.after.next.queued = false;
+                            self.turns.input.valid.next = false;
+                        } else if !self.pages.under_way.val() {
                             self.sent.next = self.record.val();
+                            self.sent_end.next = self.record_end.val();
                             self.sent.next.again = !self.first_time.val();
+                            if !self.first_time.val()
+                                && (self.record.val().operation == READ_REQUEST)
+                            {
+                                // It goes on behind the answer that has come.
+                                self.sent.next.imm = 0.into();
+                                if self.list.q.val().cursor == self.list.q.val().head {
+                                    self.sent.next.psn = self.list.q.val().oldest;
+                                    self.sent.next.imm = bit_cast::<32, 24>(
+                                        self.list.q.val().oldest - self.record.val().psn,
+                                    );
+                                }
+                            }
                             self.sent.next.late = true;
                             self.sends.next = true;
                             self.after.next.cursor = self.followers.read_data.val();
@@ -331,12 +393,23 @@ impl Logic for Keeper {
             KeeperState::Act => {
                 // The oldest packet leaves the list.
                 self.state.d.next = KeeperState::Read;
-                if self.pages.roomy.val() {
+                if (self.walk_event.q.val() != KeeperEvent::Forget) && !self.reaches.val() {
+                    // A part of a READ's answer.
+                    self.progressed.d.next = true;
+                    self.walk.d.next.oldest = self.reply.val().psn;
+                    if self.is_ack.val() {
+                        self.walk.d.next.oldest = self.reply.val().psn + 1;
+                    }
+                    self.state.d.next = KeeperState::Conclude;
+                } else if self.pages.roomy.val() {
                     self.pages.release.valid.next = true;
+                    if self.record_asks.val() {
+                        self.walk.d.next.answers = self.walk.q.val().answers - 1;
+                    }
                     self.progressed.d.next = true;
                     self.walk.d.next.head = self.followers.read_data.val();
                     self.walk.d.next.count = self.fewer_count.val();
-                    self.walk.d.next.oldest = self.walk.q.val().oldest + 1;
+                    self.walk.d.next.oldest = self.record_end.val() + 1;
                     if self.walk.q.val().cursor == self.walk.q.val().head {
                         self.walk.d.next.cursor = self.followers.read_data.val();
                     }
@@ -361,6 +434,14 @@ impl Logic for Keeper {
                         self.after.next.resending = false;
                     }
                     if self.progressed.q.val() {
+                        // What has waited for an answer may go on.
+                        if self.walk.q.val().used
+                            && self.walk.q.val().resending
+                            && !self.walk.q.val().paused
+                        {
+                            self.after.next.queued = true;
+                            self.turns.input.valid.next = !self.walk.q.val().queued;
+                        }
                         self.after.next.retrying = false;
                         self.after.next.waiting = self.walk.q.val().waiting
                             && !self.quiet.val()
@@ -493,15 +574,22 @@ impl Logic for Keeper {
         }
 
         // A packet goes out.
-        self.is_older.next = (self.sent.val().psn - self.after.val().newest).get_bit(23);
+        self.is_older.next = (self.sent_end.val() - self.after.val().newest).get_bit(23);
         if self.sends.val() {
             self.items.input.valid.next = true;
             self.pages.send.valid.next = true;
             if !self.is_older.val() {
-                self.after.next.newest = self.sent.val().psn;
+                self.after.next.newest = self.sent_end.val();
+            }
+            if !self.sent.val().again
+                && ((self.sent.val().operation == READ_REQUEST)
+                    || (self.sent.val().operation == COMPARE_AND_SWAP)
+                    || (self.sent.val().operation == FETCH_AND_ADD))
+            {
+                self.after.next.answers = self.after.val().answers + 1;
             }
             if self.sent.val().ack_req {
-                self.after.next.asked = self.sent.val().psn;
+                self.after.next.asked = self.sent_end.val();
                 self.after.next.waiting = true;
                 if !self.list.q.val().waiting {
                     self.after.next.time = self.now.val();

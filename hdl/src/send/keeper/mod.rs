@@ -26,6 +26,12 @@
 //! so that a timeout is noticed at most 4,096 idle cycles late, or about half a millisecond under full load. Nothing is accepted in the 4,096
 //! cycles after a reset. The numbers of what a queue pair sends follow each other without a gap.
 //!
+//! READs and atomics (IBTA 1.4 section 9.7.3.1, 9.4.4) are packets like the others, but for this: a READ takes as many numbers as its answer has packets, and each
+//! of these acknowledges a part of it; sent again, it asks for the rest ([`shorten`]). One that would be more than its queue
+//! pair may have outstanding, and a fenced packet behind one without an answer, stop their list: they wait as if packets were sent again, and go on
+//! when an answer was acknowledged. `receive::reads`, before this block, sees to it that no acknowledgement covers a READ or an atomic but
+//! its own answer.
+//!
 //! Time is counted in units of 256 cycles (1.024 us). A queue pair waits from the first packet on that asks for an
 //! acknowledgement, anew with progress.
 //!
@@ -45,11 +51,13 @@ use drdma_emit::prelude::*;
 mod kernel;
 pub mod pages;
 pub mod policy;
+pub mod shorten;
 #[cfg(test)]
 mod tests;
 
 use pages::{Page, PageUse};
 use policy::{Policies, Policy};
+use shorten::Shorten;
 
 /// Bits of the time.
 const TIME: usize = 36;
@@ -58,9 +66,9 @@ const UNIT: usize = 8;
 /// Units of the shortest timeout's half, 4.096 us, as a power of two.
 const TIMEOUT_UNIT: usize = 2;
 /// Bits of a [`Packet`].
-const PACKET: usize = 266 + PAGE + QP + crate::request::DEST_COUNT;
+const PACKET: usize = 268 + PAGE + QP + crate::request::DEST_COUNT;
 /// Bits of a [`Kept`].
-const KEPT: usize = 85 + TIME + 3 * PAGE + KEPT_COUNT;
+const KEPT: usize = 90 + TIME + 3 * PAGE + KEPT_COUNT;
 /// Bits of the number of events after which a clock is looked at whatever else there is.
 const EVENTS: usize = 5;
 /// Bits that count the packets that are kept.
@@ -100,8 +108,11 @@ pub struct Response {
 pub struct Kept {
     /// There is something.
     pub used: Bit,
-    /// The oldest packet's number; those behind it follow without a gap.
+    /// The oldest number without an acknowledgement: the oldest packet's or, if that is a READ, the next one of its
+    /// answer. Those behind it follow without a gap.
     pub oldest: Bits<24>,
+    /// READs and atomics that were sent, and have no answer, or not all of it.
+    pub answers: Bits<5>,
     /// Its page.
     pub head: Bits<PAGE>,
     /// The newest one's.
@@ -220,6 +231,7 @@ pub struct Keeper {
     #[init(StreamFifo::prompt())]
     items: StreamFifo<Packet, 4, 5>,
     tells: StreamFifo<Response, 3, 4>,
+    shorten: Shorten,
 
     // What is kept: of each queue pair the list, of each page the packet and the page behind it.
     lists: Table<KEPT, QP>,
@@ -296,6 +308,19 @@ pub struct Keeper {
     at: DFF<Bits<PAGE>>,
     record: Signal<Local, Packet>,
     new_packet: Signal<Local, Packet>,
+    // The last number of the packet of the list; it, and the new one, are READs or atomics, and wait.
+    record_end: Signal<Local, Bits<24>>,
+    record_asks: Signal<Local, Bit>,
+    record_waits: Signal<Local, Bit>,
+    new_asks: Signal<Local, Bit>,
+    new_waits: Signal<Local, Bit>,
+    no_answers: Signal<Local, Bit>,
+    all_answers: Signal<Local, Bit>,
+    // An acknowledgement goes up to the end of the oldest packet, or beyond.
+    reach: Signal<Local, Bits<24>>,
+    reaches: Signal<Local, Bit>,
+    ends_there: Signal<Local, Bit>,
+    sent_end: Signal<Local, Bits<24>>,
 
     // An acknowledgement.
     progressed: DFF<Bit>,

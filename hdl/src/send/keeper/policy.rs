@@ -20,22 +20,29 @@ fn table(number: u64) -> Constant<Bits<3>> {
 /// Fails unless the fields stand where the kernel takes them from.
 fn fields_stand() -> bool {
     assert_eq!(QueuePairEntry::field("transport").start % 32, 16, "transport stands elsewhere");
-    for (name, bit) in [("timeout", 24), ("retry_cnt", 0), ("rnr_retry", 8), ("state", 0)] {
+    for (name, bit) in
+        [("max_rd_atomic", 16), ("timeout", 24), ("retry_cnt", 0), ("rnr_retry", 8), ("state", 0)]
+    {
         assert_eq!(AttributesEntry::field(name).start % 32, bit, "{name} stands elsewhere");
     }
+    let [outstanding, timeout] =
+        ["max_rd_atomic", "timeout"].map(|name| AttributesEntry::field(name).start / 32);
+    assert_eq!(outstanding, timeout, "max_rd_atomic is in another word than timeout");
     true
 }
 
 /// What a queue pair does when packets are lost.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Policy {
-    /// It is reliable, has attributes, and sends again.
+    /// It is reliable, has attributes, and sends again, or READs.
     pub keeps: Bit,
+    /// READs and atomics that it may have outstanding; 0: it sends none.
+    pub max_rd_atomic: Bits<5>,
     /// After a timeout, or a NAK without progress.
     pub retry_cnt: Bits<3>,
     /// After an RNR NAK; 7: for ever.
     pub rnr_retry: Bits<3>,
-    /// Binary logarithm of the time to wait, in units of 4.096 us; 0: none.
+    /// Binary logarithm of the time to wait, in units of 4.096 us; 0: none, as without tries.
     pub timeout: Bits<5>,
 }
 
@@ -66,6 +73,7 @@ pub struct Policies {
     counts_data: Signal<Local, Bits<6>>,
     reliable: Table<1, QP>,
     times: Table<5, QP>,
+    outstanding: Table<5, QP>,
     counts: Table<6, QP>,
     live: Table<1, QP>,
     unused: Signal<Local, Bits<32>>,
@@ -104,6 +112,10 @@ impl Logic for Policies {
             self.attributes.val() && (self.cfg.word.val() == self.timeout_word.val());
         self.times.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
         self.times.write_data.next = self.cfg.data.val().get_bits::<5>(24);
+        // In the same word.
+        self.outstanding.write_enable.next = self.times.write_enable.val();
+        self.outstanding.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.outstanding.write_data.next = self.cfg.data.val().get_bits::<5>(16);
         self.counts_data.next = bit_cast::<6, 3>(self.cfg.data.val().get_bits::<3>(0))
             | (bit_cast::<6, 3>(self.cfg.data.val().get_bits::<3>(8)) << 3);
         self.counts.write_enable.next =
@@ -118,13 +130,18 @@ impl Logic for Policies {
 
         self.reliable.ahead.next = self.next_qp.val();
         self.times.ahead.next = self.next_qp.val();
+        self.outstanding.ahead.next = self.next_qp.val();
         self.counts.ahead.next = self.next_qp.val();
         self.live.ahead.next = self.next_qp.val();
         self.policy.next.keeps = self.reliable.read_data.val().any()
             && self.live.read_data.val().any()
-            && self.counts.read_data.val().any();
+            && (self.counts.read_data.val().any() || self.outstanding.read_data.val().any());
+        self.policy.next.max_rd_atomic = self.outstanding.read_data.val();
         self.policy.next.retry_cnt = self.counts.read_data.val().get_bits::<3>(0);
         self.policy.next.rnr_retry = self.counts.read_data.val().get_bits::<3>(3);
-        self.policy.next.timeout = self.times.read_data.val();
+        self.policy.next.timeout = 0.into();
+        if self.counts.read_data.val().any() {
+            self.policy.next.timeout = self.times.read_data.val();
+        }
     }
 }

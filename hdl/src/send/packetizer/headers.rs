@@ -13,7 +13,7 @@ use num_bigint::BigUint;
 use drdma_abi::Layout;
 use drdma_abi::completion::Status;
 use drdma_abi::register::QueuePairEntry;
-use drdma_abi::roce::{ETHERTYPE_IPV4, IP_PROTOCOL_UDP, TTL, Transport, UDP_PORT};
+use drdma_abi::roce::{ETHERTYPE_IPV4, IP_PROTOCOL_UDP, TTL, Transport, UDP_PORT, operation};
 
 use crate::primitive::header::{
     BthHeader, DethHeader, EthernetHeader, ImmDtHeader, Ipv4Header, RethHeader, UdpHeader,
@@ -55,8 +55,8 @@ pub struct Frame {
 
 /// Bits of a packet on its way: `operation` 5, `ack_req`, `psn` 24, `remote_addr` 64, `rkey` 32,
 /// `message_bytes` 32, `imm` 32, `has_imm`, `has_reth`, `marker`, `bytes` 13, `page`, `weight`, `bare`,
-/// `again`, `late`, `responds`.
-const PACKET: usize = RESPONDS_AT + 1;
+/// `again`, `late`, `responds`, `solicited`.
+const PACKET: usize = SOLICITED_AT + 1;
 /// Where its `weight` starts.
 const WEIGHT_AT: usize = 206 + PAGE;
 /// Where its `bare` is.
@@ -67,6 +67,15 @@ const AGAIN_AT: usize = BARE_AT + 1;
 const LATE_AT: usize = AGAIN_AT + 1;
 /// Where its `responds` is.
 const RESPONDS_AT: usize = LATE_AT + 1;
+/// Where its `solicited` is.
+const SOLICITED_AT: usize = RESPONDS_AT + 1;
+/// A READ, whose sequence numbers go up to its `imm`, and atomics: their extended headers are the address and the key, which
+/// the operands of the payload page follow.
+const READ_REQUEST: u64 = operation::READ_REQUEST as u64;
+const COMPARE_AND_SWAP: u64 = operation::COMPARE_AND_SWAP as u64;
+const FETCH_AND_ADD: u64 = operation::FETCH_AND_ADD as u64;
+/// Bytes of an address and a key.
+const ATOMIC_EXTRA: u64 = 12;
 /// Bits of a `sent` item up to its `status`, which come in place of an address.
 const SENT_LOW: usize = 50 + DEST_COUNT;
 /// Bits of its `status` and `qp`, which come in place of a remote key.
@@ -107,7 +116,7 @@ const ETHERNET_BYTES: u64 = 14;
 /// dropped, none of them suffers.
 ///
 /// One item a cycle; its frame's dimensions come 2 cycles later, its header, if it is not dropped, 6
-/// cycles later; both must be taken. `sending_*` tells of a packet
+/// cycles later; both must be taken. An atomic is told as a packet of 16 B, which are its operands in network order. `sending_*` tells of a packet
 /// that is not dropped, a cycle after it was given; it does not tell of acknowledgements, nor of
 /// packets that are sent again.
 #[derive(LogicBlock, BlockDefault)]
@@ -159,6 +168,7 @@ pub struct Headers {
     // Stage a: the item.
     packet_bits: Signal<Local, Bits<PACKET>>,
     flags: Signal<Local, Bits<3>>,
+    unused: Signal<Local, Bit>,
     address: Signal<Local, Bits<64>>,
     rkey: Signal<Local, Bits<32>>,
     a_valid: DFF<Bit>,
@@ -283,6 +293,7 @@ impl Logic for Headers {
         self.entries.write_data.next = self.copies.whole.val();
 
         // Stage a: the item is taken, its queue pair is read.
+        self.unused.next = self.packet.fenced.val();
         self.entries.read_enable.next = true;
         self.entries.read_address.next = self.packet.qp.val();
         self.address.next = self.packet.remote_addr.val();
@@ -316,7 +327,8 @@ impl Logic for Headers {
             | (bit_cast::<PACKET, 1>(self.bare.val().into()) << BARE_AT as u64)
             | (bit_cast::<PACKET, 1>(self.packet.again.val().into()) << AGAIN_AT as u64)
             | (bit_cast::<PACKET, 1>(self.packet.late.val().into()) << LATE_AT as u64)
-            | (bit_cast::<PACKET, 1>(self.responds.val().into()) << RESPONDS_AT as u64);
+            | (bit_cast::<PACKET, 1>(self.responds.val().into()) << RESPONDS_AT as u64)
+            | (bit_cast::<PACKET, 1>(self.packet.solicited.val().into()) << SOLICITED_AT as u64);
         if self.packet.ack_req.val() {
             self.packet_bits.next = self.packet_bits.val() | 32;
         }
@@ -343,6 +355,9 @@ impl Logic for Headers {
             && !self.dropped.val();
         self.sending.qp.next = self.a_qp.q.val();
         self.sending.psn.next = self.a_packet.q.val().get_bits::<24>(6);
+        if self.a_packet.q.val().get_bits::<5>(0) == READ_REQUEST {
+            self.sending.psn.next = self.a_packet.q.val().get_bits::<24>(158);
+        }
         self.b_dropped.d.next = self.dropped.val();
         self.c_dropped.d.next = self.b_dropped.q.val();
         self.d_dropped.d.next = self.c_dropped.q.val();
@@ -380,6 +395,11 @@ impl Logic for Headers {
         if self.a_packet.q.val().get_bit(191) {
             self.extra.next = self.extra.val() | 16;
         }
+        if (self.a_packet.q.val().get_bits::<5>(0) == COMPARE_AND_SWAP)
+            || (self.a_packet.q.val().get_bits::<5>(0) == FETCH_AND_ADD)
+        {
+            self.extra.next = ATOMIC_EXTRA.into();
+        }
         if self.entries.read_data.val().get_bits::<2>(208) == (Transport::Ud as usize).to_bits() {
             self.extra.next = self.extra.val() | 8;
         }
@@ -406,6 +426,11 @@ impl Logic for Headers {
         self.frame.end.next = self.b_end.q.val();
         self.frame.marker.next = self.b_packet.q.val().get_bit(192);
         self.frame.payload.next = self.b_packet.q.val().get_bits::<13>(193);
+        if (self.b_packet.q.val().get_bits::<5>(0) == COMPARE_AND_SWAP)
+            || (self.b_packet.q.val().get_bits::<5>(0) == FETCH_AND_ADD)
+        {
+            self.frame.payload.next = 0.into();
+        }
         self.frame.bytes.next = self.b_frame.q.val();
         self.frame.dropped.next = self.b_dropped.q.val() && !self.frame.marker.val();
         self.frame.tag.next = self.b_entry.q.val().get_bits::<TAG>(224);
@@ -488,7 +513,7 @@ impl Logic for Headers {
             self.transport.next = usize::from(Transport::Ud.opcode_bits()).to_bits();
         }
         self.bth.opcode.next = self.transport.val() | bit_cast::<8, 5>(self.e_packet.q.val().get_bits::<5>(0));
-        self.bth.solicited.next = 0.into();
+        self.bth.solicited.next = self.e_packet.q.val().get_bits::<1>(SOLICITED_AT);
         self.bth.migration.next = 1.into();
         self.bth.pad.next = bits::<2>(0) - self.e_packet.q.val().get_bits::<2>(193);
         self.bth.version.next = 0.into();

@@ -84,14 +84,19 @@ pub struct Packet {
     pub remote_addr: Bits<64>,
     /// Key of the RETH.
     pub rkey: Bits<32>,
-    /// Length of the RETH.
+    /// Length of the RETH; that of an atomic has none.
     pub message_bytes: Bits<32>,
-    /// Immediate data.
+    /// Immediate data, or the key that a SEND makes invalid. Of a READ: the last sequence number that it takes; of one
+    /// that is sent again, how many packets of its answer have come.
     pub imm: Bits<32>,
-    /// There are immediate data.
+    /// There are immediate data, or a key.
     pub has_imm: Bit,
     /// There is a RETH.
     pub has_reth: Bit,
+    /// It asks for a solicited event.
+    pub solicited: Bit,
+    /// It waits until the READs and atomics before it have their answers.
+    pub fenced: Bit,
     /// It was sent before.
     pub again: Bit,
     /// It was sent before, or had to wait for its turn: its request may be over, and another one at hand.
@@ -100,7 +105,7 @@ pub struct Packet {
     pub slot: Bits<8>,
     /// Its kind.
     pub kind: Bits<2>,
-    /// The request's status.
+    /// The request's status; of a READ, the binary logarithm of the MTU.
     pub status: Bits<8>,
     /// The destination that failed; of a packet, its own.
     pub bad_dest: Bits<DEST_COUNT>,

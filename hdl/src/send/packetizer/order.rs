@@ -106,6 +106,7 @@ impl Logic for Order {
             self.item.qp.next = self.response.qp.val();
             self.item.operation.next = self.response.operation.val();
             self.item.ack_req.next = false;
+            self.item.solicited.next = false;
             self.item.psn.next = self.response.psn.val();
             self.item.imm.next = bit_cast::<32, 24>(self.response.msn.val())
                 | (bit_cast::<32, 8>(self.response.syndrome.val()) << 24);
@@ -121,6 +122,7 @@ impl Logic for Order {
             self.item.qp.next = self.acknowledgement.qp.val();
             self.item.operation.next = usize::from(operation::ACKNOWLEDGE).to_bits();
             self.item.ack_req.next = false;
+            self.item.solicited.next = false;
             self.item.psn.next = self.acknowledgement.psn.val();
             self.item.imm.next = bit_cast::<32, 24>(self.acknowledgement.msn.val())
                 | (bit_cast::<32, 8>(self.acknowledgement.syndrome.val()) << 24);

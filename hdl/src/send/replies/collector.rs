@@ -1,9 +1,13 @@
-//! What was read becomes packets.
+//! What was read becomes packets, and atomics are executed.
 
 use super::{Broken, Left, Plan, Response};
 use crate::context::{QP, QueuePairIndex, Table};
+use crate::primitive::header::AtomicAckEthHeader;
+use crate::primitive::{Flatten, Ram, RamStyle, Restore};
+use crate::receive::record::{Answered, KEPT, RESOURCE, SLOT, SlotIndex};
 use crate::send::{REPLY_PAGE, REPLY_ROW};
 use crate::shell::host_read::HostReadBeat;
+use crate::shell::host_write::HostWord;
 use drdma_abi::roce::{operation, syndrome};
 use drdma_emit::prelude::*;
 
@@ -12,6 +16,26 @@ const NAK_ACCESS: u64 = syndrome::NAK_REMOTE_ACCESS as u64;
 const NAK_OPERATION: u64 = syndrome::NAK_REMOTE_OPERATION as u64;
 /// Bits of a stamp, and whether there is one.
 const BROKEN: usize = 33;
+/// Bits of a place among the original values: queue pair, and the number of the READ or atomic modulo 16.
+const PLACE: usize = QP + LAST;
+const LAST: usize = 4;
+/// Bits of what is kept there.
+const KEEPSAKE: usize = 1 + 1 + 24 + 64;
+/// Bytes of an atomic's answer.
+const ORIGINAL: u64 = 8;
+
+/// What is kept of an atomic.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Keepsake {
+    /// It was one that was executed; else a READ, or one that was given up.
+    pub atomic: Bit,
+    /// It compared and swapped.
+    pub swaps: Bit,
+    /// Its sequence number.
+    pub psn: Bits<24>,
+    /// The value before it.
+    pub original: Bits<64>,
+}
 
 /// What is done about the packet at hand.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -22,6 +46,14 @@ pub enum CollectorState {
     Decide,
     /// Its bytes come.
     Beats,
+    /// Of an atomic: they are changed,
+    Change,
+    /// and written and kept.
+    Store,
+    /// Of one that comes again: what is kept is looked at,
+    Seek,
+    /// and is it that?
+    Found,
     /// It is sent, or a NAK in its place.
     Offer,
     /// Its queue pair is put into error.
@@ -31,15 +63,15 @@ pub enum CollectorState {
 /// Puts what was read into pages, and sends packets when they are whole.
 ///
 /// Contract: a packet takes as many cycles as it has beats of 64 B, and 3; pages are used in turns. It is offered in the cycle after its
-/// last beat. What could not be read, or may not be, becomes a NAK; what comes behind that with the same queue pair
-/// and stamp is dropped.
+/// last beat, of an atomic 3 later, once `word` was taken. What could not be read, or may not be, becomes a NAK; what comes behind that with the same queue pair
+/// and stamp is dropped. An atomic that comes again is looked for in 2 cycles for each that is kept, the last one first.
 ///
 /// # Inputs
-/// `clk`, `rst`; streams `plan`, `beat`; `clear_valid`, `clear_qp`: the table's entry is cleared, and nothing else comes.
+/// `clk`, `rst`; streams `plan`, `beat`; `swap_or_add`, `compare`: the operands of `operands_of`; `clear_valid`, `clear_qp`: the table's entry is cleared, and nothing else comes.
 ///
 /// # Outputs
-/// Streams `response`, `set_qp_error`; `write_valid`, `write_row`: the beat goes to that row; `page_unused`: the page that a packet
-/// has had its bytes in is free; `left`: all of a reply was taken, or dropped; `broken`: a NAK was taken.
+/// Streams `response`, `set_qp_error`, `word`: what an atomic writes; `given_up`: it writes nothing; `write_valid`, `write_row`, `write_data`: what goes to which row; `page_unused`: the page that a packet
+/// has had its bytes in is free; `left`: all of a reply was taken, or dropped; `answered`: the same of a READ or an atomic that came first; `broken`: a NAK was taken.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Collector {
     /// Clock.
@@ -60,6 +92,22 @@ pub struct Collector {
     pub write_valid: Signal<Out, Bit>,
     /// Its page and row.
     pub write_row: Signal<Out, Bits<REPLY_ROW>>,
+    /// What is kept.
+    pub write_data: Signal<Out, Bits<512>>,
+    /// The atomic at hand,
+    pub operands_of: Signal<Out, Bits<SLOT>>,
+    /// what it swaps in or adds,
+    pub swap_or_add: Signal<In, Bits<64>>,
+    /// and what it compares with.
+    pub compare: Signal<In, Bits<64>>,
+    /// What it writes.
+    pub word: Stream<Out, HostWord>,
+    /// It writes nothing.
+    pub given_up: Flow<Out, SlotIndex>,
+    /// A READ or an atomic is done with.
+    pub answered: Flow<Out, Answered>,
+    /// An atomic that came again is not kept.
+    pub count_ignored: Signal<Out, Bit>,
     /// A page is not used.
     pub page_unused: Signal<Out, Bit>,
     /// A reply is done with.
@@ -80,30 +128,104 @@ pub struct Collector {
     page: DFF<Bits<REPLY_PAGE>>,
     row: DFF<Bits<6>>,
     paged: Signal<Local, Bit>,
+    /// A beat is taken.
+    comes: Signal<Local, Bit>,
     last: Signal<Local, Bit>,
+
+    // Atomics.
+    /// One that is executed, unless something is wrong.
+    executes: Signal<Local, Bit>,
+    original: DFF<Bits<64>>,
+    changed: DFF<Bits<64>>,
+    /// It changes something.
+    writes: DFF<Bit>,
+    stored: Signal<Local, Bit>,
+    /// It is done about, and its slot is not this block's any more.
+    written: DFF<Bit>,
+    answer: AtomicAckEthHeader,
+    #[init(Ram::new(RamStyle::Ultra))]
+    keepsakes: Ram<KEEPSAKE, 1, PLACE>,
+    keepsake: Flatten<Keepsake, KEEPSAKE>,
+    known: Restore<Keepsake, KEEPSAKE>,
+    /// How many were looked at, and the number of the next one.
+    looked: DFF<Bits<KEPT>>,
+    number: DFF<Bits<RESOURCE>>,
+    unused_number: Signal<Local, Bits<RESOURCE>>,
+    is_it: Signal<Local, Bit>,
+    none: Signal<Local, Bit>,
     taken: Signal<Local, Bit>,
     done: Signal<Local, Bit>,
-    unused: Signal<Local, Bits<512>>,
 }
 
 impl Logic for Collector {
     #[hdl_gen]
     fn update(&mut self) {
-        self.unused.next = self.beat.data.val();
         self.stamps.ahead.next = self.plan.qp.val();
         self.dead.next = self.stamps.read_data.val().get_bit(32)
             && (self.stamps.read_data.val().get_bits::<32>(0) == self.plan.stamp.val());
 
         // Bytes.
         self.beat.ready.next = self.state.q.val() == CollectorState::Beats;
-        self.write_valid.next = self.beat.ready.val() && self.beat.valid.val();
+        self.comes.next = self.beat.ready.val() && self.beat.valid.val();
         self.write_row.next = (bit_cast::<REPLY_ROW, REPLY_PAGE>(self.page.q.val()) << 6)
             | bit_cast::<REPLY_ROW, 6>(self.row.q.val());
-        self.last.next = self.write_valid.val() && self.beat.last.val();
-        self.page_unused.next = self.last.val() && (self.drops.q.val() || self.beat.error.val());
+        self.last.next = self.comes.val() && self.beat.last.val();
+        self.none.next = (self.state.q.val() == CollectorState::Seek)
+            && ((self.looked.q.val() == self.plan.kept.val()) || self.drops.q.val());
+        self.count_ignored.next = self.none.val() && !self.drops.q.val();
+        self.page_unused.next =
+            (self.last.val() && (self.drops.q.val() || self.beat.error.val())) || self.none.val();
+
+        // An atomic: what it leaves, and what it answers.
+        self.executes.next = self.plan.atomic.val() && !self.plan.again.val();
+        self.operands_of.next = self.plan.slot.val();
+        if self.state.q.val() == CollectorState::Beats {
+            self.original.d.next = self.beat.data.val().get_bits::<64>(0);
+        }
+        if self.state.q.val() == CollectorState::Change {
+            self.changed.d.next = self.original.q.val() + self.swap_or_add.val();
+            self.writes.d.next = true;
+            if self.plan.swaps.val() {
+                self.changed.d.next = self.swap_or_add.val();
+                self.writes.d.next = self.original.q.val() == self.compare.val();
+            }
+        }
+        self.word.valid.next = (self.state.q.val() == CollectorState::Store) && self.writes.q.val();
+        self.word.addr.next = self.plan.addr.val();
+        self.word.data.next = self.changed.q.val();
+        self.word.slot.next = self.plan.slot.val();
+        self.stored.next = (self.state.q.val() == CollectorState::Store)
+            && (!self.writes.q.val() || self.word.ready.val());
+        self.answer.original.next = self.original.q.val();
+        self.write_valid.next = self.comes.val()
+            || ((self.state.q.val() == CollectorState::Offer) && self.plan.atomic.val());
+        self.write_data.next = self.beat.data.val();
+        if self.state.q.val() == CollectorState::Offer {
+            self.write_data.next = bit_cast::<512, 64>(self.answer.sent.val());
+        }
+
+        // What is kept of the last READs and atomics.
+        self.keepsake.record.next.atomic = self.stored.val();
+        self.keepsake.record.next.swaps = self.plan.swaps.val();
+        self.keepsake.record.next.psn = self.plan.psn.val();
+        self.keepsake.record.next.original = self.original.q.val();
+        self.keepsakes.write_address.next = (bit_cast::<PLACE, QP>(self.plan.qp.val())
+            << LAST as u64)
+            | bit_cast::<PLACE, LAST>(self.plan.resource.val().get_bits::<LAST>(0));
+        self.keepsakes.write_data.next = self.keepsake.bits.val();
+        self.keepsakes.read_enable.next = true;
+        self.keepsakes.read_address.next = (bit_cast::<PLACE, QP>(self.plan.qp.val())
+            << LAST as u64)
+            | bit_cast::<PLACE, LAST>(self.number.q.val().get_bits::<LAST>(0));
+        self.unused_number.next = self.number.q.val();
+        self.known.bits.next = self.keepsakes.read_data.val();
+        self.is_it.next = self.known.record.val().atomic
+            && (self.known.record.val().swaps == self.plan.swaps.val())
+            && (self.known.record.val().psn == self.plan.psn.val());
 
         // The packet.
-        self.paged.next = self.plan.bytes.val().any() && !self.refuses.q.val();
+        self.paged.next =
+            (self.plan.bytes.val().any() || self.plan.atomic.val()) && !self.refuses.q.val();
         self.response.valid.next = self.state.q.val() == CollectorState::Offer;
         self.response.qp.next = self.plan.qp.val();
         self.response.stamp.next = self.plan.stamp.val();
@@ -113,6 +235,9 @@ impl Logic for Collector {
         self.response.syndrome.next = self.plan.syndrome.val();
         self.response.msn.next = self.plan.msn.val();
         self.response.bytes.next = self.plan.bytes.val();
+        if self.plan.atomic.val() {
+            self.response.bytes.next = ORIGINAL.into();
+        }
         self.response.paged.next = self.paged.val();
         self.response.page.next = self.page.q.val();
         if self.refuses.q.val() {
@@ -144,6 +269,8 @@ impl Logic for Collector {
             CollectorState::Look => {
                 self.row.d.next = 0.into();
                 self.unread.d.next = false;
+                self.looked.d.next = 0.into();
+                self.number.d.next = self.plan.resource.val();
                 self.refuses.d.next = self.plan.refused.val();
                 if self.plan.valid.val() {
                     self.state.d.next = CollectorState::Decide;
@@ -151,8 +278,12 @@ impl Logic for Collector {
             }
             CollectorState::Decide => {
                 self.drops.d.next = self.dead.val();
-                if self.plan.bytes.val().any() {
+                if self.plan.drops.val() {
+                    self.done.next = true;
+                } else if self.plan.bytes.val().any() {
                     self.state.d.next = CollectorState::Beats;
+                } else if self.plan.atomic.val() && self.plan.again.val() {
+                    self.state.d.next = CollectorState::Seek;
                 } else if self.dead.val() {
                     self.done.next = true;
                 } else {
@@ -160,13 +291,38 @@ impl Logic for Collector {
                 }
             }
             CollectorState::Beats => {
-                if self.write_valid.val() {
+                if self.comes.val() {
                     self.row.d.next = self.row.q.val() + 1;
                 }
                 if self.last.val() {
                     self.refuses.d.next = self.beat.error.val();
                     self.unread.d.next = self.beat.error.val();
                     self.done.next = self.drops.q.val();
+                    self.state.d.next = CollectorState::Offer;
+                    if self.plan.atomic.val() && !self.beat.error.val() {
+                        self.row.d.next = 0.into();
+                        self.state.d.next = CollectorState::Change;
+                    }
+                }
+            }
+            CollectorState::Change => {
+                self.state.d.next = CollectorState::Store;
+            }
+            CollectorState::Store => {
+                if self.stored.val() {
+                    self.state.d.next = CollectorState::Offer;
+                }
+            }
+            CollectorState::Seek => {
+                self.done.next = self.none.val();
+                self.looked.d.next = self.looked.q.val() + 1;
+                self.number.d.next = self.number.q.val() - 1;
+                self.state.d.next = CollectorState::Found;
+            }
+            CollectorState::Found => {
+                self.state.d.next = CollectorState::Seek;
+                if self.is_it.val() {
+                    self.original.d.next = self.known.record.val().original;
                     self.state.d.next = CollectorState::Offer;
                 }
             }
@@ -190,10 +346,36 @@ impl Logic for Collector {
             self.state.d.next = CollectorState::Look;
         }
         self.plan.ready.next = self.done.val();
+        self.keepsakes.write_lanes.next = 0.into();
+        // What was not executed leaves its place empty.
+        if self.stored.val()
+            || (self.done.val()
+                && (self.plan.reads.val() || self.plan.atomic.val())
+                && !self.plan.again.val()
+                && !self.written.q.val())
+        {
+            self.keepsakes.write_lanes.next = 1.into();
+        }
         self.left.valid.next = self.done.val()
             && (self.plan.ends.val() || (self.state.q.val() == CollectorState::Break));
         self.left.qp.next = self.plan.qp.val();
         self.left.number.next = self.plan.number.val();
+        self.answered.valid.next = self.left.valid.val()
+            && (self.plan.reads.val() || self.plan.atomic.val())
+            && !self.plan.again.val();
+        self.answered.qp.next = self.plan.qp.val();
+        self.answered.resource.next = self.plan.resource.val();
+        // A slot: what writes gives it back itself.
+        self.given_up.valid.next = self.executes.val()
+            && ((self.stored.val() && !self.writes.q.val())
+                || (self.done.val() && !self.written.q.val()));
+        self.given_up.slot.next = self.plan.slot.val();
+        if self.state.q.val() == CollectorState::Look {
+            self.written.d.next = false;
+        }
+        if self.stored.val() {
+            self.written.d.next = true;
+        }
         if self.rst.val() {
             self.state.d.next = CollectorState::Look;
             self.page.d.next = 0.into();

@@ -1,7 +1,8 @@
-//! READs, packet by packet.
+//! READs, packet by packet, and atomics.
 
 use super::{Broken, Plan, Waiting};
 use crate::context::{ConfigWrite, QP, Stamps, TableSelect};
+use crate::receive::record::SlotIndex;
 use crate::receive::responder::keys::Keys;
 use crate::send::REPLY_PAGE;
 use crate::shell::host_read::HostReadRequest;
@@ -13,6 +14,7 @@ const MIDDLE: u64 = operation::READ_RESPONSE_MIDDLE as u64;
 const LAST: u64 = operation::READ_RESPONSE_LAST as u64;
 const ONLY: u64 = operation::READ_RESPONSE_ONLY as u64;
 const ACKNOWLEDGE: u64 = operation::ACKNOWLEDGE as u64;
+const ATOMIC: u64 = operation::ATOMIC_ACKNOWLEDGE as u64;
 /// Pages, and the bits that count them.
 const PAGES: u64 = 1 << REPLY_PAGE;
 const COUNT: usize = REPLY_PAGE + 1;
@@ -42,15 +44,15 @@ pub enum FetcherState {
 
 /// Plans the packets of replies, and has what they hold read.
 ///
-/// Contract: an acknowledgement takes 3 cycles, a READ 3 and 6 a packet, or as long as there is a page for it, and its read
-/// and plan are accepted. A read comes in the cycle of its plan.
+/// Contract: an acknowledgement takes 3 cycles, a READ 3 and 6 a packet, an atomic 9, or as long as there is no page for it, an atomic under
+/// way is where it reads, and its read and plan are not accepted. A read comes in the cycle of its plan.
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; stream `waiting`; `freed_valid`; `broken`: it goes on with no READ of that queue pair and stamp; `page_free`, `page_back`: a
-/// page can be used again.
+/// page can be used again; `same_word`, `same_page`, the answers to `ask` of two cycles before.
 ///
 /// # Outputs
-/// Streams `read`, `plan`; `busy`.
+/// Streams `read`, `plan`; `ask_addr`, `ask_bytes`; `begun`: an atomic; `busy`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Fetcher {
     /// Clock.
@@ -73,6 +75,16 @@ pub struct Fetcher {
     pub read: Stream<Out, HostReadRequest>,
     /// Packets.
     pub plan: Stream<Out, Plan>,
+    /// What is about to be read: the first byte,
+    pub ask_addr: Signal<Out, Bits<64>>,
+    /// and how many.
+    pub ask_bytes: Signal<Out, Bits<13>>,
+    /// An atomic under way has that address.
+    pub same_word: Signal<In, Bit>,
+    /// One is in a page of theirs.
+    pub same_page: Signal<In, Bit>,
+    /// An atomic is begun.
+    pub begun: Flow<Out, SlotIndex>,
     /// There is a reply at hand.
     pub busy: Signal<Out, Bit>,
 
@@ -103,7 +115,13 @@ pub struct Fetcher {
     /// Of the READ at hand nothing more is to be sent.
     stale: DFF<Bit>,
     mtu: Signal<Local, Bits<13>>,
+    /// Bytes are to be read; they go to a page, or what was read before does.
     reads: Signal<Local, Bit>,
+    paged: Signal<Local, Bit>,
+    /// An atomic that is under way is in the way.
+    waits: Signal<Local, Bit>,
+    drops: Signal<Local, Bit>,
+    takes_page: Signal<Local, Bit>,
     refused: Signal<Local, Bit>,
     goes: Signal<Local, Bit>,
     unused: Signal<Local, Bit>,
@@ -138,6 +156,9 @@ impl Logic for Fetcher {
         self.keys.revoke_valid.next = false;
         self.keys.revoke_index.next = 0.into();
         self.allowed.d.next = self.keys.readable.val();
+        if self.at.val().atomic {
+            self.allowed.d.next = self.keys.changeable.val();
+        }
         self.unused.next =
             self.keys.revoke_ready.val() || self.keys.writable.val() || self.keys.revocable.val();
         self.select.valid.next = self.cfg.valid.val();
@@ -156,10 +177,29 @@ impl Logic for Fetcher {
 
         // The packet.
         self.mtu.next = bit_cast::<13, 1>(1.into()) << self.at.val().log_mtu;
-        self.reads.next = self.at.val().reads && self.bytes.q.val().any();
+        self.ask_addr.next = self.addr.q.val();
+        self.ask_bytes.next = self.bytes.q.val();
+        self.drops.next = self.stale.q.val() && (self.at.val().reads || self.at.val().atomic);
+        self.reads.next = (self.at.val().reads || self.at.val().atomic)
+            && self.bytes.q.val().any()
+            && !self.drops.val();
         self.refused.next = self.reads.val() && !self.allowed.q.val();
+        self.paged.next = (self.reads.val() && !self.refused.val())
+            || (self.at.val().atomic && self.at.val().again && !self.drops.val());
+        self.waits.next = self.reads.val()
+            && ((self.at.val().atomic && self.same_word.val())
+                || (self.at.val().reads && self.same_page.val()));
+        self.plan.drops.next = self.drops.val();
+        self.plan.reads.next = self.at.val().reads;
+        self.plan.atomic.next = self.at.val().atomic;
+        self.plan.again.next = self.at.val().again;
+        self.plan.swaps.next = self.at.val().swaps;
+        self.plan.slot.next = self.at.val().slot;
+        self.plan.resource.next = self.at.val().resource;
+        self.plan.kept.next = self.at.val().kept;
+        self.plan.addr.next = self.addr.q.val();
         self.plan.number.next = self.at.val().number;
-        self.plan.ends.next = self.last.q.val() || self.refused.val();
+        self.plan.ends.next = self.last.q.val() || self.refused.val() || self.drops.val();
         self.plan.refused.next = self.refused.val();
         self.plan.qp.next = self.at.val().qp;
         self.plan.stamp.next = self.at.val().stamp;
@@ -181,18 +221,19 @@ impl Logic for Fetcher {
             } else if self.last.q.val() {
                 self.plan.operation.next = LAST.into();
             }
+        } else if self.at.val().atomic {
+            self.plan.operation.next = ATOMIC.into();
         }
         self.goes.next = (self.state.q.val() == FetcherState::Plan)
-            && !(self.stale.q.val() && self.at.val().reads);
-        self.plan.valid.next = self.goes.val()
-            && (!self.reads.val()
-                || self.refused.val()
-                || (self.has_page.q.val() && self.read.ready.val()));
-        self.read.valid.next = self.goes.val()
-            && self.reads.val()
-            && !self.refused.val()
-            && self.has_page.q.val()
-            && self.plan.ready.val();
+            && (!self.paged.val() || (self.has_page.q.val() && !self.waits.val()));
+        self.plan.valid.next =
+            self.goes.val() && (!self.reads.val() || self.refused.val() || self.read.ready.val());
+        self.read.valid.next =
+            self.goes.val() && self.reads.val() && !self.refused.val() && self.plan.ready.val();
+        self.begun.valid.next =
+            self.read.valid.val() && self.read.ready.val() && self.at.val().atomic;
+        self.begun.slot.next = self.at.val().slot;
+        self.takes_page.next = self.plan.valid.val() && self.plan.ready.val() && self.paged.val();
         self.read.addr.next = self.addr.q.val();
         self.read.bytes.next = self.bytes.q.val();
 
@@ -215,7 +256,7 @@ impl Logic for Fetcher {
                 // The stamp of `held` is there from the next cycle on.
                 self.stale.d.next = false;
                 self.state.d.next = FetcherState::Hold;
-                if !self.at.val().reads {
+                if !self.at.val().reads && (!self.at.val().atomic || self.at.val().again) {
                     self.state.d.next = FetcherState::Plan;
                 }
             }
@@ -246,9 +287,7 @@ impl Logic for Fetcher {
                 self.state.d.next = FetcherState::Plan;
             }
             FetcherState::Plan => {
-                if self.stale.q.val() && self.at.val().reads {
-                    self.state.d.next = FetcherState::Empty;
-                } else if self.plan.valid.val() && self.plan.ready.val() {
+                if self.plan.valid.val() && self.plan.ready.val() {
                     self.addr.d.next = self.addr.q.val() + bit_cast::<64, 13>(self.bytes.q.val());
                     self.left.d.next = self.left.q.val() - bit_cast::<32, 13>(self.bytes.q.val());
                     self.psn.d.next = self.psn.q.val() + 1;
@@ -260,7 +299,7 @@ impl Logic for Fetcher {
                 }
             }
         }
-        if self.read.valid.val() && self.read.ready.val() {
+        if self.takes_page.val() {
             if self.page_free.val() && self.page_back.val() {
                 self.pages.d.next = self.pages.q.val() + 1;
             } else if !self.page_free.val() && !self.page_back.val() {

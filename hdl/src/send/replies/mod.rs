@@ -1,9 +1,10 @@
-//! What peers READ, and when what is answered leaves (docs/semantics.md, "Receiving").
+//! What peers READ, their atomics, and when what is answered leaves (docs/semantics.md, "Receiving").
 //!
 //! Stands between [`answers`](super::answers) and the packetizer. Acknowledgements go straight on. A READ is read from
-//! host memory packet by packet, and its packets are put into pages of their own, from which the packetizer reads them. What
-//! comes behind a READ of the same queue pair, acknowledgements as well, waits for it; that of other queue pairs does not,
-//! but for their READs: these are answered one after the other.
+//! host memory packet by packet, and its packets are put into pages of their own, from which the packetizer reads them. An
+//! atomic is a READ of 8 bytes, which are changed, written through `shell/host_write`, and kept for its repetition. What
+//! comes behind a READ or an atomic of the same queue pair, acknowledgements as well, waits for it; that of other queue pairs does not,
+//! but for their READs and atomics: these are begun in the order in which they came, and many are under way.
 //!
 //! ```text
 //!                                     key, frames that are used up
@@ -17,9 +18,13 @@
 //! A READ begins when all frames that came before it have been used up, so that it sees what they have written. Its key is
 //! looked at again with each packet. Where that does not allow it any more, or the memory is not there, a NAK
 //! takes the packet's place, nothing behind it of that queue pair leaves, and the queue pair is put into error when the NAK
-//! was taken. A READ whose queue pair's entry the host has written to since is given up.
+//! was taken. A READ or an atomic whose queue pair's entry the host has written to since is given up.
 //!
-//! Contract: an acknowledgement every 2 cycles, after 2. A packet of a READ takes as many cycles as it has beats of 64 B and 3,
+//! An atomic begins when its own frame was used up, too, and no other one under way has its address; a READ begins when none is in
+//! a page of its packet ([`atomics`](crate::receive::atomics) tells). The original values of the last 16 READs and atomics of
+//! each queue pair are kept; one that comes again is looked for among as many of them as the queue pair keeps.
+//!
+//! Contract: an atomic every 9 cycles, one that comes again in up to 36. An acknowledgement every 2 cycles, after 2. A packet of a READ takes as many cycles as it has beats of 64 B and 3,
 //! at least 6, and is offered in the cycle after its last beat. 64 pages; may stall at any time. No ready
 //! of an input depends on that of an output within a cycle.
 //!
@@ -27,10 +32,11 @@
 
 use crate::context::{ConfigWrite, EVERY_TABLE, QP, QueuePairIndex};
 use crate::primitive::{Ram, RamStyle, StreamFifo};
-use crate::receive::record::Answer;
+use crate::receive::record::{Answer, Answered, KEPT, RESOURCE, SLOT, SlotIndex};
 use crate::send::answers::Acknowledgement;
 use crate::send::{REPLY_PAGE, REPLY_ROW};
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
+use crate::shell::host_write::HostWord;
 use drdma_emit::prelude::*;
 
 mod collector;
@@ -89,6 +95,18 @@ pub struct Waiting {
     /// See `Answer`.
     pub reads: Bit,
     /// See `Answer`.
+    pub atomic: Bit,
+    /// See `Answer`.
+    pub again: Bit,
+    /// See `Answer`.
+    pub swaps: Bit,
+    /// See `Answer`.
+    pub slot: Bits<SLOT>,
+    /// See `Answer`.
+    pub resource: Bits<RESOURCE>,
+    /// See `Answer`.
+    pub kept: Bits<KEPT>,
+    /// See `Answer`.
     pub addr: Bits<64>,
     /// See `Answer`.
     pub rkey: Bits<32>,
@@ -111,6 +129,24 @@ pub struct Plan {
     pub ends: Bit,
     /// The key does not allow it.
     pub refused: Bit,
+    /// The READ or atomic is given up: nothing leaves.
+    pub drops: Bit,
+    /// It is a packet of a READ's answer.
+    pub reads: Bit,
+    /// See `Answer`.
+    pub atomic: Bit,
+    /// See `Answer`.
+    pub again: Bit,
+    /// See `Answer`.
+    pub swaps: Bit,
+    /// See `Answer`.
+    pub slot: Bits<SLOT>,
+    /// See `Answer`.
+    pub resource: Bits<RESOURCE>,
+    /// See `Answer`.
+    pub kept: Bits<KEPT>,
+    /// Of an atomic: its address.
+    pub addr: Bits<64>,
     /// See `Response`.
     pub qp: Bits<QP>,
     /// See `Response`.
@@ -125,7 +161,7 @@ pub struct Plan {
     pub syndrome: Bits<8>,
     /// See `Response`.
     pub msn: Bits<24>,
-    /// See `Response`.
+    /// Bytes that are being read. An atomic that comes again has none, but an answer.
     pub bytes: Bits<13>,
 }
 
@@ -166,6 +202,28 @@ pub struct Replies {
     pub read: Stream<Out, HostReadRequest>,
     /// and what they bring.
     pub beat: Stream<In, HostReadBeat>,
+    /// Atomics are executed: the bytes that are about to be read,
+    pub ask_addr: Signal<Out, Bits<64>>,
+    /// so many,
+    pub ask_bytes: Signal<Out, Bits<13>>,
+    /// an atomic under way has that address,
+    pub same_word: Signal<In, Bit>,
+    /// or is in a page of theirs.
+    pub same_page: Signal<In, Bit>,
+    /// One is begun,
+    pub begun: Flow<Out, SlotIndex>,
+    /// whose operands are these:
+    pub operands_of: Signal<Out, Bits<SLOT>>,
+    /// what is swapped in or added,
+    pub swap_or_add: Signal<In, Bits<64>>,
+    /// and what is compared with.
+    pub compare: Signal<In, Bits<64>>,
+    /// It is written,
+    pub word: Stream<Out, HostWord>,
+    /// or there is nothing to write.
+    pub given_up: Flow<Out, SlotIndex>,
+    /// A READ or an atomic was answered, or given up.
+    pub answered: Flow<Out, Answered>,
     /// A frame that came is used up: what it wrote is in memory.
     pub freed_valid: Signal<In, Bit>,
     /// A row of a page is read.
@@ -178,6 +236,8 @@ pub struct Replies {
     pub page_free: Signal<In, Bit>,
     /// A queue pair breaks.
     pub set_qp_error: Stream<Out, QueuePairIndex>,
+    /// An atomic came again that is not kept.
+    pub count_ignored: Signal<Out, Bit>,
     /// Something waits.
     pub busy: Signal<Out, Bit>,
 
@@ -219,12 +279,25 @@ impl Logic for Replies {
         self.fetcher.page_back.next = self.collector.page_unused.val();
         self.fetcher.page_free.next = self.page_free.val();
 
+        self.ask_addr.next = self.fetcher.ask_addr.val();
+        self.ask_bytes.next = self.fetcher.ask_bytes.val();
+        self.fetcher.same_word.next = self.same_word.val();
+        self.fetcher.same_page.next = self.same_page.val();
+        self.fetcher.begun.join(&mut self.begun);
+        self.operands_of.next = self.collector.operands_of.val();
+        self.collector.swap_or_add.next = self.swap_or_add.val();
+        self.collector.compare.next = self.compare.val();
+        self.collector.word.join(&mut self.word);
+        self.collector.given_up.join(&mut self.given_up);
+        self.collector.answered.join(&mut self.answered);
+        self.count_ignored.next = self.collector.count_ignored.val();
+
         self.pages.write_lanes.next = 0.into();
         if self.collector.write_valid.val() {
             self.pages.write_lanes.next = 1.into();
         }
         self.pages.write_address.next = self.collector.write_row.val();
-        self.pages.write_data.next = self.beat.data.val();
+        self.pages.write_data.next = self.collector.write_data.val();
         self.pages.read_enable.next = self.page_read_enable.val();
         self.pages.read_address.next = self.page_read_address.val();
         self.row.d.next = self.pages.read_data.val();

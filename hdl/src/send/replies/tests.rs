@@ -1,5 +1,7 @@
 //! What leaves against what the semantics would send, queue pair by queue pair.
 
+mod atomics;
+
 use super::*;
 use crate::context::testing::clear_tables;
 use crate::context::{QUEUE_PAIR_TABLE, REGION_TABLE};
@@ -49,6 +51,8 @@ struct Around<'a> {
     pages: VecDeque<(u64, usize, u64, usize)>,
     row: Option<usize>,
     broken: Vec<u64>,
+    /// Frames that were given back.
+    freed: u64,
 }
 
 impl<'a> Around<'a> {
@@ -80,6 +84,7 @@ impl<'a> Around<'a> {
             pages: VecDeque::new(),
             row: None,
             broken: Vec::new(),
+            freed: 0,
         };
         QPS.iter().for_each(|qp| around.write_pair(*qp));
         around
@@ -197,6 +202,7 @@ impl<'a> Around<'a> {
 
     fn free_frames(&mut self, count: u64) {
         for _ in 0..count {
+            self.freed += 1;
             self.bench.set("freed_valid", 1);
             self.step();
             self.bench.set("freed_valid", 0);

@@ -9,7 +9,7 @@ use drdma_emit::prelude::*;
 /// Bits of a stamp, and whether there is one.
 const BROKEN: usize = 33;
 
-/// Lets READs wait for their turn, and behind a READ whatever comes of its queue pair. Acknowledgements of other
+/// Lets READs and atomics wait for their turn, and behind one whatever comes of its queue pair. Acknowledgements of other
 /// queue pairs pass. What comes of a queue pair that could not be answered is dropped.
 ///
 /// Contract: a reply every 2 cycles; it is at an output 2 cycles after it was accepted. One that waits leaves when the
@@ -63,9 +63,12 @@ pub struct Turns {
 impl Logic for Turns {
     #[hdl_gen]
     fn update(&mut self) {
-        self.waits.next =
-            self.held.q.val().reads || (self.entered.read_data.val() != self.gone.read_data.val());
+        self.waits.next = self.held.q.val().reads
+            || self.held.q.val().atomic
+            || (self.entered.read_data.val() != self.gone.read_data.val());
+        // An atomic has a slot, which is given back where it is dropped.
         self.dead.next = self.stamps.read_data.val().get_bit(32)
+            && !self.held.q.val().atomic
             && (self.stamps.read_data.val().get_bits::<32>(0) == self.held.q.val().stamp);
 
         // An acknowledgement that is offered was before.

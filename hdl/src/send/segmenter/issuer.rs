@@ -1,6 +1,7 @@
 //! Packets get their numbers.
 
-use crate::request::{DEST_COUNT, DEST_INDEX};
+use crate::request::{AskWrite, DEST_COUNT, DEST_INDEX};
+use drdma_abi::receive::ReliableOpcode;
 use drdma_abi::work_request::MAX_DESTINATIONS;
 use drdma_emit::prelude::*;
 
@@ -71,13 +72,26 @@ pub struct Destination {
     pub index: Bits<DEST_COUNT>,
     /// The queue pair's context that the request was checked with.
     pub stamp: Bits<32>,
+    /// It is a READ (1), a compare and swap (2) or a fetch and add (3).
+    pub ask: Bits<2>,
+    /// It waits for the READs and atomics before it.
+    pub fenced: Bit,
+    /// Its last packets ask for a solicited event.
+    pub solicited: Bit,
+    /// They make the key in `imm` invalid.
+    pub invalidates: Bit,
 }
 
 /// Bits of a [`Destination`].
-const DESTINATION: usize = 164 + DEST_COUNT;
+const DESTINATION: usize = 169 + DEST_COUNT;
+
+/// Bits of what is known of a READ or an atomic: `len` 32, `packets` 24, `log_mtu` 4.
+const ASK: usize = 60;
+/// READ, as `Destination::ask`.
+const READ: u64 = ReliableOpcode::Read as u64 & 3;
 
 /// Bits of a [`Packet`].
-const ITEM: usize = 266 + PAGE + QP + DEST_COUNT;
+const ITEM: usize = 268 + PAGE + QP + DEST_COUNT;
 
 /// What the issuer does.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -146,6 +160,9 @@ pub struct Issuer {
     /// Which.
     pub set_qp_error_index: Signal<Out, Bits<QP>>,
 
+    /// What a READ or an atomic brings.
+    pub ask_write: Flow<In, AskWrite>,
+
     /// Packets and `sent` items.
     pub packet: Stream<Out, Packet>,
 
@@ -183,6 +200,16 @@ pub struct Issuer {
     dest_in: Flatten<Destination, DESTINATION>,
     dest_out: Restore<Destination, DESTINATION>,
     about: Signal<Local, Destination>,
+    /// Of each request, if it is a READ or an atomic, what it brings.
+    asked: Ram<ASK, 1, 8>,
+    asked_in: Signal<Local, Bits<ASK>>,
+    asks: Signal<Local, Bit>,
+    reads: Signal<Local, Bit>,
+    /// Sequence numbers that the packet takes, and all but one of them.
+    takes: DFF<Bits<24>>,
+    takes_less_one: DFF<Bits<24>>,
+    last_psn: Signal<Local, Bits<24>>,
+    counted: Signal<Local, Bits<40>>,
     addresses: Lutram<64, DEST_INDEX, 1>,
     next_psn: DFF<Bits<24>>,
     address: DFF<Bits<64>>,
@@ -262,6 +289,16 @@ pub struct Issuer {
     last: Constant<Bits<5>>,
     #[init(code(operation::SEND_ONLY))]
     only: Constant<Bits<5>>,
+    #[init(code(operation::READ_REQUEST))]
+    read_request: Constant<Bits<5>>,
+    #[init(code(operation::COMPARE_AND_SWAP))]
+    compare_and_swap: Constant<Bits<5>>,
+    #[init(code(operation::FETCH_AND_ADD))]
+    fetch_and_add: Constant<Bits<5>>,
+    #[init(code(operation::SEND_LAST_INVALIDATE))]
+    last_invalidate: Constant<Bits<5>>,
+    #[init(code(operation::SEND_ONLY_INVALIDATE))]
+    only_invalidate: Constant<Bits<5>>,
     #[init(code(Status::LocalProtectionError as u8))]
     protection_error: Constant<Bits<8>>,
     #[init(code(Status::WrFlushError as u8))]
@@ -333,6 +370,18 @@ impl Logic for Issuer {
 
         self.dest_out.bits.next = self.dests.read_data.val();
         self.about.next = self.dest_out.record.val();
+        self.asked_in.next = bit_cast::<ASK, 32>(self.ask_write.len.val())
+            | (bit_cast::<ASK, 24>(self.ask_write.packets.val()) << 32)
+            | (bit_cast::<ASK, 4>(self.ask_write.log_mtu.val()) << 56);
+        self.asked.write_lanes.next = 0.into();
+        if self.ask_write.valid.val() {
+            self.asked.write_lanes.next = 1.into();
+        }
+        self.asked.write_address.next = self.ask_write.slot.val();
+        self.asked.write_data.next = self.asked_in.val();
+        self.asked.read_address.next = self.found.val().slot;
+        self.asks.next = self.about.val().ask.any();
+        self.reads.next = self.about.val().ask == READ;
 
         // Loading: the destination's data have come, and the queue pair's.
         self.dest.next = self.held.q.val().dest.get_bits::<DEST_INDEX>(0);
@@ -364,6 +413,12 @@ impl Logic for Issuer {
             self.todo_dest_end.d.next = self.held.q.val().dest_end && !self.refused.val() && self.reliable.val();
             self.todo_request_end.d.next = self.held.q.val().request_end;
             self.next_psn.d.next = self.psns.read_data.val();
+            self.takes.d.next = 1.into();
+            self.takes_less_one.d.next = 0.into();
+            if self.asks.val() {
+                self.takes.d.next = self.asked.read_data.val().get_bits::<24>(32);
+                self.takes_less_one.d.next = self.asked.read_data.val().get_bits::<24>(32) - 1;
+            }
             self.has_sent.d.next = self.started.q.val().get_bit(self.dest.val().index());
             self.within.d.next = self.inside_message.q.val().get_bit(self.dest.val().index());
             if self.started.q.val().get_bit(self.dest.val().index()) {
@@ -449,9 +504,36 @@ impl Logic for Issuer {
         if self.write.val() {
             self.operation.next = self.operation.val() + self.write_base.val();
         }
+        if self.about.val().invalidates && !self.full.val() {
+            self.has_imm.next = true;
+            self.operation.next = self.only_invalidate.val();
+            if self.within.q.val() {
+                self.operation.next = self.last_invalidate.val();
+            }
+        }
+        // A READ has no payload, an atomic's operands are.
+        if self.asks.val() {
+            self.has_reth.next = true;
+            self.operation.next = self.compare_and_swap.val();
+            if self.about.val().ask.get_bit(0) {
+                self.operation.next = self.fetch_and_add.val();
+            }
+        }
+        if self.reads.val() {
+            self.operation.next = self.read_request.val();
+        }
+        self.last_psn.next = self.next_psn.q.val() + self.takes_less_one.q.val();
         self.message_bytes.next = self.held.q.val().message_bytes;
         if !self.held.q.val().message_bytes.any() {
             self.message_bytes.next = bit_cast::<32, 13>(self.bytes.val());
+        }
+        if self.reads.val() {
+            self.message_bytes.next = self.asked.read_data.val().get_bits::<32>(0);
+        }
+        self.counted.next = bit_cast::<40, 13>(self.bytes.val());
+        if self.asks.val() {
+            self.counted.next =
+                bit_cast::<40, 32>(self.asked.read_data.val().get_bits::<32>(0));
         }
 
         // What is left of the event after a step.
@@ -486,7 +568,7 @@ impl Logic for Issuer {
             self.psns.write_data.next = self.start_psns.read_data.val();
         } else {
             self.psns.write_address.next = self.qp.q.val();
-            self.psns.write_data.next = self.next_psn.q.val() + 1;
+            self.psns.write_data.next = self.next_psn.q.val() + self.takes.q.val();
         }
         if self.step.val() {
             if self.todo_full.q.val() {
@@ -504,8 +586,8 @@ impl Logic for Issuer {
                 self.has_sent.d.next = true;
             }
             if self.sends.val() {
-                self.next_psn.d.next = self.next_psn.q.val() + 1;
-                self.total.d.next = self.total.q.val() + bit_cast::<40, 13>(self.bytes.val());
+                self.next_psn.d.next = self.next_psn.q.val() + self.takes.q.val();
+                self.total.d.next = self.total.q.val() + self.counted.val();
             }
             if self.marker.val() && !self.todo_dest_end.q.val() && self.todo_request_end.q.val() {
                 self.todo_request_end.d.next = false;
@@ -535,6 +617,7 @@ impl Logic for Issuer {
             && ((self.state.q.val() == IssuerState::Waiting) || (self.step.val() && !self.more.val()));
         self.found.ready.next = (self.state.q.val() == IssuerState::Waiting) || (self.step.val() && !self.more.val());
         self.dests.read_enable.next = self.take.val();
+        self.asked.read_enable.next = self.take.val();
         self.queues.read_enable.next = self.take.val();
         if self.step.val() && !self.more.val() {
             self.state.d.next = IssuerState::Waiting;
@@ -591,11 +674,19 @@ impl Logic for Issuer {
         self.next_item.next.imm = self.about.val().imm;
         self.next_item.next.has_imm = self.has_imm.val();
         self.next_item.next.has_reth = self.has_reth.val();
+        self.next_item.next.solicited = self.about.val().solicited && !self.full.val();
+        self.next_item.next.fenced = self.about.val().fenced;
         self.next_item.next.again = false;
         self.next_item.next.late = false;
         self.next_item.next.slot = self.held.q.val().slot;
         self.next_item.next.kind = self.kind.val();
         self.next_item.next.status = self.final_status.val();
+        if self.reads.val() && !self.marker.val() {
+            self.next_item.next.bytes = 0.into();
+            self.next_item.next.imm = bit_cast::<32, 24>(self.last_psn.val());
+            self.next_item.next.status =
+                bit_cast::<8, 4>(self.asked.read_data.val().get_bits::<4>(56));
+        }
         self.next_item.next.bad_dest = self.final_dest.val();
         self.next_item.next.total = self.final_total.val();
         self.item_in.record.next = self.next_item.val();

@@ -19,7 +19,7 @@
 //! `sent` items. The output carries both in one stream, so that their order is kept.
 
 use crate::context::{INDEX, QP, QUEUE};
-use crate::request::{DEST_COUNT, DEST_INDEX};
+use crate::request::{AskWrite, DEST_COUNT, DEST_INDEX};
 use drdma_emit::prelude::*;
 
 use super::packetizer::Packet;
@@ -124,6 +124,16 @@ pub struct Segmenter {
     pub dest_write_log_mtu: Signal<In, Bits<4>>,
     /// The queue pair's context that the request was checked with.
     pub dest_write_stamp: Signal<In, Bits<32>>,
+    /// It is a READ (1), a compare and swap (2) or a fetch and add (3).
+    pub dest_write_ask: Signal<In, Bits<2>>,
+    /// It waits for the READs and atomics before it.
+    pub dest_write_fenced: Signal<In, Bit>,
+    /// Its last packets ask for a solicited event.
+    pub dest_write_solicited: Signal<In, Bit>,
+    /// They make the key in the immediate data invalid.
+    pub dest_write_invalidates: Signal<In, Bit>,
+    /// What a READ or an atomic brings.
+    pub ask_write: Flow<In, AskWrite>,
 
     // Configuration.
     /// A word is written.
@@ -478,6 +488,11 @@ impl Logic for Segmenter {
         self.issuer.dest_write_data.next.transport = self.dest_write_transport.val();
         self.issuer.dest_write_data.next.index = self.dest_write_index.val();
         self.issuer.dest_write_data.next.stamp = self.dest_write_stamp.val();
+        self.issuer.dest_write_data.next.ask = self.dest_write_ask.val();
+        self.issuer.dest_write_data.next.fenced = self.dest_write_fenced.val();
+        self.issuer.dest_write_data.next.solicited = self.dest_write_solicited.val();
+        self.issuer.dest_write_data.next.invalidates = self.dest_write_invalidates.val();
+        self.ask_write.join(&mut self.issuer.ask_write);
         self.issuer.cfg_valid.next = self.cfg_valid.val();
         self.issuer.cfg_table.next = self.cfg_table.val();
         self.issuer.cfg_index.next = self.cfg_index.val();

@@ -1,4 +1,4 @@
-//! The card's one writer to host memory: payload of the frames that it has received, and completions.
+//! The card's one writer to host memory: payload of the frames that it has received, what atomics write, and completions.
 //!
 //! Stands on the DMA engine's *data* port, behind the receive path's scatter and `completion`, and beside the frame
 //! store. All that the card writes leaves as descriptors of this one port, because nothing orders the writes of the
@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! order --> pieces --+--> descriptors --> the engine
-//! write -------------+                      | reads          freed
+//! write, word -------+                      | reads          freed
 //!   ^                \-> receipt            v                  ^
 //!   \--- completion <------/          answers <-- store    numbers <-- statuses
 //! ```
@@ -16,17 +16,21 @@
 //! all before it, are in the queue, its receipt goes to `completion`, whose line comes back as `write` and gets its
 //! place behind them. A frame is given back when the engine has read its last bytes and those of all frames before it.
 //!
+//! No line overtakes an order that was accepted before it came: so whoever lets something complete when its orders were accepted has it behind them.
+//!
 //! Contract: an order or a line per cycle, in turns when both wait, while fewer than 64 writes are in flight, receipts are
 //! taken, and the engine takes descriptors; an order that runs over the store's end takes 2 cycles. A line's descriptor is
 //! at the output 1 cycle after it, an order's 2. A receipt follows its order after 3 cycles; up to 16 wait, and lines do not
 //! wait for them. A row of each memory segment is read per cycle, and answered 3 cycles later.
 //!
+//! What an atomic writes is handled like a completion, whose place it takes where both wait; that it was read is told.
+//!
 //! A reset loses what the engine is reading, which makes the engine wait for ever: `rst` must be the
 //! engine's own reset, not the host's soft reset. For that there is `card_reset`: orders and receipts that wait are dropped,
 //! and the frames of all earlier ones are not given back, because the store then is empty.
 
-use crate::primitive::{Skid, StreamFifo};
-use crate::receive::record::{FRAME_WORDS, Receipt, STORE, WriteOrder};
+use crate::primitive::{Lutram, Skid, StreamFifo};
+use crate::receive::record::{FRAME_WORDS, Receipt, SLOT, STORE, SlotIndex, WriteOrder};
 use crate::shell::corundum::{DmaDescriptor, DmaWriteStatus};
 use drdma_emit::prelude::*;
 
@@ -49,6 +53,8 @@ const IN_FLIGHT: usize = 1 << NUMBER;
 const LINE: usize = 256;
 /// Bytes of a completion.
 const LINE_BYTES: u64 = LINE as u64 / 8;
+/// Bytes that an atomic writes.
+const WORD_BYTES: u64 = 8;
 /// Bits of a descriptor: host address 64, which memory, place there, bytes 13, number.
 const DESCRIPTOR: usize = 65 + STORE + 13 + NUMBER;
 
@@ -61,8 +67,19 @@ pub struct HostWriteEntry {
     pub data: Bits<LINE>,
 }
 
+/// What an atomic writes.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct HostWord {
+    /// Where it goes in host memory; a multiple of 8.
+    pub addr: Bits<64>,
+    /// Its 8 bytes.
+    pub data: Bits<64>,
+    /// The atomic's slot.
+    pub slot: Bits<SLOT>,
+}
+
 /// See the [module](self).
-#[derive(LogicBlock, Default)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct HostWrite {
     // ------------------------------------------------------------------ clock and reset
     /// Clock.
@@ -96,6 +113,12 @@ pub struct HostWrite {
     /// Something was taken whose write was not read yet, or whose receipt was not.
     pub busy: Signal<Out, Bit>,
 
+    // ------------------------------------------------------------------ atomics
+    /// What atomics write. Comes before completions.
+    pub word: Stream<In, HostWord>,
+    /// One was read: it is in host memory before what is read there from now on.
+    pub word_done: Flow<Out, SlotIndex>,
+
     // ------------------------------------------------------------------ DMA write descriptors
     /// DMA write descriptors.
     pub m_axis_data_dma_write_desc: Stream<Out, DmaDescriptor>,
@@ -123,13 +146,22 @@ pub struct HostWrite {
     answers: Answers,
     descriptors: Skid<DESCRIPTOR>,
     receipts: StreamFifo<Receipt, 4, 5>,
-    /// A line was taken last.
-    line_before: DFF<Bit>,
+    /// The line that waits was there before the piece.
+    line_first: DFF<Bit>,
     room: Signal<Local, Bit>,
     piece_fits: Signal<Local, Bit>,
-    line_first: Signal<Local, Bit>,
     takes_piece: Signal<Local, Bit>,
     takes_line: Signal<Local, Bit>,
+    /// A line or a word is there.
+    line: Signal<Local, Bit>,
+    line_ready: Signal<Local, Bit>,
+    takes_word: Signal<Local, Bit>,
+    /// Of each write in flight: it is a word, of that slot.
+    words: DFF<Bits<IN_FLIGHT>>,
+    slots: Lutram<SLOT, NUMBER, 1>,
+    begun: Signal<Local, Bits<IN_FLIGHT>>,
+    #[init(Constant::new(1.into()))]
+    one: Constant<Bits<IN_FLIGHT>>,
 }
 
 impl Logic for HostWrite {
@@ -139,19 +171,29 @@ impl Logic for HostWrite {
         self.receipts.rst.next = self.rst.val() || self.card_reset.val();
         self.order.join(&mut self.pieces.order);
 
-        // A piece or a line, in turns.
+        // A piece or a line, in turns, but no line before an order that was accepted before it came.
         self.room.next = self.numbers.room.val() && self.descriptors.in_ready.val();
         self.piece_fits.next = self.room.val()
             && (!self.pieces.piece.completes.val() || self.receipts.input.ready.val());
-        self.line_first.next = !self.line_before.q.val() || !self.pieces.piece.valid.val();
-        self.write.ready.next =
-            self.room.val() && (self.line_first.val() || !self.piece_fits.val());
+        self.line.next = self.write.valid.val() || self.word.valid.val();
+        self.line_ready.next = self.room.val()
+            && (self.line_first.q.val()
+                || !self.pieces.piece.valid.val()
+                || !self.piece_fits.val());
+        self.word.ready.next = self.line_ready.val();
+        self.write.ready.next = self.line_ready.val() && !self.word.valid.val();
         self.pieces.piece.ready.next =
-            self.piece_fits.val() && (!self.line_first.val() || !self.write.valid.val());
-        self.takes_line.next = self.write.valid.val() && self.write.ready.val();
+            self.piece_fits.val() && (!self.line_first.q.val() || !self.line.val());
+        self.takes_line.next = self.line.val() && self.line_ready.val();
+        self.takes_word.next = self.word.valid.val() && self.line_ready.val();
         self.takes_piece.next = self.pieces.piece.valid.val() && self.pieces.piece.ready.val();
-        if self.takes_line.val() || self.takes_piece.val() {
-            self.line_before.d.next = self.takes_line.val();
+        if self.takes_piece.val() {
+            // Behind the first half of a piece that was cut comes the other one.
+            self.line_first.d.next = self.line.val() && self.pieces.order.ready.val();
+        } else if self.takes_line.val() || !self.line.val() {
+            self.line_first.d.next = false;
+        } else if !self.pieces.piece.valid.val() {
+            self.line_first.d.next = true;
         }
 
         // It gets a number, and its descriptor goes out.
@@ -171,6 +213,13 @@ impl Logic for HostWrite {
                 | (bit_cast::<DESCRIPTOR, 1>(1.into()) << 64)
                 | (bit_cast::<DESCRIPTOR, NUMBER>(self.numbers.number.val()) << 71)
                 | (bit_cast::<DESCRIPTOR, 13>(LINE_BYTES.into()) << 82)
+                | (bit_cast::<DESCRIPTOR, NUMBER>(self.numbers.number.val()) << 95);
+        }
+        if self.takes_word.val() {
+            self.descriptors.in_data.next = bit_cast::<DESCRIPTOR, 64>(self.word.addr.val())
+                | (bit_cast::<DESCRIPTOR, 1>(1.into()) << 64)
+                | (bit_cast::<DESCRIPTOR, NUMBER>(self.numbers.number.val()) << 71)
+                | (bit_cast::<DESCRIPTOR, 13>(WORD_BYTES.into()) << 82)
                 | (bit_cast::<DESCRIPTOR, NUMBER>(self.numbers.number.val()) << 95);
         }
         self.m_axis_data_dma_write_desc.valid.next = self.descriptors.out_valid.val();
@@ -197,6 +246,21 @@ impl Logic for HostWrite {
             && !self.s_axis_data_dma_write_desc_status.tag.val().get_bits::<8>(NUMBER).any();
         self.numbers.status_number.next =
             self.s_axis_data_dma_write_desc_status.tag.val().get_bits::<NUMBER>(0);
+        self.begun.next = 0.into();
+        if self.numbers.taken.val() {
+            self.begun.next = self.one.val() << self.numbers.number.val();
+        }
+        self.words.d.next = self.words.q.val() & !self.begun.val();
+        if self.takes_word.val() {
+            self.words.d.next = self.words.q.val() | self.begun.val();
+        }
+        self.slots.write_enable.next = self.takes_word.val();
+        self.slots.write_address.next = self.numbers.number.val();
+        self.slots.write_data.next = self.word.slot.val();
+        self.slots.read_address[0].next = self.numbers.status_number.val();
+        self.word_done.valid.next = self.numbers.status_valid.val()
+            && self.words.q.val().get_bit(self.numbers.status_number.val().index());
+        self.word_done.slot.next = self.slots.read_data[0].val();
         self.freed_valid.next = self.numbers.freed_valid.val();
         self.freed_words.next = self.numbers.freed_words.val();
         self.busy.next = self.numbers.busy.val()
@@ -207,6 +271,9 @@ impl Logic for HostWrite {
         self.answers.keep.next = self.takes_line.val();
         self.answers.number.next = self.numbers.number.val();
         self.answers.line.next = self.write.data.val();
+        if self.takes_word.val() {
+            self.answers.line.next = bit_cast::<LINE, 64>(self.word.data.val());
+        }
         self.store_enable.next = self.answers.store_enable.val();
         self.store_row.next = self.answers.store_row.val();
         self.answers.store_data.next = self.store_data.val();
@@ -219,7 +286,11 @@ impl Logic for HostWrite {
         self.answers.resp_ready.next = self.data_dma_ram_rd_resp_ready.val();
 
         if self.rst.val() {
-            self.line_before.d.next = false;
+            self.line_first.d.next = false;
+        }
+        // Slots begin anew, too.
+        if self.rst.val() || self.card_reset.val() {
+            self.words.d.next = 0.into();
         }
     }
 }

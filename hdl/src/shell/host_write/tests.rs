@@ -198,6 +198,58 @@ fn payload_and_completions_arrive_whole_and_in_order_and_frames_go_back() {
 }
 
 #[test]
+fn a_word_is_written_before_it_is_told_and_takes_turns_with_orders() {
+    let library = library();
+    for (seed, stalls) in (1..).zip(STALLS) {
+        let mut card = Card::new(&library, seed, stalls);
+        let word = card.bench.driver("word");
+        let done = card.bench.monitor("word_done");
+        let mut random = Random::new(seed);
+        let lines = entries(&mut random, 60);
+        card.bench.send_all(card.write, beats(&lines));
+        for k in 0..60 {
+            card.bench.send(card.order, order(0x1000 + 64 * k, 64 * k as usize, 64));
+        }
+        let (mut sent, mut told) = (Vec::new(), Vec::new());
+        while told.len() < 100 {
+            if sent.len() < 100 && sent.len() - told.len() < 32 && random.chance(0.2) {
+                let (addr, data) = (8 * sent.len() as u64, random.u64());
+                let slot = sent.len() as u64 % 32;
+                card.bench.send(word, Beat::from([("addr", addr), ("data", data), ("slot", slot)]));
+                sent.push((addr, data.to_le_bytes().to_vec()));
+            }
+            card.bench.step();
+            let engine = card.engine.borrow();
+            for beat in card.bench.take(done) {
+                // Slots are told in any order, each when its write has been read.
+                let slot = beat.u64("slot") as usize;
+                let nth = told.iter().filter(|of| **of == slot).count();
+                let of = &sent[nth * 32 + slot];
+                assert!(engine.written.contains(of), "word {slot} is told and not written");
+                told.push(slot);
+            }
+        }
+        card.bench.run_until(|bench| bench.pending(card.order) + bench.pending(card.write) == 0);
+        card.bench.run_until(|bench| bench.get("busy") == 0);
+        let engine = card.engine.borrow();
+        assert_eq!(engine.written.len(), 60 + 60 + 100);
+        assert_eq!(card.bench.take(done).len(), 0);
+        // A reset of the card forgets those that are under way.
+        drop(engine);
+        card.engine.borrow_mut().status = false;
+        card.bench.send(word, Beat::from([("addr", 8_u64), ("data", 1), ("slot", 3)]));
+        card.bench.run(50);
+        card.bench.set("card_reset", 1_u64);
+        card.bench.run(16);
+        card.bench.set("card_reset", 0_u64);
+        card.engine.borrow_mut().status = true;
+        card.bench.run(300);
+        assert_eq!(card.bench.take(done).len(), 0);
+        assert_eq!(card.bench.get("busy"), 0);
+    }
+}
+
+#[test]
 fn an_order_at_the_end_of_the_store_becomes_two_descriptors() {
     let library = library();
     // Where it starts before the end, its bytes, and the pieces.

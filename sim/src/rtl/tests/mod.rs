@@ -5,6 +5,7 @@ mod host_traffic;
 mod links;
 mod queue_pairs;
 mod resets;
+mod responder;
 mod silent;
 mod small;
 mod throughput;

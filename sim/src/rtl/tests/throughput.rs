@@ -24,7 +24,7 @@ const BITMAPS: u64 = 0x2_0000_0000;
 const BITMAP_BYTES: u64 = 0x1000;
 const KEY: u32 = 3;
 
-fn fast() -> pcie::Config {
+pub(super) fn fast() -> pcie::Config {
     pcie::Config {
         tags: 256,
         bytes_in_flight: 64 << 10,

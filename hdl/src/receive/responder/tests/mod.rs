@@ -1,4 +1,5 @@
 mod host;
+mod limits;
 mod rates;
 mod traffic;
 mod world;
@@ -12,9 +13,9 @@ use drdma_semantics::responder::packet::packets;
 use drdma_semantics::responder::{Outcome, Received, Responder as Semantics, Settings, is_for};
 use drdma_semantics::scatter::allows;
 use drdma_verilated::Library;
-use drdma_verilated::testbench::{Bench, DriverId, MonitorId, Random, STALLS};
+use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId, Random, STALLS};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use super::Responder;
@@ -22,7 +23,7 @@ use crate::context::testing::{Flagged, answer_flag, clear_tables};
 use crate::context::{ATTRIBUTES_TABLE, QUEUE_PAIR_TABLE, RECEIVE_QUEUE_TABLE, REGION_TABLE};
 use crate::testing;
 use traffic::{Packet, Peer, is_response, stretch};
-use world::{Answered, Card, Lab, Posted, SIZE, STORE_BYTES};
+use world::{Answered, Card, Lab, Posted, SIZE, STORE_BYTES, What};
 
 fn library() -> Library {
     testing::library("responder", Responder::default)
@@ -68,7 +69,8 @@ impl Pair {
             receives: random.chance(0.95).into(),
             rights: rights as u8,
             min_rnr_timer: random.below(32) as u8,
-            max_dest_rd_atomic: [0, 1, 16, 16, 16][random.below(5) as usize],
+            // None of them is ever crowded here: `limits` has those that are.
+            max_dest_rd_atomic: [0, 16, 16, 16, 16][random.below(5) as usize],
             state: 1,
             ..Default::default()
         };
@@ -97,8 +99,7 @@ impl Pair {
         Settings {
             transport: self.peer.flow.transport,
             mtu: self.peer.flow.mtu,
-            // The block answers no atomics.
-            rights: u32::from(self.attributes.rights) & !rights::REMOTE_ATOMIC,
+            rights: u32::from(self.attributes.rights),
             pd: self.entry.pd,
             min_rnr_timer: self.attributes.min_rnr_timer,
             max_dest_rd_atomic: self.attributes.max_dest_rd_atomic,
@@ -153,8 +154,8 @@ impl Oracle {
             lab.answered.extend(again);
         }
         // All packets of READs' answers are sent at once.
-        for (_, _, psn, _, read) in &lab.answered[before..] {
-            if read.is_some() {
+        for (_, _, psn, _, what) in &lab.answered[before..] {
+            if matches!(what, What::Read(..)) {
                 pair.responder.answered(*psn);
             }
         }
@@ -187,7 +188,7 @@ fn any_read_again(packet: &Packet, pair: &Pair, lab: &Lab) -> Option<Answered> {
         && u64::from(len) <= MAX_MESSAGE
         && packet.payload.is_empty()
         && (len == 0 || key.is_some_and(may));
-    good.then(|| (pair.index, 0x1f, packet.psn, pair.responder.msn(), Some((addr, len, rkey))))
+    good.then(|| (pair.index, 0x1f, packet.psn, pair.responder.msn(), What::Read(addr, len, rkey)))
 }
 
 /// The block, and what is around it.
@@ -198,6 +199,18 @@ struct Around<'a> {
     placing: MonitorId,
     take: MonitorId,
     answer: MonitorId,
+    accepted: MonitorId,
+    answered: DriverId,
+    /// Answers that came and were not compared yet.
+    answers: Vec<Beat>,
+    /// If answers are not told to have left: those.
+    held: Option<VecDeque<Beat>>,
+    /// How often no slot is offered.
+    slot_stall: f64,
+    /// Slots that are free.
+    free: VecDeque<u64>,
+    /// Atomics that each queue pair has executed: number, sequence number, whether they swap, value before.
+    kept: HashMap<u64, Vec<(u64, u64, u64, u64)>>,
     invalidate: MonitorId,
     set_qp_error: MonitorId,
     errors: Flagged,
@@ -227,11 +240,14 @@ impl<'a> Around<'a> {
         });
         clear_tables(&mut bench);
         let errors = answer_flag(&mut bench, "error_next", "qp_error");
-        let [packet, taken] = ["packet", "taken"].map(|base| bench.driver(base));
-        let outputs = ["placing", "take", "answer", "invalidate", "set_qp_error"];
-        let [placing, take, answer, invalidate, set_qp_error] =
+        let [packet, taken, answered] =
+            ["packet", "taken", "answered"].map(|base| bench.driver(base));
+        let outputs = ["placing", "take", "answer", "accepted", "invalidate", "set_qp_error"];
+        let [placing, take, answer, accepted, invalidate, set_qp_error] =
             outputs.map(|base| bench.monitor(base));
         bench.stall(stalls);
+        // What is answered is told at once.
+        bench.stall_driver(answered, 0.0);
         let counted = Rc::new(RefCell::new([0; 2]));
         let counting = Rc::clone(&counted);
         let ports = ["count_dropped", "count_ignored"].map(|port| bench.port(port));
@@ -248,6 +264,13 @@ impl<'a> Around<'a> {
             placing,
             take,
             answer,
+            accepted,
+            answered,
+            answers: Vec::new(),
+            held: None,
+            slot_stall: stalls.1,
+            free: (0..32).collect(),
+            kept: HashMap::new(),
             invalidate,
             set_qp_error,
             errors,
@@ -268,9 +291,33 @@ impl<'a> Around<'a> {
 
     /// A cycle of everything.
     fn step(&mut self) {
+        let wait = self.slot_stall;
+        let has_slot = !self.free.is_empty() && !self.bench.random().chance(wait);
+        self.bench.set("has_slot", u64::from(has_slot));
+        self.bench.set("slot", self.free.front().map_or(3, |slot| *slot));
         self.bench.step();
+        for accepted in self.bench.take(self.accepted) {
+            assert!(has_slot, "{accepted:?} without a slot");
+            assert_eq!(self.free.pop_front(), Some(accepted.u64("slot")));
+            let operands = ["addr", "swap_or_add", "compare"].map(|field| accepted.u64(field));
+            self.card.slots.insert(accepted.u64("slot"), operands.into());
+        }
         for placing in self.bench.take(self.placing) {
             self.card.place(&placing);
+            if placing.u64("atomic") == 1 {
+                self.free.push_back(placing.u64("slot"));
+            }
+        }
+        for answer in self.bench.take(self.answer) {
+            let waits = ["reads", "atomic"].iter().any(|field| answer.u64(field) == 1);
+            if waits && answer.u64("again") == 0 {
+                let fields = ["qp", "resource"].map(|field| (field, answer.u64(field)));
+                match &mut self.held {
+                    Some(held) => held.push_back(Beat::from(fields)),
+                    None => self.bench.send(self.answered, Beat::from(fields)),
+                }
+            }
+            self.answers.push(answer);
         }
         for take in self.bench.take(self.take) {
             let taken = self.card.take(&take);
@@ -326,7 +373,8 @@ impl<'a> Around<'a> {
     fn send(&mut self, packet: &Packet, qp: u64, random: &mut Random) -> u64 {
         let (beat, words) = packet.store(self.start, &mut self.card.store, random);
         self.start = (self.start + words) % (STORE_BYTES as u64 / 64);
-        self.card.frames.push_back(words);
+        let swaps = packet.opcode & 0x1f == operation::COMPARE_AND_SWAP;
+        self.card.frames.push_back((words, swaps));
         self.numbers.entry(packet.psn).or_default().push(self.sent);
         self.sent += 1;
         self.bench.send(self.packet, beat.with("qp", qp));
@@ -337,30 +385,65 @@ impl<'a> Around<'a> {
     fn drain(&mut self) {
         let mut quiet = 0;
         while quiet < 200 {
-            let before = self.bench.received(self.answer).len();
+            let before = self.answers.len();
             self.step();
-            let moved = before != self.bench.received(self.answer).len();
+            let moved = before != self.answers.len();
             quiet = if self.card.frames.is_empty() && !moved { quiet + 1 } else { 0 };
         }
     }
 }
 
+impl Around<'_> {
+    /// Drops the answers so far.
+    fn forget(&mut self) {
+        self.answers.clear();
+        self.card.originals.clear();
+        self.kept.clear();
+    }
+
+    /// The answers so far, as the semantics give them. Those to atomics that come again and are not kept lead to nothing.
+    fn answered(&mut self) -> Vec<Answered> {
+        let mut answered = Vec::new();
+        for beat in std::mem::take(&mut self.answers) {
+            let get = |field| beat.u64(field);
+            let (qp, psn) = (get("qp"), get("psn"));
+            assert_eq!(get("stamp"), self.stamp(qp), "{beat:?}");
+            let what = match (get("reads"), get("atomic"), get("again")) {
+                (1, 0, _) => {
+                    assert!(self.numbers[&(psn as u32)].contains(&get("earlier")), "{beat:?}");
+                    What::Read(get("addr"), get("len") as u32, get("rkey") as u32)
+                }
+                (0, 1, 0) => {
+                    let frame = get("earlier") - 1;
+                    assert!(self.numbers[&(psn as u32)].contains(&frame), "{beat:?}");
+                    let originals = self.card.originals.get_mut(&qp).expect("it was executed");
+                    let original = originals.pop_front().expect("it was executed");
+                    let kept = (get("resource"), psn, get("swaps"), original);
+                    self.kept.entry(qp).or_default().push(kept);
+                    What::Atomic(original)
+                }
+                (0, 1, _) => {
+                    let (resource, most) = (get("resource"), get("kept"));
+                    assert!((1..=16).contains(&most), "{beat:?}");
+                    let kept = self.kept.get(&qp).map_or(&[][..], |kept| kept);
+                    let found = kept.iter().rev().find(|(number, of, swaps, _)| {
+                        let back = resource.wrapping_sub(*number) % 512;
+                        back < most && *of == psn && *swaps == get("swaps")
+                    });
+                    let Some((.., original)) = found else { continue };
+                    What::Atomic(*original)
+                }
+                _ => What::Nothing,
+            };
+            answered.push((qp, get("syndrome") as u8, psn as u32, get("msn") as u32, what));
+        }
+        answered
+    }
+}
+
 /// Everything that a block gave, as the semantics give it.
 fn compare(around: &mut Around<'_>, oracle: &mut Oracle, what: &str) {
-    let answers = around.bench.take(around.answer);
-    let answered: Vec<_> = answers
-        .iter()
-        .map(|beat| {
-            let get = |field| beat.u64(field);
-            assert_eq!(get("stamp"), around.stamp(get("qp")), "{beat:?} {what}");
-            let (syndrome, psn) = (get("syndrome") as u8, get("psn") as u32);
-            let read = (get("reads") == 1).then(|| {
-                assert!(around.numbers[&psn].contains(&get("earlier")), "{beat:?}");
-                (get("addr"), get("len") as u32, get("rkey") as u32)
-            });
-            (get("qp"), syndrome, psn, get("msn") as u32, read)
-        })
-        .collect();
+    let answered = around.answered();
     assert_eq!(answered, std::mem::take(&mut oracle.lab.answered), "answers {what}");
     let regions: Vec<_> =
         around.bench.take(around.invalidate).iter().map(|beat| beat.u64("region")).collect();
@@ -425,7 +508,7 @@ fn make_keys(
 fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
     let library = library();
     let (mut outcomes, mut statuses, mut syndromes) = ([0; 4], [0; 256], [0; 256]);
-    let mut reads = 0;
+    let (mut reads, mut atomics) = (0, 0);
     for (seed, stalls) in (1..).zip(STALLS) {
         let mut random = Random::new(seed);
         let mut around = Around::new(&library, seed, stalls);
@@ -480,7 +563,10 @@ fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
                 }
             }
             oracle.lab.answered.iter().for_each(|answer| syndromes[usize::from(answer.1)] += 1);
-            reads += oracle.lab.answered.iter().filter(|answer| answer.4.is_some()).count();
+            for (.., what) in &oracle.lab.answered {
+                reads += usize::from(matches!(what, What::Read(..)));
+                atomics += usize::from(matches!(what, What::Atomic(_)));
+            }
             oracle.lab.completed.iter().for_each(|entry| statuses[usize::from(entry.2)] += 1);
             around.drain();
             compare(&mut around, &mut oracle, &what);
@@ -488,7 +574,7 @@ fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
         (0..4).for_each(|k| outcomes[k] += oracle.outcomes[k]);
     }
     // Everything has happened.
-    assert!(reads > 150, "{reads} READs");
+    assert!(reads > 150 && atomics > 150, "{reads} READs, {atomics} atomics");
     assert!(outcomes.iter().all(|count| *count > 200), "{outcomes:?}");
     let seen = |codes: &[usize], counts: &[u64; 256]| {
         codes.iter().map(|code| (*code, counts[*code])).collect::<Vec<_>>()

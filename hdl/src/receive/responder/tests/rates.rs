@@ -13,6 +13,7 @@ fn pairs(around: &mut Around<'_>, transport: Transport, count: u64) -> Vec<Pair>
             // Each is the first one of its list.
             pair.entry.qpn = 77 * k as u32;
             pair.attributes.receives = 1;
+            pair.attributes.max_dest_rd_atomic = 16;
             pair.attributes.rights = rights::ALL as u8;
             pair.shared = false;
             pair.attributes.receive_queue = pair.index as u16;
@@ -44,6 +45,7 @@ fn measure(transport: Transport, operation: u8, count: u64) -> (f64, u64) {
         });
     }
     let packets = 40 * count;
+    let atomic = operation == operation::FETCH_AND_ADD;
     for k in 0..packets {
         let pair = &pairs[(k % count) as usize];
         let posted = Posted { name: k, addr: world::BASE + 64, len: 200, malformed: None };
@@ -60,11 +62,13 @@ fn measure(transport: Transport, operation: u8, count: u64) -> (f64, u64) {
             addr: world::BASE,
             rkey: pair.index as u32,
             len: 64,
+            swap_or_add: 1,
+            compare: 0,
             qkey: pair.entry.qkey,
             source_qp: 1,
             imm: 0,
             syndrome: 0,
-            payload: vec![1; 64],
+            payload: if atomic { Vec::new() } else { vec![1; 64] },
         };
         around.send(&packet, pair.index, &mut Random::new(k));
     }
@@ -76,10 +80,7 @@ fn measure(transport: Transport, operation: u8, count: u64) -> (f64, u64) {
     assert!(begin >= first && around.broken.is_empty());
     let good = match operation {
         operation::SEND_ONLY => around.card.completed.iter().filter(|c| c.2 == 0).count() as u64,
-        _ => {
-            around.bench.received(around.answer).iter().filter(|a| a.u64("syndrome") == 31).count()
-                as u64
-        }
+        _ => around.answers.iter().filter(|answer| answer.u64("syndrome") == 31).count() as u64,
     };
     assert_eq!(good, packets);
     ((end - begin) as f64 / (packets - 1) as f64, latency)
@@ -91,6 +92,7 @@ fn packets_over_16_queue_pairs_take_at_most_6_cycles() {
         (Transport::Rc, operation::WRITE_ONLY, 5.01, 10),
         (Transport::Uc, operation::SEND_ONLY, 5.01, 10),
         (Transport::Rc, operation::SEND_ONLY, 5.01, 10),
+        (Transport::Rc, operation::FETCH_AND_ADD, 5.01, 10),
         (Transport::Ud, operation::SEND_ONLY, 6.01, 10),
     ] {
         let (cycles, first) = measure(transport, operation, 16);

@@ -26,6 +26,8 @@ pub struct Packet {
     pub addr: u64,
     pub rkey: u32,
     pub len: u32,
+    pub swap_or_add: u64,
+    pub compare: u64,
     pub qkey: u32,
     pub source_qp: u32,
     pub imm: u32,
@@ -47,8 +49,12 @@ impl Packet {
             || (ud && [code::SEND_ONLY, code::SEND_ONLY_IMM].contains(&operation));
         let is = |codes: &[u8]| known && codes.contains(&operation);
         let reth = Reth { virtual_address: self.addr, rkey: self.rkey, dma_length: self.len };
-        let atomic =
-            AtomicEth { virtual_address: self.addr, rkey: self.rkey, ..Default::default() };
+        let atomic = AtomicEth {
+            virtual_address: self.addr,
+            rkey: self.rkey,
+            swap_or_add: self.swap_or_add,
+            compare: self.compare,
+        };
         let with_reth =
             [code::WRITE_FIRST, code::WRITE_ONLY, code::WRITE_ONLY_IMM, read_operation::REQUEST];
         let with_imm =
@@ -124,8 +130,8 @@ impl Packet {
             ("addr", self.addr),
             ("rkey", self.rkey.into()),
             ("len", self.len.into()),
-            ("swap_or_add", random.u64()),
-            ("compare", random.u64()),
+            ("swap_or_add", self.swap_or_add),
+            ("compare", self.compare),
             ("qkey", self.qkey.into()),
             ("source_qp", self.source_qp.into()),
             ("imm", self.imm.into()),
@@ -173,6 +179,8 @@ impl Peer {
             addr: 0,
             rkey: 0,
             len: 0,
+            swap_or_add: 0,
+            compare: 0,
             qkey: flow.qkey,
             source_qp: flow.dest_qpn,
             imm: 0,
@@ -207,10 +215,36 @@ impl Peer {
         self.coming.push_back(packet);
     }
 
+    /// An atomic.
+    fn atomic(&mut self, random: &mut Random) {
+        let (mut rkey, start, bytes) = self.keys[random.below(self.keys.len() as u64) as usize];
+        // Few addresses, so that values meet.
+        let mut addr = start.next_multiple_of(8) + 8 * random.below((bytes / 8).clamp(1, 4));
+        if random.chance(self.errors) {
+            addr = start.wrapping_add(random.below(2 * bytes + 1)).wrapping_sub(bytes / 2);
+        }
+        if random.chance(self.errors) {
+            rkey ^= 1 << random.below(32);
+        }
+        let operation = [code::COMPARE_AND_SWAP, code::FETCH_AND_ADD][random.below(2) as usize];
+        let packet = Packet {
+            ack_req: random.chance(0.5),
+            addr,
+            rkey,
+            // Small values, of which some are met.
+            swap_or_add: if random.chance(0.5) { random.below(2) } else { random.u64() },
+            compare: random.below(2),
+            len: random.u64() as u32,
+            ..self.packet(operation, self.next_psn)
+        };
+        self.next_psn = psn_add(self.next_psn, 1);
+        self.coming.push_back(packet);
+    }
+
     /// A message, in packets.
     fn message(&mut self, random: &mut Random) {
-        if self.flow.transport == Transport::Rc && random.chance(0.25) {
-            return self.read(random);
+        if self.flow.transport == Transport::Rc && random.chance(0.4) {
+            return if random.chance(0.5) { self.read(random) } else { self.atomic(random) };
         }
         let (mtu, transport) = (self.flow.mtu as u64, self.flow.transport);
         let write = transport != Transport::Ud && random.chance(0.5);

@@ -35,10 +35,18 @@ pub struct Posted {
 /// A receive's completion: queue pair, name, status, whether it is that of a WRITE, bytes, immediate data, flags, sender.
 pub type Completed = (u64, u64, u8, bool, u32, u32, u8, u32);
 
-/// A READ that is answered: first byte, bytes, key.
-pub type Read = Option<(u64, u32, u32)>;
-/// An answer: queue pair, syndrome, sequence number, messages, and what it reads.
-pub type Answered = (u64, u8, u32, u32, Read);
+/// What is answered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum What {
+    /// A SEND or a WRITE, or what is refused.
+    Nothing,
+    /// A READ: first byte, bytes, key.
+    Read(u64, u32, u32),
+    /// An atomic: the value before.
+    Atomic(u64),
+}
+/// An answer: queue pair, syndrome, sequence number, messages, and what it answers.
+pub type Answered = (u64, u8, u32, u32, What);
 
 /// What the semantics reach.
 #[derive(Default)]
@@ -126,11 +134,15 @@ impl World for Lab {
 
     fn answer(&mut self, answer: Answer) {
         let answered = match answer {
-            Answer::Acknowledge { syndrome, psn, msn } => (self.qp, syndrome, psn, msn, None),
-            Answer::Read { psn, msn, addr, len, rkey } => {
-                (self.qp, 0x1f, psn, msn, Some((addr, len, rkey)))
+            Answer::Acknowledge { syndrome, psn, msn } => {
+                (self.qp, syndrome, psn, msn, What::Nothing)
             }
-            Answer::Atomic { .. } => panic!("{answer:?} of a responder without atomics"),
+            Answer::Read { psn, msn, addr, len, rkey } => {
+                (self.qp, 0x1f, psn, msn, What::Read(addr, len, rkey))
+            }
+            Answer::Atomic { psn, msn, original } => {
+                (self.qp, 0x1f, psn, msn, What::Atomic(original))
+            }
         };
         self.answered.push(answered);
     }
@@ -147,8 +159,12 @@ pub struct Card {
     pub completed: Vec<Completed>,
     /// A queue pair may begin anew at any time, with or without a receive in use.
     pub loose: bool,
-    /// Words of frames that were not given back.
-    pub frames: VecDeque<u64>,
+    /// Words of frames that were not given back, and whether they are of an atomic that swaps.
+    pub frames: VecDeque<(u64, bool)>,
+    /// Atomics that have a slot: address, what is swapped in or added, what is compared with.
+    pub slots: HashMap<u64, (u64, u64, u64)>,
+    /// The values before the atomics of each queue pair, in order.
+    pub originals: HashMap<u64, VecDeque<u64>>,
 }
 
 impl Card {
@@ -177,6 +193,10 @@ impl Card {
     pub fn place(&mut self, placing: &Beat) {
         let get = |field: &str| placing.u64(field);
         let (qp, bytes) = (get("qp"), get("bytes"));
+        if get("atomic") == 1 {
+            assert_eq!((get("kind"), get("frame_end"), bytes), (0, 1, 0), "{placing:?}");
+            self.change(qp, get("slot"));
+        }
         match get("kind") {
             0 => assert_eq!(bytes, 0, "{placing:?}"),
             1 => {
@@ -216,9 +236,25 @@ impl Card {
         self.give_back(placing);
     }
 
+    /// Executes the atomic of the oldest frame.
+    fn change(&mut self, qp: u64, slot: u64) {
+        let (addr, swap_or_add, compare) = self.slots.remove(&slot).expect("it has a slot");
+        let at = addr.wrapping_sub(BASE) as usize;
+        let bytes = self.memory.get_mut(at..at + 8).expect("bytes of memory");
+        let original = u64::from_le_bytes((&*bytes).try_into().unwrap());
+        let new = match self.frames[0].1 {
+            true if original == compare => swap_or_add,
+            true => original,
+            false => original.wrapping_add(swap_or_add),
+        };
+        bytes.copy_from_slice(&new.to_le_bytes());
+        self.originals.entry(qp).or_default().push_back(original);
+    }
+
     fn give_back(&mut self, placing: &Beat) {
         if placing.u64("frame_end") == 1 {
-            assert_eq!(self.frames.pop_front(), Some(placing.u64("words")), "frames in order");
+            let frame = self.frames.pop_front().map(|(words, _)| words);
+            assert_eq!(frame, Some(placing.u64("words")), "frames in order");
         }
     }
 

@@ -1,13 +1,15 @@
 //! What the state machine does.
 
-use super::{DecoderState, Parser};
+use super::{ASK_BYTES, ASKS, DecoderState, Parser};
 use crate::context::QP;
 use crate::layout::windows::FETCH_BITS;
-use crate::request::{DEST_COUNT, DEST_INDEX};
+use crate::request::{BITMAPPED, CONTIGUOUS, DEST_COUNT, DEST_INDEX, POINTER_MAPPED, STRIDED};
+use drdma_abi::receive::{ReliableOpcode, request_flags};
 use drdma_abi::roce::Transport;
 use drdma_abi::work_request::{
-    LOG_MAX_READ, MAX_DESTINATIONS, MAX_ELEMENTS, MAX_INLINE, MAX_MERGE_THRESHOLD, MAX_REGIONS,
-    MAX_REQUEST_REGIONS, MAX_WQE_GRANULES, Opcode, RegionType, WQE_MAGIC, flags, shape_flags,
+    LOG_MAX_READ, MAX_DESTINATIONS, MAX_ELEMENTS, MAX_INLINE, MAX_MERGE_THRESHOLD, MAX_MESSAGE,
+    MAX_REGIONS, MAX_REQUEST_REGIONS, MAX_WQE_GRANULES, Opcode, RegionType, WQE_MAGIC, flags,
+    shape_flags,
 };
 use drdma_emit::prelude::*;
 
@@ -18,7 +20,22 @@ const MOST_REGIONS: u64 = MAX_REQUEST_REGIONS as u64;
 /// Granules of an entry, at most.
 const MAX_GRANULES: u64 = MAX_WQE_GRANULES as u64;
 
+/// Bytes of a READ, at most.
+const LONGEST_READ: u64 = MAX_MESSAGE;
+
 // The numbers of the kernel.
+const _: () = assert!(
+    ReliableOpcode::SendInvalidate as u8 == 16
+        && ASKS[0] == 1
+        && ASKS[1] == 2
+        && ASKS[2] == 3
+        && ReliableOpcode::FetchAndAdd as u8 == 19
+        && request_flags::ADDRESS == 1 << 5
+        && request_flags::SOLICITED == 1 << 6
+        && request_flags::FENCE == 1 << 7
+        && Transport::Rc as u8 == 0,
+    "the bits of opcodes and flags"
+);
 const _: () = assert!(QP == 12, "the bits of a queue pair's number that an index does not have");
 const _: () = assert!(
     WQE_MAGIC == 0xd7
@@ -70,6 +87,14 @@ impl Logic for Parser {
             head_fetch,
             head_unsignaled,
             head_inline,
+            head_own,
+            head_ask,
+            head_invalidates,
+            head_fenced,
+            head_solicited,
+            operands_read,
+            bytes,
+            asked,
             head_position,
             joined_for,
             head_destinations,
@@ -138,7 +163,7 @@ impl Logic for Parser {
         self.granule_kind.next = self.dest_types.q.val().get_bits::<2>(0);
         if self.sharing.q.val() {
             // Columns, of which ids select the rows.
-            self.granule_kind.next = 2.into();
+            self.granule_kind.next = BITMAPPED.into();
         }
 
         // The head: flags of what was taken, one cycle later.
@@ -159,6 +184,7 @@ impl Logic for Parser {
             || self.head_count_bad.q.val()
             || (self.head_partitioned.q.val() && !self.queue_shared.val())
             || (self.head_inline.q.val() && self.queue_shared.val())
+            || (self.head_own.q.val() && self.queue_shared.val())
             || self.head_length_bad.q.val();
 
         // The destination: likewise.
@@ -192,18 +218,19 @@ impl Logic for Parser {
         self.shape_bad.next = (self.fields.shape_elements.val() == 0)
             || (self.fields.shape_elements.val() > 16)
             || self.fields.shape_flags.val().get_bits::<15>(1).any()
-            || (self.has_fetch_rows.val() && (self.sharing.q.val() || (self.kind.q.val() != 2)))
+            || (self.has_fetch_rows.val()
+                && (self.sharing.q.val() || (self.kind.q.val() != BITMAPPED)))
             || (!self.sharing.q.val()
                 && !self.has_fetch_rows.val()
-                && ((self.fields.shape_period.val() != 0) != (self.kind.q.val() == 1)))
+                && ((self.fields.shape_period.val() != 0) != (self.kind.q.val() == STRIDED)))
             || (self.sharing.q.val()
                 && (self.fields.shape_period.val() != 1)
                 && (self.fields.shape_period.val() != 2))
             || ((self.fields.shape_target_lkey.val() != 0)
                 && !self.has_fetch_rows.val()
-                && (self.kind.q.val() != 3));
+                && (self.kind.q.val() != POINTER_MAPPED));
         self.element_bad.next = (self.fields.element_len.val() == 0)
-            || ((self.fields.element_lkey.val() != 0) && (self.kind.q.val() != 2));
+            || ((self.fields.element_lkey.val() != 0) && (self.kind.q.val() != BITMAPPED));
         self.bitmap_bytes.next =
             bit_cast::<35, 29>(self.fields.region_count.val().get_bits::<29>(3));
         if self.fields.region_count.val().get_bits::<3>(0).any() {
@@ -211,9 +238,15 @@ impl Logic for Parser {
                 bit_cast::<35, 29>(self.fields.region_count.val().get_bits::<29>(3)) + 1;
         }
 
+        // A READ, an atomic, or a SEND that makes a key invalid; what stands behind an atomic's head.
+        self.is_reliable.next = self.fields.head_opcode.val().get_bits::<6>(2) == 4;
+        self.is_atomic.next = self.is_reliable.val() && self.fields.head_opcode.val().get_bit(1);
+        self.asks.next = self.head_ask.q.val().any();
+
         // A head that is followed by a destination, as far as that was read and is no more than its own.
         self.whole.next = !self.granule_error.val()
             && !self.fields.head_flags.val().get_bit(1)
+            && !self.is_atomic.val()
             && self.fields.head_granules.val().get_bits::<13>(2).any();
 
         // The payload that stands behind a destination of such an entry.
@@ -235,6 +268,8 @@ impl Logic for Parser {
         self.check_valid.next = false;
         self.element_valid.next = false;
         self.inline_accept.next = false;
+        self.piece_valid.next = false;
+        self.told_ask.next = false;
         self.finish.next = self.ended.q.val();
         self.ended.d.next = false;
 
@@ -271,12 +306,27 @@ impl Logic for Parser {
                     self.head_queue.d.next = self.granule_queue.val();
                     self.head_remaining.d.next = self.granule_remaining.val();
                     self.head_fixed_bad.d.next = (self.fields.head_magic.val() != 0xd7)
-                        || (self.fields.head_opcode.val() > 3)
-                        || (self.fields.head_flags.val() > 31)
+                        || ((self.fields.head_opcode.val() > 3) && !self.is_reliable.val())
+                        || self.fields.head_flags.val().get_bit(5)
+                        || (self.is_reliable.val()
+                            && self.fields.head_opcode.val().get_bits::<2>(0).any()
+                            && self.fields.head_flags.val().get_bit(4))
                         || self.fetch_bad.val()
                         || (self.fields.head_position.val() != self.granule_position.val())
                         || self.granule_error.val();
                     self.head_opcode.d.next = self.fields.head_opcode.val().get_bits::<2>(0);
+                    self.head_own.d.next = self.is_reliable.val()
+                        || self.fields.head_flags.val().get_bits::<2>(6).any();
+                    self.head_ask.d.next = 0.into();
+                    self.head_invalidates.d.next = false;
+                    if self.is_reliable.val() {
+                        self.head_ask.d.next = self.fields.head_opcode.val().get_bits::<2>(0);
+                        self.head_invalidates.d.next =
+                            !self.fields.head_opcode.val().get_bits::<2>(0).any();
+                        self.head_opcode.d.next = 0.into();
+                    }
+                    self.head_solicited.d.next = self.fields.head_flags.val().get_bit(6);
+                    self.head_fenced.d.next = self.fields.head_flags.val().get_bit(7);
                     self.head_element_mask.d.next = self.fields.head_flags.val().get_bit(0);
                     self.head_partitioned.d.next = self.fields.head_flags.val().get_bit(1);
                     self.head_unsignaled.d.next = self.fields.head_flags.val().get_bit(3);
@@ -335,6 +385,8 @@ impl Logic for Parser {
                 self.fail.d.next = false;
                 self.fail_flush.d.next = false;
                 self.fail_qp.d.next = false;
+                self.bytes.d.next = 0.into();
+                self.asked.d.next = false;
             }
             DecoderState::Look => {
                 self.state.d.next = DecoderState::Judge;
@@ -355,7 +407,19 @@ impl Logic for Parser {
                     self.state.d.next = DecoderState::Destination;
                     if self.head_partitioned.q.val() {
                         self.state.d.next = DecoderState::JudgeHead;
+                    } else if self.head_ask.q.val().get_bit(1) {
+                        self.state.d.next = DecoderState::Operands;
                     }
+                }
+            }
+            DecoderState::Operands => {
+                if self.broken.val() {
+                    self.dest_cut.d.next = true;
+                    self.state.d.next = DecoderState::Judge;
+                } else if self.good.val() {
+                    self.taking.next = true;
+                    self.operands_read.d.next = self.granule_data.val();
+                    self.state.d.next = DecoderState::Destination;
                 }
             }
             DecoderState::JudgeHead => {
@@ -449,7 +513,7 @@ impl Logic for Parser {
                 // A block of payload, as a contiguous region whose bytes are here.
                 self.element_lane.next = 0.into();
                 self.element_last.next = true;
-                self.element_kind.next = 0.into();
+                self.element_kind.next = CONTIGUOUS.into();
                 self.element_base.next = 0.into();
                 self.element_offset.next = 0.into();
                 self.element_step.next = 0.into();
@@ -476,6 +540,25 @@ impl Logic for Parser {
                     }
                 }
             }
+            DecoderState::Ask => {
+                // In place of a payload, an atomic's operands: a contiguous region whose bytes are here.
+                self.element_lane.next = 0.into();
+                self.element_last.next = true;
+                self.element_kind.next = 0.into();
+                self.element_base.next = 0.into();
+                self.element_offset.next = 0.into();
+                self.element_step.next = 0.into();
+                self.element_len.next = ASK_BYTES.into();
+                self.element_addr.next = 0.into();
+                self.element_count.next = 1.into();
+                self.element_fetch.next = false;
+                if self.set_space.val() {
+                    self.told_ask.next = true;
+                    self.element_valid.next = true;
+                    self.asked.d.next = true;
+                    self.state.d.next = DecoderState::End;
+                }
+            }
             DecoderState::Region => {
                 self.element_lane.next = 0.into();
                 self.element_last.next = true;
@@ -491,10 +574,10 @@ impl Logic for Parser {
                 self.check_key.next = self.fields.region_lkey.val();
                 self.check_base.next = self.fields.region_addr.val();
                 self.check_offset.next = 0.into();
-                if self.granule_kind.val() == 2 {
+                if self.granule_kind.val() == BITMAPPED {
                     self.check_span.next = self.bitmap_bytes.val();
                 }
-                if self.granule_kind.val() == 3 {
+                if self.granule_kind.val() == POINTER_MAPPED {
                     self.check_span.next = bit_cast::<35, 32>(self.fields.region_count.val()) << 3;
                 }
                 self.bitmap.d.next = self.bitmap_bytes.val().get_bits::<30>(0);
@@ -510,15 +593,25 @@ impl Logic for Parser {
                     self.state.d.next = DecoderState::End;
                 } else if self.good.val() && self.set_space.val() {
                     self.taking.next = true;
-                    self.check_valid.next = (self.granule_kind.val() != 1)
+                    self.check_valid.next = (self.granule_kind.val() != STRIDED)
                         && (self.fields.region_count.val() != 0)
                         && !self.sharing.q.val();
-                    if self.granule_kind.val() != 0 {
+                    if self.asks.val() && (self.granule_kind.val() != CONTIGUOUS) {
+                        // What comes back fills contiguous regions alone.
+                        self.fail.d.next = true;
+                        self.fail_qp.d.next = true;
+                        self.state.d.next = DecoderState::End;
+                    } else if self.granule_kind.val() != CONTIGUOUS {
                         self.state.d.next = DecoderState::Shape;
                     } else if self.fields.region_count.val() == 0 {
                         self.fail.d.next = true;
                         self.fail_qp.d.next = !self.sharing.q.val();
                         self.state.d.next = DecoderState::End;
+                    } else if self.asks.val() {
+                        self.piece_valid.next = true;
+                        self.bytes.d.next =
+                            self.bytes.q.val() + bit_cast::<36, 32>(self.fields.region_count.val());
+                        self.region_done.next = true;
                     } else {
                         self.element_valid.next = true;
                         self.joined_for.d.next = false;
@@ -543,7 +636,7 @@ impl Logic for Parser {
             DecoderState::Shape => {
                 // Where pointers point to, or the fetch rows, which are as long as the bitmap.
                 self.check_long.next = false;
-                self.check_target.next = self.kind.q.val() == 3;
+                self.check_target.next = self.kind.q.val() == POINTER_MAPPED;
                 self.check_key.next = self.fields.shape_target_lkey.val();
                 self.check_base.next = self.fields.shape_period.val();
                 self.check_offset.next = 0.into();
@@ -562,7 +655,7 @@ impl Logic for Parser {
                 }
                 self.elements_left.d.next = self.fields.shape_elements.val().get_bits::<5>(0);
                 self.factor.d.next = self.count.q.val();
-                if self.kind.q.val() == 1 {
+                if self.kind.q.val() == STRIDED {
                     self.factor.d.next = self.count.q.val() - 1;
                 }
                 if self.broken.val() {
@@ -575,7 +668,7 @@ impl Logic for Parser {
                         self.fail.d.next = true;
                         self.fail_qp.d.next = !self.sharing.q.val();
                         self.state.d.next = DecoderState::End;
-                    } else if self.kind.q.val() == 3 {
+                    } else if self.kind.q.val() == POINTER_MAPPED {
                         self.check_valid.next = true;
                         self.state.d.next = DecoderState::Target;
                     } else {
@@ -593,7 +686,7 @@ impl Logic for Parser {
             DecoderState::Element => {
                 // A column is where it says, and its values lie behind one another; a record's
                 // extent has no address of its own.
-                if self.kind.q.val() == 2 {
+                if self.kind.q.val() == BITMAPPED {
                     self.check_key.next = self.fields.element_lkey.val();
                     self.check_base.next = 0.into();
                     self.check_step.next = bit_cast::<64, 32>(self.fields.element_len.val());
@@ -602,7 +695,7 @@ impl Logic for Parser {
                     self.element_offset.next = 0.into();
                     self.element_step.next = bit_cast::<64, 32>(self.fields.element_len.val());
                 }
-                if self.kind.q.val() == 3 {
+                if self.kind.q.val() == POINTER_MAPPED {
                     self.element_base.next = 0.into();
                 }
                 if self.broken.val() {
@@ -617,7 +710,7 @@ impl Logic for Parser {
                         self.state.d.next = DecoderState::End;
                     } else {
                         self.check_valid.next =
-                            (self.kind.q.val() != 3) && (self.count.q.val() != 0);
+                            (self.kind.q.val() != POINTER_MAPPED) && (self.count.q.val() != 0);
                         self.element_valid.next = true;
                         self.region_done.next = self.elements_left.q.val() == 1;
                     }
@@ -660,6 +753,8 @@ impl Logic for Parser {
             self.dests_left.d.next = self.dests_left.q.val() - 1;
             if self.ended.d.val() {
                 self.state.d.next = DecoderState::Head;
+            } else if self.asks.val() {
+                self.state.d.next = DecoderState::Ask;
             } else if self.dests_left.q.val() == 1 {
                 self.state.d.next = DecoderState::End;
             } else {
@@ -703,8 +798,28 @@ impl Logic for Parser {
         self.position.next = self.head_position.q.val();
         self.unsignaled.next = self.head_unsignaled.q.val();
         self.dest_sets.next = self.dest_regions.q.val();
-        if self.head_partitioned.q.val() || self.head_inline.q.val() {
+        if self.head_partitioned.q.val() || self.head_inline.q.val() || self.asks.val() {
             self.dest_sets.next = 1.into();
+        }
+        self.ask.next = self.head_ask.q.val();
+        self.fenced.next = self.head_fenced.q.val();
+        self.solicited.next = self.head_solicited.q.val();
+        self.invalidates.next = self.head_invalidates.q.val();
+        self.piece_index.next =
+            (self.dest_regions.q.val() - self.regions_left.q.val()).get_bits::<4>(0);
+        self.operands.next = self.operands_read.q.val();
+        self.ask_bytes.next = self.bytes.q.val().get_bits::<32>(0);
+        self.check_writes.next = self.asks.val();
+        self.unfit.next =
+            ((self.asks.val() || self.head_invalidates.q.val() || self.head_fenced.q.val())
+                && self.qp_transport.val().any())
+                || (self.asks.val() && !self.qp_asks.val());
+        self.overlong.next = self.asks.val()
+            && ((self.bytes.q.val() > LONGEST_READ)
+                || (self.head_ask.q.val().get_bit(1) && (self.bytes.q.val() != 8)));
+        self.sets.next = self.region_index.q.val();
+        if self.asks.val() {
+            self.sets.next = bit_cast::<11, 1>(self.asked.q.val().into());
         }
         self.told_inline.next = self.inline_accept.val();
         self.partition.next = self.dest_partition.q.val();
@@ -716,7 +831,8 @@ impl Logic for Parser {
         self.rkey.next = self.dest_rkey.q.val();
         self.transport.next = self.qp_transport.val();
         self.log_mtu.next = self.qp_log_mtu.val();
-        self.element_mask.next = self.head_element_mask.q.val() && !self.head_inline.q.val();
+        self.element_mask.next =
+            self.head_element_mask.q.val() && !self.head_inline.q.val() && !self.asks.val();
         self.rows_per_message.next = self.head_rows.q.val();
         self.region.next = self.region_index.q.val();
         self.dest.next = self.dest_index.q.val().get_bits::<DEST_INDEX>(0);

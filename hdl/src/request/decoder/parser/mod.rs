@@ -7,8 +7,18 @@ use super::named::Named;
 use crate::context::{QP, QUEUE};
 use crate::layout::windows::FETCH_BITS;
 use crate::request::{DEST_COUNT, DEST_INDEX};
+use drdma_abi::receive::{AtomicOperands, ReliableOpcode};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
+
+/// Codes of `ask`: none, READ, compare and swap, fetch and add, which are the low bits of their opcodes.
+pub const ASKS: [u8; 3] = [
+    ReliableOpcode::Read as u8 & 3,
+    ReliableOpcode::CompareAndSwap as u8 & 3,
+    ReliableOpcode::FetchAndAdd as u8 & 3,
+];
+/// Bytes that a READ or an atomic has in place of a payload: its operands.
+pub const ASK_BYTES: u64 = AtomicOperands::SIZE as u64;
 
 /// What the next granule is, or what is to be done before it.
 #[derive(Copy, Clone, PartialEq, Debug, LogicState)]
@@ -30,6 +40,10 @@ pub enum DecoderState {
     JudgeHead,
     /// The payload, which stands in the entry.
     Inline,
+    /// An atomic's operands, which stand between head and destination.
+    Operands,
+    /// A READ or an atomic: all its regions are known.
+    Ask,
     /// The head of a region.
     Region,
     /// The shape of a region.
@@ -117,6 +131,8 @@ pub struct Parser {
     pub qp_transport: Signal<In, Bits<2>>,
     /// Its MTU.
     pub qp_log_mtu: Signal<In, Bits<4>>,
+    /// It may have READs and atomics outstanding.
+    pub qp_asks: Signal<In, Bit>,
 
     /// The request before is settled, and its queue stopped if it has failed.
     pub settled: Signal<In, Bit>,
@@ -163,6 +179,33 @@ pub struct Parser {
     pub rows_per_message: Signal<Out, Bits<32>>,
     /// The element is the payload itself, which is the block at hand.
     pub told_inline: Signal<Out, Bit>,
+
+    /// The request is a READ or an atomic: one of [`ASKS`].
+    pub ask: Signal<Out, Bits<2>>,
+    /// It waits for the READs and atomics before it.
+    pub fenced: Signal<Out, Bit>,
+    /// Its last packets ask for a solicited event.
+    pub solicited: Signal<Out, Bit>,
+    /// It makes the remote key in `imm` invalid.
+    pub invalidates: Signal<Out, Bit>,
+    /// A region of a READ or an atomic; its bytes are `element_base` and `element_len`.
+    pub piece_valid: Signal<Out, Bit>,
+    /// Its number.
+    pub piece_index: Signal<Out, Bits<4>>,
+    /// The element is what a READ or an atomic has in place of a payload.
+    pub told_ask: Signal<Out, Bit>,
+    /// Its operands.
+    pub operands: Signal<Out, Bits<128>>,
+    /// Its bytes; from `told_ask` on.
+    pub ask_bytes: Signal<Out, Bits<32>>,
+    /// The range that is checked will be written.
+    pub check_writes: Signal<Out, Bit>,
+    /// The queue pair is not one that such a request can be for; until the request before is settled.
+    pub unfit: Signal<Out, Bit>,
+    /// A READ or an atomic has too many bytes, or an atomic too few; likewise.
+    pub overlong: Signal<Out, Bit>,
+    /// Sets that were told; likewise.
+    pub sets: Signal<Out, Bits<11>>,
 
     /// A range is to be checked.
     pub check_valid: Signal<Out, Bit>,
@@ -253,6 +296,18 @@ pub struct Parser {
     head_fetch: DFF<Bits<FETCH_BITS>>,
     head_unsignaled: DFF<Bit>,
     head_inline: DFF<Bit>,
+    /// A further opcode or flag of a queue pair's own queue.
+    head_own: DFF<Bit>,
+    head_ask: DFF<Bits<2>>,
+    head_invalidates: DFF<Bit>,
+    head_fenced: DFF<Bit>,
+    head_solicited: DFF<Bit>,
+    asks: Signal<Local, Bit>,
+    is_reliable: Signal<Local, Bit>,
+    is_atomic: Signal<Local, Bit>,
+    operands_read: DFF<Bits<128>>,
+    bytes: DFF<Bits<36>>,
+    asked: DFF<Bit>,
     inline_bad: Signal<Local, Bit>,
     inline_accept: Signal<Local, Bit>,
     /// Granules of the payload.
@@ -397,6 +452,31 @@ impl Default for Parser {
             element_mask: Default::default(),
             rows_per_message: Default::default(),
             told_inline: Default::default(),
+            qp_asks: Default::default(),
+            ask: Default::default(),
+            fenced: Default::default(),
+            solicited: Default::default(),
+            invalidates: Default::default(),
+            piece_valid: Default::default(),
+            piece_index: Default::default(),
+            told_ask: Default::default(),
+            operands: Default::default(),
+            ask_bytes: Default::default(),
+            check_writes: Default::default(),
+            unfit: Default::default(),
+            overlong: Default::default(),
+            sets: Default::default(),
+            head_own: Default::default(),
+            head_ask: Default::default(),
+            head_invalidates: Default::default(),
+            head_fenced: Default::default(),
+            head_solicited: Default::default(),
+            asks: Default::default(),
+            is_reliable: Default::default(),
+            is_atomic: Default::default(),
+            operands_read: Default::default(),
+            bytes: Default::default(),
+            asked: Default::default(),
             check_valid: Default::default(),
             check_long: Default::default(),
             check_target: Default::default(),

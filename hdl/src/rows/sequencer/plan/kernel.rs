@@ -1,8 +1,8 @@
 //! What the plan does, state by state.
 
 use super::{Plan, PlanState};
-use crate::request::{DEST_COUNT, DEST_INDEX};
-use crate::rows::sequencer::record::HEAD;
+use crate::request::{BITMAPPED, CONTIGUOUS, DEST_COUNT, DEST_INDEX, POINTER_MAPPED, STRIDED};
+use crate::rows::sequencer::record::{BOUNDS, CHECK, END, HEAD, LOAD, SCAN, UNITS, WALK};
 use drdma_emit::prelude::*;
 
 impl Logic for Plan {
@@ -83,9 +83,9 @@ impl Logic for Plan {
         {
             self.dest_read.next = self.dest_at.val() + 1;
         }
-        self.is_contiguous.next = self.set_info.val().kind == 0;
-        self.is_bitmap.next = self.set_info.val().kind == 2;
-        self.is_pointers.next = self.set_info.val().kind == 3;
+        self.is_contiguous.next = self.set_info.val().kind == CONTIGUOUS;
+        self.is_bitmap.next = self.set_info.val().kind == BITMAPPED;
+        self.is_pointers.next = self.set_info.val().kind == POINTER_MAPPED;
         self.rows.next = self.set_info.val().count;
         if self.is_contiguous.val() {
             self.rows.next = 1.into();
@@ -106,7 +106,7 @@ impl Logic for Plan {
             + (self.terms[2].val() + self.terms[3].val()))
             + self.terms[4].val();
         self.uneven_set.next = self.head.q.val().element_mask
-            && (self.set_info.val().kind == 1)
+            && (self.set_info.val().kind == STRIDED)
             && (self.set_info.val().lanes != 1);
         // The largest row, or the largest element of all regions.
         self.shuffle.next = self.head.q.val().element_mask && (self.head.q.val().sets > 1);
@@ -156,7 +156,7 @@ impl Logic for Plan {
                 self.elements.next = 0.into();
             }
         }
-        if (self.set_info.val().kind == 1) && self.head.q.val().element_mask {
+        if (self.set_info.val().kind == STRIDED) && self.head.q.val().element_mask {
             self.elements.next = self.times.q.val();
         }
         self.scan_bad.next = self.scanned_out.record.val().bad
@@ -244,7 +244,7 @@ impl Logic for Plan {
         self.stretch_addr.next = self.stretch_from.q.val();
         self.stretch_first.next = self.item_out.q.val().first;
         self.stretch_rows.next = self.stretch_length.q.val();
-        self.stretch_bitmap.next = self.item_out.q.val().kind == 2;
+        self.stretch_bitmap.next = self.item_out.q.val().kind == BITMAPPED;
         self.stretch_ids.next = self.item_out.q.val().ids;
         self.stretch_partition.next = self.item_out.q.val().partition;
         self.stretch_column.next = self.item_out.q.val().column;
@@ -306,7 +306,7 @@ impl Logic for Plan {
         }
         self.turn_new.next.done = self.whole.val() && self.last_region.val();
 
-        self.next_item.next.task = 0.into();
+        self.next_item.next.task = WALK.into();
         self.next_item.next.kind = self.set_info.val().kind;
         self.next_item.next.first = self.turn.q.val().row;
         self.next_item.next.rows = self.stretch.val();
@@ -331,7 +331,7 @@ impl Logic for Plan {
         self.shared.next.fits = self.set_info.val().row_bytes <= 64;
         self.shared.next.bytes = bit_cast::<10, 36>(self.set_info.val().row_bytes);
         self.shared.next.by_lane = self.head.q.val().element_mask
-            && (self.set_info.val().kind == 1)
+            && (self.set_info.val().kind == STRIDED)
             && (self.set_info.val().lanes != 1);
         self.shared.next.dest = self.dest_at.val();
         self.shared.next.index = bit_cast::<DEST_INDEX, DEST_COUNT>(self.index.q.val());
@@ -496,7 +496,7 @@ impl Logic for Plan {
                 self.state.d.next = PlanState::Scan;
             }
             PlanState::Scan => {
-                self.next_item.next.task = 1.into();
+                self.next_item.next.task = SCAN.into();
                 self.shared.next.set = self.key.val();
                 self.next_item.next.rows = self.rows.val();
                 self.next_item.next.first = 0.into();
@@ -789,7 +789,7 @@ impl Logic for Plan {
                 self.state.d.next = PlanState::Load;
             }
             PlanState::Load => {
-                self.next_item.next.task = 6.into();
+                self.next_item.next.task = BOUNDS.into();
                 self.next_item.next.first = bit_cast::<32, 4>(self.loaded.q.val());
                 self.next_item.next.rows = 0.into();
                 self.next_item.next.last = false;
@@ -800,7 +800,7 @@ impl Logic for Plan {
                         self.bounds_given.d.next = true;
                     }
                 } else if self.free.val() {
-                    self.next_item.next.task = 3.into();
+                    self.next_item.next.task = LOAD.into();
                     self.next_item.next.rows = self.rows.val();
                     self.next_item.next.low = self.set_info.val().addr;
                     self.next_item.next.high = bit_cast::<64, 36>(self.set_info.val().row_bytes);
@@ -817,10 +817,10 @@ impl Logic for Plan {
                 }
             }
             PlanState::LoadUnits => {
-                self.next_item.next.task = 5.into();
+                self.next_item.next.task = UNITS.into();
                 self.next_item.next.last = true;
                 if self.loading_check.q.val() {
-                    self.next_item.next.task = 4.into();
+                    self.next_item.next.task = CHECK.into();
                     self.next_item.next.chunk_start = false;
                 }
                 self.next_item.next.low = bit_cast::<64, 36>(self.elements_before.q.val());
@@ -851,7 +851,7 @@ impl Logic for Plan {
                 }
             }
             PlanState::Finish => {
-                self.next_item.next.task = 2.into();
+                self.next_item.next.task = END.into();
                 self.next_item.next.low = bit_cast::<64, 8>(self.status.q.val())
                     | (bit_cast::<64, DEST_COUNT>(self.bad_dest.q.val()) << 9);
                 if self.status.q.val().any() && self.breaks.q.val() {
@@ -895,7 +895,7 @@ impl Logic for Plan {
             self.context_out.d.next = self.shared.val();
             self.stretch_from.d.next = self.set_info.val().addr;
             self.stretch_length.d.next = self.next_item.val().rows;
-            if self.next_item.val().kept && (self.next_item.val().task == 0) {
+            if self.next_item.val().kept && (self.next_item.val().task == WALK) {
                 self.stretch_length.d.next = self.kept_left.val();
             }
             self.has_stretch.d.next = self.reads.val()

@@ -71,7 +71,11 @@ impl Logic for Finish {
         self.completion.cfg_index.next = self.cfg_index.val();
         self.completion.cfg_word.next = self.cfg_word.val();
         self.completion.cfg_data.next = self.cfg_data.val();
-        // Nothing is sent.
+        // Nothing is sent, and there are no atomics.
+        self.host_write.word.valid.next = false;
+        self.host_write.word.addr.next = 0.into();
+        self.host_write.word.data.next = 0.into();
+        self.host_write.word.slot.next = 0.into();
         self.completion.timeout.next = 0.into();
         self.completion.qp_error.next = false;
         self.completion.open_valid.next = false;

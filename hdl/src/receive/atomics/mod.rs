@@ -1,0 +1,235 @@
+//! The atomics that are under way, and the writes that wait for them (docs/semantics.md, "Receiving").
+//!
+//! An atomic is a read of host memory and a write a microsecond later. Nothing else that the card writes may come
+//! between, and nothing that came behind it may be written before. So every atomic has a slot from when the responder accepts it
+//! until its write is in host memory, and its address is kept here. What the card writes for peers passes this block in the order in
+//! which it came, the atomics' own frames among it: a write behind an atomic waits if it touches the same page of 4 KiB.
+//! `send/replies` asks for the slots that it has begun to execute: an atomic waits for one of the same address, a READ for one
+//! in a page of its own.
+//!
+//! ```text
+//! responder --operands--> slots <--ask, begun---- replies --write--> host_write
+//! receives --order----> [waits] --order--> host_write --ended--> slots
+//! ```
+//!
+//! Nothing waits for ever: a write waits for atomics that came before it alone, and these wait for nothing that came
+//! behind them.
+//!
+//! Pages are compared by 24 bits of their number: what is a multiple of 64 GiB apart may wait for nothing.
+//!
+//! Contract: 32 slots. A slot is free again 2 cycles after `ended` or `given_up`, and `slot` is offered 2 cycles after it was
+//! used. An order every 2 cycles; it comes out a cycle later if it waits for nothing. `order.ready` comes from a
+//! register. `ask` is answered 2 cycles later.
+
+use crate::primitive::Lutram;
+use crate::receive::record::{Operands, SLOT, SlotIndex, WriteOrder};
+use drdma_emit::prelude::*;
+
+#[cfg(test)]
+mod tests;
+
+/// Slots.
+const SLOTS: usize = 1 << SLOT;
+/// Bits of the number of a page, and of the number of a word of 8 B in it.
+const NUMBER: usize = 24;
+const WORD: usize = 9;
+/// Bits of a page's offset, and of a byte address of which pages are made here.
+const OFFSET: usize = 12;
+const NEAR: usize = OFFSET + NUMBER;
+/// Bits of both operands.
+const BOTH: usize = 128;
+
+/// See the [module](self).
+#[derive(LogicBlock, BlockDefault)]
+pub struct Atomics {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset: the host's, too.
+    pub rst: Signal<In, Bit>,
+
+    // ------------------------------------------------------------------ responder
+    /// There is a free slot.
+    pub has_slot: Signal<Out, Bit>,
+    /// It.
+    pub slot: Signal<Out, Bits<SLOT>>,
+    /// An atomic is accepted, and has it; only with `has_slot`.
+    pub accepted: Flow<In, Operands>,
+
+    // ------------------------------------------------------------------ writes
+    /// What is written for peers, and atomics' frames among it.
+    pub order: Stream<In, WriteOrder>,
+    /// The same, when it may be written.
+    pub passed: Stream<Out, WriteOrder>,
+
+    // ------------------------------------------------------------------ replies
+    /// The first byte that is read.
+    pub ask_addr: Signal<In, Bits<64>>,
+    /// Bytes, at most 4,096.
+    pub ask_bytes: Signal<In, Bits<13>>,
+    /// An atomic that was begun has the address of two cycles before.
+    pub same_word: Signal<Out, Bit>,
+    /// One is in a page of those bytes.
+    pub same_page: Signal<Out, Bit>,
+    /// An atomic is begun: its bytes are being read.
+    pub begun: Flow<In, SlotIndex>,
+    /// The slot whose operands are asked for.
+    pub operands_of: Signal<In, Bits<SLOT>>,
+    /// What is swapped in or added there.
+    pub swap_or_add: Signal<Out, Bits<64>>,
+    /// What is compared with.
+    pub compare: Signal<Out, Bits<64>>,
+    /// An atomic is given up, or changes nothing.
+    pub given_up: Flow<In, SlotIndex>,
+
+    // ------------------------------------------------------------------ host_write
+    /// An atomic's write has left.
+    pub ended: Flow<In, SlotIndex>,
+
+    // The slots: accepted; their frames have passed; their bytes are being read.
+    taken: [DFF<Bit>; SLOTS],
+    active: [DFF<Bit>; SLOTS],
+    executing: [DFF<Bit>; SLOTS],
+    pages: [DFF<Bits<NUMBER>>; SLOTS],
+    words: [DFF<Bits<WORD>>; SLOTS],
+    operands: Lutram<BOTH, SLOT, 1>,
+    has: DFF<Bit>,
+    free: DFF<Bits<SLOT>>,
+
+    // The order that waits.
+    full: DFF<Bit>,
+    held: DFF<WriteOrder>,
+    /// It writes something, from one page to another.
+    writes: DFF<Bit>,
+    first: DFF<Bits<NUMBER>>,
+    last: DFF<Bits<NUMBER>>,
+    order_end: Signal<Local, Bits<NEAR>>,
+    waits: Signal<Local, Bit>,
+    leaves: Signal<Local, Bit>,
+
+    // The question.
+    ask_end: Signal<Local, Bits<NEAR>>,
+    ask_first: DFF<Bits<NUMBER>>,
+    ask_last: DFF<Bits<NUMBER>>,
+    ask_word: DFF<Bits<WORD>>,
+    word_busy: DFF<Bit>,
+    page_busy: DFF<Bit>,
+    unused: Signal<Local, Operands>,
+    unused_addr: Signal<Local, Bits<64>>,
+    unused_end: Signal<Local, Bits<NEAR>>,
+    unused_ask_end: Signal<Local, Bits<NEAR>>,
+}
+
+impl Logic for Atomics {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.unused.next = self.accepted.val();
+        self.unused_addr.next = self.ask_addr.val();
+
+        // Orders.
+        self.order_end.next = self.order.addr.val().get_bits::<NEAR>(0)
+            + bit_cast::<NEAR, 13>(self.order.bytes.val())
+            - 1;
+        self.unused_end.next = self.order_end.val();
+        self.order.ready.next = !self.full.q.val();
+        if !self.full.q.val() {
+            self.full.d.next = self.order.valid.val();
+            self.held.d.next = self.order.val();
+            self.writes.d.next = self.order.bytes.val().any();
+            self.first.d.next = self.order.addr.val().get_bits::<NUMBER>(OFFSET);
+            self.last.d.next = self.order_end.val().get_bits::<NUMBER>(OFFSET);
+        }
+        self.waits.next = false;
+        for k in 0..SLOTS {
+            if self.active[k].q.val()
+                && ((self.pages[k].q.val() == self.first.q.val())
+                    || (self.pages[k].q.val() == self.last.q.val()))
+            {
+                self.waits.next = self.writes.q.val();
+            }
+        }
+        self.passed.valid.next = self.full.q.val() && !self.waits.val();
+        self.passed.next = self.held.q.val();
+        self.leaves.next = self.passed.valid.val() && self.passed.ready.val();
+        if self.leaves.val() {
+            self.full.d.next = false;
+        }
+
+        // What is about to be read.
+        self.ask_end.next = self.ask_addr.val().get_bits::<NEAR>(0)
+            + bit_cast::<NEAR, 13>(self.ask_bytes.val())
+            - 1;
+        self.unused_ask_end.next = self.ask_end.val();
+        self.ask_first.d.next = self.ask_addr.val().get_bits::<NUMBER>(OFFSET);
+        self.ask_last.d.next = self.ask_end.val().get_bits::<NUMBER>(OFFSET);
+        self.ask_word.d.next = self.ask_addr.val().get_bits::<WORD>(3);
+        self.word_busy.d.next = false;
+        self.page_busy.d.next = false;
+        for k in 0..SLOTS {
+            if self.executing[k].q.val() && (self.pages[k].q.val() == self.ask_first.q.val()) {
+                self.page_busy.d.next = true;
+                if self.words[k].q.val() == self.ask_word.q.val() {
+                    self.word_busy.d.next = true;
+                }
+            }
+            if self.executing[k].q.val() && (self.pages[k].q.val() == self.ask_last.q.val()) {
+                self.page_busy.d.next = true;
+            }
+        }
+        self.same_word.next = self.word_busy.q.val();
+        self.same_page.next = self.page_busy.q.val();
+
+        // Slots.
+        self.has.d.next = false;
+        for k in 0..SLOTS {
+            if !self.taken[k].q.val() {
+                self.has.d.next = true;
+                self.free.d.next = k.to_bits();
+            }
+        }
+        if self.accepted.valid.val() {
+            self.has.d.next = false;
+        }
+        self.has_slot.next = self.has.q.val();
+        self.slot.next = self.free.q.val();
+        for k in 0..SLOTS {
+            if (self.ended.valid.val() && (self.ended.slot.val() == k.to_bits()))
+                || (self.given_up.valid.val() && (self.given_up.slot.val() == k.to_bits()))
+            {
+                self.taken[k].d.next = false;
+                self.active[k].d.next = false;
+                self.executing[k].d.next = false;
+            }
+            if self.leaves.val()
+                && self.held.q.val().atomic
+                && (self.held.q.val().slot == k.to_bits())
+            {
+                self.active[k].d.next = true;
+            }
+            if self.begun.valid.val() && (self.begun.slot.val() == k.to_bits()) {
+                self.executing[k].d.next = true;
+            }
+            if self.accepted.valid.val() && (self.accepted.slot.val() == k.to_bits()) {
+                self.taken[k].d.next = true;
+                self.pages[k].d.next = self.accepted.addr.val().get_bits::<NUMBER>(OFFSET);
+                self.words[k].d.next = self.accepted.addr.val().get_bits::<WORD>(3);
+            }
+        }
+        self.operands.write_enable.next = self.accepted.valid.val();
+        self.operands.write_address.next = self.accepted.slot.val();
+        self.operands.write_data.next = bit_cast::<BOTH, 64>(self.accepted.swap_or_add.val())
+            | (bit_cast::<BOTH, 64>(self.accepted.compare.val()) << 64);
+        self.operands.read_address[0].next = self.operands_of.val();
+        self.swap_or_add.next = self.operands.read_data[0].val().get_bits::<64>(0);
+        self.compare.next = self.operands.read_data[0].val().get_bits::<64>(64);
+
+        if self.rst.val() {
+            self.full.d.next = false;
+            self.has.d.next = false;
+            for k in 0..SLOTS {
+                self.taken[k].d.next = false;
+                self.active[k].d.next = false;
+                self.executing[k].d.next = false;
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Every node sends its rows to every other, all at once.
+
+use drdma_abi::roce::Transport;
+use drdma_fabric::NetworkConfig;
+use drdma_verilated::testbench::Random;
+use libdrdma::{
+    MemoryRegion, PartitionDestination, Partitioned, PartitionedRegion, PartitionedWorkRequest,
+    SharedOperation,
+};
+
+use super::rig::{self, End, Kind, Link};
+use crate::{
+    bound::{self, Bound, Need, Run},
+    rig::{self as host, RunError},
+};
+
+const NODES: usize = 4;
+const COLUMNS: usize = 5;
+const WIDTH: usize = 8;
+/// Rows of a request, and requests of a node.
+const ROWS: usize = 8192;
+const POSTS: usize = 8;
+/// Rows of a message: as many as fit a packet.
+const PACKED: usize = 4096 / (COLUMNS * WIDTH);
+const SEED: u64 = 4;
+/// Blocks of the shared queue's ring.
+const BLOCKS: u32 = 1024;
+
+/// A node's table, and where its rows go.
+struct Table {
+    columns: Vec<MemoryRegion>,
+    ids: MemoryRegion,
+    owners: Vec<u8>,
+    /// What comes from the other nodes, a node each.
+    arrived: Vec<MemoryRegion>,
+}
+
+impl Table {
+    fn new(end: &End) -> Result<Self, RunError> {
+        let mut random = Random::new(SEED + end.node as u64);
+        let owners: Vec<u8> = (0..ROWS * POSTS).map(|_| random.below(NODES as u64) as u8).collect();
+        let register = |bytes: Vec<u8>| end.pd.register_with(bytes, end.access());
+        let columns = (0..COLUMNS)
+            .map(|_| register(random.bytes(ROWS * POSTS * WIDTH)))
+            .collect::<Result<_, _>>()?;
+        let arrived = (0..NODES)
+            .map(|_| register(vec![0; ROWS * POSTS * WIDTH * COLUMNS]))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { columns, ids: register(owners.clone())?, owners, arrived })
+    }
+
+    /// The rows of a request that go to a node.
+    fn rows(&self, post: usize, node: usize) -> impl Iterator<Item = usize> + '_ {
+        let rows = post * ROWS..(post + 1) * ROWS;
+        rows.filter(move |row| usize::from(self.owners[*row]) == node)
+    }
+
+    /// A request's region.
+    fn region(&self, post: usize) -> Result<PartitionedRegion<'_, u8>, RunError> {
+        let first = (post * ROWS) as u64;
+        let mut region = Partitioned::<u8>::new(&self.ids).offset(first).rows(ROWS as u64);
+        for column in &self.columns {
+            region = region.column(column, first * WIDTH as u64, WIDTH as u64);
+        }
+        Ok(region.build()?)
+    }
+
+    /// The bytes of all rows that go to a node.
+    fn packed(&self, node: usize) -> Vec<u8> {
+        let mut bytes = vec![0; ROWS * POSTS * WIDTH];
+        let columns: Vec<Vec<u8>> = self
+            .columns
+            .iter()
+            .map(|column| {
+                column.read_at(0, &mut bytes);
+                bytes.clone()
+            })
+            .collect();
+        let rows = (0..POSTS).flat_map(|post| self.rows(post, node));
+        rows.flat_map(|row| columns.iter().flat_map(move |c| &c[row * WIDTH..(row + 1) * WIDTH]))
+            .copied()
+            .collect()
+    }
+}
+
+/// The share of the bound that the slowest node reaches. Rows that stay at home are not sent, but count as fetched: they lie
+/// one by one between the others.
+pub fn share() -> Result<f64, RunError> {
+    let network = NetworkConfig::default();
+    let mut fabric = rig::fabric(network.clone(), &[Kind::Rtl; NODES])?;
+    let ends = (0..NODES)
+        .map(|node| End::new(&fabric, node, POSTS as u32))
+        .collect::<Result<Vec<_>, _>>()?;
+    let tables = ends.iter().map(Table::new).collect::<Result<Vec<_>, _>>()?;
+    let mut queues = Vec::new();
+    let mut pairs: Vec<Vec<_>> = (0..NODES).map(|_| Vec::new()).collect();
+    for a in 0..NODES {
+        let queue = ends[a].pd.shared_send_queue(&ends[a].sent).send_blocks(BLOCKS).build()?;
+        queues.push(queue);
+        for b in a + 1..NODES {
+            let (from, to) = rig::pair(&fabric, &ends[a], &ends[b], &Link::default())?;
+            pairs[a].push((b, from));
+            pairs[b].push((a, to));
+        }
+    }
+    rig::settle(&mut fabric, 0)?;
+    let before: Vec<u64> =
+        (0..NODES).map(|node| fabric.node(node).context().statistics().ring_bytes).collect();
+    let start = fabric.now();
+    for (node, queue) in queues.iter_mut().enumerate() {
+        let mut batch = queue.batch();
+        let mut sent = [0; NODES];
+        for post in 0..POSTS {
+            let region = tables[node].region(post)?;
+            let mut destinations = Vec::new();
+            for (to, qp) in &pairs[node] {
+                let arrived = &tables[*to].arrived[node];
+                let at = arrived.addr() + (sent[*to] * WIDTH * COLUMNS) as u64;
+                destinations
+                    .push(PartitionDestination::new(qp, *to as u8).remote(at, arrived.rkey()));
+                sent[*to] += tables[node].rows(post, *to).count();
+            }
+            let request = PartitionedWorkRequest::new(post as u64, &region)
+                .operation(SharedOperation::Write)
+                .rows_per_message(PACKED as u32)
+                .destinations(&destinations);
+            batch.post_ssq_send(&request)?;
+        }
+        batch.submit()?;
+    }
+    let waits: Vec<_> = ends.iter().map(|end| (&end.sent, POSTS)).collect();
+    let end = rig::wait(&mut fabric, &waits)?;
+    check(&tables)?;
+    let ns = (end - start).as_nanos() as f64 - rig::first_latency_ns(&network);
+    // All nodes have the same to do but for chance; the last one's end counts for the one that has most.
+    let bounds = tables.iter().enumerate().map(|(node, table)| {
+        let ring = fabric.node(node).context().statistics().ring_bytes - before[node];
+        let bound = bound(table, node, ring);
+        bound.whole_ns - bound.latency_ns
+    });
+    Ok(bounds.fold(0.0, f64::max) / ns)
+}
+
+fn bound(table: &Table, node: usize, ring_bytes: u64) -> Bound {
+    let len = (ROWS * POSTS * WIDTH) as u64;
+    let data = table.columns.iter().map(|column| Run { addr: column.addr(), len }).collect();
+    let mut wire_bytes = 0;
+    for post in 0..POSTS {
+        for to in (0..NODES).filter(|to| *to != node) {
+            let rows: Vec<usize> = table.rows(post, to).collect();
+            let message = |rows: &[usize]| {
+                let len = rows.len() * WIDTH * COLUMNS;
+                bound::wire_bytes(len as u64, 4096, Transport::Rc, true)
+            };
+            wire_bytes += rows.chunks(PACKED).map(message).sum::<u64>();
+        }
+    }
+    let need = Need {
+        requests: vec![Run { addr: 1 << 60, len: ring_bytes }],
+        indexes: vec![Run { addr: table.ids.addr(), len: (ROWS * POSTS) as u64 }],
+        data,
+        trips: 2,
+        wire_bytes,
+    };
+    Bound::of(need, &host::host())
+}
+
+/// Compares what arrived everywhere with what should have.
+fn check(tables: &[Table]) -> Result<(), RunError> {
+    for (from, table) in tables.iter().enumerate() {
+        for to in (0..NODES).filter(|to| *to != from) {
+            let expected = table.packed(to);
+            let mut found = vec![0; expected.len()];
+            tables[to].arrived[from].read_at(0, &mut found);
+            if found != expected {
+                let what = format!("other rows arrived at node {to} than node {from} sent");
+                return Err(RunError::Payload { destination: to, message: 0, what });
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! One peer of many that never answers.
+
+use drdma_fabric::NetworkConfig;
+use libdrdma::{Contiguous, Operation, WorkRequest};
+
+use super::rig::{self, End, Kind, Link};
+use crate::rig::RunError;
+
+/// Peers, of which the last one is silent.
+const PEERS: usize = 16;
+/// Bytes of a WRITE, and how many go to each peer.
+const BYTES: usize = 64 << 10;
+const EACH: usize = 12;
+/// A queue pair number that no peer has.
+const NOBODY: u32 = 0x00ff_fff0;
+
+/// How fast requests to fifteen peers go while a sixteenth is silent, as a share of how fast they go without it.
+/// All are posted at once; the silent peer's, too, of which none is acknowledged in the time.
+pub fn share() -> Result<f64, RunError> {
+    Ok(run(false)? / run(true)?)
+}
+
+/// Nanoseconds until all that goes to peers that answer has completed.
+fn run(with_silent: bool) -> Result<f64, RunError> {
+    let network = NetworkConfig::default();
+    let mut kinds = vec![Kind::Soft; PEERS + 1];
+    kinds[0] = Kind::Rtl;
+    let mut fabric = rig::fabric(network.clone(), &kinds)?;
+    let from = End::new(&fabric, 0, (PEERS * EACH) as u32)?;
+    let local = from.pd.register(vec![1_u8; BYTES])?;
+    // Completions of the silent one, which never come, have a queue of their own.
+    let apart = from.apart(EACH as u32)?;
+    let link = Link { timeout: 20, ..Link::default() };
+    let mut remotes = Vec::new();
+    let mut ends = Vec::new();
+    for peer in 1..=PEERS {
+        let end = End::new(&fabric, peer, 1)?;
+        remotes.push(end.pd.register_with(vec![0_u8; BYTES * EACH], end.access())?);
+        ends.push(end);
+    }
+    let mut queues = Vec::new();
+    for end in &ends {
+        if end.node == PEERS {
+            let mut qp = apart.queue_pair(&link)?;
+            apart.connect(&fabric, &mut qp, end.node, NOBODY, &link)?;
+            queues.push((qp, None));
+        } else {
+            let (qp, peer) = rig::pair(&fabric, &from, end, &link)?;
+            queues.push((qp, Some(peer)));
+        }
+    }
+    rig::settle(&mut fabric, 0)?;
+    let start = fabric.now();
+    let regions = [Contiguous::new(&local).build()?];
+    // The silent peer's requests are the first: they find room in the card.
+    for ((qp, peer), remote) in queues.iter_mut().zip(&remotes).rev() {
+        if peer.is_none() && !with_silent {
+            continue;
+        }
+        let mut batch = qp.batch();
+        for request in 0..EACH {
+            let remote_addr = remote.addr() + (request * BYTES) as u64;
+            let operation = Operation::Write { remote_addr, rkey: remote.rkey() };
+            let post = WorkRequest::new(request as u64).operation(operation);
+            batch.post_send(&post.regions(&regions))?;
+        }
+        batch.submit()?;
+    }
+    let end = rig::wait(&mut fabric, &[(&from.sent, (PEERS - 1) * EACH)])?;
+    for (peer, remote) in remotes.iter().enumerate().take(PEERS - 1) {
+        let mut bytes = vec![0; BYTES * EACH];
+        remote.read_at(0, &mut bytes);
+        if bytes.iter().any(|byte| *byte != 1) {
+            let what = "other bytes arrived than were sent".to_owned();
+            return Err(RunError::Payload { destination: peer, message: 0, what });
+        }
+    }
+    Ok((end - start).as_nanos() as f64 - rig::first_latency_ns(&network))
+}

@@ -1,0 +1,247 @@
+//! Requests from one card to another, in one direction or in both.
+
+use drdma_fabric::{Fabric, NetworkConfig};
+use drdma_verilated::testbench::Random;
+use libdrdma::{
+    Contiguous, Features, MemoryRegion, Operation, QueuePair, ReceiveRequest, WorkRequest,
+};
+
+use super::{
+    Took,
+    rig::{self, End, Kind, Link},
+};
+use crate::rig::RunError;
+
+/// Seed of the payload.
+const SEED: u64 = 77;
+/// Blocks of a ring for a request: two at most, and half a ring may be unsignaled.
+const REQUEST_BLOCKS: usize = 4;
+/// Bytes of what an atomic changes.
+const ATOMIC: usize = 8;
+
+/// What each request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// WRITE.
+    Write,
+    /// SEND into a receive of its own.
+    Send,
+    /// READ.
+    Read,
+    /// Fetch and add of 1, to values 64 B apart.
+    AddApart,
+    /// Fetch and add of 1, to one value.
+    AddTogether,
+}
+
+impl Verb {
+    fn is_add(self) -> bool {
+        matches!(self, Self::AddApart | Self::AddTogether)
+    }
+
+    /// What a card must do that sends these requests.
+    fn needed(self) -> Features {
+        match self {
+            Self::Write | Self::Send => Features::RECEIVES,
+            Self::Read | Self::AddApart | Self::AddTogether => Features::READS,
+        }
+    }
+}
+
+/// Requests from one card to another.
+#[derive(Clone, Debug)]
+pub struct Transfer {
+    /// What each does.
+    pub verb: Verb,
+    /// Bytes of payload of each.
+    pub len: usize,
+    /// How many in each direction.
+    pub count: usize,
+    /// Queue pairs that they take turns in.
+    pub queues: usize,
+    /// Whether the other card sends as many meanwhile.
+    pub both: bool,
+    /// How queue pairs are connected.
+    pub link: Link,
+    /// What is between the cards.
+    pub network: NetworkConfig,
+}
+
+impl Default for Transfer {
+    fn default() -> Self {
+        Self {
+            verb: Verb::Write,
+            len: 4 << 20,
+            count: 3,
+            queues: 1,
+            both: false,
+            link: Link::default(),
+            network: NetworkConfig::default(),
+        }
+    }
+}
+
+/// One direction: who asks, and the memory on both sides.
+struct Direction {
+    from: usize,
+    local: MemoryRegion,
+    remote: MemoryRegion,
+}
+
+impl Transfer {
+    /// Where in its memory a request's part begins: those of a queue lie side by side, in the queue's order.
+    fn offset(&self, request: usize) -> usize {
+        let each = self.count.div_ceil(self.queues);
+        (request % self.queues * each + request / self.queues) * self.stride()
+    }
+
+    /// Bytes of memory that a request has for itself.
+    fn stride(&self) -> usize {
+        if self.verb.is_add() { 64 } else { self.len }
+    }
+
+    /// Runs it: everything is posted before the doorbells are rung, one a queue.
+    pub fn run(&self) -> Result<Took, RunError> {
+        let asking = Kind::that_sends(self.verb.needed());
+        let answering = if self.both { asking } else { Kind::Rtl };
+        let mut fabric = rig::fabric(self.network.clone(), &[asking, answering])?;
+        let entries = self.count as u32;
+        let ends = [End::new(&fabric, 0, entries)?, End::new(&fabric, 1, entries)?];
+        let mut directions = vec![self.direction(&ends, 0)?];
+        if self.both {
+            directions.push(self.direction(&ends, 1)?);
+        }
+        let mut lines = Vec::new();
+        for direction in &directions {
+            lines.push(self.connect(&fabric, &ends, direction)?);
+        }
+        let receives = if self.verb == Verb::Send { self.count } else { 0 };
+        rig::settle(&mut fabric, receives)?;
+
+        let start = fabric.now();
+        for (direction, line) in directions.iter().zip(&mut lines) {
+            self.post(direction, line)?;
+        }
+        let finished = |direction: &Direction| match self.verb {
+            Verb::Send => (&ends[1 - direction.from].received, self.count),
+            _ => (&ends[direction.from].sent, self.queues.min(self.count)),
+        };
+        let queues: Vec<_> = directions.iter().map(finished).collect();
+        let end = rig::wait(&mut fabric, &queues)?;
+        self.check(&directions)?;
+        let ns = (end - start).as_nanos() as f64 - rig::first_latency_ns(&self.network);
+        let requests = (self.count * directions.len()) as u64;
+        Ok(Took { ns, bytes: requests * self.len as u64, requests })
+    }
+
+    fn direction(&self, ends: &[End; 2], from: usize) -> Result<Direction, RunError> {
+        let bytes = Random::new(SEED + from as u64).bytes(self.count * self.stride());
+        let empty = vec![0; bytes.len()];
+        let (local, remote) = match self.verb {
+            Verb::Write | Verb::Send => (bytes, empty),
+            Verb::Read => (empty, bytes),
+            Verb::AddApart | Verb::AddTogether => (empty.clone(), empty),
+        };
+        let register = |end: &End, bytes| end.pd.register_with(bytes, end.access());
+        let (local, remote) = (register(&ends[from], local)?, register(&ends[1 - from], remote)?);
+        Ok(Direction { from, local, remote })
+    }
+
+    /// The queue pairs of a direction, of which the other end's have their receives.
+    #[allow(clippy::type_complexity)]
+    fn connect<'m>(
+        &self,
+        fabric: &Fabric,
+        ends: &[End; 2],
+        direction: &'m Direction,
+    ) -> Result<Vec<(QueuePair<'m>, QueuePair<'m>)>, RunError> {
+        let (a, b) = (&ends[direction.from], &ends[1 - direction.from]);
+        let each = self.count.div_ceil(self.queues);
+        let link = Link {
+            send_blocks: (each * REQUEST_BLOCKS) as u32,
+            receive_blocks: (each * REQUEST_BLOCKS) as u32,
+            ..self.link
+        };
+        let mut line = Vec::new();
+        for queue in 0..self.queues {
+            let (from, mut to) = rig::pair(fabric, a, b, &link)?;
+            if self.verb == Verb::Send {
+                for request in (queue..self.count).step_by(self.queues) {
+                    let region = self.part(&direction.remote, request)?;
+                    to.post_recv(&ReceiveRequest::new(request as u64).regions(&[region]))?;
+                }
+            }
+            line.push((from, to));
+        }
+        Ok(line)
+    }
+
+    /// A request's own part of a memory.
+    fn part<'m>(
+        &self,
+        memory: &'m MemoryRegion,
+        request: usize,
+    ) -> Result<libdrdma::Region<'m>, RunError> {
+        let len = if self.verb.is_add() { ATOMIC } else { self.len };
+        let offset = self.offset(request) as u64;
+        Ok(Contiguous::new(memory).offset(offset).len(len as u64).build()?)
+    }
+
+    fn post<'m>(
+        &self,
+        direction: &'m Direction,
+        line: &mut [(QueuePair<'m>, QueuePair<'m>)],
+    ) -> Result<(), RunError> {
+        let Direction { local, remote, .. } = direction;
+        for (queue, (qp, _)) in line.iter_mut().enumerate() {
+            let mut batch = qp.batch();
+            for request in (queue..self.count).step_by(self.queues) {
+                let regions = [self.part(local, request)?];
+                let to = remote.addr() + self.offset(request) as u64;
+                let post = WorkRequest::new(request as u64);
+                let post = match self.verb {
+                    Verb::Send => post,
+                    Verb::Write => {
+                        post.operation(Operation::Write { remote_addr: to, rkey: remote.rkey() })
+                    }
+                    Verb::Read => post.read(to, remote.rkey()),
+                    Verb::AddApart => post.fetch_and_add(to, remote.rkey(), 1),
+                    Verb::AddTogether => post.fetch_and_add(remote.addr(), remote.rkey(), 1),
+                };
+                // The last one of a queue completes when all have.
+                let post = match request + self.queues < self.count {
+                    true => post.unsignaled(),
+                    false => post,
+                };
+                batch.post_send(&post.regions(&regions))?;
+            }
+            batch.submit()?;
+        }
+        Ok(())
+    }
+
+    /// Compares the memories on both sides.
+    fn check(&self, directions: &[Direction]) -> Result<(), RunError> {
+        for Direction { from, local, remote } in directions {
+            let content = |memory: &MemoryRegion| {
+                let mut bytes = vec![0; memory.len()];
+                memory.read_at(0, &mut bytes);
+                bytes
+            };
+            let (local, remote) = (content(local), content(remote));
+            let wrong = match self.verb {
+                Verb::AddApart => remote.chunks(self.stride()).position(|value| value[0] != 1),
+                Verb::AddTogether => {
+                    let counted = u64::from_le_bytes(remote[..ATOMIC].try_into().expect("8 B"));
+                    (counted != self.count as u64).then_some(0)
+                }
+                _ => local.chunks(self.len).zip(remote.chunks(self.len)).position(|(a, b)| a != b),
+            };
+            if let Some(message) = wrong {
+                let what = "other bytes arrived than were sent".to_owned();
+                return Err(RunError::Payload { destination: 1 - from, message, what });
+            }
+        }
+        Ok(())
+    }
+}

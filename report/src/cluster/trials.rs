@@ -1,0 +1,129 @@
+//! Every trial.
+
+use drdma_fabric::{FaultConfig, NetworkConfig, Time};
+
+use super::{
+    Target, Took, Trial, latency,
+    rig::Link,
+    shuffle, silent,
+    transfer::{Transfer, Verb},
+};
+use crate::{experiment::ROUND_TRIP_CYCLES, rig::RunError};
+
+/// Requests of the trials with small payloads, and their bytes.
+const SMALL: usize = 4096;
+const SMALL_BYTES: usize = 64;
+/// Round trips of the memory-to-memory latency: request, data, and half of one to write.
+const TRIPS: f64 = 2.5;
+
+/// Every trial, in the order of the report.
+pub fn all() -> Vec<Trial> {
+    vec![
+        Trial {
+            id: "received-write",
+            title: "WRITE received, 4 MiB, MTU 4,096",
+            target: Target::Gbps(96.0),
+            run: || Ok(large(Verb::Write, false)?.gbps()),
+        },
+        Trial {
+            id: "received-send",
+            title: "SEND received into contiguous memory, 4 MiB, MTU 4,096",
+            target: Target::Gbps(96.0),
+            run: || Ok(large(Verb::Send, false)?.gbps()),
+        },
+        Trial {
+            id: "both-directions",
+            title: "WRITE of 4 MiB in both directions at once, each",
+            target: Target::Gbps(92.0),
+            run: || Ok(large(Verb::Write, true)?.gbps() / 2.0),
+        },
+        Trial {
+            id: "read",
+            title: "READ of contiguous memory, 4 MiB, MTU 4,096",
+            target: Target::Gbps(94.0),
+            run: || Ok(large(Verb::Read, false)?.gbps()),
+        },
+        Trial {
+            id: "small-send-received",
+            title: "SENDs of 64 B received, 16 queue pairs",
+            target: Target::MegaRequests(40.0),
+            run: || Ok(small(Verb::Send)?.mega_requests()),
+        },
+        Trial {
+            id: "small-write-received",
+            title: "WRITEs of 64 B received, 16 queue pairs",
+            target: Target::MegaRequests(40.0),
+            run: || Ok(small(Verb::Write)?.mega_requests()),
+        },
+        Trial {
+            id: "small-read",
+            title: "READs of 64 B, 16 queue pairs",
+            target: Target::MegaRequests(25.0),
+            run: || Ok(small(Verb::Read)?.mega_requests()),
+        },
+        Trial {
+            id: "atomics-apart",
+            title: "fetch and add, distinct addresses, 16 queue pairs",
+            target: Target::MegaRequests(8.0),
+            run: || Ok(small(Verb::AddApart)?.mega_requests()),
+        },
+        Trial {
+            id: "atomics-together",
+            title: "fetch and add, one address, 16 queue pairs",
+            target: Target::MegaRequests(0.7),
+            run: || Ok(small(Verb::AddTogether)?.mega_requests()),
+        },
+        Trial {
+            id: "write-latency",
+            title: "one WRITE of 64 B, memory to remote memory, cards back to back",
+            target: Target::Cycles(TRIPS * ROUND_TRIP_CYCLES as f64 + 250.0),
+            run: latency::write,
+        },
+        Trial {
+            id: "loss",
+            title: "WRITE of 1 MiB, one frame of 1,000 lost, round trip of 10 us",
+            target: Target::Share(0.95, "the lossless run"),
+            run: loss,
+        },
+        Trial {
+            id: "silent-peer",
+            title: "WRITE of 64 KiB to 15 peers while a sixteenth is silent",
+            target: Target::Share(0.98, "the run without it"),
+            run: silent::share,
+        },
+        Trial {
+            id: "shuffle-4-nodes",
+            title: "shuffle among 4 nodes, all at once, ids, 5 x 8 B, received by WRITE",
+            target: Target::Share(0.93, "the bound"),
+            run: shuffle::share,
+        },
+    ]
+}
+
+fn large(verb: Verb, both: bool) -> Result<Took, RunError> {
+    Transfer { verb, both, ..Transfer::default() }.run()
+}
+
+fn small(verb: Verb) -> Result<Took, RunError> {
+    // Atomics take their time: fewer are enough.
+    let count = match verb {
+        Verb::AddApart => SMALL / 4,
+        Verb::AddTogether => SMALL / 16,
+        _ => SMALL,
+    };
+    let transfer = Transfer { verb, count, len: SMALL_BYTES, queues: 16, ..Transfer::default() };
+    transfer.run()
+}
+
+/// The time without loss as a share of the time with it.
+fn loss() -> Result<f64, RunError> {
+    let run = |loss| {
+        let faults = FaultConfig { loss, ..FaultConfig::default() };
+        let delay = Time::from_ns(2500);
+        let network = NetworkConfig { faults, delay, seed: 1, ..NetworkConfig::default() };
+        // 1 ms: longer than a message and the way to its acknowledgement take.
+        let link = Link { timeout: 8, ..Link::default() };
+        Transfer { len: 1 << 20, count: 16, link, network, ..Transfer::default() }.run()
+    };
+    Ok(run(0.0)?.ns / run(1e-3)?.ns)
+}
