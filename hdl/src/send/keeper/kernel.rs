@@ -7,11 +7,15 @@ use super::{
     FOR_EVER, Keeper, KeeperEvent, KeeperState, PAUSES, PRESSED, TIME, TIMEOUT_UNIT, UNIT,
 };
 use crate::context::QP;
+use crate::receive::reads::BAD_RESPONSE;
 
 /// Operations that have an answer.
 const READ_REQUEST: u64 = operation::READ_REQUEST as u64;
 const COMPARE_AND_SWAP: u64 = operation::COMPARE_AND_SWAP as u64;
 const FETCH_AND_ADD: u64 = operation::FETCH_AND_ADD as u64;
+
+/// An answer to a READ that is none of what was asked for.
+const BAD: u64 = BAD_RESPONSE as u64;
 
 /// The last entry of the tables that are cleared after a reset.
 const LAST: u64 = (1 << QP) - 1;
@@ -162,8 +166,11 @@ impl Logic for Keeper {
         self.is_rnr.next =
             self.reply.val().syndrome.get_bits::<3>(5) == usize::from(syndrome::RNR_NAK >> 5).to_bits();
         self.is_sequence.next = self.reply.val().syndrome == self.sequence_nak.val();
-        self.is_fatal.next = !self.is_sequence.val()
-            && (self.reply.val().syndrome.get_bits::<5>(3) == usize::from(syndrome::NAK_PSN >> 3).to_bits());
+        // What `receive::reads` makes of a wrong answer is as final as a NAK.
+        self.is_fatal.next = (!self.is_sequence.val()
+            && (self.reply.val().syndrome.get_bits::<6>(2)
+                == usize::from(syndrome::NAK_PSN >> 2).to_bits()))
+            || (self.reply.val().syndrome == BAD);
         self.since.next = self.reply.val().psn - self.that.val().oldest;
         self.beyond.next = (self.that.val().newest - self.reply.val().psn).get_bit(23);
         self.awaited.next = !self.since.val().get_bit(23)

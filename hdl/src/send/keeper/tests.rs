@@ -16,6 +16,7 @@ use std::rc::Rc;
 
 mod loss;
 mod meaning;
+mod reads;
 mod rules;
 
 fn library() -> Library {
@@ -29,12 +30,19 @@ struct Setting {
     retry_cnt: u8,
     rnr_retry: u8,
     timeout: u8,
+    max_rd_atomic: u8,
     /// Of its attributes.
     state: u32,
 }
 
-const KEEPS: Setting =
-    Setting { transport: Transport::Rc, retry_cnt: 3, rnr_retry: 2, timeout: 0, state: 1 };
+const KEEPS: Setting = Setting {
+    transport: Transport::Rc,
+    retry_cnt: 3,
+    rnr_retry: 2,
+    timeout: 0,
+    max_rd_atomic: 0,
+    state: 1,
+};
 
 /// The keeper between a segmenter and a packetizer that a test plays.
 struct Net<'a> {
@@ -111,6 +119,7 @@ impl Net<'_> {
     fn set(&mut self, qp: u64, setting: &Setting) {
         let attributes = AttributesEntry {
             timeout: setting.timeout,
+            max_rd_atomic: setting.max_rd_atomic,
             retry_cnt: setting.retry_cnt,
             rnr_retry: setting.rnr_retry,
             state: setting.state,
@@ -130,20 +139,27 @@ impl Net<'_> {
         self.errors.borrow_mut().remove(&qp);
     }
 
-    /// A packet as the segmenter gives it.
+    /// A packet of a SEND or a WRITE as the segmenter gives it.
     fn give(&mut self, qp: u64, psn: u64, ack_req: bool) {
+        let operation = self.bench.random().below(12);
+        self.give_with(qp, psn, ack_req, |beat| beat.with("operation", operation));
+    }
+
+    /// A packet with some fields of its own.
+    fn give_with(&mut self, qp: u64, psn: u64, ack_req: bool, own: impl FnOnce(Beat) -> Beat) {
         let page = self.free.borrow_mut().pop().expect("a page is free");
         let mut beat = Beat::new();
         let random = self.bench.random();
         for (name, width) in [
             ("bytes", 13),
-            ("operation", 5),
             ("remote_addr", 64),
             ("rkey", 32),
             ("message_bytes", 32),
             ("imm", 32),
             ("has_imm", 1),
             ("has_reth", 1),
+            ("solicited", 1),
+            ("fenced", 1),
             ("slot", 8),
             ("kind", 2),
             ("status", 8),
@@ -151,7 +167,7 @@ impl Net<'_> {
         ] {
             beat.set(name, random.word(width));
         }
-        let beat = beat
+        let beat = own(beat)
             .with("marker", 0)
             .with("page", page)
             .with("qp", qp)

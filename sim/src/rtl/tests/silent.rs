@@ -28,7 +28,7 @@ const ROUNDS: u32 = 80;
 const LONG: u32 = 32 << 10;
 const SHORT: u32 = 4 << 10;
 /// Blocks of a ring, entries of a completion queue.
-const LOG: u8 = 7;
+const LOG: u8 = 8;
 const RING_BYTES: usize = 64 << LOG;
 const QUEUE_BYTES: usize = 32 << LOG;
 
@@ -48,7 +48,8 @@ impl Bench {
     /// Queue pairs of a card with a peer each; the first one's does as told.
     fn new(first: Behaviour, timeout: u8) -> Self {
         let network = Network::new();
-        let config = Config { cycles_per_progress: 64, ..Config::default() };
+        let verilog = std::env::var_os("PROBE_VERILOG").map(Into::into);
+        let config = Config { cycles_per_progress: 64, verilog, ..Config::default() };
         let card = RtlCard::new(config, network.clone()).expect("the card's RTL");
         let mut rig = Rig::around(card, network);
         let data = DmaMemory::new(LONG as usize).unwrap();
@@ -110,7 +111,7 @@ impl Bench {
                 self.rig.card.write(DOORBELLS.entry(qp), *producer).unwrap();
             }
         }
-        for _ in 0..20_000 {
+        for _ in 0..3_000 {
             if (1..PAIRS).all(|qp| self.status(qp, ROUNDS - 1) == Some(0)) {
                 return self.rig.network.clock().span().expect("a doorbell").cycles();
             }

@@ -24,7 +24,10 @@ fn run(library: &Library, seed: u64, stalls: (f64, f64), loss: f64) -> usize {
         let retry_cnt = if k == 5 { 0 } else { 7 };
         let rnr_retry = if k == 5 { 0 } else { 7 };
         let timeout = 1 + (k as u8) % 3;
-        net.set(*qp, &Setting { transport, retry_cnt, rnr_retry, timeout, state });
+        net.set(
+            *qp,
+            &Setting { transport, retry_cnt, rnr_retry, timeout, max_rd_atomic: 0, state },
+        );
     }
     let keeps = |k: usize| ![1, 3, 5].contains(&k);
     let mut peers: Vec<Peer> = qps.iter().map(|_| Peer::default()).collect();

@@ -122,7 +122,7 @@ fn lists_do_what_the_requester_does() {
                             syndrome::NAK_INVALID_REQUEST,
                             syndrome::NAK_REMOTE_ACCESS,
                             syndrome::NAK_REMOTE_OPERATION,
-                            0x64,
+                            0x65,
                             0x40,
                             0x9f,
                         ][random.below(6) as usize],
