@@ -22,6 +22,7 @@ use crate::layout::windows::{ByteBeat, Ends, Merge, ReadBox, Starts, Windows};
 use crate::primitive::app_block;
 use crate::receive::path::ReceivePath;
 use crate::request::decoder::Decoder;
+use crate::request::parking::Parking;
 use crate::request::queue::Queue;
 use crate::rows::columns::Columns;
 use crate::rows::expander::Expander;
@@ -180,6 +181,7 @@ pub struct Card {
     control: Control,
     states: States,
     host_read: HostRead,
+    parking: Parking,
     queue: Queue,
     decoder: Decoder,
     sequencer: Sequencer,
@@ -224,11 +226,11 @@ impl Logic for Card {
         self.control.axil_araddr.next = self.s_axil_app_ctrl_araddr.val();
         self.control.axil_arvalid.next = self.s_axil_app_ctrl_arvalid.val();
         self.control.axil_rready.next = self.s_axil_app_ctrl_rready.val();
-        self.control.doorbell.ready.next = self.queue.doorbell_ready.val();
         if self.linger.q.val().any() {
             self.linger.d.next = self.linger.q.val() - 1;
         }
         if self.control.doorbell.valid.val()
+            || self.parking.busy.val()
             || self.queue.busy.val()
             || self.completion.busy.val()
             || self.control.receive_doorbell.valid.val()
@@ -341,11 +343,18 @@ impl Logic for Card {
         self.ctrl_dma_ram_wr_cmd_ready.next = self.host_read.ctrl_dma_ram_wr_cmd_ready.val();
         self.ctrl_dma_ram_wr_done.next = self.host_read.ctrl_dma_ram_wr_done.val();
 
+        // parking
+        self.parking.rst.next = self.reset.val();
+        self.control.cfg.join(&mut self.parking.cfg);
+        self.keeper.hold.join(&mut self.parking.hold);
+        self.control.doorbell.join(&mut self.parking.doorbell);
+
         // queue
         self.queue.rst.next = self.reset.val();
-        self.queue.doorbell_valid.next = self.control.doorbell.valid.val();
-        self.queue.doorbell_queue.next = self.control.doorbell.queue.val();
-        self.queue.doorbell_position.next = self.control.doorbell.position.val();
+        self.queue.doorbell_valid.next = self.parking.passed.valid.val();
+        self.queue.doorbell_queue.next = self.parking.passed.queue.val();
+        self.queue.doorbell_position.next = self.parking.passed.position.val();
+        self.parking.passed.ready.next = self.queue.doorbell_ready.val();
         self.queue.cfg_valid.next = self.control.cfg.valid.val();
         self.queue.cfg_table.next = self.control.cfg.table.val();
         self.queue.cfg_index.next = self.control.cfg.index.val();

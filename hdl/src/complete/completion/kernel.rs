@@ -366,11 +366,6 @@ impl Logic for Completion {
             && self.retire.idle.val();
         self.retire.hold.next = self.slow.val() || (self.state.q.val() != CompletionState::Run);
 
-        // How long a request has waited to be opened: up to two cycles are counted.
-        if !self.open_waits.q.val().get_bit(1) {
-            self.open_waits.d.next = self.open_waits.q.val() + 1;
-        }
-
         self.look_valid.d.next = false;
         if self.joins.val() {
             self.sent_ready.next = true;
@@ -469,8 +464,8 @@ impl Logic for Completion {
                         self.event.d.next = CompletionEvent::Refused;
                         self.state.d.next = CompletionState::Look;
                     }
-                } else if self.open_valid.val() && self.open_waits.q.val().get_bit(1) {
-                    // It has waited for long enough: the decoder goes on to no further request until then.
+                } else if self.open_valid.val() && self.open_waits.q.val() {
+                    // It has waited for a cycle: the decoder goes on to no further request until it is opened.
                     self.open_ready.next = true;
                     self.slot.d.next = self.open_slot.val();
                     self.event.d.next = CompletionEvent::Opened;
@@ -634,9 +629,7 @@ impl Logic for Completion {
             }
         }
 
-        if !self.open_valid.val() || self.open_ready.val() {
-            self.open_waits.d.next = 0.into();
-        }
+        self.open_waits.d.next = self.open_valid.val() && !self.open_ready.val();
 
         if self.rst.val() {
             self.state.d.next = CompletionState::Clear;

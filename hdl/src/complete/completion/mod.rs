@@ -324,8 +324,8 @@ pub struct Completion {
     policies: Policies,
     unused: Signal<Local, Policy>,
     timed: DFF<Bit>,
-    /// Cycles that a request has waited to be opened; no more than 2 are counted.
-    open_waits: DFF<Bits<2>>,
+    /// In the cycle before a request was not opened.
+    open_waits: DFF<Bit>,
     age: Signal<Local, Bits<32>>,
     watched: DFF<Bits<QP>>,
 

@@ -52,6 +52,7 @@ impl Logic for Keeper {
         self.pages.wipe.page.next = self.sweep.q.val();
         self.sweep.d.next = self.sweep.q.val() + 1;
         self.pressed.d.next = self.kept.q.val() >= PRESSED;
+        self.room.d.next = self.all_pages.val() - self.kept.q.val();
 
         // Time.
         self.clock.d.next = self.clock.q.val() + 1;
@@ -130,6 +131,9 @@ impl Logic for Keeper {
         self.followers.write_address.next = self.list.q.val().tail;
         self.followers.write_data.next = self.act_held.q.val().page;
         self.alone.next = self.that.val().head == self.that.val().tail;
+        self.crowded.next = self.that.val().count >= self.room.q.val();
+        self.more_count.next = self.that.val().count + 1;
+        self.fewer_count.next = self.that.val().count - 1;
 
         // READs, atomics and fences.
         self.record_end.next = self.record.val().psn;
@@ -246,9 +250,11 @@ impl Logic for Keeper {
                         self.writes.next = true;
                         self.after.next.used = true;
                         self.after.next.tail = self.act_held.q.val().page;
+                        self.after.next.count = self.more_count.val();
                         if self.list.q.val().used {
                             self.followers.write_lanes.next = 1.into();
                         } else {
+                            self.after.next.count = 1.into();
                             self.after.next.head = self.act_held.q.val().page;
                             self.after.next.oldest = self.act_held.q.val().psn;
                             self.after.next.newest = self.act_held.q.val().psn;
@@ -279,6 +285,7 @@ impl Logic for Keeper {
                         if self.ends_there.val() {
                             self.pages.release.valid.next = true;
                             self.after.next.used = !self.alone.val();
+                            self.after.next.count = self.fewer_count.val();
                             self.after.next.head = self.followers.read_data.val();
                             if self.record_asks.val() {
                                 self.after.next.answers = self.list.q.val().answers - 1;
@@ -347,14 +354,14 @@ impl Logic for Keeper {
                     }
                 }
                 KeeperEvent::Tick => {
+                    // Whether it is held may have changed though nothing has come for it.
+                    self.writes.next = self.list.q.val().used;
                     if self.list.q.val().used && self.pause_over.val() {
-                        self.writes.next = true;
                         self.after.next.paused = false;
                         self.after.next.queued = true;
                         self.turns.input.valid.next = !self.list.q.val().queued;
                     } else if self.list.q.val().used && self.overdue.val() {
                         if self.list.q.val().retries.any() {
-                            self.writes.next = true;
                             self.after.next.retries = self.list.q.val().retries - 1;
                             self.after.next.retrying = true;
                             self.after.next.waiting = false;
@@ -408,6 +415,7 @@ impl Logic for Keeper {
                     }
                     self.progressed.d.next = true;
                     self.walk.d.next.head = self.followers.read_data.val();
+                    self.walk.d.next.count = self.fewer_count.val();
                     self.walk.d.next.oldest = self.record_end.val() + 1;
                     if self.walk.q.val().cursor == self.walk.q.val().head {
                         self.walk.d.next.cursor = self.followers.read_data.val();
@@ -603,6 +611,18 @@ impl Logic for Keeper {
             self.kept.d.next = self.kept.q.val() - 1;
         }
 
+        // Is it held?
+        self.after.next.held = self.after.val().used
+            && (self.crowded.val() || self.after.val().retrying || self.after.val().paused);
+        self.holds.d.next = self.writes.val() && (self.after.val().held != self.that.val().held);
+        self.change.d.next.qp = self.who.val();
+        self.change.d.next.held = self.after.val().held;
+        if self.writes.val() {
+            self.walk.d.next.held = self.after.val().held;
+        }
+        self.hold.valid.next = self.holds.q.val();
+        self.hold.next = self.change.q.val();
+
         // The list becomes what it becomes.
         self.list_in.record.next = self.after.val();
         self.lists.write_enable.next = self.writes.val();
@@ -622,6 +642,7 @@ impl Logic for Keeper {
             self.sweep.d.next = 0.into();
             self.kept.d.next = 0.into();
             self.pressed.d.next = false;
+            self.holds.d.next = false;
             self.clock.d.next = 0.into();
             self.watched.d.next = 0.into();
             self.was_new.d.next = false;

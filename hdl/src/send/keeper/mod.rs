@@ -35,12 +35,15 @@
 //! Time is counted in units of 256 cycles (1.024 us). A queue pair waits from the first packet on that asks for an
 //! acknowledgement, anew with progress.
 //!
-//! Pages are not shared out: one queue pair may have all of them.
+//! Pages are not shared out: one queue pair may have all of them. But for one that has as many as are free, sends again what was
+//! not acknowledged, or has to pause, nothing new is fetched (`hold`, to [`parking`](crate::request::parking)) until that is over: so
+//! one whose peer is silent leaves the others half of the pages, two leave a third of them, and so on. What was fetched before still comes.
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, Stamps, Table, TableSelect};
 use crate::primitive::{Flatten, Ram, Restore, StreamFifo};
-use crate::send::PAGE;
+use crate::request::parking::Hold;
 use crate::send::packetizer::Packet;
+use crate::send::{PAGE, PAGES};
 use drdma_abi::receive::{RNR_FOR_EVER, RNR_TIMERS};
 use drdma_abi::roce::syndrome;
 use drdma_emit::prelude::*;
@@ -65,7 +68,7 @@ const TIMEOUT_UNIT: usize = 2;
 /// Bits of a [`Packet`].
 const PACKET: usize = 268 + PAGE + QP + crate::request::DEST_COUNT;
 /// Bits of a [`Kept`].
-const KEPT: usize = 89 + TIME + 3 * PAGE;
+const KEPT: usize = 90 + TIME + 3 * PAGE + KEPT_COUNT;
 /// Bits of the number of events after which a clock is looked at whatever else there is.
 const EVENTS: usize = 5;
 /// Bits that count the packets that are kept.
@@ -136,6 +139,10 @@ pub struct Kept {
     pub retries: Bits<3>,
     /// Those after an RNR NAK.
     pub rnr_retries: Bits<3>,
+    /// How many there are.
+    pub count: Bits<KEPT_COUNT>,
+    /// Nothing new is fetched for the queue pair.
+    pub held: Bit,
 }
 
 /// What is being done.
@@ -207,6 +214,8 @@ pub struct Keeper {
     pub qp_error: Signal<In, Bit>,
     /// A queue pair has entered the error state.
     pub broken: Flow<In, QueuePairIndex>,
+    /// Queue pairs for which nothing is fetched for now.
+    pub hold: Flow<Out, Hold>,
 
     select: TableSelect,
     unused: Signal<Local, Bits<32>>,
@@ -249,6 +258,16 @@ pub struct Keeper {
     /// Packets that are kept; many.
     kept: DFF<Bits<KEPT_COUNT>>,
     pressed: DFF<Bit>,
+    /// Packets that could still be kept.
+    room: DFF<Bits<KEPT_COUNT>>,
+    #[init(Constant::new(PAGES.into()))]
+    all_pages: Constant<Bits<KEPT_COUNT>>,
+    /// The queue pair keeps as many as all together could still.
+    crowded: Signal<Local, Bit>,
+    more_count: Signal<Local, Bits<KEPT_COUNT>>,
+    fewer_count: Signal<Local, Bits<KEPT_COUNT>>,
+    holds: DFF<Bit>,
+    change: DFF<Hold>,
 
     // The event that was chosen: the tables tell of its queue pair.
     look: DFF<Bit>,

@@ -6,6 +6,7 @@ mod links;
 mod queue_pairs;
 mod resets;
 mod responder;
+mod silent;
 mod small;
 mod throughput;
 mod words;
