@@ -303,3 +303,64 @@ fn a_run_is_the_same_every_time_on_any_number_of_threads() {
         }
     }
 }
+
+/// READs of several packets into several regions, atomics, fences and WRITEs between them, of which requests and answers
+/// are lost; no more than three READs and atomics at a time.
+#[test]
+fn simulated_hardware_asks_again_for_answers_that_are_lost() {
+    let bytes: String =
+        (0..20_000_u64).map(|i| format!("{:02x}", (i * 7 + i / 256) % 256)).collect();
+    let end = |name: &str, peer: &str, number: u64| {
+        json!({"name": name, "device": "rtl:",
+               "local": {"mac": format!("02:00:00:00:00:0{number}"), "ip": format!("10.0.0.{number}")},
+               "qps": [ {"name": "q", "transport": "rc", "mtu": 256, "timeout": 4, "max_rd_atomic": 3,
+                         "peer": format!("{peer}/q")} ],
+               "buffers": [ {"name": "t", "hex": bytes, "access": ["remote_read"]},
+                            {"name": "words", "size": 800, "access": ["remote_atomic"]},
+                            {"name": "written", "size": 10_000, "access": ["remote_write"]},
+                            {"name": "in", "size": 100_000} ]})
+    };
+    let region = |buffer: &str, offset: u64, len: u64| json!({"type": "contiguous", "buffer": buffer, "offset": offset, "len": len});
+    let steps = (0..100_u64).map(|i| {
+        let at = i * 1000;
+        let mut step = json!({"node": "a", "verb": "post_send", "qp": "q", "wr_id": i});
+        match i % 4 {
+            0 | 1 => {
+                step["op"] = json!("read");
+                step["remote"] = json!("b/t");
+                step["remote_offset"] = json!(i * 150);
+                step["regions"] = json!([
+                    region("in", at, 300),
+                    region("in", at + 999, 1),
+                    region("in", at + 400, 400 + i)
+                ]);
+            }
+            2 => {
+                step["op"] = json!("fetch_and_add");
+                step["add"] = json!(i);
+                step["remote"] = json!("b/words");
+                step["remote_offset"] = json!(i / 8 * 8);
+                step["regions"] = json!([region("in", at + 3, 8)]);
+            }
+            _ => {
+                step["op"] = json!("write");
+                step["remote"] = json!("b/written");
+                step["remote_offset"] = json!(i * 100);
+                step["regions"] = json!([region("t", i, 100)]);
+            }
+        }
+        if i % 7 == 0 {
+            step["fence"] = json!(true);
+        }
+        step
+    });
+    let steps: Vec<Value> = steps.collect();
+    for network in [
+        json!({"loss": 0.01, "seed": 1}),
+        json!({"loss": 0.1, "reorder": 0.1, "duplicate": 0.1, "seed": 2}),
+    ] {
+        let job = json!({"network": network, "nodes": [end("a", "b", 1), end("b", "a", 2)], "steps": steps});
+        assert_eq!(expect::run(&job).err(), None);
+        assert_eq!(problem(&job), None);
+    }
+}

@@ -223,6 +223,9 @@ pub struct Reads {
     is_answer: Signal<Local, Bit>,
     /// The next answer, if any has come, is at hand.
     known: Signal<Local, Bit>,
+    /// An order that is none of an answer's is offered, and was in the cycle before.
+    passes: Signal<Local, Bit>,
+    offered: DFF<Bit>,
     here: Signal<Local, Told>,
     unused_here: Signal<Local, Bit>,
 
@@ -310,10 +313,12 @@ impl Logic for Reads {
             && self.orders.output.data.val().frame_end
             && (self.here.val().index == self.ended.q.val());
         self.order.next = self.orders.output.data.val();
-        self.order.valid.next =
-            self.orders.output.valid.val() && self.known.val() && !self.is_answer.val();
-        self.orders.output.ready.next =
-            self.order.ready.val() && self.known.val() && !self.is_answer.val();
+        // What was offered stays, whatever comes to be known.
+        self.passes.next = self.orders.output.valid.val()
+            && (self.offered.q.val() || (self.known.val() && !self.is_answer.val()));
+        self.offered.d.next = self.passes.val() && !self.order.ready.val();
+        self.order.valid.next = self.passes.val();
+        self.orders.output.ready.next = self.order.ready.val() && self.passes.val();
 
         // The keeper.
         self.tells_roomy.next = self.tells.free.val() >= 2;
@@ -610,6 +615,7 @@ impl Logic for Reads {
         if self.rst.val() {
             self.state.d.next = ReadsState::Idle;
             self.settles.d.next = false;
+            self.offered.d.next = false;
             self.packets.d.next = 0.into();
             self.ended.d.next = 0.into();
             self.arrived.d.next = 0.into();

@@ -88,8 +88,9 @@ fn reads_and_atomics_are_told_with_their_regions_and_checked_in_order() {
     let mut card = card(&mut random);
     // Two memory regions of 2^40 bytes, of which one may be written.
     card.regions[1].rights = rights::LOCAL_WRITE;
+    let memory = card.regions.clone();
     let region = |index: usize, len: u32| {
-        let entry = &card.regions[index];
+        let entry = &memory[index];
         RegionHeader { addr: entry.addr + 5, count: len, lkey: entry.lkey }
     };
     let (good, still) = (|len| region(1, len), |len| region(6, len));
