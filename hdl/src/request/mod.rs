@@ -1,7 +1,6 @@
 //! Doorbells to work requests: rings are fetched, work queue entries decoded, checked and resolved.
 
 pub mod decoder;
-pub mod parking;
 pub mod queue;
 
 use drdma_abi::work_request::{MAX_DESTINATIONS, RegionType};

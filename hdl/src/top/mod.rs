@@ -22,7 +22,6 @@ use crate::layout::windows::{ByteBeat, Ends, Merge, ReadBox, Starts, Windows};
 use crate::primitive::app_block;
 use crate::receive::path::ReceivePath;
 use crate::request::decoder::Decoder;
-use crate::request::parking::Parking;
 use crate::request::queue::Queue;
 use crate::rows::columns::Columns;
 use crate::rows::expander::Expander;
@@ -181,7 +180,6 @@ pub struct Card {
     control: Control,
     states: States,
     host_read: HostRead,
-    parking: Parking,
     queue: Queue,
     decoder: Decoder,
     sequencer: Sequencer,
@@ -230,7 +228,6 @@ impl Logic for Card {
             self.linger.d.next = self.linger.q.val() - 1;
         }
         if self.control.doorbell.valid.val()
-            || self.parking.busy.val()
             || self.queue.busy.val()
             || self.completion.busy.val()
             || self.control.receive_doorbell.valid.val()
@@ -343,18 +340,15 @@ impl Logic for Card {
         self.ctrl_dma_ram_wr_cmd_ready.next = self.host_read.ctrl_dma_ram_wr_cmd_ready.val();
         self.ctrl_dma_ram_wr_done.next = self.host_read.ctrl_dma_ram_wr_done.val();
 
-        // parking
-        self.parking.rst.next = self.reset.val();
-        self.control.cfg.join(&mut self.parking.cfg);
-        self.keeper.hold.join(&mut self.parking.hold);
-        self.control.doorbell.join(&mut self.parking.doorbell);
-
         // queue
         self.queue.rst.next = self.reset.val();
-        self.queue.doorbell_valid.next = self.parking.passed.valid.val();
-        self.queue.doorbell_queue.next = self.parking.passed.queue.val();
-        self.queue.doorbell_position.next = self.parking.passed.position.val();
-        self.parking.passed.ready.next = self.queue.doorbell_ready.val();
+        self.queue.hold_valid.next = self.keeper.hold.valid.val();
+        self.queue.hold_qp.next = self.keeper.hold.qp.val();
+        self.queue.hold_held.next = self.keeper.hold.held.val();
+        self.control.doorbell.ready.next = self.queue.doorbell_ready.val();
+        self.queue.doorbell_valid.next = self.control.doorbell.valid.val();
+        self.queue.doorbell_queue.next = self.control.doorbell.queue.val();
+        self.queue.doorbell_position.next = self.control.doorbell.position.val();
         self.queue.cfg_valid.next = self.control.cfg.valid.val();
         self.queue.cfg_table.next = self.control.cfg.table.val();
         self.queue.cfg_index.next = self.control.cfg.index.val();

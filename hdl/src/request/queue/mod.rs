@@ -10,8 +10,14 @@
 //! served in 5. A batch leaves whole:
 //! a queue that halts loses those of its batches that have not begun. Writing a queue's `enable`
 //! word also drops everything that was rung before.
+//!
+//! A doorbell of a queue whose queue pair the keeper *holds* ([`Hold`]) is *parked* when its turn comes, and those of others go on. Parked
+//! ones are looked at again in turns, one behind every 8 others or when there are none. 1,024 are parked; where there is no room for
+//! another, it is served all the same. Doorbells tell positions: one that is served behind a newer one of its queue adds
+//! nothing. Shared queues are never parked, and neither is what was fetched.
 
-use crate::context::{INDEX, QUEUE, Stamps, TableSelect};
+use crate::context::{INDEX, QP, QUEUE, Stamps, TableSelect};
+use crate::primitive::fifo::Fifo;
 use crate::primitive::{PromptFifo, Ram, RamStyle};
 use drdma_abi::Layout;
 use drdma_abi::register::SendQueueEntry;
@@ -19,12 +25,15 @@ use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
 mod batches;
+mod parking;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod with_host_read;
 
 pub use batches::Batches;
+pub use parking::Hold;
+use parking::Parking;
 
 /// Where the fields of a queue's entry are among its words.
 fn word_of(field: &str) -> u64 {
@@ -36,6 +45,9 @@ fn word_of(field: &str) -> u64 {
 const LIFE: usize = 16;
 /// Bits of a doorbell: `position` 32, `queue` 12.
 const DOORBELL: usize = 32 + QUEUE;
+/// Bits of one that is parked: `position` 32, `queue` 12, `life` 16.
+const PARKED: usize = DOORBELL + LIFE;
+const _: () = assert!(DOORBELL == 44, "a parked doorbell's life stands elsewhere");
 
 /// What the unit that fetches is doing.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -74,6 +86,14 @@ pub struct Queue {
     pub doorbell_queue: Signal<In, Bits<QUEUE>>,
     /// The producer's position, in blocks.
     pub doorbell_position: Signal<In, Bits<32>>,
+
+    // ------------------------------------------------------------------ queue pairs that are held
+    /// A queue pair is held from now on, or is not any more.
+    pub hold_valid: Signal<In, Bit>,
+    /// Which.
+    pub hold_qp: Signal<In, Bits<QP>>,
+    /// It is.
+    pub hold_held: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ tables
     /// The host writes a word of a table.
@@ -152,6 +172,13 @@ pub struct Queue {
     doorbells: PromptFifo<DOORBELL, 10, 11>,
     rung: DFF<Bit>,
     doorbell_lives: PromptFifo<LIFE, 10, 11>,
+    parking: Parking,
+    /// Doorbells of queue pairs that are held.
+    parked: Fifo<PARKED, 10, 11>,
+    was_parked: DFF<Bit>,
+    /// Doorbells since one of them was looked at.
+    turn: DFF<Bits<3>>,
+    takes_parked: Signal<Local, Bit>,
 
     // The batch that is being fetched.
     state: DFF<QueueState>,
@@ -201,6 +228,9 @@ impl Default for Queue {
             fetch_halted: Signal::default(),
             batch_next: Signal::default(),
             batch_halted: Signal::default(),
+            hold_valid: Signal::default(),
+            hold_qp: Signal::default(),
+            hold_held: Signal::default(),
             read_req_valid: Signal::default(),
             read_req_ready: Signal::default(),
             read_req_addr: Signal::default(),
@@ -231,6 +261,11 @@ impl Default for Queue {
             doorbells: PromptFifo::default(),
             rung: DFF::default(),
             doorbell_lives: PromptFifo::default(),
+            parking: Parking::default(),
+            parked: Fifo::default(),
+            was_parked: DFF::default(),
+            turn: DFF::default(),
+            takes_parked: Signal::default(),
             state: DFF::default(),
             queue: DFF::default(),
             life: DFF::default(),
@@ -263,7 +298,7 @@ impl Logic for Queue {
     fn update(&mut self) {
         dff_setup!(
             self, clk, state, queue, life, target, base, position, difference, blocks, remaining,
-            gone, first, offset, behind, cut, cut_addr, rung
+            gone, first, offset, behind, cut, cut_addr, rung, was_parked, turn
         );
 
         // The host writes a send queue's entry.
@@ -308,10 +343,34 @@ impl Logic for Queue {
         self.doorbell_lives.in_valid.next = self.rung.q.val();
         self.doorbell_lives.in_data.next = self.lives.stamp[0].val();
 
+        // Those of queue pairs that are held.
+        self.parking.clk.next = self.clk.val();
+        self.parking.rst.next = self.rst.val();
+        self.parking.cfg.valid.next = self.cfg_valid.val();
+        self.parking.cfg.table.next = self.cfg_table.val();
+        self.parking.cfg.index.next = self.cfg_index.val();
+        self.parking.cfg.word.next = self.cfg_word.val();
+        self.parking.cfg.data.next = self.cfg_data.val();
+        self.parking.hold.valid.next = self.hold_valid.val();
+        self.parking.hold.qp.next = self.hold_qp.val();
+        self.parking.hold.held.next = self.hold_held.val();
+        self.parked.clk.next = self.clk.val();
+        self.parked.rst.next = self.rst.val();
+        self.parked.in_valid.next = false;
+        self.parked.in_data.next = bit_cast::<PARKED, 32>(self.target.q.val())
+            | (bit_cast::<PARKED, QUEUE>(self.queue.q.val()) << 32)
+            | (bit_cast::<PARKED, LIFE>(self.life.q.val()) << 44);
+        self.parked.out_ready.next = false;
+        self.takes_parked.next = self.parked.out_valid.val()
+            && (!self.doorbells.out_valid.val() || !self.turn.q.val().any());
+
         // The entry of the queue that is at work, or will be.
         self.entry.next = self.queue.q.val();
         if self.state.q.val() == QueueState::Idle {
             self.entry.next = self.doorbells.out_data.val().get_bits::<QUEUE>(32);
+            if self.takes_parked.val() {
+                self.entry.next = self.parked.out_data.val().get_bits::<QUEUE>(32);
+            }
         }
         self.entry_addr.read_enable.next = true;
         self.entry_addr.read_address.next = self.entry.val();
@@ -322,11 +381,14 @@ impl Logic for Queue {
         self.positions.read_address.next = self.entry.val();
         self.life_then.next = self.life.q.val();
         self.doorbell_lives.out_ready.next = false;
-        if self.state.q.val() == QueueState::Compare {
+        if (self.state.q.val() == QueueState::Compare) && !self.was_parked.q.val() {
             self.life_then.next = self.doorbell_lives.out_data.val();
             self.doorbell_lives.out_ready.next = true;
         }
         self.life.d.next = self.life_then.val();
+        if (self.state.q.val() == QueueState::Idle) && self.takes_parked.val() {
+            self.life.d.next = self.parked.out_data.val().get_bits::<LIFE>(44);
+        }
         self.gone.d.next =
             (self.lives.stamp[1].val() != self.life_then.val()) || self.fetch_halted.val();
 
@@ -354,10 +416,17 @@ impl Logic for Queue {
         self.batches.read_valid.next = false;
         match self.state.q.val() {
             QueueState::Idle => {
-                self.doorbells.out_ready.next = true;
+                self.doorbells.out_ready.next = !self.takes_parked.val();
+                self.parked.out_ready.next = self.takes_parked.val();
+                self.was_parked.d.next = self.takes_parked.val();
                 self.target.d.next = self.doorbells.out_data.val().get_bits::<32>(0);
                 self.queue.d.next = self.doorbells.out_data.val().get_bits::<QUEUE>(32);
-                if self.doorbells.out_valid.val() {
+                if self.takes_parked.val() {
+                    self.target.d.next = self.parked.out_data.val().get_bits::<32>(0);
+                    self.queue.d.next = self.parked.out_data.val().get_bits::<QUEUE>(32);
+                }
+                if self.doorbells.out_valid.val() || self.takes_parked.val() {
+                    self.turn.d.next = self.turn.q.val() + 1;
                     self.state.d.next = QueueState::Compare;
                 }
             }
@@ -382,6 +451,9 @@ impl Logic for Queue {
                     || !self.difference.q.val().any()
                     || (self.difference.q.val() > bit_cast::<32, 17>(self.blocks.q.val()))
                 {
+                    self.state.d.next = QueueState::Idle;
+                } else if self.parking.held.val() && self.parked.in_ready.val() {
+                    self.parked.in_valid.next = true;
                     self.state.d.next = QueueState::Idle;
                 } else {
                     self.state.d.next = QueueState::Request;
@@ -456,13 +528,16 @@ impl Logic for Queue {
         self.wqe_error.next = self.batches.wqe_error.val();
 
         self.busy.next = self.doorbells.out_valid.val()
+            || self.parked.out_valid.val()
             || (self.state.q.val() != QueueState::Idle)
             || self.batches.at_work.val();
 
         if self.rst.val() {
             self.state.d.next = QueueState::Idle;
             self.rung.d.next = false;
+            self.turn.d.next = 0.into();
         }
+        self.parking.next_queue.next = self.queue.d.val();
         self.fetch_next.next = self.queue.d.val();
         self.lives.ahead[1].next = self.queue.d.val();
     }

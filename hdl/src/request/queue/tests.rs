@@ -8,6 +8,8 @@ use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId, Random, STALL
 use drdma_verilated::{Library, Word};
 use std::collections::VecDeque;
 
+mod parking;
+
 /// A block that must come: queue, position, remaining, the address that it was read from.
 pub(super) type Block = (u64, u64, u64, u64);
 

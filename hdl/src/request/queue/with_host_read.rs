@@ -62,6 +62,9 @@ impl Logic for Fetch {
         self.queue.rst.next = self.rst.val();
         self.host_read.clk.next = self.clk.val();
         self.host_read.rst.next = self.rst.val();
+        self.queue.hold_valid.next = false;
+        self.queue.hold_qp.next = 0.into();
+        self.queue.hold_held.next = false;
         self.queue.doorbell_valid.next = self.doorbell_valid.val();
         self.doorbell_ready.next = self.queue.doorbell_ready.val();
         self.queue.doorbell_queue.next = self.doorbell_queue.val();

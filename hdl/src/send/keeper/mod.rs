@@ -36,12 +36,12 @@
 //! acknowledgement, anew with progress.
 //!
 //! Pages are not shared out: one queue pair may have all of them. But for one that has as many as are free, sends again what was
-//! not acknowledged, or has to pause, nothing new is fetched (`hold`, to [`parking`](crate::request::parking)) until that is over: so
+//! not acknowledged, or has to pause, nothing new is fetched (`hold`, to [`queue`](crate::request::queue)) until that is over: so
 //! one whose peer is silent leaves the others half of the pages, two leave a third of them, and so on. What was fetched before still comes.
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, Stamps, Table, TableSelect};
 use crate::primitive::{Flatten, Ram, Restore, StreamFifo};
-use crate::request::parking::Hold;
+use crate::request::queue::Hold;
 use crate::send::packetizer::Packet;
 use crate::send::{PAGE, PAGES};
 use drdma_abi::receive::{RNR_FOR_EVER, RNR_TIMERS};

@@ -1,0 +1,112 @@
+//! Whose doorbells wait: those of queues whose queue pair is held.
+
+use crate::context::{ConfigWrite, QP, QUEUE, Table, TableSelect};
+use drdma_abi::Layout;
+use drdma_abi::register::SendQueueEntry;
+use drdma_emit::prelude::*;
+
+/// Bits of a number of queue pairs.
+const HELD: usize = QP + 1;
+
+/// The keeper holds a queue pair from now on, or does not any more.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Hold {
+    /// Queue pair.
+    pub qp: Bits<QP>,
+    /// It is held, and was not; or the other way round.
+    pub held: Bit,
+}
+
+fn word(name: &str) -> Constant<Bits<4>> {
+    Constant::new((SendQueueEntry::field(name).start / 32).to_bits())
+}
+
+/// Fails unless the fields stand where the kernel takes them from.
+fn fields_stand() -> bool {
+    assert_eq!(SendQueueEntry::field("qp").start % 32, 0, "qp stands elsewhere");
+    assert_eq!(SendQueueEntry::field("shared").start % 32, 8, "shared stands elsewhere");
+    true
+}
+
+/// Tells whether a queue's own queue pair is held. That of a shared queue, which has many, never is.
+///
+/// # Inputs
+/// `clk`, `rst`; `cfg`; `hold`; `next_queue`: the queue that is asked for.
+///
+/// # Outputs
+/// `held`: the queue pair of the `next_queue` of two cycles before is held.
+#[derive(LogicBlock, BlockDefault)]
+#[check(fields_stand())]
+pub struct Parking {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
+    /// Queue pairs that are held.
+    pub hold: Flow<In, Hold>,
+    /// The queue that is asked for.
+    pub next_queue: Signal<In, Bits<QUEUE>>,
+    /// The queue pair of that of two cycles before is held.
+    pub held: Signal<Out, Bit>,
+
+    select: TableSelect,
+    unused: Signal<Local, Bits<32>>,
+    #[init(word("qp"))]
+    owner_word: Constant<Bits<4>>,
+    #[init(word("shared"))]
+    shared_word: Constant<Bits<4>>,
+    owners: Table<QP, QUEUE>,
+    shared: Table<1, QUEUE>,
+    is_own: DFF<Bit>,
+    holds: Table<1, QP>,
+    /// How many there are.
+    count: DFF<Bits<HELD>>,
+}
+
+impl Logic for Parking {
+    #[hdl_gen]
+    fn update(&mut self) {
+        // What the host writes.
+        self.select.valid.next = self.cfg.valid.val();
+        self.select.number.next = self.cfg.table.val();
+        self.select.word.next = self.cfg.word.val();
+        self.unused.next = self.cfg.data.val();
+        self.owners.write_enable.next =
+            self.select.send_queue.val() && (self.cfg.word.val() == self.owner_word.val());
+        self.owners.write_address.next = self.cfg.index.val().get_bits::<QUEUE>(0);
+        self.owners.write_data.next = self.cfg.data.val().get_bits::<QP>(0);
+        self.shared.write_enable.next =
+            self.select.send_queue.val() && (self.cfg.word.val() == self.shared_word.val());
+        self.shared.write_address.next = self.cfg.index.val().get_bits::<QUEUE>(0);
+        self.shared.write_data.next = self.cfg.data.val().get_bits::<1>(8);
+
+        // What the keeper says.
+        self.holds.write_enable.next = self.hold.valid.val() || self.select.every.val();
+        self.holds.write_address.next = self.hold.qp.val();
+        self.holds.write_data.next = bit_cast::<1, 1>(self.hold.held.val().into());
+        if self.hold.valid.val() {
+            self.count.d.next = self.count.q.val() - 1;
+            if self.hold.held.val() {
+                self.count.d.next = self.count.q.val() + 1;
+            }
+        }
+        if self.select.every.val() {
+            self.holds.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
+            self.holds.write_data.next = 0.into();
+        }
+
+        // The queue, and its queue pair.
+        self.owners.ahead.next = self.next_queue.val();
+        self.shared.ahead.next = self.next_queue.val();
+        self.is_own.d.next = !self.shared.read_data.val().any();
+        self.holds.ahead.next = self.owners.read_data.val();
+        self.held.next =
+            self.count.q.val().any() && self.is_own.q.val() && self.holds.read_data.val().any();
+
+        if self.rst.val() {
+            self.count.d.next = 0.into();
+        }
+    }
+}
