@@ -17,6 +17,7 @@
 
 pub mod cluster;
 mod codec;
+pub mod cpu;
 mod error;
 pub mod exchange;
 pub mod network;

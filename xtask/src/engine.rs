@@ -13,20 +13,19 @@ pub fn run(args: &[String]) -> Result<(), Error> {
         [] => {
             build()?;
             step("Testing: queries over workers of this machine; about two minutes", || {
-                in_folder("test").run()
+                in_folder("test").arg("--workspace").run()
             })
         }
         ["--build"] => build(),
         ["--check"] => step("Formatting and lints", || {
-            in_folder("fmt").arg("--check").run()?;
-            in_folder("clippy").args(["--all-targets", "--", "-D", "warnings"]).run()
+            in_folder("fmt").args(["--all", "--check"]).run()?;
+            in_folder("clippy").args(["--workspace", "--all-targets", "--", "-D", "warnings"]).run()
         }),
         ["--tpch"] => tpch("0.01"),
         ["--tpch", scale] => tpch(scale),
         ["--measure"] => {
             step("What a row costs, by the card and as the engine has it; about a minute", || {
-                let optimised = ["--config", "profile.dev.opt-level=1"];
-                in_folder("run").args(optimised).args(["--quiet", "--example", "cost"]).run()
+                in_folder("run").args(["--quiet", "--package", "drdma-engine-cost"]).run()
             })
         }
         _ => {
@@ -38,7 +37,7 @@ pub fn run(args: &[String]) -> Result<(), Error> {
 
 fn build() -> Result<(), Error> {
     let what = "Building the engine: DataFusion and 300 crates, 20 minutes on two processors the first time";
-    step(what, || in_folder("build").arg("--all-targets").run())
+    step(what, || in_folder("build").args(["--workspace", "--all-targets"]).run())
 }
 
 /// All queries, each compared with one process.

@@ -160,21 +160,18 @@ impl Outbox {
         }
     }
 
-    /// The first batch of which something can be sent, and to which partitions.
+    /// The first batch of which something can be sent, and to which partitions. A partition that can be sent
+    /// something is sent the rows of the first batch that it waits for, so that they keep their order.
     pub fn next(&self) -> Option<(usize, Vec<u16>)> {
-        let mut earlier: HashSet<u16> = HashSet::new();
         for (index, waiting) in self.waiting.iter().enumerate() {
             let can = |partition: &u16| {
                 let at = &self.partitions[usize::from(*partition)];
-                at.state == State::Open
-                    && at.under_way < self.budget
-                    && !earlier.contains(partition)
+                at.state == State::Open && at.under_way < self.budget
             };
             let now: Vec<u16> = waiting.left.iter().copied().filter(can).collect();
             if !now.is_empty() {
                 return Some((index, now));
             }
-            earlier.extend(&waiting.left);
         }
         None
     }

@@ -29,7 +29,7 @@ use super::{
     outbox::{Outbox, Over, bytes_of},
     site::{Local, Site},
 };
-use crate::{Error, node::Kind, passage};
+use crate::{Error, cpu, node::Kind, passage};
 
 /// Blocks of 64 B of a task's send queue.
 const SEND_BLOCKS: u32 = 4096;
@@ -316,8 +316,9 @@ impl Producer {
         let mut counts = vec![0; self.partitions];
         let selection = match &self.kind {
             Kind::Shuffle(exprs, _) => {
-                let _timer = self.counts.hashing.timer();
+                let start = cpu::now();
                 let ids = partition_ids(exprs, &batch, self.partitions)?;
+                self.counts.hashing.add_duration(cpu::now() - start);
                 ids.iter().for_each(|id| counts[usize::from(*id)] += 1);
                 Selection::from(ids)
             }
@@ -370,10 +371,10 @@ impl Producer {
             };
             to.push((*partition, pair.as_ref()));
         }
-        let timer = self.counts.posting.timer();
+        let start = cpu::now();
         let (queue, batch) = (&mut self.queue, &waiting.batch);
         let sent = self.sender.send(queue, self.next, batch, &waiting.selection, &to);
-        timer.done();
+        self.counts.posting.add_duration(cpu::now() - start);
         let sent = match sent {
             Ok(sent) => sent,
             Err(SendError::Post(
@@ -465,6 +466,7 @@ impl Producer {
 ///
 /// # Errors
 /// An expression that cannot be evaluated, or whose values have no hash.
+#[inline]
 pub fn partition_ids(
     exprs: &[Arc<dyn PhysicalExpr>],
     batch: &RecordBatch,

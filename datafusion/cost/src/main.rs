@@ -26,12 +26,11 @@ use datafusion::{
     physical_plan::repartition::REPARTITION_RANDOM_STATE,
 };
 use drdma_arrow::{Arena, Foreign, Format, Receiver, Selection, Sender};
-use drdma_datafusion::{exchange::partition_ids, tpch};
+use drdma_datafusion::{cpu, exchange::partition_ids, tpch};
 use drdma_fabric::{Fabric, NetworkConfig};
 use futures::{StreamExt as _, stream};
 use libdrdma::{Access, QueuePair, QueuePairAttributes, Status};
 use prost::Message as _;
-use rustix::time::{ClockId, clock_gettime};
 
 #[global_allocator]
 static MEMORY: libdrdma::Arena = libdrdma::Arena::new(8 << 30).threshold(4096);
@@ -112,8 +111,7 @@ fn rows(batches: &[RecordBatch]) -> f64 {
 
 /// CPU time of this thread, in ns.
 fn now() -> f64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+    cpu::now().as_nanos() as f64
 }
 
 /// The least of each figure over some rounds, a row.
