@@ -349,3 +349,115 @@ fn what_comes_while_packets_are_sent_again_waits_for_its_turn() {
     let came: Vec<_> = net.bench.take(net.item).iter().map(flags).collect();
     assert_eq!(came, [[13, 0, 0]]);
 }
+
+#[test]
+fn numbers_go_on_behind_the_highest_one_with_0() {
+    let library = library();
+    let mut net = net(&library, 31);
+    net.set(7, &KEEPS);
+    let numbers = [0xff_fffe, 0xff_ffff, 0, 1];
+    let all: Vec<_> = numbers.iter().map(|psn| (7, *psn)).collect();
+    for psn in numbers {
+        net.give(7, psn, true);
+    }
+    assert_eq!(net.settle(100), all);
+    net.answer(7, 0xff_ffff, syndrome::NAK_PSN);
+    assert_eq!(net.settle(200), all[1..]);
+    assert_eq!(net.told(), [(7, 0xff_fffe, syndrome::ACK | 31)]);
+    net.answer(7, 0, syndrome::ACK);
+    net.settle(100);
+    assert_eq!(net.told(), [(7, 0, syndrome::ACK)]);
+    assert_eq!(net.pages_in_use(), 1, "1 is not acknowledged");
+    net.answer(7, 1, syndrome::ACK);
+    net.settle(100);
+    assert_eq!(net.pages_in_use(), 0);
+}
+
+#[test]
+fn answers_to_what_was_never_sent_or_is_acknowledged_are_ignored() {
+    let library = library();
+    let mut net = net(&library, 32);
+    net.set(7, &KEEPS);
+    for psn in 10..13 {
+        net.give(7, psn, true);
+    }
+    net.settle(100);
+    net.answer(7, 10, syndrome::ACK);
+    net.settle(50);
+    assert_eq!(net.told(), [(7, 10, syndrome::ACK)]);
+    // Ghosts, and duplicates.
+    for psn in [13, 500, 0x80_0000, 10, 9, 0xff_ffff] {
+        for syndrome in [syndrome::ACK, syndrome::NAK_PSN, syndrome::RNR_NAK | 1] {
+            net.answer(7, psn, syndrome);
+        }
+        assert_eq!(net.settle(200), [], "packet {psn:#x}");
+        assert_eq!(net.told(), [], "packet {psn:#x}");
+        assert_eq!(net.pages_in_use(), 2, "packet {psn:#x}");
+    }
+    net.answer(7, 12, syndrome::ACK);
+    net.settle(100);
+    assert_eq!(net.pages_in_use(), 0);
+}
+
+/// Linux's soft-RoCE follows an RNR NAK with one of a lost packet.
+#[test]
+fn a_nak_of_a_lost_packet_does_not_end_a_pause() {
+    let library = library();
+    let mut net = net(&library, 33);
+    net.set(7, &KEEPS);
+    for psn in 10..13 {
+        net.give(7, psn, true);
+    }
+    net.settle(100);
+    // 20 us.
+    net.answer(7, 10, syndrome::RNR_NAK | 2);
+    net.answer(7, 10, syndrome::NAK_PSN);
+    assert_eq!(net.settle(4_900), []);
+    assert_eq!(net.settle(300 + ROUND), [(7, 10), (7, 11), (7, 12)], "once");
+    assert_eq!(net.told(), []);
+}
+
+/// What the queue block is told to hold; see [`Hold`](crate::request::queue::Hold).
+#[test]
+fn a_queue_pair_is_held_while_it_keeps_as_many_as_are_free_sends_again_or_pauses() {
+    let library = library();
+    let mut net = net(&library, 34);
+    let held = Rc::new(RefCell::new(Vec::new()));
+    let seen = Rc::clone(&held);
+    net.bench.observe(move |model, _| {
+        if model.get("hold_valid") == 1 {
+            seen.borrow_mut().push((model.get("hold_qp"), model.get("hold_held") == 1));
+        }
+    });
+    net.set(7, &KEEPS);
+    net.set(8, &KEEPS);
+    for psn in 0..PAGES / 2 {
+        net.give(7, psn, true);
+    }
+    net.settle(2_000);
+    assert_eq!(*held.borrow(), [], "256 are kept, and as many are free");
+    net.give(7, PAGES / 2, true);
+    net.settle(100);
+    assert_eq!(held.take(), [(7, true)]);
+    // One whose packets are lost.
+    net.give(8, 5, true);
+    net.settle(100);
+    net.answer(8, 5, syndrome::NAK_PSN);
+    net.settle(100);
+    assert_eq!(held.take(), [(8, true)]);
+    net.answer(8, 5, syndrome::ACK);
+    net.settle(100);
+    assert_eq!(held.take(), [(8, false)]);
+    // One without a receive.
+    net.give(8, 6, true);
+    net.settle(100);
+    net.answer(8, 6, syndrome::RNR_NAK | 1);
+    net.settle(100);
+    assert_eq!(held.take(), [(8, true)]);
+    net.bench.send(net.broken, Beat::from([("qp", 8)]));
+    net.settle(200);
+    assert_eq!(held.take(), [(8, false)]);
+    net.answer(7, 9, syndrome::ACK);
+    net.settle(300);
+    assert_eq!(held.take(), [(7, false)]);
+}
