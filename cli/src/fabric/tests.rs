@@ -420,6 +420,12 @@ fn what_only_some_cards_do_is_refused_of_others() {
     assert_eq!(unsupported(&job, receives | Features::READS), "good");
     let strided = json!({"type": "strided", "buffer": "t", "offset": 0, "period": 8, "count": 2,
                          "pattern": [{"offset": 0, "len": 4}]});
+    job["steps"][0]["regions"] = json!([strided]);
+    let expected =
+        "steps[0].regions[0]: there is no answer into a region that is not contiguous on rtl: yet";
+    assert_eq!(unsupported(&job, receives | Features::READS), expected);
+    let both = Features::READS | Features::SCATTERS;
+    assert_eq!(unsupported(&job, receives | both), "good");
     job["steps"] =
         json!([{"node": "b", "verb": "post_recv", "qp": "y", "wr_id": 1, "regions": [strided]}]);
     let expected =

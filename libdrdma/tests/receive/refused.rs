@@ -146,6 +146,20 @@ fn each_feature_that_a_card_misses_is_named() {
 }
 
 #[test]
+fn an_answer_goes_into_gaps_only_where_the_card_fills_them() {
+    let context = open(Features::RECEIVES | Features::READS);
+    let pd = context.protection_domain();
+    let cq = context.completion_queue().build().unwrap();
+    let memory = pd.allocate_with(64, Access::LOCAL_WRITE).unwrap();
+    let mut qp = pd.queue_pair(&cq).receive(&cq).build().unwrap();
+    qp.connect(&peer().rq_psn(0).min_rnr_timer(1).max_rd_atomic(1)).unwrap();
+    let strided = [Strided::new(&memory).period(8).extent(0, 4).count(8).build().unwrap()];
+    let error = qp.post_send(&WorkRequest::new(1).read(0, 0).regions(&strided)).unwrap_err();
+    let expected = "a READ or an atomic into a region that is not contiguous is not possible: the card fills contiguous regions alone";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
 fn kinds_of_columns_and_messages_by_columns_need_a_card_that_knows_them() {
     let context = open(Features::all() - Features::VARLEN - Features::BITS - Features::COLUMNS);
     let pd = context.protection_domain();

@@ -1,7 +1,7 @@
 //! Segmenter and packetizer, wired as in the card.
 
 use crate::context::{INDEX, QP, QUEUE};
-use crate::request::DEST_COUNT;
+use crate::request::{AskWrite, DEST_COUNT};
 use crate::send::answers::Acknowledgement;
 use crate::send::packetizer::Packetizer;
 use crate::send::replies::Response;
@@ -45,6 +45,11 @@ pub struct Pair {
     pub dest_write_transport: Signal<In, Bits<2>>,
     pub dest_write_log_mtu: Signal<In, Bits<4>>,
     pub dest_write_stamp: Signal<In, Bits<32>>,
+    pub dest_write_ask: Signal<In, Bits<2>>,
+    pub dest_write_fenced: Signal<In, Bit>,
+    pub dest_write_solicited: Signal<In, Bit>,
+    pub dest_write_invalidates: Signal<In, Bit>,
+    pub ask_write: Flow<In, AskWrite>,
     pub cfg_valid: Signal<In, Bit>,
     pub cfg_table: Signal<In, Bits<3>>,
     pub cfg_index: Signal<In, Bits<INDEX>>,
@@ -116,6 +121,11 @@ impl Logic for Pair {
         self.segmenter.dest_write_transport.next = self.dest_write_transport.val();
         self.segmenter.dest_write_log_mtu.next = self.dest_write_log_mtu.val();
         self.segmenter.dest_write_stamp.next = self.dest_write_stamp.val();
+        self.segmenter.dest_write_ask.next = self.dest_write_ask.val();
+        self.segmenter.dest_write_fenced.next = self.dest_write_fenced.val();
+        self.segmenter.dest_write_solicited.next = self.dest_write_solicited.val();
+        self.segmenter.dest_write_invalidates.next = self.dest_write_invalidates.val();
+        self.ask_write.join(&mut self.segmenter.ask_write);
         self.segmenter.cfg_valid.next = self.cfg_valid.val();
         self.segmenter.cfg_table.next = self.cfg_table.val();
         self.segmenter.cfg_index.next = self.cfg_index.val();
