@@ -70,7 +70,7 @@ impl Lab<'_> {
             ("stamp", stamp),
             ("slot", slot),
             ("psn", psn),
-            ("last", psn + packets - 1 & 0xff_ffff),
+            ("last", (psn + packets - 1) & 0xff_ffff),
             ("len", len),
             ("atomic", atomic.into()),
             ("log_mtu", 8),

@@ -9,7 +9,7 @@ const MTU: u64 = 1024;
 
 /// A READ of `bytes` bytes, which takes as many numbers as its answer has packets.
 fn read(net: &mut Net<'_>, psn: u64, bytes: u64, fenced: bool) {
-    let last = psn + bytes.div_ceil(MTU).max(1) - 1 & 0xff_ffff;
+    let last = (psn + bytes.div_ceil(MTU).max(1) - 1) & 0xff_ffff;
     net.give_with(7, psn, true, |beat| {
         beat.with("operation", u64::from(operation::READ_REQUEST))
             .with("remote_addr", ADDRESS)
