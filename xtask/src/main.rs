@@ -4,6 +4,7 @@ mod bitstream;
 mod book;
 mod capi;
 mod command;
+mod engine;
 mod registers;
 mod setup;
 mod vm;
@@ -29,6 +30,10 @@ Usage: cargo xtask <command>
   vm [TEST]           guests of QEMU: `driver` on vfio-pci, `card` against soft-RoCE, and `both`
                       (fetches 420 MB once, to ~/.cache/drdma/vm or $DRDMA_VM_CACHE)
   check               formatting and lints
+  engine              build and test DataFusion on the exchange, the workspace in datafusion/ (20
+                      minutes the first time); --build only builds it, which `drdma cluster` needs,
+                      --check formatting and lints, --tpch [SCALE] compares all queries of TPC-H with
+                      one process, --measure what a row costs the processor
   report [ARGS]       measure the simulated card, and write docs/results.md; --only PART runs some
                       of the experiments and writes nothing but the plots among them (figure-11
                       to figure-15), --check compares with the targets and with what is recorded,
@@ -104,6 +109,7 @@ fn main() -> ExitCode {
         "test" => test(&args),
         "vm" => vm::run(&args),
         "check" => none_left(&args).and_then(|()| check()),
+        "engine" => engine::run(&args),
         "report" => report(&args),
         "cluster" => cluster(&args),
         "resources" => resources(&args),

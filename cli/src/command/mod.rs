@@ -2,6 +2,7 @@
 
 pub mod bind;
 pub mod calibrate;
+pub mod cluster;
 pub mod demo;
 pub mod devices;
 pub mod explain;

@@ -1,0 +1,241 @@
+//! The command `drdma-cluster`, which `drdma cluster` starts: a query over workers of this machine.
+
+use std::{
+    io::{IsTerminal as _, Write as _, stderr},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use clap::Parser;
+use datafusion::{
+    arrow::{record_batch::RecordBatch, util::pretty::pretty_format_batches},
+    common::exec_datafusion_err,
+};
+use drdma_datafusion::{
+    Cluster, Error, Options, cluster,
+    network::{Port, Totals},
+    tpch,
+};
+use libdrdma::Arena;
+
+/// What the engine computes lies where the cards read it.
+#[global_allocator]
+static MEMORY: Arena = Arena::new(16 << 30).threshold(4096);
+
+/// How often progress is told.
+const PROGRESS: Duration = Duration::from_millis(200);
+
+/// Runs SQL over several workers of this machine. Rows go from worker to worker by cards `soft:`.
+#[derive(Debug, Parser)]
+#[command(name = "drdma cluster", version)]
+struct Arguments {
+    /// Tables: Parquet files, CSV files with a header, or directories of Parquet files, as PATH or NAME=PATH
+    /// (without a name: that of the file).
+    #[arg(value_name = "TABLE")]
+    tables: Vec<String>,
+    /// The query, or several. EXPLAIN shows the plan, EXPLAIN ANALYZE with what each exchange did.
+    #[arg(short = 'c', long = "command", value_name = "SQL")]
+    commands: Vec<String>,
+    /// Workers.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    workers: usize,
+    /// Partitions of each worker's share.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    partitions: usize,
+    /// Makes the tables of TPC-H at that scale (1 is 6 million rows of LINEITEM) in a temporary directory.
+    #[arg(long, value_name = "SCALE")]
+    tpch: Option<f64>,
+    /// Runs these queries of TPC-H (`all`, or numbers such as 1,3,18) and compares each with one process of DataFusion.
+    #[arg(long, value_name = "QUERIES", requires = "tpch")]
+    check: Option<String>,
+    /// Says nothing but the rows.
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(&arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<bool, Error> {
+    let say = |text: String| {
+        if !arguments.quiet {
+            eprintln!("{text}");
+        }
+    };
+    let queries = queries(arguments)?;
+    let mut options = Options::new(arguments.workers, &MEMORY);
+    options.partitions = arguments.partitions;
+    let cluster = Cluster::start(options)?;
+    say(format!("{} workers, each with a card soft:", arguments.workers));
+
+    let directory = match arguments.tpch {
+        Some(scale) => Some(tables_of_tpch(arguments, scale)?),
+        None => None,
+    };
+    let mut tables = Vec::new();
+    if let Some(directory) = &directory {
+        let path = |table: &str| directory.path().join(table).display().to_string() + "/";
+        tables.extend(tpch::TABLES.iter().map(|table| ((*table).to_owned(), path(table))));
+        say(format!("TPC-H at scale {}", arguments.tpch.unwrap_or_default()));
+    }
+    tables.extend(arguments.tables.iter().map(|table| name_and_path(table)));
+    for (table, path) in &tables {
+        cluster.register(table, path)?;
+    }
+    if !queries.is_empty() {
+        return check(&cluster, arguments, &tables, &queries);
+    }
+    for sql in &arguments.commands {
+        if let Some((query, analyze)) = explained(sql) {
+            let plan = if analyze { cluster.analyze(query)? } else { cluster.explain(query)? };
+            println!("{plan}");
+            continue;
+        }
+        let before = Totals::of(cluster.ports());
+        let started = Instant::now();
+        let rows = with_progress(&cluster, arguments.quiet, || cluster.query(sql))?;
+        println!("{}", pretty_format_batches(&rows)?);
+        let count: usize = rows.iter().map(RecordBatch::num_rows).sum();
+        let totals = Totals::of(cluster.ports()).since(before);
+        say(format!("{count} rows in {:.2} s; {totals}", started.elapsed().as_secs_f64()));
+    }
+    Ok(true)
+}
+
+/// The query that EXPLAIN explains, and whether ANALYZE runs it.
+fn explained(sql: &str) -> Option<(&str, bool)> {
+    let rest = without(sql, "explain")?;
+    Some(without(rest, "analyze").map_or((rest, false), |query| (query, true)))
+}
+
+/// What is behind a word, if a text begins with it.
+fn without<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let (first, rest) = text.trim_start().split_once(char::is_whitespace)?;
+    first.eq_ignore_ascii_case(word).then_some(rest)
+}
+
+/// The queries of TPC-H that are to be checked, by their numbers.
+fn queries(arguments: &Arguments) -> Result<Vec<usize>, Error> {
+    let Some(check) = &arguments.check else { return Ok(Vec::new()) };
+    if check == "all" {
+        return Ok((1..=tpch::QUERIES.len()).collect());
+    }
+    let number = |text: &str| match text.trim().parse() {
+        Ok(number @ 1..=22) => Ok(number),
+        _ => Err(exec_datafusion_err!("`{text}` is no query of TPC-H: 1 to 22, or all").into()),
+    };
+    check.split(',').map(number).collect()
+}
+
+/// Table and path of an argument.
+fn name_and_path(argument: &str) -> (String, String) {
+    if let Some((name, path)) = argument.split_once('=') {
+        return (name.to_owned(), with_slash(path));
+    }
+    let stem = Path::new(argument).file_stem();
+    let name = stem.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    (name, with_slash(argument))
+}
+
+/// A directory's path ends with a slash, as DataFusion wants it.
+fn with_slash(path: &str) -> String {
+    match Path::new(path).is_dir() && !path.ends_with('/') {
+        true => format!("{path}/"),
+        false => path.to_owned(),
+    }
+}
+
+/// A directory that is removed at the end.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn tables_of_tpch(arguments: &Arguments, scale: f64) -> Result<Temporary, Error> {
+    let name = format!("drdma-tpch-{}", std::process::id());
+    let directory = Temporary(std::env::temp_dir().join(name));
+    tpch::write_tables(directory.path(), scale, arguments.workers * arguments.partitions)?;
+    Ok(directory)
+}
+
+/// Does `work`; tells every now and then how far it is, if somebody looks.
+fn with_progress<R>(cluster: &Cluster, quiet: bool, work: impl FnOnce() -> R) -> R {
+    if quiet || !stderr().is_terminal() {
+        return work();
+    }
+    let ports: Vec<Port> = cluster.ports().to_vec();
+    let (done, wait) = mpsc::channel::<()>();
+    let teller = thread::spawn(move || {
+        let (before, started) = (Totals::of(&ports), Instant::now());
+        while wait.recv_timeout(PROGRESS) == Err(RecvTimeoutError::Timeout) {
+            let totals = Totals::of(&ports).since(before);
+            eprint!("\r\x1b[K{:.1} s; {totals}", started.elapsed().as_secs_f64());
+            let _ = stderr().flush();
+        }
+        eprint!("\r\x1b[K");
+    });
+    let result = work();
+    drop(done);
+    let _ = teller.join();
+    result
+}
+
+/// Compares queries with one process. False if any differs.
+fn check(
+    cluster: &Cluster,
+    arguments: &Arguments,
+    tables: &[(String, String)],
+    queries: &[usize],
+) -> Result<bool, Error> {
+    let one = cluster::one_process(arguments.partitions);
+    for (table, path) in tables {
+        cluster.coordinator().block_on(cluster::register(&one, table, path))?;
+    }
+    let mut differ = 0;
+    for number in queries {
+        let sql = tpch::QUERIES[number - 1];
+        let (before, started) = (Totals::of(cluster.ports()), Instant::now());
+        let rows = with_progress(cluster, arguments.quiet, || cluster.query(sql));
+        let (totals, time) = (Totals::of(cluster.ports()).since(before), started.elapsed());
+        let expected =
+            cluster.coordinator().block_on(async { one.sql(sql).await?.collect().await })?;
+        let expected = tpch::rows_as_text(&expected)?;
+        let verdict = match rows {
+            Ok(rows) if tpch::rows_as_text(&rows)? == expected => "equal".to_owned(),
+            Ok(rows) => {
+                differ += 1;
+                let rows = tpch::rows_as_text(&rows)?;
+                format!("DIFFERS: {} rows, {} in one process", rows.len(), expected.len())
+            }
+            Err(error) => {
+                differ += 1;
+                format!("FAILED: {error}")
+            }
+        };
+        let rows = expected.len();
+        println!("q{number:<2} {rows:>6} rows {:>6.2} s  {verdict}; {totals}", time.as_secs_f64());
+    }
+    println!("{} of {} queries equal to one process", queries.len() - differ, queries.len());
+    Ok(differ == 0)
+}

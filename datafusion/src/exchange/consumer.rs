@@ -1,0 +1,435 @@
+//! The consuming end of an exchange: streams of batches, one a partition.
+
+use std::{
+    io::Cursor,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Instant,
+};
+
+use datafusion::{
+    arrow::{datatypes::SchemaRef, ipc::reader::StreamReader, record_batch::RecordBatch},
+    common::Result as DataFusionResult,
+    error::DataFusionError,
+    physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder, Time},
+};
+use drdma_arrow::Receiver;
+use futures::{Stream, stream::BoxStream};
+use libdrdma::QueuePair;
+use tokio::{
+    io::BufReader,
+    net::{
+        TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    sync::mpsc::{self, UnboundedReceiver, UnboundedSender, unbounded_channel},
+};
+
+use super::{
+    control::{self, Task, ToConsumer, ToProducer},
+    site::Site,
+};
+use crate::{Error, passage};
+
+/// Partitions of a task's output that a consumer wants.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub task: Task,
+    pub start: usize,
+    pub end: usize,
+    /// Partitions of the output in all.
+    pub partitions: usize,
+    /// The worker that runs the task.
+    pub from: usize,
+}
+
+/// What a stream says to the exchange that feeds it.
+enum Taken {
+    /// It has given a batch away.
+    Batch(u16),
+    /// It was dropped.
+    Dropped(u16),
+}
+
+/// Begins an exchange with a task: a stream for each partition that is wanted. It goes on in the background until all
+/// partitions are over or all streams were dropped.
+pub(crate) fn streams(
+    site: Arc<Site>,
+    wanted: Wanted,
+    metrics: &ExecutionPlanMetricsSet,
+) -> Vec<BoxStream<'static, DataFusionResult<RecordBatch>>> {
+    let (taken, takes) = unbounded_channel();
+    let waiting = MetricBuilder::new(metrics).subset_time("wait_time", 0);
+    let (mut sinks, mut streams) = (Vec::new(), Vec::new());
+    for partition in 0..(wanted.end - wanted.start) as u16 {
+        let (sink, batches) = unbounded_channel();
+        sinks.push(Sink { batches: Some(sink), received: 0, expected: None, is_over: false });
+        let (taken, waiting) = (taken.clone(), waiting.clone());
+        let stream =
+            PartitionStream { batches, taken, partition, waiting, since: None, failed: false };
+        streams.push(Box::pin(stream) as BoxStream<'static, _>);
+    }
+    let counts = Counts::new(metrics);
+    tokio::spawn(run(site, wanted, sinks, takes, counts));
+    streams
+}
+
+/// The batches of a partition.
+struct PartitionStream {
+    batches: UnboundedReceiver<Result<RecordBatch, Arc<DataFusionError>>>,
+    taken: UnboundedSender<Taken>,
+    partition: u16,
+    waiting: Time,
+    since: Option<Instant>,
+    failed: bool,
+}
+
+impl Stream for PartitionStream {
+    type Item = DataFusionResult<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let polled = self.batches.poll_recv(cx);
+        if polled.is_pending() {
+            self.since.get_or_insert_with(Instant::now);
+        }
+        let next = ready!(polled);
+        if let Some(since) = self.since.take() {
+            self.waiting.add_duration(since.elapsed());
+        }
+        Poll::Ready(match next {
+            Some(Ok(batch)) => {
+                let _ = self.taken.send(Taken::Batch(self.partition));
+                Some(Ok(batch))
+            }
+            Some(Err(error)) => {
+                self.failed = true;
+                Some(Err(DataFusionError::Shared(error)))
+            }
+            None => None,
+        })
+    }
+}
+
+impl Drop for PartitionStream {
+    fn drop(&mut self) {
+        let _ = self.taken.send(Taken::Dropped(self.partition));
+    }
+}
+
+/// Where the batches of a partition go.
+struct Sink {
+    /// `None`: nobody wants them any more.
+    batches: Option<UnboundedSender<Result<RecordBatch, Arc<DataFusionError>>>>,
+    received: u64,
+    /// How many there are.
+    expected: Option<u64>,
+    /// Nothing comes any more.
+    is_over: bool,
+}
+
+impl Sink {
+    /// Ends the stream if it has got all that there is.
+    fn settle(&mut self) {
+        if self.expected == Some(self.received) {
+            self.is_over = true;
+            self.batches = None;
+        }
+    }
+}
+
+/// What is counted of what comes.
+struct Counts {
+    rows: Count,
+    batches: Count,
+    copied: Count,
+    copied_before: u64,
+}
+
+impl Counts {
+    fn new(metrics: &ExecutionPlanMetricsSet) -> Self {
+        let counter = |name: &'static str| MetricBuilder::new(metrics).global_counter(name);
+        Self {
+            rows: counter("received_rows"),
+            batches: counter("received_batches"),
+            copied: counter("copied_bytes_received"),
+            copied_before: 0,
+        }
+    }
+}
+
+/// Exchanges until all is over. A failure is told to all streams.
+async fn run(
+    site: Arc<Site>,
+    wanted: Wanted,
+    mut sinks: Vec<Sink>,
+    mut takes: UnboundedReceiver<Taken>,
+    counts: Counts,
+) {
+    let _end = site.begin();
+    let Err(error) = try_run(&site, &wanted, &mut sinks, &mut takes, counts).await else { return };
+    let error = Arc::new(DataFusionError::from(error));
+    for sink in &mut sinks {
+        if let Some(batches) = sink.batches.take() {
+            let _ = batches.send(Err(error.clone()));
+        }
+    }
+}
+
+/// The control connection.
+struct Control {
+    peer: String,
+    write: OwnedWriteHalf,
+}
+
+impl Control {
+    async fn say(&mut self, message: &ToProducer) -> Result<(), Error> {
+        let said = control::write(&mut self.write, message).await;
+        said.map_err(|source| Error::Control { peer: self.peer.clone(), source })
+    }
+}
+
+/// What comes on the control connection, in a channel: reading a message is not to be interrupted.
+fn listen(read: OwnedReadHalf) -> mpsc::Receiver<std::io::Result<ToConsumer>> {
+    let (heard, messages) = mpsc::channel(16);
+    tokio::spawn(async move {
+        let mut read = BufReader::new(read);
+        while let Some(message) = control::read(&mut read).await.transpose() {
+            let failed = message.is_err();
+            if heard.send(message).await.is_err() || failed {
+                return;
+            }
+        }
+    });
+    messages
+}
+
+async fn try_run(
+    site: &Arc<Site>,
+    wanted: &Wanted,
+    sinks: &mut [Sink],
+    takes: &mut UnboundedReceiver<Taken>,
+    counts: Counts,
+) -> Result<(), Error> {
+    let peer = site.name_of(wanted.from);
+    let Some(member) = site.members.get(wanted.from) else {
+        return Err(Error::Protocol { peer, what: "there is no such worker".into() });
+    };
+    let broken = |source| Error::Control { peer: peer.clone(), source };
+    let connection = TcpStream::connect(member.exchange).await.map_err(broken)?;
+    connection.set_nodelay(true).map_err(broken)?;
+    let (read, write) = connection.into_split();
+    let mut control = Control { peer: peer.clone(), write };
+    let mut messages = listen(read);
+
+    let (local, mut locals) = unbounded_channel();
+    let name = match wanted.from == site.number {
+        true => site.register_local(local),
+        false => {
+            drop(local);
+            0
+        }
+    };
+    let Wanted { task, start, end, partitions, .. } = wanted.clone();
+    let from = (site.number, name);
+    control.say(&ToProducer::Open { task, start, end, partitions, from }).await?;
+
+    let (schema, mut inbox) = match hear(messages.recv().await, wanted, &peer)? {
+        ToConsumer::Accept { schema, message_bytes, address } => {
+            let schema = read_schema(&schema)?;
+            if message_bytes != passage::MESSAGE_BYTES {
+                let what =
+                    format!("messages of {message_bytes} B, here {}", passage::MESSAGE_BYTES);
+                return Err(Error::Protocol { peer, what });
+            }
+            let inbox = match address {
+                Some(address) => {
+                    let mut inbox = Inbox::new(site, &schema, wanted.end - wanted.start)?;
+                    site.connect(&mut inbox.pairs, &address, &peer)?;
+                    control.say(&ToProducer::Connect(site.address(&inbox.pairs))).await?;
+                    Some(inbox)
+                }
+                None => None,
+            };
+            (schema, inbox)
+        }
+        ToConsumer::Error { reason } => {
+            site.take_local(name);
+            return Err(Error::Remote { peer, reason });
+        }
+        other => {
+            let what = format!("it begins with {other:?}");
+            return Err(Error::Protocol { peer, what });
+        }
+    };
+
+    let mut exchange = Exchange { schema, sinks, counts, start: wanted.start as u16 };
+    let (mut ticks, is_local) = (site.port.time().ticks(), inbox.is_none());
+    // Nothing more is said, and nothing more is handed over.
+    let (mut silent, mut empty) = (false, !is_local);
+    loop {
+        if let Some(inbox) = &mut inbox {
+            while let Some((partition, batch)) = inbox.poll()? {
+                exchange.arrived(partition, batch)?;
+            }
+            exchange.count_copies(inbox.receiver.copied_bytes());
+        }
+        if exchange.is_over() {
+            return Ok(());
+        }
+        if silent && empty {
+            return hear(None, wanted, &peer).map(|_| ());
+        }
+        tokio::select! {
+            message = messages.recv(), if !silent => match hear(message, wanted, &peer) {
+                Ok(message) => exchange.heard(message, &peer)?,
+                // What was handed over may still lie here.
+                Err(Error::Gone { .. }) if is_local && exchange.knows_its_end() => silent = true,
+                Err(error) => return Err(error),
+            },
+            Some(taken) = takes.recv() => {
+                if let Some(message) = exchange.taken(taken) {
+                    // That the producer is gone is heard, not said.
+                    let _ = control.say(&message).await;
+                }
+            }
+            local = locals.recv(), if !empty => match local {
+                Some((partition, batch)) => exchange.arrived(partition - exchange.start, batch)?,
+                None => empty = true,
+            },
+            ticked = ticks.changed(), if !is_local => ticked.map_err(|_| Error::Stopped)?,
+        }
+    }
+}
+
+/// A message, or why there is none.
+fn hear(
+    message: Option<std::io::Result<ToConsumer>>,
+    wanted: &Wanted,
+    peer: &str,
+) -> Result<ToConsumer, Error> {
+    let (peer, stage, task) = (peer.to_owned(), wanted.task.stage, wanted.task.task);
+    match message {
+        Some(Ok(message)) => Ok(message),
+        Some(Err(source)) => Err(Error::Control { peer, source }),
+        None => Err(Error::Gone { peer, stage, task }),
+    }
+}
+
+fn read_schema(bytes: &[u8]) -> Result<SchemaRef, Error> {
+    Ok(StreamReader::try_new(Cursor::new(bytes), None)?.schema())
+}
+
+/// What receives from a task at another worker.
+struct Inbox {
+    // The queue pairs go before the queue that they receive from.
+    pairs: Vec<QueuePair<'static>>,
+    receiver: Receiver,
+}
+
+impl Inbox {
+    fn new(site: &Site, schema: &SchemaRef, partitions: usize) -> Result<Self, Error> {
+        let format = passage::format(schema)?.ok_or_else(|| Error::Protocol {
+            peer: site.name_of(site.number),
+            what: "rows without columns do not go by the card".into(),
+        })?;
+        let receiver = Receiver::new(format, &site.pd, site.config.slabs)?;
+        let pairs = (0..partitions).map(|_| site.queue_pair(Some(&receiver)));
+        let pairs = pairs.collect::<Result<_, _>>()?;
+        Ok(Self { pairs, receiver })
+    }
+
+    /// The next batch that is there, and its partition, from the first of the consumer's.
+    fn poll(&mut self) -> Result<Option<(u16, RecordBatch)>, Error> {
+        let Some(received) = self.receiver.poll()? else { return Ok(None) };
+        let partition = self.pairs.iter().position(|pair| pair.index() == received.qp);
+        let partition = partition.expect("the queue is for these queue pairs alone");
+        Ok(Some((partition as u16, received.batch)))
+    }
+}
+
+/// An exchange that has begun.
+struct Exchange<'a> {
+    schema: SchemaRef,
+    sinks: &'a mut [Sink],
+    counts: Counts,
+    /// The first partition of the consumer's.
+    start: u16,
+}
+
+impl Exchange<'_> {
+    /// A batch came.
+    fn arrived(&mut self, partition: u16, batch: RecordBatch) -> Result<(), Error> {
+        self.counts.rows.add(batch.num_rows());
+        self.counts.batches.add(1);
+        let sink = &mut self.sinks[usize::from(partition)];
+        sink.received += 1;
+        if let Some(batches) = &sink.batches {
+            // The format has every field nullable; the schema is the engine's again.
+            let batch = RecordBatch::try_new(self.schema.clone(), batch.columns().to_vec())?;
+            if batches.send(Ok(batch)).is_err() {
+                sink.batches = None;
+            }
+        }
+        sink.settle();
+        Ok(())
+    }
+
+    fn heard(&mut self, message: ToConsumer, peer: &str) -> Result<(), Error> {
+        let count = self.sinks.len();
+        let wrong = |what: String| Error::Protocol { peer: peer.to_owned(), what };
+        let (ToConsumer::End { partition, .. } | ToConsumer::Closed { partition }) = message else {
+            return Err(match message {
+                ToConsumer::Error { reason } => Error::Remote { peer: peer.to_owned(), reason },
+                other => wrong(format!("{other:?} is not its turn")),
+            });
+        };
+        let Some(sink) = self.sinks.get_mut(usize::from(partition)) else {
+            return Err(wrong(format!("partition {partition} of {count} is over")));
+        };
+        match message {
+            ToConsumer::End { batches, .. } if batches < sink.received => Err(wrong(format!(
+                "{batches} batches of partition {partition}, {} came",
+                sink.received
+            ))),
+            ToConsumer::End { batches, .. } => {
+                sink.expected = Some(batches);
+                sink.settle();
+                Ok(())
+            }
+            _ => {
+                sink.is_over = true;
+                Ok(())
+            }
+        }
+    }
+
+    /// What a stream did; what the producer is to know of it.
+    fn taken(&mut self, taken: Taken) -> Option<ToProducer> {
+        match taken {
+            Taken::Batch(partition) if self.sinks[usize::from(partition)].is_over => None,
+            Taken::Batch(partition) => Some(ToProducer::Credit { partition, batches: 1 }),
+            Taken::Dropped(partition) => {
+                let sink = &mut self.sinks[usize::from(partition)];
+                sink.batches = None;
+                (!sink.is_over).then_some(ToProducer::Close { partition })
+            }
+        }
+    }
+
+    /// True if nothing comes any more.
+    fn is_over(&self) -> bool {
+        self.sinks.iter().all(|sink| sink.is_over)
+    }
+
+    /// True if it is known how many batches each partition has that somebody wants.
+    fn knows_its_end(&self) -> bool {
+        let knows = |sink: &Sink| sink.is_over || sink.expected.is_some() || sink.batches.is_none();
+        self.sinks.iter().all(knows)
+    }
+
+    fn count_copies(&mut self, copied: u64) {
+        self.counts.copied.add((copied - self.counts.copied_before) as usize);
+        self.counts.copied_before = copied;
+    }
+}

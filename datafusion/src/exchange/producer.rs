@@ -1,0 +1,491 @@
+//! A task at work: whose row is whose, posts, and what consumers say.
+
+use std::{collections::HashMap, sync::Arc};
+
+use datafusion::{
+    arrow::{
+        array::UInt32Array, compute::take_record_batch, datatypes::SchemaRef,
+        ipc::writer::StreamWriter, record_batch::RecordBatch,
+    },
+    common::{Result as DataFusionResult, hash_utils::create_hashes},
+    execution::SendableRecordBatchStream,
+    physical_expr::PhysicalExpr,
+    physical_plan::{metrics::ExecutionPlanMetricsSet, repartition::REPARTITION_RANDOM_STATE},
+};
+use drdma_arrow::{Foreign, Selection, SendError, Sender};
+use futures::{
+    StreamExt,
+    stream::{BoxStream, SelectAll},
+};
+use libdrdma::{CompletionQueue, PostError, QueuePair, SharedSendQueue, Status};
+use tokio::sync::{
+    mpsc::{UnboundedReceiver, UnboundedSender},
+    watch,
+};
+
+use super::{
+    control::{Address, ToConsumer, ToProducer},
+    counts::Counts,
+    outbox::{Outbox, Over, bytes_of},
+    site::{Local, Site},
+};
+use crate::{Error, cpu, node::Kind, passage};
+
+/// Blocks of 64 B of a task's send queue.
+const SEND_BLOCKS: u32 = 4096;
+/// Destinations of a request, at most: so that any batch fits in the queue.
+const TOGETHER: usize = 32;
+
+/// What comes from outside.
+pub(crate) enum Event {
+    /// A consumer has opened its partitions.
+    Opened {
+        start: usize,
+        end: usize,
+        partitions: usize,
+        /// The consumer's worker, and its name for the exchange.
+        from: (usize, u64),
+        replies: UnboundedSender<ToConsumer>,
+        /// The consumer's number, which its later messages bring.
+        consumer: u64,
+    },
+    /// A consumer says something.
+    Said { consumer: u64, message: ToProducer },
+    /// A consumer's connection is closed.
+    Gone { consumer: u64 },
+}
+
+/// Who gets a partition's rows.
+enum Way {
+    /// The peer at the other end of a queue pair.
+    Card(Box<QueuePair<'static>>),
+    /// A task of the same worker.
+    Local(Local),
+}
+
+struct Consumer {
+    start: u16,
+    count: u16,
+    worker: usize,
+    replies: UnboundedSender<ToConsumer>,
+    /// Queue pairs that are not connected yet.
+    pairs: Vec<QueuePair<'static>>,
+    /// Partitions that are not over.
+    left: u16,
+}
+
+/// A task whose output is exchanged.
+pub(crate) struct Producer {
+    site: Arc<Site>,
+    schema: SchemaRef,
+    kind: Kind,
+    partitions: usize,
+    /// Batches, and the number of the head's partition that they are of.
+    input: SelectAll<BoxStream<'static, (usize, DataFusionResult<RecordBatch>)>>,
+    // Queues go before what they complete to.
+    queue: SharedSendQueue<'static>,
+    cq: CompletionQueue,
+    sender: Sender,
+    ways: Vec<Option<Way>>,
+    consumers: HashMap<u64, Consumer>,
+    outbox: Outbox,
+    /// Completions that are missing, and partitions, of each request by its name.
+    posted: HashMap<u64, (u32, Vec<u16>)>,
+    next: u64,
+    counts: Counts,
+    /// The stage and task, for errors.
+    task: (usize, usize),
+    was_full: bool,
+}
+
+impl Producer {
+    /// A task of so many partitions. `inputs` are the streams of its head, one a partition of the head.
+    pub fn new(
+        site: Arc<Site>,
+        kind: Kind,
+        metrics: &ExecutionPlanMetricsSet,
+        partitions: usize,
+        inputs: Vec<SendableRecordBatchStream>,
+        task: (usize, usize),
+    ) -> Result<Self, Error> {
+        let limit = crate::node::MAX_PARTITIONS;
+        if partitions == 0 || partitions > limit {
+            return Err(Error::Partitions { partitions, limit });
+        }
+        let schema = inputs[0].schema();
+        let format = passage::format(&schema)?.ok_or_else(|| Error::Protocol {
+            peer: site.name_of(site.number),
+            what: "rows without columns do not go by the card".into(),
+        })?;
+        let cq = site.port.context().completion_queue().entries(SEND_BLOCKS).build()?;
+        let queue = site.pd.shared_send_queue(&cq).send_blocks(SEND_BLOCKS).build()?;
+        let sender = Sender::new(format, &site.pd, &site.arena, Foreign::Copy);
+        let number = |(number, stream): (usize, SendableRecordBatchStream)| {
+            stream.map(move |batch| (number, batch)).boxed()
+        };
+        let input = futures::stream::select_all(inputs.into_iter().enumerate().map(number));
+        let outbox = Outbox::new(partitions, site.config.budget, site.config.backlog);
+        Ok(Self {
+            site,
+            schema,
+            kind,
+            partitions,
+            input,
+            queue,
+            cq,
+            sender,
+            ways: (0..partitions).map(|_| None).collect(),
+            consumers: HashMap::new(),
+            outbox,
+            posted: HashMap::new(),
+            next: 0,
+            counts: Counts::new(metrics),
+            task,
+            was_full: false,
+        })
+    }
+
+    /// Sends until all partitions are over, something fails, or nobody is interested in the query any longer.
+    pub async fn run(
+        mut self,
+        mut events: UnboundedReceiver<Event>,
+        mut alive: watch::Receiver<()>,
+    ) {
+        let end = self.site.begin();
+        let Err(error) = self.try_run(&mut events, &mut alive).await else { return };
+        let reason = error.to_string();
+        for consumer in self.consumers.values() {
+            let _ = consumer.replies.send(ToConsumer::Error { reason: reason.clone() });
+        }
+        // What feeds it ends, too.
+        drop((self, end));
+        // Who comes later is told as well, as long as the query lasts.
+        loop {
+            tokio::select! {
+                event = events.recv() => match event {
+                    Some(Event::Opened { replies, .. }) => {
+                        let _ = replies.send(ToConsumer::Error { reason: reason.clone() });
+                    }
+                    Some(_) => {}
+                    None => return,
+                },
+                _ = alive.changed() => return,
+            }
+        }
+    }
+
+    async fn try_run(
+        &mut self,
+        events: &mut UnboundedReceiver<Event>,
+        alive: &mut watch::Receiver<()>,
+    ) -> Result<(), Error> {
+        let mut ticks = self.site.port.time().ticks();
+        loop {
+            self.complete()?;
+            self.send()?;
+            self.tell();
+            if self.outbox.is_done() {
+                return Ok(());
+            }
+            let wants_more = self.outbox.wants_more();
+            tokio::select! {
+                event = events.recv() => match event {
+                    Some(event) => self.happened(event)?,
+                    None => return Ok(()),
+                },
+                ticked = ticks.changed(), if !self.posted.is_empty() => {
+                    ticked.map_err(|_| Error::Stopped)?;
+                }
+                // The query is over, and nobody needs what is left.
+                _ = alive.changed() => return Ok(()),
+                batch = self.input.next(), if wants_more => match batch {
+                    Some((stream, batch)) => self.add(stream, batch?)?,
+                    None => self.outbox.end(),
+                },
+            }
+        }
+    }
+
+    fn happened(&mut self, event: Event) -> Result<(), Error> {
+        match event {
+            Event::Opened { start, end, partitions, from, replies, consumer } => {
+                self.opened(consumer, (start, end, partitions), from, replies)
+            }
+            Event::Said { consumer, message } => self.said(consumer, message),
+            Event::Gone { consumer } => match self.consumers.remove(&consumer) {
+                Some(gone) if gone.left > 0 => {
+                    let (stage, task) = self.task;
+                    Err(Error::Gone { peer: self.site.name_of(gone.worker), stage, task })
+                }
+                _ => Ok(()),
+            },
+        }
+    }
+
+    fn opened(
+        &mut self,
+        number: u64,
+        (start, end, partitions): (usize, usize, usize),
+        (worker, name): (usize, u64),
+        replies: UnboundedSender<ToConsumer>,
+    ) -> Result<(), Error> {
+        let taken = self.ways.get(start..end).is_none_or(|ways| ways.iter().any(Option::is_some));
+        if partitions != self.partitions || start >= end || taken {
+            let what = format!(
+                "partitions {start}..{end} of {partitions} are asked for: there are {}, each to be asked for once",
+                self.partitions
+            );
+            return Err(Error::Protocol { peer: self.site.name_of(worker), what });
+        }
+        let (mut pairs, mut address) = (Vec::new(), None);
+        if worker == self.site.number {
+            let Some(local) = self.site.take_local(name) else {
+                let what = format!("exchange {name} of the worker itself is not there");
+                return Err(Error::Protocol { peer: self.site.name_of(worker), what });
+            };
+            for partition in start..end {
+                self.ways[partition] = Some(Way::Local(local.clone()));
+                self.outbox.open(partition as u16);
+            }
+        } else {
+            for _ in start..end {
+                pairs.push(self.site.queue_pair(None)?);
+            }
+            address = Some(self.site.address(&pairs));
+        }
+        let schema = ipc_schema(&self.schema)?;
+        let message_bytes = passage::MESSAGE_BYTES;
+        let _ = replies.send(ToConsumer::Accept { schema, message_bytes, address });
+        let count = (end - start) as u16;
+        let consumer = Consumer { start: start as u16, count, worker, replies, pairs, left: count };
+        self.consumers.insert(number, consumer);
+        Ok(())
+    }
+
+    fn said(&mut self, number: u64, message: ToProducer) -> Result<(), Error> {
+        let Some(consumer) = self.consumers.get_mut(&number) else { return Ok(()) };
+        let peer = self.site.name_of(consumer.worker);
+        let (start, count) = (consumer.start, consumer.count);
+        let wrong = |what: String| Error::Protocol { peer: peer.clone(), what };
+        let partition = |partition: u16| match partition < count {
+            true => Ok(start + partition),
+            false => Err(wrong(format!("partition {partition} of {count}"))),
+        };
+        match message {
+            ToProducer::Open { .. } => Err(wrong("it opens a second exchange".into())),
+            ToProducer::Connect(address) => {
+                let mut pairs = std::mem::take(&mut consumer.pairs);
+                self.connect(start, &mut pairs, &address, &peer)
+            }
+            ToProducer::Credit { partition: of, batches } => {
+                match self.outbox.credit(partition(of)?, batches) {
+                    true => Ok(()),
+                    false => {
+                        Err(wrong(format!("credit for {batches} batches that it has not got")))
+                    }
+                }
+            }
+            ToProducer::Close { partition: of } => {
+                self.outbox.close(partition(of)?);
+                Ok(())
+            }
+        }
+    }
+
+    fn connect(
+        &mut self,
+        start: u16,
+        pairs: &mut Vec<QueuePair<'static>>,
+        address: &Address,
+        peer: &str,
+    ) -> Result<(), Error> {
+        self.site.connect(pairs, address, peer)?;
+        for (partition, pair) in (start..).zip(pairs.drain(..)) {
+            self.ways[usize::from(partition)] = Some(Way::Card(Box::new(pair)));
+            self.outbox.open(partition);
+        }
+        Ok(())
+    }
+
+    /// Works out whose rows a batch's are.
+    fn add(&mut self, stream: usize, batch: RecordBatch) -> Result<(), Error> {
+        let rows = batch.num_rows();
+        if rows == 0 {
+            return Ok(());
+        }
+        let mut counts = vec![0; self.partitions];
+        let selection = match &self.kind {
+            Kind::Shuffle(exprs, _) => {
+                let start = cpu::now();
+                let ids = partition_ids(exprs, &batch, self.partitions)?;
+                self.counts.hashing.add_duration(cpu::now() - start);
+                ids.iter().for_each(|id| counts[usize::from(*id)] += 1);
+                Selection::from(ids)
+            }
+            Kind::Broadcast(consumers) => {
+                let each = self.partitions / consumers;
+                (0..*consumers).for_each(|consumer| counts[consumer * each + stream] = rows as u32);
+                Selection::All
+            }
+        };
+        self.outbox.add(batch, selection, counts);
+        Ok(())
+    }
+
+    /// Sends what there is credit for.
+    fn send(&mut self) -> Result<(), Error> {
+        while let Some((index, partitions)) = self.outbox.next() {
+            let is_local =
+                |partition: &u16| matches!(self.ways[usize::from(*partition)], Some(Way::Local(_)));
+            let (local, mut far): (Vec<u16>, Vec<u16>) = partitions.into_iter().partition(is_local);
+            far.truncate(TOGETHER);
+            if !far.is_empty() && !self.post(index, &far)? {
+                far.clear();
+                if local.is_empty() {
+                    return Ok(());
+                }
+            }
+            if !local.is_empty() {
+                self.hand_over(index, &local)?;
+            }
+            let now: Vec<u16> = local.iter().chain(&far).copied().collect();
+            self.outbox.posted(index, &now);
+            // What was handed over is complete.
+            local.iter().for_each(|partition| self.outbox.completed(*partition));
+        }
+        let is_full = self.outbox.has_waiting();
+        if is_full && !self.was_full {
+            self.counts.waits.add(1);
+        }
+        self.was_full = is_full;
+        Ok(())
+    }
+
+    /// Posts a batch's rows for these partitions. False: the queue has no room for it now.
+    fn post(&mut self, index: usize, partitions: &[u16]) -> Result<bool, Error> {
+        let waiting = self.outbox.waiting(index);
+        let mut to = Vec::with_capacity(partitions.len());
+        for partition in partitions {
+            let Some(Way::Card(pair)) = &self.ways[usize::from(*partition)] else {
+                unreachable!("an open partition that is not local has a queue pair")
+            };
+            to.push((*partition, pair.as_ref()));
+        }
+        let start = cpu::now();
+        let (queue, batch) = (&mut self.queue, &waiting.batch);
+        let sent = self.sender.send(queue, self.next, batch, &waiting.selection, &to);
+        self.counts.posting.add_duration(cpu::now() - start);
+        let sent = match sent {
+            Ok(sent) => sent,
+            Err(SendError::Post(
+                source @ (PostError::QueueFull { .. } | PostError::CompletionQueueFull { .. }),
+            )) => {
+                return match self.posted.is_empty() {
+                    true => Err(Error::TooLarge { rows: batch.num_rows(), source }),
+                    false => Ok(false),
+                };
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let rows: u64 = sent.rows.iter().sum();
+        self.counts.rows.add(rows as usize);
+        let bytes = bytes_of(batch) as u64 * rows / batch.num_rows() as u64;
+        self.counts.bytes.add(bytes as usize);
+        self.counts.posts.add(sent.requests as usize);
+        sent.copied.iter().for_each(|(why, bytes)| self.counts.copied(*why, *bytes));
+        self.posted.insert(self.next, (sent.completions, partitions.to_vec()));
+        self.next += 1;
+        self.site.port.time().kick();
+        Ok(true)
+    }
+
+    /// Hands rows to tasks of the same worker.
+    fn hand_over(&mut self, index: usize, partitions: &[u16]) -> Result<(), Error> {
+        let waiting = self.outbox.waiting(index);
+        for partition in partitions {
+            let batch = match &waiting.selection {
+                Selection::Ids(ids) => {
+                    let is_its = |(_, id): &(u32, &u8)| u16::from(**id) == *partition;
+                    let rows = (0..).zip(ids.iter()).filter(is_its).map(|(row, _)| row);
+                    take_record_batch(&waiting.batch, &UInt32Array::from_iter_values(rows))?
+                }
+                _ => waiting.batch.clone(),
+            };
+            self.counts.local_rows.add(batch.num_rows());
+            if let Some(Way::Local(local)) = &self.ways[usize::from(*partition)] {
+                // A consumer that is not there any more wants nothing.
+                let _ = local.send((*partition, batch));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes completions.
+    fn complete(&mut self) -> Result<(), Error> {
+        let completions: Vec<_> = self.cq.poll().collect();
+        for completion in completions {
+            let Some((left, partitions)) = self.posted.get_mut(&completion.wr_id) else { continue };
+            if completion.status != Status::Success {
+                let partition = partitions.get(usize::from(completion.destination)).copied();
+                let peer = self.consumer_of(partition.unwrap_or_default());
+                return Err(Error::Request { peer, status: completion.status });
+            }
+            *left -= 1;
+            if *left == 0 {
+                let (_, partitions) = self.posted.remove(&completion.wr_id).expect("it is there");
+                partitions.iter().for_each(|partition| self.outbox.completed(*partition));
+            }
+        }
+        Ok(())
+    }
+
+    fn consumer_of(&self, partition: u16) -> String {
+        let is_its = |of: &&Consumer| (of.start..of.start + of.count).contains(&partition);
+        let consumer = self.consumers.values().find(is_its);
+        consumer.map_or_else(|| "a worker".into(), |of| self.site.name_of(of.worker))
+    }
+
+    /// Tells consumers which of their partitions are over.
+    fn tell(&mut self) {
+        for over in self.outbox.over() {
+            let (Over::End { partition, .. } | Over::Closed { partition }) = over;
+            let is_its = |of: &&mut Consumer| (of.start..of.start + of.count).contains(&partition);
+            let Some(consumer) = self.consumers.values_mut().find(is_its) else { continue };
+            consumer.left -= 1;
+            let partition = partition - consumer.start;
+            let _ = consumer.replies.send(match over {
+                Over::End { batches, .. } => ToConsumer::End { partition, batches },
+                Over::Closed { .. } => ToConsumer::Closed { partition },
+            });
+        }
+    }
+}
+
+/// The partition of each row, as the engine has it: the hash of the expressions, modulo the partitions, of which there
+/// are at most 256.
+///
+/// # Errors
+/// An expression that cannot be evaluated, or whose values have no hash.
+#[inline]
+pub fn partition_ids(
+    exprs: &[Arc<dyn PhysicalExpr>],
+    batch: &RecordBatch,
+    partitions: usize,
+) -> Result<Vec<u8>, Error> {
+    let rows = batch.num_rows();
+    let mut arrays = Vec::with_capacity(exprs.len());
+    for expr in exprs {
+        arrays.push(expr.evaluate(batch)?.into_array(rows)?);
+    }
+    let mut hashes = vec![0; rows];
+    create_hashes(&arrays, REPARTITION_RANDOM_STATE.random_state(), &mut hashes)?;
+    let partitions = partitions as u64;
+    Ok(hashes.iter().map(|hash| (hash % partitions) as u8).collect())
+}
+
+/// A schema as an Arrow IPC stream without a batch.
+fn ipc_schema(schema: &SchemaRef) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    StreamWriter::try_new(&mut bytes, schema)?.finish()?;
+    Ok(bytes)
+}

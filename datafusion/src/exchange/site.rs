@@ -1,0 +1,188 @@
+//! What the exchanges of a worker share.
+
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+};
+
+use datafusion::arrow::record_batch::RecordBatch;
+use drdma_arrow::Arena;
+use libdrdma::{
+    Access, CompletionQueue, MacAddress, ProtectionDomain, QueuePair, QueuePairAttributes,
+};
+use tokio::sync::mpsc::UnboundedSender;
+use url::Url;
+
+use super::{Config, control::Address};
+use crate::{Error, network::Port};
+
+/// Payload bytes of a packet.
+const MTU: u32 = 4096;
+/// A packet is sent again after 4.096 us * 2^8, about 1 ms, of the card's time without an acknowledgement.
+const TIMEOUT: u8 = 8;
+/// How often; then the peer is lost.
+const RETRIES: u8 = 7;
+/// A sender that finds no receive tries again for ever.
+const FOR_EVER: u8 = 7;
+/// ... after 640 us of the card's time (IBTA 1.4 table 45).
+const RNR_TIMER: u8 = 12;
+
+/// Where rows for a worker itself go: batches of a partition.
+pub(crate) type Local = UnboundedSender<(u16, RecordBatch)>;
+
+/// A worker of the cluster.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    /// Where the engine reaches it.
+    pub url: Url,
+    /// Where consumers ask for rows.
+    pub exchange: SocketAddr,
+}
+
+/// What the exchanges of a worker share: its card, its memory, and who the others are.
+#[derive(Debug)]
+pub(crate) struct Site {
+    /// The worker's number.
+    pub number: usize,
+    pub config: Config,
+    pub port: Port,
+    pub pd: ProtectionDomain,
+    pub arena: Arena,
+    pub members: Vec<Member>,
+    /// Where queue pairs complete that nothing is posted to.
+    quiet: CompletionQueue,
+    /// Exchanges with this worker itself, by the consumer's name for them.
+    locals: Mutex<HashMap<u64, Local>>,
+    next_local: AtomicU64,
+    /// Ends of exchanges that are under way.
+    ends: AtomicUsize,
+}
+
+/// An end of an exchange that is under way, as long as it is there.
+#[derive(Debug)]
+pub(crate) struct End(Arc<Site>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.ends.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Site {
+    pub fn new(
+        number: usize,
+        config: Config,
+        port: &Port,
+        memory: &'static libdrdma::Arena,
+        members: Vec<Member>,
+    ) -> Result<Self, Error> {
+        let pd = port.context().protection_domain();
+        let arena = Arena::over(&pd, memory)?;
+        let quiet = port.context().completion_queue().entries(16).build()?;
+        Ok(Self {
+            number,
+            config,
+            port: port.clone(),
+            pd,
+            arena,
+            members,
+            quiet,
+            locals: Mutex::default(),
+            next_local: AtomicU64::new(1),
+            ends: AtomicUsize::new(0),
+        })
+    }
+
+    /// An end of an exchange begins.
+    pub fn begin(self: &Arc<Self>) -> End {
+        self.ends.fetch_add(1, Ordering::Relaxed);
+        End(self.clone())
+    }
+
+    /// Ends of exchanges that are under way.
+    pub fn ends(&self) -> usize {
+        self.ends.load(Ordering::Relaxed)
+    }
+
+    /// A worker's name, for errors.
+    pub fn name_of(&self, worker: usize) -> String {
+        match self.members.get(worker) {
+            Some(member) => format!("worker {worker} ({})", member.url),
+            None => format!("worker {worker}"),
+        }
+    }
+
+    fn locals(&self) -> MutexGuard<'_, HashMap<u64, Local>> {
+        self.locals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A name for an exchange, under which a producer at this worker finds `local`.
+    pub fn register_local(&self, local: Local) -> u64 {
+        let name = self.next_local.fetch_add(1, Ordering::Relaxed);
+        self.locals().insert(name, local);
+        name
+    }
+
+    /// The sender of that name, which is taken.
+    pub fn take_local(&self, name: u64) -> Option<Local> {
+        self.locals().remove(&name)
+    }
+
+    /// A queue pair that SENDs of a shared queue go out by, or come in by if there are `receives`.
+    pub fn queue_pair(
+        &self,
+        receives: Option<&drdma_arrow::Receiver>,
+    ) -> Result<QueuePair<'static>, Error> {
+        let pair = self.pd.queue_pair(&self.quiet).send_blocks(1);
+        let pair = match receives {
+            Some(receiver) => pair.shared_receive_queue(receiver.queue()),
+            None => pair,
+        };
+        Ok(pair.build()?)
+    }
+
+    /// What peers must know of queue pairs.
+    pub fn address(&self, pairs: &[QueuePair<'static>]) -> Address {
+        let qpns = pairs.iter().map(QueuePair::qpn).collect();
+        Address { mac: self.port.mac().0, ip: self.port.ip(), qpns }
+    }
+
+    /// Connects queue pairs, one by one.
+    ///
+    /// # Errors
+    /// Another number of queue pairs at the peer, or the card failed.
+    pub fn connect(
+        &self,
+        pairs: &mut [QueuePair<'static>],
+        peer: &Address,
+        name: &str,
+    ) -> Result<(), Error> {
+        if pairs.len() != peer.qpns.len() {
+            let what =
+                format!("{} queue pairs where {} are expected", peer.qpns.len(), pairs.len());
+            return Err(Error::Protocol { peer: name.to_owned(), what });
+        }
+        for (pair, qpn) in pairs.iter_mut().zip(&peer.qpns) {
+            let attributes = QueuePairAttributes::new()
+                .path_mtu(MTU)
+                .dest_qpn(*qpn)
+                .dest_mac(MacAddress(peer.mac))
+                .dest_ip(peer.ip)
+                .start_psn(0)
+                .rq_psn(0)
+                .access(Access::empty())
+                .min_rnr_timer(RNR_TIMER)
+                .timeout(TIMEOUT)
+                .retry_cnt(RETRIES)
+                .rnr_retry(FOR_EVER)
+                .max_rd_atomic(1)
+                .max_dest_rd_atomic(1);
+            pair.connect(&attributes)?;
+        }
+        Ok(())
+    }
+}

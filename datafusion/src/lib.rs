@@ -1,0 +1,31 @@
+//! DataFusion over several workers, whose rows travel by libdrdma.
+//!
+//! [`datafusion-distributed`](datafusion_distributed) plans a query in stages and sends each worker its plans over
+//! gRPC. What goes from stage to stage, a shuffle or a broadcast, goes by the workers' cards here: a worker works
+//! out the partition of each row of a batch, one byte a row, and posts; the card finds the rows of each
+//! partition in the columns where they lie. No row is taken, coalesced or encoded by the processor.
+//!
+//! | module | |
+//! |---|---|
+//! | [`cluster`] | workers on this machine, and a session that plans for them |
+//! | [`network`] | their cards `soft:`, and the thread that lets simulated time pass |
+//! | [`node`] | the operators that plans show |
+//! | [`passage`] | what of a row goes as it lies, and what is copied |
+//! | [`exchange`] | rows between workers: budgets, credits, ends, failures |
+//! | `worker` | the engine's server for plans, and ours for rows |
+#![deny(unsafe_code)]
+
+pub mod cluster;
+mod codec;
+pub mod cpu;
+mod error;
+pub mod exchange;
+pub mod network;
+pub mod node;
+pub mod passage;
+mod planner;
+pub mod tpch;
+mod worker;
+
+pub use cluster::{Cluster, Options};
+pub use error::Error;

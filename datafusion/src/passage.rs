@@ -1,0 +1,106 @@
+//! How rows of a schema get on the wire: what goes from where it lies, and what is copied.
+
+use std::{fmt, sync::Arc};
+
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use drdma_arrow::{Form, Format, FormatError};
+
+/// Bytes of the longest message.
+pub(crate) const MESSAGE_BYTES: usize = 16 << 10;
+
+/// The format of batches of a schema. `None`: rows without columns have none.
+///
+/// All fields may be null in it: whether they are is the engine's business.
+///
+/// # Errors
+/// A type that has no form in messages, or values longer than a message.
+pub(crate) fn format(schema: &SchemaRef) -> Result<Option<Format>, FormatError> {
+    if schema.fields().is_empty() {
+        return Ok(None);
+    }
+    let nullable = |field: &Arc<Field>| field.as_ref().clone().with_nullable(true);
+    let fields: Vec<Field> = schema.fields().iter().map(nullable).collect();
+    Format::with_form(Arc::new(Schema::new(fields)), MESSAGE_BYTES, Form::Columns).map(Some)
+}
+
+/// What of each column goes as it lies and what is copied, for `EXPLAIN`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Passages {
+    /// Columns that the card reads where they lie.
+    pub as_they_lie: Vec<String>,
+    /// Columns of which something is copied, and what.
+    pub copied: Vec<(String, &'static str)>,
+}
+
+impl Passages {
+    /// Those of a schema. Where every row goes to everybody, strings with offsets are sent as they lie.
+    pub fn of(schema: &Schema, broadcast: bool) -> Self {
+        let mut passages = Self::default();
+        for field in schema.fields() {
+            passages.add(field.name(), field.data_type(), broadcast);
+        }
+        passages
+    }
+
+    fn add(&mut self, name: &str, data_type: &DataType, broadcast: bool) {
+        let what = match data_type {
+            DataType::Boolean => "bits",
+            DataType::Utf8View | DataType::BinaryView => "values over 12 B",
+            DataType::Utf8 | DataType::Binary | DataType::LargeUtf8 | DataType::LargeBinary => {
+                match broadcast {
+                    true => "offsets",
+                    false => "offsets and values",
+                }
+            }
+            DataType::List(_) | DataType::LargeList(_) | DataType::Map(..) => "offsets and ids",
+            DataType::Struct(fields) => {
+                for field in fields {
+                    self.add(&format!("{name}.{}", field.name()), field.data_type(), broadcast);
+                }
+                return;
+            }
+            _ => return self.as_they_lie.push(name.to_owned()),
+        };
+        self.copied.push((name.to_owned(), what));
+    }
+}
+
+impl fmt::Display for Passages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "as_they_lie=[{}], copied=[", self.as_they_lie.join(", "))?;
+        for (i, (column, what)) in self.copied.iter().enumerate() {
+            let comma = if i == 0 { "" } else { ", " };
+            write!(f, "{comma}{column}: {what}")?;
+        }
+        f.write_str("]")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema(fields: Vec<Field>) -> SchemaRef {
+        Arc::new(Schema::new(fields))
+    }
+
+    #[test]
+    fn columns_say_what_of_them_is_copied() {
+        let inner = Field::new("x", DataType::Boolean, true);
+        let schema = schema(vec![
+            Field::new("a", DataType::Int64, false),
+            Field::new("b", DataType::Utf8, true),
+            Field::new("c", DataType::Struct(vec![inner].into()), true),
+        ]);
+        let text = |broadcast| Passages::of(&schema, broadcast).to_string();
+        assert_eq!(text(false), "as_they_lie=[a], copied=[b: offsets and values, c.x: bits]");
+        assert_eq!(text(true), "as_they_lie=[a], copied=[b: offsets, c.x: bits]");
+    }
+
+    #[test]
+    fn rows_without_columns_have_no_format_and_neither_have_long_values() {
+        assert!(format(&schema(vec![])).unwrap().is_none());
+        let wide = DataType::FixedSizeBinary(MESSAGE_BYTES as i32 + 1);
+        format(&schema(vec![Field::new("a", wide, false)])).unwrap_err();
+    }
+}

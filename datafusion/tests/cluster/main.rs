@@ -1,0 +1,12 @@
+//! Queries over three workers.
+
+mod ends;
+mod explain;
+mod lab;
+mod queries;
+
+use libdrdma::Arena;
+
+/// What the engine computes lies where the cards read it.
+#[global_allocator]
+static MEMORY: Arena = Arena::new(8 << 30).threshold(4096);
