@@ -32,8 +32,8 @@ use register::{
     TABLES,
 };
 use work_request::{
-    Destination, Element, ElementSource, KindElement, RegionHeader, RegionShape, RemoteColumn,
-    WqeHeader,
+    Chain, Destination, Element, ElementSource, KindElement, PartitionFunction, PartitionKey,
+    RegionHeader, RegionShape, RemoteColumn, WqeHeader,
 };
 
 /// One layout's table, for walking all of them.
@@ -79,6 +79,9 @@ pub const LAYOUTS: &[Description] = &[
     describe::<KindElement>(),
     describe::<ElementSource>(),
     describe::<RemoteColumn>(),
+    describe::<Chain>(),
+    describe::<PartitionFunction>(),
+    describe::<PartitionKey>(),
 ];
 
 /// A hash (64-bit FNV-1a) of every layout, register, counter and table between host and card.

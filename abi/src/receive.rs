@@ -37,7 +37,8 @@ pub const FEATURES: Register = Register {
           fences, ask for solicited events and name an address. Bit 4: it sends again what is lost. Bit 5: keys \
           open described regions. Bit 6: receives append to regions that the card keeps. Bit 7: columns have \
           values of variable length, or of a dictionary. Bit 8: columns are bits, and bitmaps begin at any bit. \
-          Bit 9: messages go column by column. Bit 12: it answers READs. Bit 13: it answers atomics.",
+          Bit 9: messages go column by column. Bit 10: records lead to further ones by pointers. Bit 11: it makes \
+          partitions of keys. Bit 12: it answers READs. Bit 13: it answers atomics.",
 };
 
 /// Bits of [`FEATURES`].
@@ -64,6 +65,10 @@ pub mod features {
     pub const BITS: u32 = 1 << 8;
     /// Messages that go column by column, and WRITEs with an address a column.
     pub const COLUMNS: u32 = 1 << 9;
+    /// Records that lead to further ones by pointers: [`Chain`](crate::work_request::Chain).
+    pub const CHASE: u32 = 1 << 10;
+    /// Partitions that the card makes of keys: [`PartitionFunction`](crate::work_request::PartitionFunction).
+    pub const PARTITIONS: u32 = 1 << 11;
     /// The card answers READs.
     pub const READ_ANSWERS: u32 = 1 << 12;
     /// The card answers atomics.
@@ -79,6 +84,8 @@ pub mod features {
         | VARLEN
         | BITS
         | COLUMNS
+        | CHASE
+        | PARTITIONS
         | READ_ANSWERS
         | ATOMIC_ANSWERS;
     /// What the RTL does.

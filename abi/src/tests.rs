@@ -17,8 +17,9 @@ use crate::{
         Aeth, AtomicAckEth, AtomicEth, Bth, Deth, Ethernet, Ieth, ImmDt, Ipv4, Reth, Transport, Udp,
     },
     work_request::{
-        Destination, Element, ElementKind, ElementSource, KindElement, MessageLayout, Opcode,
-        RegionHeader, RegionShape, RegionType, RemoteColumn, WqeHeader, shape_flags,
+        Chain, Destination, Element, ElementKind, ElementSource, KeyType, KindElement,
+        MessageLayout, Opcode, PartitionBy, PartitionFunction, PartitionKey, RegionHeader,
+        RegionShape, RegionType, RemoteColumn, WqeHeader, shape_flags,
     },
 };
 
@@ -120,6 +121,9 @@ fn every_field_of_every_layout_survives_the_round_trip_on_both_sides() {
     walk::<KindElement>();
     walk::<ElementSource>();
     walk::<RemoteColumn>();
+    walk::<Chain>();
+    walk::<PartitionFunction>();
+    walk::<PartitionKey>();
     walk::<KeyRegionEnd>();
     walk::<AppendHead>();
     walk::<AppendEnd>();
@@ -226,7 +230,7 @@ fn names_are_unique() {
 /// updated together with it, and cards and software of the two sides refuse each other.
 #[test]
 fn the_abi_hash_changes_only_with_the_abi() {
-    assert_eq!(ABI_HASH, 0x6fe7_15d0_0d80_7bd2, "the ABI changed: {ABI_HASH:#018x}");
+    assert_eq!(ABI_HASH, 0x9ab5_c1b3_9908_9f52, "the ABI changed: {ABI_HASH:#018x}");
 }
 
 #[test]
@@ -249,8 +253,24 @@ fn codes_round_trip() {
         assert_eq!(MessageLayout::from_code(layout as u8), Some(layout));
     }
     assert_eq!(MessageLayout::from_code(2), None);
-    let flags = shape_flags::FETCH_ROWS | shape_flags::COLUMN_KINDS;
-    assert_eq!(flags & shape_flags::FIRST_BIT, 0);
+    for (code, key) in KeyType::ALL.iter().enumerate() {
+        assert_eq!(*key as usize, code);
+        assert_eq!(KeyType::from_code(code as u8), Some(*key));
+    }
+    assert_eq!(KeyType::from_code(6), None);
+    for function in [PartitionBy::Murmur3, PartitionBy::Range] {
+        assert_eq!(PartitionBy::from_code(function as u8), Some(function));
+    }
+    assert_eq!(PartitionBy::from_code(2), None);
+    let flags = [
+        shape_flags::FETCH_ROWS,
+        shape_flags::COLUMN_KINDS,
+        shape_flags::CHASE,
+        shape_flags::PARTITION_BY,
+        shape_flags::FIRST_BIT,
+    ];
+    assert_eq!(flags.iter().map(|flag| flag.count_ones()).sum::<u32>(), 7);
+    assert_eq!(flags.iter().fold(0, |all, flag| all | flag), 0b111_1111);
     for (code, transport) in Transport::ALL.iter().enumerate() {
         assert_eq!(*transport as usize, code);
         assert_eq!(Transport::from_code(code as u8), Some(*transport));

@@ -34,6 +34,20 @@
 //! RegionHeader (1) RegionShape (1) { KindElement (1) ElementSource (1) } * elements
 //! ```
 //!
+//! With [`shape_flags::CHASE`] as well, the records of a pointer-mapped region lead to further ones:
+//!
+//! ```text
+//! RegionHeader (1) RegionShape (1) Chain (1) { KindElement (1) ElementSource (1) } * elements
+//! ```
+//!
+//! A partitioned region with [`shape_flags::PARTITION_BY`] has keys that the card makes partitions of, instead of
+//! ids; its columns follow them, of either form:
+//!
+//! ```text
+//! RegionHeader (1) RegionShape (1) PartitionFunction (1)
+//!     { KindElement (1) ElementSource (1) PartitionKey (1) } * keys  columns
+//! ```
+//!
 //! The rest of the last block is padding. A WQE may wrap around the end of its ring between blocks.
 
 use crate::layout;
@@ -156,7 +170,7 @@ layout! {
     /// element, laid out as verbs have it.
     little struct RegionHeader: 16 {
         /// Contiguous, strided: the base. Bitmapped: the bitmap. Pointer-mapped: the pointer array.
-        /// Partitioned: the array of ids.
+        /// Partitioned: the array of ids; with [`shape_flags::PARTITION_BY`] that of splitters, or 0.
         addr: u64 = 64,
         /// Contiguous: bytes, at least 1. Strided: periods. Bitmapped: rows (bits). Pointer-mapped:
         /// pointers. Partitioned: rows (ids).
@@ -170,7 +184,7 @@ layout! {
     /// The second granule of every region but a contiguous one.
     little struct RegionShape: 16 {
         /// Strided: bytes from one period to the next, at least 1. Partitioned: bytes from one id to
-        /// the next, which are the bytes of an id: 1 or 2. Bitmapped with
+        /// the next, which are the bytes of an id: 1 or 2; 0 with [`shape_flags::PARTITION_BY`]. Bitmapped with
         /// [`shape_flags::FETCH_ROWS`]: the address of the fetch rows' bitmap. Others: 0.
         period: u64 = 64,
         /// Pointer-mapped: the local key of the memory that the pointers point to. Bitmapped with
@@ -191,6 +205,12 @@ pub mod shape_flags {
     /// A [`KindElement`](super::KindElement) and an [`ElementSource`](super::ElementSource) stand in place of
     /// each element. No contiguous region has it, and none with [`FETCH_ROWS`].
     pub const COLUMN_KINDS: u16 = 1 << 1;
+    /// Pointer-mapped regions with [`COLUMN_KINDS`] only: each record has a pointer to a further one, as a
+    /// [`Chain`](super::Chain) says that follows the shape.
+    pub const CHASE: u16 = 1 << 2;
+    /// Partitioned regions only: the card makes the partition of each row, as a
+    /// [`PartitionFunction`](super::PartitionFunction) says that follows the shape.
+    pub const PARTITION_BY: u16 = 1 << 3;
     /// Bitmapped regions with [`COLUMN_KINDS`] only: three bits, the place of row 0's bit in the bitmap's first
     /// byte, 0 (the least significant) to 7.
     pub const FIRST_BIT: u16 = 7 << FIRST_BIT_SHIFT;
@@ -241,6 +261,141 @@ layout! {
         count: u32 = 32,
         /// The local key of the memory at `addr`.
         lkey: u32 = 32,
+    }
+}
+
+layout! {
+    /// How the records of a chain lead from one to the next.
+    little struct Chain: 16 {
+        /// The pointer that ends a chain. It leads to no record.
+        end: u64 = 64,
+        /// Bytes from the start of a record to its pointer to the next one, of 8 B, little-endian.
+        next: u32 = 32,
+        /// Records of one chain, at most: 1 to [`MAX_CHAIN`].
+        limit: u32 = 32,
+    }
+}
+
+/// Records of one chain, at most.
+pub const MAX_CHAIN: u32 = 1 << 24;
+
+layout! {
+    /// How the partition of a row is made from its keys.
+    little struct PartitionFunction: 16 {
+        /// A [`PartitionBy`].
+        function: u8 = 8,
+        /// Keys that follow: 1 to [`MAX_ELEMENTS`] for a hash, 1 for a range.
+        keys: u8 = 8,
+        /// Neighbouring partitions that have one id, at least 1: that of partition `p` is `p / group`.
+        group: u16 = 16,
+        /// Partitions: 1 to [`MAX_PARTITIONS`] of a hash, 1 to [`MAX_SPLITTERS`] + 1 of a range.
+        partitions: u32 = 32,
+        /// Where a hash begins; 0 for a range.
+        seed: u32 = 32,
+        /// 0.
+        reserved: u32 = 32,
+    }
+}
+
+/// Partitions that a hash makes, at most.
+pub const MAX_PARTITIONS: u32 = 1 << 16;
+/// Values that separate the partitions of a range, at most.
+pub const MAX_SPLITTERS: u32 = 255;
+/// The seed of Spark's hash partitioning.
+pub const SPARK_SEED: u32 = 42;
+
+/// How partitions are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum PartitionBy {
+    /// Spark's Murmur3 of all keys, modulo the number of partitions, which is never negative.
+    Murmur3 = 0,
+    /// The number of splitters that are less than the key.
+    Range = 1,
+}
+
+impl PartitionBy {
+    /// The function with that code.
+    pub fn from_code(code: u8) -> Option<Self> {
+        [Self::Murmur3, Self::Range].get(usize::from(code)).copied()
+    }
+}
+
+layout! {
+    /// What the values of a key are, and which rows have one. Its entries are those of the [`KindElement`] before
+    /// it.
+    little struct PartitionKey: 16 {
+        /// With `has_validity`: the byte that row 0's bit lies in, of a bitmap in which 1 stands for a value and 0
+        /// for null. Else 0.
+        validity: u64 = 64,
+        /// The local key of that memory.
+        lkey: u32 = 32,
+        /// A [`KeyType`].
+        key_type: u8 = 8,
+        /// 1 if there is such a bitmap.
+        has_validity: u8 = 1,
+        /// The place of row 0's bit in its byte, 0 to 7.
+        first: u8 = 3,
+        /// 0.
+        reserved: u32 = 20,
+    }
+}
+
+/// What the values of a key are. All numbers are little-endian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum KeyType {
+    /// Signed integers of 1, 2, 4, 8 or 16 B; dates and timestamps.
+    Integer = 0,
+    /// Unsigned integers of 1, 2, 4, 8 or 16 B, of a range alone.
+    Unsigned = 1,
+    /// Floating-point numbers of 4 or 8 B.
+    Float = 2,
+    /// Bits, or bytes that are 0 or not, of a hash alone.
+    Boolean = 3,
+    /// Bytes, or text, of a hash alone.
+    Bytes = 4,
+    /// Decimals of at most 18 digits, in signed integers of 16 B, of a hash alone.
+    Decimal = 5,
+}
+
+impl KeyType {
+    /// Every type, in code order.
+    pub const ALL: [Self; 6] =
+        [Self::Integer, Self::Unsigned, Self::Float, Self::Boolean, Self::Bytes, Self::Decimal];
+
+    /// The type with that code.
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).copied()
+    }
+}
+
+/// What the values of a key are, as far as a function must know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyValues {
+    /// So many bytes each.
+    Fixed(u64),
+    /// A variable number of bytes.
+    Variable,
+    /// Bits.
+    Bits,
+}
+
+impl PartitionBy {
+    /// True if it makes partitions of such keys.
+    pub fn takes(self, key: KeyType, values: KeyValues) -> bool {
+        use KeyValues::{Bits, Fixed, Variable};
+        let is_hash = self == Self::Murmur3;
+        match key {
+            KeyType::Integer => {
+                matches!(values, Fixed(1 | 2 | 4 | 8)) || !is_hash && values == Fixed(16)
+            }
+            KeyType::Unsigned => !is_hash && matches!(values, Fixed(1 | 2 | 4 | 8 | 16)),
+            KeyType::Float => matches!(values, Fixed(4 | 8)),
+            KeyType::Boolean => is_hash && matches!(values, Bits | Fixed(1)),
+            KeyType::Bytes => is_hash && matches!(values, Fixed(_) | Variable),
+            KeyType::Decimal => is_hash && values == Fixed(16),
+        }
     }
 }
 

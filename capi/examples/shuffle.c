@@ -73,7 +73,7 @@ int main(int argc, char **argv)
         fail("shared send queue");
 
     /* Each row is its key and its price; 300 rows are a message. */
-    struct drdma_column columns[] = {{key_mr, 0, 8}, {price_mr, 0, 4}};
+    struct drdma_column columns[] = {{key_mr, 0, 8, NULL}, {price_mr, 0, 4, NULL}};
     struct drdma_partitioned_region table = {
         .ids = node_mr, .id_width = 1, .rows = ROWS, .num_columns = 2, .columns = columns};
     struct drdma_ssq_wr request = {

@@ -68,7 +68,7 @@ std::uint64_t shuffle(const char *name)
     Memory key_memory = registered(pd, keys);
     std::array<Memory, 2> bitmaps{registered(pd, bits[0]), registered(pd, bits[1])};
 
-    drdma_column column{key_memory.get(), 0, 8};
+    drdma_column column{key_memory.get(), 0, 8, nullptr};
     std::array<QueuePair, 2> pairs;
     std::array<drdma_region, 2> regions{};
     std::array<drdma_destination, 2> destinations{};

@@ -89,6 +89,14 @@ enum drdma_features {
   DRDMA_FEATURE_REQUESTS = 8,
   // It sends again what is lost.
   DRDMA_FEATURE_RETRANSMITS = 16,
+  // Columns have values of variable length, or of a dictionary.
+  DRDMA_FEATURE_VARLEN = 128,
+  // Columns are bits, and bitmaps begin at any bit.
+  DRDMA_FEATURE_BITS = 256,
+  // Records lead to further ones by pointers.
+  DRDMA_FEATURE_CHASE = 1024,
+  // Partitions are made from keys.
+  DRDMA_FEATURE_PARTITIONS = 2048,
 };
 
 // What a region is.
@@ -235,6 +243,9 @@ struct drdma_srq;
 // A shared send queue: several queue pairs' data, planned together.
 struct drdma_ssq;
 
+// The buffers that views point into.
+struct drdma_view_table;
+
 // A completion.
 struct drdma_wc {
   // The request's name.
@@ -336,12 +347,36 @@ struct drdma_qp_attr {
   uint8_t max_rd_atomic;
 };
 
+// How the entries of a column or an extent lead to their values. Fields that the type does not name are not looked
+// at. A value of variable length is sent as its length, of 4 bytes, and its bytes. Other types than fixed are for
+// cards that do them (drdma_query_features).
+struct drdma_values {
+  // A `drdma_values_type`.
+  uint32_t values_type;
+  // Bytes of a value, an offset or an index.
+  uint32_t width;
+  // The place of row 0's bit.
+  uint32_t first_bit;
+  // Bytes of a dictionary's value.
+  uint32_t value_width;
+  // Values of a dictionary.
+  uint64_t count;
+  // The data, or the dictionary.
+  const struct drdma_mr *data;
+  // Its first byte in that memory.
+  uint64_t offset;
+  // The buffers of views.
+  const struct drdma_view_table *views;
+};
+
 // A run of bytes inside a period or a record.
 struct drdma_extent {
   // The first one.
   uint64_t offset;
   // How many.
   uint64_t length;
+  // What the entry at `offset` leads to, instead of `length`; or NULL.
+  const struct drdma_values *values;
 };
 
 // A column: values one behind the other.
@@ -352,6 +387,18 @@ struct drdma_column {
   uint64_t offset;
   // Bytes of a value.
   uint64_t width;
+  // What the entries from `offset` on lead to, instead of `width`; or NULL.
+  const struct drdma_values *values;
+};
+
+// The records of a pointer-mapped region lead to further ones, which are rows as well.
+struct drdma_chase {
+  // Bytes from the start of a record to its pointer to the next one.
+  uint64_t next;
+  // The pointer that ends a chain.
+  uint64_t end;
+  // Records of a chain, at most: 1 to 2^24. One that has more, or no end, fails the request.
+  uint64_t limit;
 };
 
 // What to send, described instead of listed. Fields that its type does not name are 0.
@@ -378,6 +425,10 @@ struct drdma_region {
   const struct drdma_column *columns;
   // The memory that pointers point to.
   const struct drdma_mr *target;
+  // How records lead to further ones; or NULL: they do not.
+  const struct drdma_chase *chase;
+  // The place of row 0's bit in the bitmap's first byte, 0 to 7.
+  uint32_t first_bit;
 };
 
 // Where a datagram goes (an address handle).
@@ -432,6 +483,44 @@ struct drdma_send_wr {
   const struct drdma_ah *ah;
 };
 
+// A column that partitions are made from.
+struct drdma_key {
+  // The memory that it lies in.
+  const struct drdma_mr *mr;
+  // Row 0's entry in it.
+  uint64_t offset;
+  // A `drdma_key_type`.
+  uint32_t key_type;
+  // The place of row 0's bit of `validity` in its byte, 0 to 7.
+  uint32_t validity_bit;
+  // Its values.
+  struct drdma_values values;
+  // A bit of each row, 0 where it is null, from byte `validity_offset` on; or NULL: no row is.
+  const struct drdma_mr *validity;
+  // Its first byte in that memory.
+  uint64_t validity_offset;
+};
+
+// Partitions that the card makes from keys, instead of reading ids; for cards that do so (drdma_query_features).
+struct drdma_partition_by {
+  // A `drdma_partition_function`.
+  uint32_t function;
+  // Partitions: 1 to 65,536, of a range to 256.
+  uint32_t partitions;
+  // The seed of a hash; Spark's is 42.
+  uint32_t seed;
+  // Neighbouring partitions that have one id, at least 1.
+  uint32_t group;
+  // Entries of `keys`.
+  uint32_t num_keys;
+  // Up to 16; one of a range.
+  const struct drdma_key *keys;
+  // The splitters of a range, which are as the values of the key; NULL of a hash.
+  const struct drdma_mr *splitters;
+  // The first one in that memory.
+  uint64_t splitters_offset;
+};
+
 // One region for all destinations of a request: each of `rows` rows goes to the destination whose
 // partition its id names.
 struct drdma_partitioned_region {
@@ -447,6 +536,8 @@ struct drdma_partitioned_region {
   uint64_t rows;
   // Up to 16.
   const struct drdma_column *columns;
+  // How the card makes ids, instead of `ids`, `offset` and `id_width`; or NULL.
+  const struct drdma_partition_by *by;
 };
 
 // One destination of a request to a shared send queue.
@@ -498,6 +589,16 @@ struct drdma_recv_wr {
   const struct drdma_region *regions;
   // Entries of `regions`; 0: only messages of no bytes, and WRITEs with immediate data, fit.
   uint32_t num_regions;
+};
+
+// A part of memory that views point into.
+struct drdma_view_buffer {
+  // The memory.
+  const struct drdma_mr *mr;
+  // Its first byte.
+  uint64_t offset;
+  // Bytes.
+  uint64_t length;
 };
 
 #ifdef __cplusplus
@@ -664,6 +765,15 @@ int drdma_destroy_srq(struct drdma_srq *srq);
 
 // The queue's number, as completions tell it; 0 if `srq` is NULL.
 uint16_t drdma_srq_queue(const struct drdma_srq *srq);
+
+// Makes a table of up to 4,096 buffers, which views name by their index. It takes a key of the card, and keeps the
+// memory registered. NULL on failure.
+struct drdma_view_table *drdma_create_view_table(struct drdma_pd *pd,
+                                                 const struct drdma_view_buffer *buffers,
+                                                 uint32_t num_buffers);
+
+// Gives a table back. What was posted with it keeps it until it is polled.
+int drdma_destroy_view_table(struct drdma_view_table *table);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -65,6 +65,14 @@ pub enum drdma_features {
     DRDMA_FEATURE_REQUESTS = 8,
     /// It sends again what is lost.
     DRDMA_FEATURE_RETRANSMITS = 16,
+    /// Columns have values of variable length, or of a dictionary.
+    DRDMA_FEATURE_VARLEN = 128,
+    /// Columns are bits, and bitmaps begin at any bit.
+    DRDMA_FEATURE_BITS = 256,
+    /// Records lead to further ones by pointers.
+    DRDMA_FEATURE_CHASE = 1024,
+    /// Partitions are made from keys.
+    DRDMA_FEATURE_PARTITIONS = 2048,
 }
 
 /// What the card does beside sending: `drdma_features`; 0 if `context` is NULL.

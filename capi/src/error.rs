@@ -8,7 +8,8 @@ use std::{
 };
 
 use libdrdma::{
-    CardError, DeviceError, Error, MemoryRegionError, ModifyError, PostError, RegionError,
+    CardError, DeviceError, Error, KeptRegionError, MemoryRegionError, ModifyError, PostError,
+    RegionError,
 };
 
 /// An error as C sees it.
@@ -100,6 +101,17 @@ impl From<PostError> for Failure {
 impl From<RegionError> for Failure {
     fn from(error: RegionError) -> Self {
         Self::new(libc::EINVAL, error)
+    }
+}
+
+impl From<KeptRegionError> for Failure {
+    fn from(error: KeptRegionError) -> Self {
+        match error {
+            KeptRegionError::Table(error) => error.into(),
+            KeptRegionError::Card(error) => error.into(),
+            KeptRegionError::Exhausted { .. } => Self::new(libc::ENOMEM, error),
+            _ => Self::new(libc::EINVAL, error),
+        }
     }
 }
 

@@ -14,6 +14,7 @@ mod post;
 mod receive;
 mod region;
 mod shared;
+mod values;
 
 pub use completion::*;
 pub use device::*;
@@ -24,6 +25,7 @@ pub use post::*;
 pub use receive::*;
 pub use region::*;
 pub use shared::*;
+pub use values::*;
 
 #[cfg(test)]
 mod tests;

@@ -8,8 +8,8 @@ use std::{
 
 use libdrdma::{
     AddressHandle, Destination, MacAddress, Operation, PartitionDestination, PartitionId,
-    PartitionedWorkRequest, QueuePair, Region, RowMask, SharedOperation, SharedWorkRequest,
-    WorkRequest,
+    PartitionedRegion, PartitionedWorkRequest, QueuePair, Region, RowMask, SharedOperation,
+    SharedWorkRequest, WorkRequest,
 };
 
 use crate::{
@@ -347,12 +347,10 @@ impl<'a> Locked<'a> {
 unsafe fn post_partitioned<I: PartitionId + TryFrom<u16>>(
     ssq: &drdma_ssq,
     wr: &drdma_ssq_wr,
-    region: &drdma_partitioned_region,
+    region: &PartitionedRegion<'static, I>,
     destinations: &[drdma_destination],
 ) -> Result<(), Failure> {
     // SAFETY: the caller's promise.
-    let region = unsafe { region.build::<I>() }?;
-    // SAFETY: likewise.
     let pairs = unsafe { Locked::new(destinations) }?;
     let mut list = Vec::with_capacity(destinations.len());
     for destination in destinations {
@@ -365,7 +363,7 @@ unsafe fn post_partitioned<I: PartitionId + TryFrom<u16>>(
             PartitionDestination::new(pairs.get(destination.qp), id).remote(remote_addr, rkey),
         );
     }
-    let mut request = PartitionedWorkRequest::new(wr.wr_id, &region)
+    let mut request = PartitionedWorkRequest::new(wr.wr_id, region)
         .operation(opcode(wr.opcode, wr.imm_data, "0 to 3")?)
         .rows_per_message(wr.rows_per_message)
         .destinations(&list);
@@ -388,16 +386,20 @@ pub unsafe extern "C" fn drdma_post_ssq_send(
         let destinations = unsafe { array(wr.destinations, wr.num_destinations, "destinations") }?;
         // SAFETY: C promises an object.
         if let Some(region) = unsafe { wr.partitioned.as_ref() } {
-            return match region.id_width {
-                // SAFETY: C promises what they point to.
-                1 => unsafe { post_partitioned::<u8>(ssq, wr, region, destinations) },
-                // SAFETY: likewise.
-                2 => unsafe { post_partitioned::<u16>(ssq, wr, region, destinations) },
-                other => {
-                    let text = format!("id_width is {other}: it must be 1 or 2");
-                    Err(Failure::new(libc::EINVAL, text))
+            // SAFETY: C promises what they point to.
+            unsafe {
+                if let Some(by) = region.by.as_ref() {
+                    return post_partitioned(ssq, wr, &region.build_by(by)?, destinations);
                 }
-            };
+                return match region.id_width {
+                    1 => post_partitioned(ssq, wr, &region.build::<u8>()?, destinations),
+                    2 => post_partitioned(ssq, wr, &region.build::<u16>()?, destinations),
+                    other => {
+                        let text = format!("id_width is {other}: it must be 1 or 2");
+                        Err(Failure::new(libc::EINVAL, text))
+                    }
+                };
+            }
         }
         let mut regions = Vec::with_capacity(destinations.len());
         for destination in destinations {

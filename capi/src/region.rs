@@ -1,12 +1,16 @@
 //! Regions.
 
+use std::sync::Arc;
+
 use libdrdma::{
-    Bitmapped, Contiguous, Partitioned, PartitionedRegion, PointerMapped, Region, Strided,
+    Bitmapped, Contiguous, MemoryRegion, Partitioned, PartitionedRegion, PointerMapped, Region,
+    Strided, Values,
 };
 
 use crate::{
     error::{Failure, array, get},
     memory::drdma_mr,
+    values::{drdma_partition_by, drdma_values},
 };
 
 /// What a region is.
@@ -32,6 +36,19 @@ pub struct drdma_extent {
     pub offset: u64,
     /// How many.
     pub length: u64,
+    /// What the entry at `offset` leads to, instead of `length`; or NULL.
+    pub values: *const drdma_values,
+}
+
+/// The records of a pointer-mapped region lead to further ones, which are rows as well.
+#[repr(C)]
+pub struct drdma_chase {
+    /// Bytes from the start of a record to its pointer to the next one.
+    pub next: u64,
+    /// The pointer that ends a chain.
+    pub end: u64,
+    /// Records of a chain, at most: 1 to 2^24. One that has more, or no end, fails the request.
+    pub limit: u64,
 }
 
 /// A column: values one behind the other.
@@ -43,6 +60,8 @@ pub struct drdma_column {
     pub offset: u64,
     /// Bytes of a value.
     pub width: u64,
+    /// What the entries from `offset` on lead to, instead of `width`; or NULL.
+    pub values: *const drdma_values,
 }
 
 /// What to send, described instead of listed. Fields that its type does not name are 0.
@@ -70,6 +89,54 @@ pub struct drdma_region {
     pub columns: *const drdma_column,
     /// The memory that pointers point to.
     pub target: *const drdma_mr,
+    /// How records lead to further ones; or NULL: they do not.
+    pub chase: *const drdma_chase,
+    /// The place of row 0's bit in the bitmap's first byte, 0 to 7.
+    pub first_bit: u32,
+}
+
+/// Folds the columns of C into a builder.
+///
+/// # Safety
+/// C promises what is behind the pointers.
+unsafe fn with_columns<B>(
+    mut builder: B,
+    columns: &[drdma_column],
+    plain: impl Fn(B, &Arc<MemoryRegion>, u64, u64) -> B,
+    typed: impl Fn(B, &Arc<MemoryRegion>, u64, Values<'static>) -> B,
+) -> Result<B, Failure> {
+    for column in columns {
+        // SAFETY: the caller's promise.
+        let (memory, values) =
+            unsafe { (&get(column.mr, "a column's mr")?.memory, column.values.as_ref()) };
+        builder = match values {
+            // SAFETY: the caller's promise.
+            Some(values) => typed(builder, memory, column.offset, unsafe { values.build() }?),
+            None => plain(builder, memory, column.offset, column.width),
+        };
+    }
+    Ok(builder)
+}
+
+/// The same of extents.
+///
+/// # Safety
+/// C promises what is behind the pointers.
+unsafe fn with_extents<B>(
+    mut builder: B,
+    extents: &[drdma_extent],
+    plain: impl Fn(B, u64, u64) -> B,
+    typed: impl Fn(B, u64, Values<'static>) -> B,
+) -> Result<B, Failure> {
+    for extent in extents {
+        // SAFETY: the caller's promise.
+        builder = match unsafe { extent.values.as_ref() } {
+            // SAFETY: the caller's promise.
+            Some(values) => typed(builder, extent.offset, unsafe { values.build() }?),
+            None => plain(builder, extent.offset, extent.length),
+        };
+    }
+    Ok(builder)
 }
 
 impl drdma_region {
@@ -87,25 +154,40 @@ impl drdma_region {
             }
             t if t == kind::DRDMA_REGION_STRIDED as u32 => {
                 let region = Strided::new(memory()?).offset(self.offset).period(self.period);
-                let extents = extents()?.iter();
-                extents.fold(region.count(self.count), |r, e| r.extent(e.offset, e.length)).build()
+                let region = region.count(self.count);
+                // SAFETY: the caller's promise.
+                unsafe { with_extents(region, extents()?, Strided::extent, Strided::typed_extent) }?
+                    .build()
             }
             t if t == kind::DRDMA_REGION_BITMAPPED as u32 => {
-                let mut region = Bitmapped::new(memory()?).offset(self.offset).rows(self.count);
+                let first = u8::try_from(self.first_bit).unwrap_or(u8::MAX);
+                let region = Bitmapped::new(memory()?).offset(self.offset).rows(self.count);
+                let region = region.first_bit(first);
                 // SAFETY: the caller's promise.
-                for column in unsafe { array(self.columns, self.num_columns, "columns") }? {
-                    // SAFETY: the caller's promise.
-                    let memory = &unsafe { get(column.mr, "a column's mr") }?.memory;
-                    region = region.column(memory, column.offset, column.width);
-                }
-                region.build()
+                let columns = unsafe { array(self.columns, self.num_columns, "columns") }?;
+                // SAFETY: the caller's promise.
+                unsafe {
+                    with_columns(
+                        region,
+                        columns,
+                        |r, memory, offset, width| r.column(memory, offset, width),
+                        |r, memory, offset, values| r.typed_column(memory, offset, values),
+                    )
+                }?
+                .build()
             }
             t if t == kind::DRDMA_REGION_POINTER_MAPPED as u32 => {
                 // SAFETY: the caller's promise.
                 let target = &unsafe { get(self.target, "target") }?.memory;
                 let region = PointerMapped::new(memory()?, target).offset(self.offset);
-                let extents = extents()?.iter();
-                extents.fold(region.count(self.count), |r, e| r.extent(e.offset, e.length)).build()
+                let mut region = region.count(self.count);
+                // SAFETY: the caller's promise.
+                if let Some(chase) = unsafe { self.chase.as_ref() } {
+                    region = region.chase(chase.next, chase.end, chase.limit);
+                }
+                let (plain, typed) = (PointerMapped::extent, PointerMapped::typed_extent);
+                // SAFETY: the caller's promise.
+                unsafe { with_extents(region, extents()?, plain, typed) }?.build()
             }
             other => {
                 let text = format!("region_type is {other}: it must be 0 to 3");
@@ -132,6 +214,8 @@ pub struct drdma_partitioned_region {
     pub rows: u64,
     /// Up to 16.
     pub columns: *const drdma_column,
+    /// How the card makes ids, instead of `ids`, `offset` and `id_width`; or NULL.
+    pub by: *const drdma_partition_by,
 }
 
 impl drdma_partitioned_region {
@@ -142,13 +226,40 @@ impl drdma_partitioned_region {
     ) -> Result<PartitionedRegion<'static, I>, Failure> {
         // SAFETY: the caller's promise.
         let ids = &unsafe { get(self.ids, "ids") }?.memory;
-        let mut region = Partitioned::<I>::new(ids).offset(self.offset).rows(self.rows);
+        let region = Partitioned::<I>::new(ids).offset(self.offset).rows(self.rows);
         // SAFETY: the caller's promise.
-        for column in unsafe { array(self.columns, self.num_columns, "columns") }? {
-            // SAFETY: the caller's promise.
-            let memory = &unsafe { get(column.mr, "a column's mr") }?.memory;
-            region = region.column(memory, column.offset, column.width);
-        }
+        unsafe { self.finish(region) }
+    }
+
+    /// The same with ids that the card makes.
+    ///
+    /// # Safety
+    /// C promises what is behind the pointers.
+    pub(crate) unsafe fn build_by(
+        &self,
+        by: &drdma_partition_by,
+    ) -> Result<PartitionedRegion<'static, u16>, Failure> {
+        // SAFETY: the caller's promise.
+        unsafe { self.finish(Partitioned::by(by.build()?).rows(self.rows)) }
+    }
+
+    /// # Safety
+    /// C promises what is behind the pointers.
+    unsafe fn finish<I: libdrdma::PartitionId>(
+        &self,
+        region: Partitioned<'static, I>,
+    ) -> Result<PartitionedRegion<'static, I>, Failure> {
+        // SAFETY: the caller's promise.
+        let columns = unsafe { array(self.columns, self.num_columns, "columns") }?;
+        // SAFETY: the caller's promise.
+        let region = unsafe {
+            with_columns(
+                region,
+                columns,
+                |r, memory, offset, width| r.column(memory, offset, width),
+                |r, memory, offset, values| r.typed_column(memory, offset, values),
+            )
+        }?;
         Ok(region.build()?)
     }
 }

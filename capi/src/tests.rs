@@ -10,6 +10,8 @@ use libdrdma::{Context, MacAddress, Options, simulated::SimulatedCard};
 use super::*;
 use crate::drdma_wr_opcode as code;
 
+mod typed;
+
 /// A card and what C makes of it.
 struct Node {
     card: SimulatedCard,
@@ -142,6 +144,8 @@ fn region(mr: *mut drdma_mr, offset: u64, length: u64) -> drdma_region {
         extents: ptr::null(),
         columns: ptr::null(),
         target: ptr::null(),
+        chase: ptr::null(),
+        first_bit: 0,
     }
 }
 

@@ -27,8 +27,7 @@ impl Placement {
         let regions = job.posts.iter().flat_map(|p| &p.destinations).flat_map(|d| &d.regions);
         let mut placement = Self::new(&job.buffers, regions);
         let partitioned = job.posts.iter().filter_map(|post| post.partitioned.as_ref());
-        let columns = partitioned.flat_map(|region| &region.columns);
-        placement.add_tables(columns.map(|column| &column.kind));
+        placement.add_tables(partitioned.flat_map(|region| region.kinds()));
         placement
     }
 

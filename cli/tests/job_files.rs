@@ -422,7 +422,7 @@ fn a_partitioned_region_is_checked_field_by_field() {
     );
     assert_eq!(
         refused("/partitioned/bitmap", json!(1)),
-        "posts[3].partitioned.bitmap: unknown field; the fields here are ids, rows and columns"
+        "posts[3].partitioned.bitmap: unknown field; the fields here are partition_by, ids, rows and columns"
     );
     assert_eq!(
         refused("/partitioned", json!([])),

@@ -249,6 +249,12 @@ impl<I: PartitionId> Body for PartitionedWorkRequest<'_, '_, I> {
             }
             remote += remote_granules(index, destination.layout.remote_columns)?;
             let partition = destination.partition;
+            if let Some(ids) = self.region.made_ids()
+                && u32::from(partition.into()) >= ids
+            {
+                let (partition, last) = (partition.into(), ids.saturating_sub(1));
+                return Err(PostError::PartitionNotMade { destination: index, partition, last });
+            }
             let earlier = &self.destinations[..index];
             if let Some(other) = earlier.iter().position(|d| d.partition == partition) {
                 let partition = partition.into();

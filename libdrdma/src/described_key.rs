@@ -9,8 +9,8 @@ use drdma_abi::{
 use drdma_driver::CardError;
 
 use crate::{
-    Access, Features, MemoryRegion, ProtectionDomain, Region, context::ContextInner, encode::words,
-    memory::Hold,
+    Access, Features, MemoryRegion, MemoryRegionError, ProtectionDomain, Region,
+    context::ContextInner, encode::words, memory::Hold,
 };
 
 /// Why a region got no key, or no append region was made.
@@ -36,6 +36,9 @@ pub enum KeptRegionError {
     /// A region whose columns are of a kind that has no fixed places for its bytes.
     #[error("a described key of a region with kinds of columns: its bytes have no fixed places")]
     Kinds,
+    /// No memory, or no key, for a table that the card reads.
+    #[error(transparent)]
+    Table(#[from] MemoryRegionError),
     /// The card may not write to the memory of a column.
     #[error("column {column} of an append region: its memory allows {access:?}, not LOCAL_WRITE")]
     ReadOnly {

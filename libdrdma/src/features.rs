@@ -27,6 +27,10 @@ bitflags::bitflags! {
         const BITS = features::BITS;
         /// Messages go column by column, and WRITEs have an address a column.
         const COLUMNS = features::COLUMNS;
+        /// Records lead to further ones by pointers.
+        const CHASE = features::CHASE;
+        /// Partitions are made from keys.
+        const PARTITIONS = features::PARTITIONS;
         /// It answers READs: `max_dest_rd_atomic` and `REMOTE_READ` mean something.
         const READ_ANSWERS = features::READ_ANSWERS;
         /// It answers atomics: `REMOTE_ATOMIC` means something.
@@ -57,6 +61,10 @@ impl Features {
             "the card has no columns of bits, and its bitmaps begin with a byte"
         } else if self.contains(Self::COLUMNS) {
             "the card sends messages row by row alone"
+        } else if self.contains(Self::CHASE) {
+            "the card follows no chains of records"
+        } else if self.contains(Self::PARTITIONS) {
+            "the card makes no partitions from keys"
         } else if self.contains(Self::READ_ANSWERS) {
             "the card does not answer READs"
         } else {

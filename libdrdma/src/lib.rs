@@ -168,7 +168,7 @@ pub use drdma_abi::{
     completion::Status,
     register::counter,
     roce::Transport,
-    work_request::{MAX_INLINE, MessageLayout},
+    work_request::{KeyType, MAX_INLINE, MessageLayout},
 };
 /// Cards whose time their owner lets go on.
 #[cfg(feature = "soft")]
@@ -203,8 +203,9 @@ pub use queue_pair::{PostGuard, QueuePair, QueuePairBuilder};
 pub use queue_pair_state::{Attribute, ModifyError, QueuePairAttributes, QueuePairState, VlanTag};
 pub use receive_queue::ReceiveRequest;
 pub use region::{
-    Bitmapped, Column, ColumnKind, Contiguous, Extent, Fragments, KindColumn, KindRows, Part,
-    PartitionId, Partitioned, PartitionedRegion, PointerMapped, Region, RegionError, Strided,
+    Bitmapped, Column, ColumnKind, Contiguous, Extent, Fragments, KeyColumn, KindColumn, KindRows,
+    Part, PartitionId, PartitionKeys, PartitionMaker, Partitioned, PartitionedRegion,
+    PointerMapped, Region, RegionError, Strided, Values, ViewTable,
 };
 pub use resolve::{HostTables, ResolveError, Resolver};
 pub use shared_receive_queue::{SharedReceiveQueue, SharedReceiveQueueBuilder};

@@ -150,6 +150,16 @@ pub enum PostError {
         /// Index of the earlier destination.
         other: usize,
     },
+    /// A partition that the card makes from no keys.
+    #[error("destination {destination}: partition {partition}; the region's keys make 0 to {last}")]
+    PartitionNotMade {
+        /// Index of the destination.
+        destination: usize,
+        /// The partition's id.
+        partition: u16,
+        /// The last one that is made.
+        last: u32,
+    },
     /// A partitioned region belongs to another protection domain than the queue.
     #[error("the partitioned region: another protection domain than the queue's")]
     PartitionedRegionDomain,

@@ -11,187 +11,29 @@ use crate::{
     encode::{field, words},
     memory::Hold,
 };
+use values::Typed;
 
 mod bitmapped;
 mod contiguous;
+mod error;
 mod fragments;
+mod keys;
 mod kinds;
 mod partitioned;
 mod pointer_mapped;
 mod strided;
+mod values;
 
 pub use bitmapped::Bitmapped;
 pub use contiguous::Contiguous;
+pub use error::{Part, RegionError};
 pub use fragments::Fragments;
+pub use keys::{KeyColumn, PartitionKeys, PartitionMaker};
 pub use kinds::{ColumnKind, KindColumn, KindRows};
 pub use partitioned::{PartitionId, Partitioned, PartitionedRegion};
 pub use pointer_mapped::PointerMapped;
 pub use strided::Strided;
-
-/// Why a region cannot be.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RegionError {
-    /// The region would cover a byte that its memory region does not have.
-    #[error("{region}: byte {byte} is outside the memory region of {len} B ({part})")]
-    OutOfBounds {
-        /// The type of region.
-        region: &'static str,
-        /// The first byte outside, counted in the memory region.
-        byte: u128,
-        /// Bytes of the memory region.
-        len: u64,
-        /// Which part of the region covers it.
-        part: Part,
-    },
-    /// A length, width or period of 0.
-    #[error("{region}: {what} is 0")]
-    Zero {
-        /// The type of region.
-        region: &'static str,
-        /// What is 0.
-        what: Part,
-    },
-    /// No element, or more than a region can have.
-    #[error("{region}: {given} {what}, 1 to {MAX_ELEMENTS} are possible")]
-    Elements {
-        /// The type of region.
-        region: &'static str,
-        /// Extents or columns.
-        what: &'static str,
-        /// How many were given.
-        given: usize,
-    },
-    /// A value that does not fit the 32 bits that work requests have for it.
-    #[error("{region}: {what} is {value}, more than {}", u32::MAX)]
-    TooLarge {
-        /// The type of region.
-        region: &'static str,
-        /// What is too large.
-        what: Part,
-        /// Its value.
-        value: u64,
-    },
-    /// A width of more than 24 bits, in a region whose columns have kinds.
-    #[error("{region}: {what} is {value}, at most {limit} is possible")]
-    TooWide {
-        /// The type of region.
-        region: &'static str,
-        /// What is too wide.
-        what: Part,
-        /// Its value.
-        value: u64,
-        /// The limit.
-        limit: u32,
-    },
-    /// Offsets that have neither 4 nor 8 B, or indices of other than 1, 2, 4 or 8 B.
-    #[error("{region}: {what} is {value}, which no offset or index has")]
-    EntryWidth {
-        /// The type of region.
-        region: &'static str,
-        /// Whose width it is.
-        what: Part,
-        /// Its value.
-        value: u64,
-    },
-    /// Memory that must be looked at, but was not given.
-    #[error("{region}: the memory of the {what} at {addr:#x} was not given")]
-    NotGiven {
-        /// The type of region.
-        region: &'static str,
-        /// What lies there.
-        what: Part,
-        /// Its address.
-        addr: u64,
-    },
-    /// Pointers into memory whose key opens more than its own bytes.
-    #[error(
-        "{region}: the key of the {what} opens a whole arena; `MemoryRegion::alias` makes one for \
-         the {what} alone"
-    )]
-    SharedKey {
-        /// The type of region.
-        region: &'static str,
-        /// Whose key it is.
-        what: Part,
-    },
-    /// Memory regions of different protection domains in one region.
-    #[error("{region}: {what} is in another protection domain")]
-    ProtectionDomain {
-        /// The type of region.
-        region: &'static str,
-        /// What is elsewhere.
-        what: Part,
-    },
-}
-
-/// A part of a region, as errors name it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Part {
-    /// The number of bytes of a contiguous region.
-    Length,
-    /// The bytes of a contiguous region.
-    Bytes {
-        /// The first, counted in the memory region.
-        offset: u64,
-        /// Their number.
-        len: u64,
-    },
-    /// The distance of periods.
-    Period,
-    /// Period `index` (counted from 0) of `count`.
-    PeriodOf {
-        /// The first period that is outside.
-        index: u64,
-        /// Periods of the region.
-        count: u64,
-    },
-    /// The number of periods or pointers.
-    Count,
-    /// The number of rows.
-    Rows,
-    /// An extent, by its index in the pattern.
-    Extent(usize),
-    /// An extent's length, by the extent's index in the pattern.
-    ExtentLength(usize),
-    /// A column, by its index.
-    Column(usize),
-    /// A column's width, by the column's index.
-    ColumnWidth(usize),
-    /// The bitmap.
-    Bitmap,
-    /// The bitmap of the fetch rows.
-    FetchRows,
-    /// The array of partition ids.
-    Ids,
-    /// The array of pointers.
-    Pointers,
-    /// The memory that pointers point to.
-    Target,
-}
-
-impl fmt::Display for Part {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Length => f.write_str("length"),
-            Self::Period => f.write_str("period"),
-            Self::PeriodOf { index, count } => write!(f, "period {index} of {count}"),
-            Self::Count => f.write_str("count"),
-            Self::Rows => f.write_str("rows"),
-            Self::Bytes { offset, len } => write!(f, "bytes {offset}..+{len}"),
-            Self::Extent(index) => write!(f, "extent {index}"),
-            Self::ExtentLength(index) => write!(f, "length of extent {index}"),
-            Self::Column(index) => write!(f, "column {index}"),
-            Self::ColumnWidth(index) => write!(f, "width of column {index}"),
-            Self::Bitmap => f.write_str("bitmap"),
-            Self::FetchRows => f.write_str("fetch rows"),
-            Self::Ids => f.write_str("ids"),
-            Self::Pointers => f.write_str("pointers"),
-            Self::Target => f.write_str("target"),
-        }
-    }
-}
+pub use values::{Values, ViewTable};
 
 /// Words of the longest region: header, shape, 16 elements.
 const MAX_WORDS: usize = (2 + MAX_ELEMENTS) * GRANULE / 8;
@@ -501,6 +343,24 @@ fn positive(region: &'static str, what: Part, value: u64) -> Result<u32, RegionE
     if value == 0 { Err(RegionError::Zero { region, what }) } else { word(region, what, value) }
 }
 
+/// `Ok` if `len` bytes from `start` on are in a memory region of protection domain `pd`.
+fn inside(
+    region: &'static str,
+    what: Part,
+    memory: &MemoryRegion,
+    pd: u32,
+    start: u128,
+    len: u128,
+) -> Result<(), RegionError> {
+    if start + len > memory.len() as u128 {
+        return Err(outside(region, start, memory, what));
+    }
+    match memory.pd() == pd {
+        true => Ok(()),
+        false => Err(RegionError::ProtectionDomain { region, what }),
+    }
+}
+
 /// The error for bytes `start..` that reach beyond a memory region.
 #[cold]
 fn outside(region: &'static str, start: u128, memory: &MemoryRegion, part: Part) -> RegionError {
@@ -540,6 +400,23 @@ impl<'m> Columns<'m> {
             words.element(memory.addr().wrapping_add(offset), value, memory.lkey());
         }
         Ok(())
+    }
+}
+
+impl<'m> Columns<'m> {
+    /// The columns of a region of which some have kinds, as the card is told them.
+    fn typed(
+        &self,
+        region: &'static str,
+        pd: u32,
+        rows: u64,
+        typed: &Typed<'m>,
+    ) -> Result<Vec<KindColumn>, RegionError> {
+        let column = |(index, (memory, offset, width)): (usize, &(Memory<'m>, u64, u64))| {
+            let (values, what) = (typed.of(index, *width), (Part::Column(index), index));
+            values.check_column(region, what, (memory, *offset), rows, pd)
+        };
+        self.iter().enumerate().map(column).collect()
     }
 }
 

@@ -15,9 +15,9 @@ use drdma_abi::{
         counter::{DATA_READS, PACKETS},
     },
     work_request::{
-        BLOCK, Destination as DestinationLayout, GRANULE, MAX_DESTINATIONS, MAX_WQE_GRANULES,
-        Opcode, RegionHeader, RegionShape, RegionType, RemoteColumn, WQE_MAGIC, WqeHeader, blocks,
-        flags, shape_flags,
+        BLOCK, Chain, Destination as DestinationLayout, ElementSource, GRANULE, KindElement,
+        MAX_DESTINATIONS, MAX_WQE_GRANULES, Opcode, PartitionFunction, PartitionKey, RegionHeader,
+        RegionShape, RegionType, RemoteColumn, WQE_MAGIC, WqeHeader, blocks, flags, shape_flags,
     },
 };
 use drdma_driver::{CardError, DmaMemory};
@@ -221,9 +221,20 @@ impl QueueState {
         let shaped = |at: usize| {
             let at = at + RegionHeader::SIZE / GRANULE;
             let load = |word| self.word(entry.position, at, word);
-            let kinds = field!(RegionShape.flags in load) as u16 & shape_flags::COLUMN_KINDS != 0;
+            let flags = field!(RegionShape.flags in load) as u16;
             let elements = field!(RegionShape.elements in load) as usize;
-            at + RegionShape::SIZE / GRANULE + if kinds { 2 * elements } else { elements }
+            let mut at = at + RegionShape::SIZE / GRANULE;
+            if flags & shape_flags::CHASE != 0 {
+                at += Chain::SIZE / GRANULE;
+            }
+            if flags & shape_flags::PARTITION_BY != 0 {
+                let load = |word| self.word(entry.position, at, word);
+                let keys = field!(PartitionFunction.keys in load) as usize;
+                let key = KindElement::SIZE + ElementSource::SIZE + PartitionKey::SIZE;
+                at += (PartitionFunction::SIZE + keys * key) / GRANULE;
+            }
+            let kinds = flags & shape_flags::COLUMN_KINDS != 0;
+            at + if kinds { 2 * elements } else { elements }
         };
         if entry.flags & flags::PARTITIONED != 0 {
             at = shaped(at);
@@ -549,6 +560,8 @@ impl SendQueue {
     ) -> Result<(), PostError> {
         if let Some(reason) = self.context.inner.misses(needed) {
             let what = match body.has_kinds() {
+                _ if needed.contains(Features::PARTITIONS) => "partitions from keys",
+                _ if needed.contains(Features::CHASE) => "a region of chains",
                 true => "a region with kinds of columns",
                 false => "a message by columns",
             };

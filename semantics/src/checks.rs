@@ -1,7 +1,10 @@
 //! The checks of a work queue entry, in the order of docs/semantics.md: the first that fails gives
 //! the status.
 
-use std::{collections::HashSet, ops::Range, sync::Arc};
+mod contents;
+mod covered;
+
+use std::{collections::HashSet, ops::Range};
 
 use drdma_abi::{
     Layout as _,
@@ -9,24 +12,23 @@ use drdma_abi::{
     register::MemoryRegionEntry,
     roce::Transport,
     work_request::{
-        Destination as DestinationHead, Element, GRANULE, LOG_MAX_READ, MAX_DESTINATIONS,
-        MAX_INLINE, MAX_MERGE_THRESHOLD, MAX_MESSAGE, MAX_REGIONS, MAX_REMOTE_COLUMNS,
-        MAX_REQUEST_REGIONS, MAX_WQE_GRANULES, MessageLayout, Opcode, RegionType, RemoteColumn,
-        WQE_MAGIC, WqeHeader, blocks, flags,
+        Destination as DestinationHead, GRANULE, LOG_MAX_READ, MAX_DESTINATIONS, MAX_INLINE,
+        MAX_MERGE_THRESHOLD, MAX_REGIONS, MAX_REMOTE_COLUMNS, MAX_REQUEST_REGIONS,
+        MAX_WQE_GRANULES, MessageLayout, Opcode, RegionType, RemoteColumn, WQE_MAGIC, WqeHeader,
+        blocks, flags,
     },
 };
 
 use crate::{
     failure::{Failure, Part, Reason, Which, refuse},
-    kinds::{self, Buffer, Entry, Kind, Kinds, Selection},
-    memory::HostMemory,
-    messages::Messages,
     partitioned::Partitioned,
-    region::{Column, Region, RowMask, decode_region},
+    region::{RowMask, decode_region},
     request::{Destination, FetchPlan, Request},
-    rows::{Limit, POINTER, Units, selected},
-    stream::Wrong,
 };
+pub(crate) use contents::count_rows;
+pub use contents::{Admitted, check_contents};
+pub(crate) use covered::{check_columns, check_memory};
+use covered::{check_entries, check_ids};
 
 /// What a card knows when it checks a request.
 pub trait Directory {
@@ -270,7 +272,7 @@ fn check_partitioned<'a>(
         fails(Status::LocalQpOperationError, Reason::Shape { region: which, error })
     })?;
     if region.rows > 0 {
-        keys.cover((which, Part::Ids), region.lkey, region.ids.into(), region.size().into())
+        check_ids(&region, keys)
             .and_then(|()| check_columns(which, &region.columns, region.rows, keys))
             .and_then(|()| check_entries(which, &region.entries, region.rows, keys))
             .map_err(|reason| fails(Status::LocalProtectionError, reason))?;
@@ -399,334 +401,6 @@ fn check_destination(
         return refuse(problem("is a datagram queue pair, which cannot WRITE"));
     }
     Ok(())
-}
-
-/// All values of every column, sent or not, are in the memory regions of their keys.
-pub(crate) fn check_columns(
-    region: Which,
-    columns: &[Column],
-    rows: u32,
-    keys: Keys<'_>,
-) -> Result<(), Reason> {
-    columns.iter().enumerate().try_for_each(|(index, column)| {
-        let len = u128::from(rows) * u128::from(column.width);
-        let part = Part::Column(index);
-        keys.cover((region, part), column.lkey, column.base.into(), len)
-    })
-}
-
-/// The entries of all rows of every column with a kind, sent or not, are in the memory regions of their keys,
-/// and so are dictionaries and tables of buffers.
-fn check_entries(
-    region: Which,
-    entries: &[Entry],
-    rows: u32,
-    keys: Keys<'_>,
-) -> Result<(), Reason> {
-    entries.iter().enumerate().try_for_each(|(index, entry)| {
-        let part = Part::Column(index);
-        keys.cover((region, part), entry.lkey, entry.offset.into(), entry.column_len(rows))?;
-        check_source(region, index, &entry.kind, keys)
-    })
-}
-
-/// A dictionary, or a table of buffers, is in the memory region of its key.
-fn check_source(region: Which, index: usize, kind: &Kind, keys: Keys<'_>) -> Result<(), Reason> {
-    let (lkey, start, len) = match *kind {
-        Kind::Views { table, count, lkey } if count > 0 => {
-            (lkey, table, u128::from(count) * Element::SIZE as u128)
-        }
-        Kind::Dictionary { values, width, count, lkey, .. } if count > 0 => {
-            (lkey, values, u128::from(count) * u128::from(width))
-        }
-        _ => return Ok(()),
-    };
-    keys.cover((region, Part::Source(index)), lkey, start.into(), len)
-}
-
-/// The same of a region with kinds.
-fn check_kinds(which: Which, region: &Kinds, keys: Keys<'_>) -> Result<(), Reason> {
-    match region.rows {
-        _ if region.is_empty() => Ok(()),
-        Selection::Bitmap { bitmap, first, rows, lkey } => {
-            let bytes = (u128::from(first) + u128::from(rows)).div_ceil(8);
-            keys.cover((which, Part::Bitmap), lkey, bitmap.into(), bytes)?;
-            check_entries(which, &region.entries, rows, keys)
-        }
-        Selection::Periods { base, period, count, lkey } => {
-            let span = u128::from(count - 1) * u128::from(period);
-            region.entries.iter().enumerate().try_for_each(|(index, entry)| {
-                let start = u128::from(base) + u128::from(entry.offset);
-                let len = span + u128::from(entry.kind.entry_len());
-                keys.cover((which, Part::Extent(index)), lkey, start, len)?;
-                check_source(which, index, &entry.kind, keys)
-            })
-        }
-        Selection::Pointers { pointers, count, lkey, .. } => {
-            let bytes = u128::from(count) * u128::from(POINTER);
-            keys.cover((which, Part::Pointers), lkey, pointers.into(), bytes)?;
-            let mut entries = region.entries.iter().enumerate();
-            entries.try_for_each(|(index, entry)| check_source(which, index, &entry.kind, keys))
-        }
-    }
-}
-
-/// Check 2b, memory: every byte that the description covers is in the memory region of its key.
-pub(crate) fn check_memory(which: Which, region: &Region, keys: Keys<'_>) -> Result<(), Reason> {
-    let covered = |part, lkey, start, len| keys.cover((which, part), lkey, start, len);
-    match region {
-        Region::Contiguous { addr, len, lkey } => {
-            covered(Part::Bytes, *lkey, (*addr).into(), (*len).into())
-        }
-        Region::Strided { count: 0, .. }
-        | Region::Bitmapped { rows: 0, .. }
-        | Region::PointerMapped { count: 0, .. } => Ok(()),
-        Region::Strided { base, period, count, lkey, pattern } => {
-            let span = u128::from(count - 1) * u128::from(*period);
-            pattern.iter().enumerate().try_for_each(|(index, extent)| {
-                let start = u128::from(*base) + u128::from(extent.offset);
-                covered(Part::Extent(index), *lkey, start, span + u128::from(extent.len))
-            })
-        }
-        Region::Bitmapped { bitmap, rows, lkey, columns, fetch_rows } => {
-            let bytes = u128::from(rows.div_ceil(8));
-            covered(Part::Bitmap, *lkey, (*bitmap).into(), bytes)?;
-            if let Some(fetch) = fetch_rows {
-                covered(Part::FetchRows, fetch.lkey, fetch.bitmap.into(), bytes)?;
-            }
-            check_columns(which, columns, *rows, keys)
-        }
-        Region::PointerMapped { pointers, count, lkey, .. } => {
-            covered(Part::Pointers, *lkey, (*pointers).into(), u128::from(*count) * 8)
-        }
-        Region::Kinds(region) => check_kinds(which, region, keys),
-    }
-}
-
-/// A destination that passed every check.
-#[derive(Clone, Debug)]
-pub struct Admitted {
-    /// Its messages.
-    pub messages: Messages,
-    /// For each region, or the shared one, where the bytes of its rows may lie.
-    pub limits: Vec<Limit>,
-}
-
-/// Check 3: what must be read first, for a queue of protection domain `pd`. One [`Admitted`] a
-/// destination.
-///
-/// # Errors
-/// The first check that fails.
-pub fn check_contents<M: HostMemory + ?Sized>(
-    request: &Request,
-    pd: u32,
-    directory: &dyn Directory,
-    memory: &M,
-) -> Result<Vec<Admitted>, Failure> {
-    let keys = Keys { directory, pd };
-    let counts = match &request.partitioned {
-        Some(region) => Some(region.count(memory).map_err(|fault| Failure {
-            status: Status::LocalProtectionError,
-            destination: 0,
-            queue_pair: request.destinations.first().map(|destination| destination.qp),
-            reason: Reason::Read { region: Which::Partitioned, fault },
-        })?),
-        None => None,
-    };
-    let shared = match &request.partitioned {
-        Some(region) if region.rows > 0 => {
-            let sources = sources(Which::Partitioned, &region.entries, keys, memory);
-            let sources = sources.map_err(|reason| Failure {
-                status: Status::LocalProtectionError,
-                destination: 0,
-                queue_pair: request.destinations.first().map(|destination| destination.qp),
-                reason,
-            })?;
-            Some(Limit { records: None, sources })
-        }
-        _ => None,
-    };
-    let mut admitted = Vec::with_capacity(request.destinations.len());
-    for (index, destination) in request.destinations.iter().enumerate() {
-        let fails = |status, reason| Failure {
-            status,
-            destination: index as u16,
-            queue_pair: Some(destination.qp),
-            reason,
-        };
-        let mut rows = Vec::with_capacity(destination.regions.len());
-        let mut limits: Vec<_> = shared.iter().cloned().collect();
-        for (i, region) in destination.regions.iter().enumerate() {
-            let (count, limit) = count_rows(Which::Own(i), region, keys, memory)
-                .map_err(|reason| fails(Status::LocalProtectionError, reason))?;
-            rows.push(count);
-            limits.push(limit);
-        }
-        let (row_mask, packed) = (request.row_mask, request.rows_per_message);
-        let messages = match (&request.partitioned, &counts) {
-            _ if request.inline.is_some() => {
-                let len = request.inline.as_ref().map_or(0, Vec::len);
-                Messages::of_equal(1, len as u64, 1)
-            }
-            (Some(region), Some(counts)) => {
-                let rows = counts.get(usize::from(destination.partition)).copied().unwrap_or(0);
-                Messages::of_equal(rows, region.row_len(), packed)
-            }
-            _ => Messages::new(&destination.regions, &rows, row_mask, packed)
-                .map_err(|error| fails(Status::LocalQpOperationError, error.into()))?,
-        };
-        let messages = match request.stream(index, &limits) {
-            Some(stream) => {
-                let shared = request.partitioned.is_some();
-                Messages::walked(stream, memory).map_err(|wrong| {
-                    let reason = Reason::of_wrong(wrong, shared);
-                    fails(reason.status(), reason)
-                })?
-            }
-            None => messages,
-        };
-        let limit = match directory.queue_pair(destination.qp) {
-            Some(QueuePair { transport: Transport::Ud, mtu, .. }) => u64::from(mtu),
-            _ => MAX_MESSAGE,
-        };
-        let len = messages.longest();
-        if len > u128::from(limit) {
-            return Err(fails(Status::LocalLengthError, Reason::MessageLength { len, limit }));
-        }
-        admitted.push(Admitted { messages, limits });
-    }
-    Ok(admitted)
-}
-
-impl Reason {
-    /// What is wrong with a row, of a destination's own regions or of the shared one.
-    fn of_wrong(wrong: Wrong, shared: bool) -> Self {
-        match wrong {
-            Wrong::Value(region, wrong) => {
-                let region = if shared { Which::Partitioned } else { Which::Own(region) };
-                let (row, element, error) = (wrong.row, wrong.element, wrong.error);
-                Self::Value { region, row, element, error }
-            }
-            Wrong::Values { unit, values, expected } => Self::Values { unit, values, expected },
-            Wrong::Fault(fault) => {
-                let region = if shared { Which::Partitioned } else { Which::Own(0) };
-                Self::Read { region, fault }
-            }
-            Wrong::Lost => Self::Lost,
-        }
-    }
-
-    /// The status of a request whose rows cannot be sent for that reason.
-    fn status(&self) -> Status {
-        match self {
-            Self::Values { .. } => Status::LocalQpOperationError,
-            _ => Status::LocalProtectionError,
-        }
-    }
-}
-
-/// Where the bytes may lie that entries lead to; tables of buffers are read, and every buffer must be in the
-/// memory region of its key.
-fn sources<M: HostMemory + ?Sized>(
-    which: Which,
-    entries: &[Entry],
-    keys: Keys<'_>,
-    memory: &M,
-) -> Result<Arc<[kinds::Source]>, Reason> {
-    let source = |(index, entry): (usize, &Entry)| match entry.kind {
-        Kind::Offsets { lkey, .. } => Ok(kinds::Source::Data(keys.allowed(lkey).unwrap_or(0..0))),
-        Kind::Views { table, count, .. } => {
-            let buffer = |buffer: u32| {
-                let addr = table.wrapping_add(u64::from(buffer) * Element::SIZE as u64);
-                let mut bytes = [0; Element::SIZE];
-                memory
-                    .read(addr, &mut bytes)
-                    .map_err(|fault| Reason::Read { region: which, fault })?;
-                let Element { offset, len, lkey } = Element::decode(&bytes);
-                let part = Part::Buffer { element: index, buffer };
-                keys.cover((which, part), lkey, offset.into(), len.into())?;
-                Ok(Buffer { addr: offset, len })
-            };
-            Ok(kinds::Source::Buffers((0..count).map(buffer).collect::<Result<_, Reason>>()?))
-        }
-        _ => Ok(kinds::Source::Checked),
-    };
-    entries.iter().enumerate().map(source).collect()
-}
-
-/// The rows of a region with kinds, every entry of which is followed.
-fn count_kinds<M: HostMemory + ?Sized>(
-    which: Which,
-    region: &Kinds,
-    keys: Keys<'_>,
-    memory: &M,
-) -> Result<(u64, Limit), Reason> {
-    if region.is_empty() {
-        return Ok((0, Limit::default()));
-    }
-    let records = match region.rows {
-        Selection::Pointers { target_lkey, .. } => Some(keys.allowed(target_lkey).unwrap_or(0..0)),
-        _ => None,
-    };
-    let limit = Limit { records, sources: sources(which, &region.entries, keys, memory)? };
-    let regions = [Region::Kinds(region.clone())];
-    let limits = [limit];
-    let mut units = Units::with_limits(&regions, RowMask::Period, &limits);
-    let (mut rows, mut values) = (0, Vec::new());
-    while units.next_values(memory, &mut values).map_err(|(_, wrong)| Reason::Value {
-        region: which,
-        row: wrong.row,
-        element: wrong.element,
-        error: wrong.error,
-    })? {
-        rows += 1;
-    }
-    let [limit] = limits;
-    Ok((rows, limit))
-}
-
-/// The rows of a region, and where its records may be; every pointer is followed.
-pub(crate) fn count_rows<M: HostMemory + ?Sized>(
-    which: Which,
-    region: &Region,
-    keys: Keys<'_>,
-    memory: &M,
-) -> Result<(u64, Limit), Reason> {
-    let read = |fault| Reason::Read { region: which, fault };
-    match region {
-        Region::Kinds(region) => count_kinds(which, region, keys, memory),
-        Region::Contiguous { .. } => Ok((1, Limit::default())),
-        Region::Strided { count, .. } => Ok((u64::from(*count), Limit::default())),
-        Region::Bitmapped { bitmap, rows, .. } => {
-            Ok((selected(memory, *bitmap, *rows).map_err(read)?, Limit::default()))
-        }
-        Region::PointerMapped { count: 0, .. } => Ok((0, Limit::default())),
-        Region::PointerMapped { pointers, count, target_lkey, pattern, .. } => {
-            let allowed = keys.allowed(*target_lkey).unwrap_or(0..0);
-            let limits = [Limit { records: Some(allowed), ..Limit::default() }];
-            let regions = std::slice::from_ref(region);
-            let mut units = Units::with_limits(regions, RowMask::Period, &limits);
-            let (mut record, mut row) = (Vec::new(), 0);
-            let array = *pointers..pointers.saturating_add(u64::from(*count) * POINTER);
-            loop {
-                match units.next(memory, &mut record) {
-                    Ok(true) => row += 1,
-                    Ok(false) => break,
-                    Err(fault) if array.contains(&fault.addr) => return Err(read(fault)),
-                    Err(fault) => {
-                        let (lkey, start) = (*target_lkey, u128::from(fault.addr));
-                        let end = start + fault.len as u128;
-                        // The fragments before it were in bounds.
-                        let extent = record.len().min(pattern.len() - 1);
-                        let part = Part::Record { row, extent };
-                        return Err(keys.refused((which, part), lkey, start, end));
-                    }
-                }
-            }
-            let [limit] = limits;
-            Ok((u64::from(*count), limit))
-        }
-    }
 }
 
 #[cfg(test)]

@@ -50,9 +50,15 @@ pub enum Part {
     },
     /// The dictionary of a column or extent, or its table of buffers.
     Source(usize),
+    /// The splitters of a range.
+    Splitters,
+    /// The entries of a key, by its index, or where they lead to.
+    Key(usize),
+    /// The validity of a key.
+    Validity(usize),
     /// A buffer that views point into.
     Buffer {
-        /// The index of the column or extent.
+        /// The index of the column or extent, or of the key.
         element: usize,
         /// The buffer's index.
         buffer: u32,
@@ -70,6 +76,9 @@ impl fmt::Display for Part {
             Self::Column(index) => write!(f, "column {index}: bytes"),
             Self::Pointers => f.write_str("pointers: bytes"),
             Self::Record { row, extent } => write!(f, "record {row}, extent {extent}: bytes"),
+            Self::Splitters => f.write_str("splitters: bytes"),
+            Self::Key(index) => write!(f, "key {index}: bytes"),
+            Self::Validity(index) => write!(f, "validity of key {index}: bytes"),
             Self::Source(index) => write!(f, "what element {index} leads to: bytes"),
             Self::Buffer { element, buffer } => {
                 write!(f, "element {element}, buffer {buffer}: bytes")
@@ -180,6 +189,18 @@ pub enum Reason {
         row: u64,
         /// The index of the column or extent.
         element: usize,
+        /// What is wrong.
+        error: ValueError,
+    },
+    /// A key of a row that a partition cannot be made from.
+    #[error("{region}, row {row}, key {key}: {error}")]
+    Key {
+        /// The region.
+        region: Which,
+        /// The row.
+        row: u64,
+        /// The key's index.
+        key: usize,
         /// What is wrong.
         error: ValueError,
     },

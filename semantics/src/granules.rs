@@ -2,7 +2,9 @@
 
 use drdma_abi::{
     Layout as _,
-    work_request::{Element, GRANULE, MAX_ELEMENTS, RegionHeader, RegionShape, RegionType},
+    work_request::{
+        Element, GRANULE, MAX_CHAIN, MAX_ELEMENTS, RegionHeader, RegionShape, RegionType,
+    },
 };
 
 /// Appends the granules of a region that has elements.
@@ -52,6 +54,27 @@ pub enum ShapeError {
         /// Its value.
         value: u64,
     },
+    /// Chains of no record, or of more than there can be.
+    #[error("chains of at most {0} records: it must be 1 to {MAX_CHAIN}")]
+    ChainLimit(u32),
+    /// A field that says how partitions are made.
+    #[error("the {what} of a partition function is {value}")]
+    Function {
+        /// The field.
+        what: &'static str,
+        /// Its value.
+        value: u64,
+    },
+    /// A field of a key that its type, or the function, does not have so.
+    #[error("key {index}: its {what} is {value}, which it cannot be")]
+    KeyField {
+        /// The key.
+        index: usize,
+        /// The field.
+        what: &'static str,
+        /// Its value.
+        value: u64,
+    },
     /// A field that the region's type does not have is not 0.
     #[error("{0} must be 0 in a {1} region")]
     NotZero(&'static str, &'static str),
@@ -92,16 +115,22 @@ pub(crate) fn take_elements(
 ) -> Result<(RegionShape, Vec<Element>), ShapeError> {
     let shape = RegionShape::decode(&take(bytes)?);
     check(&shape)?;
-    if shape.elements == 0 || usize::from(shape.elements) > MAX_ELEMENTS {
-        return Err(ShapeError::Elements(shape.elements));
+    let elements = take_listed(shape.elements, bytes)?;
+    Ok((shape, elements))
+}
+
+/// So many elements; `bytes` goes on behind them.
+pub(crate) fn take_listed(count: u16, bytes: &mut &[u8]) -> Result<Vec<Element>, ShapeError> {
+    if count == 0 || usize::from(count) > MAX_ELEMENTS {
+        return Err(ShapeError::Elements(count));
     }
-    let mut elements = Vec::with_capacity(usize::from(shape.elements));
-    for i in 0..usize::from(shape.elements) {
+    let mut elements = Vec::with_capacity(usize::from(count));
+    for i in 0..usize::from(count) {
         let element = Element::decode(&take(bytes)?);
         if element.len == 0 {
             return Err(ShapeError::EmptyElement(i));
         }
         elements.push(element);
     }
-    Ok((shape, elements))
+    Ok(elements)
 }

@@ -9,8 +9,8 @@ use std::ops::Range;
 use drdma_abi::{
     Layout as _,
     work_request::{
-        ElementKind, ElementSource, KindElement, MAX_ELEMENTS, MAX_VIEW_BUFFERS, RegionHeader,
-        RegionShape, RegionType, VIEW, VIEW_INLINE, shape_flags,
+        Chain, ElementKind, ElementSource, KindElement, MAX_CHAIN, MAX_ELEMENTS, MAX_VIEW_BUFFERS,
+        RegionHeader, RegionShape, RegionType, VIEW, VIEW_INLINE, shape_flags,
     },
 };
 
@@ -146,6 +146,19 @@ pub enum Selection {
         /// The key of the records' memory.
         target_lkey: u32,
     },
+    /// Those of chains: a record at each pointer of an array, and those that it leads to.
+    Chains {
+        /// The first pointer.
+        pointers: u64,
+        /// Pointers.
+        count: u32,
+        /// The key of the pointers' memory.
+        lkey: u32,
+        /// The key of the records' memory.
+        target_lkey: u32,
+        /// How a record leads to the next.
+        chain: Chain,
+    },
 }
 
 /// A region with kinds.
@@ -163,7 +176,7 @@ impl Kinds {
         match self.rows {
             Selection::Periods { .. } => RegionType::Strided,
             Selection::Bitmap { .. } => RegionType::Bitmapped,
-            Selection::Pointers { .. } => RegionType::PointerMapped,
+            Selection::Pointers { .. } | Selection::Chains { .. } => RegionType::PointerMapped,
         }
     }
 
@@ -174,6 +187,7 @@ impl Kinds {
             Selection::Periods { count: 0, .. }
                 | Selection::Bitmap { rows: 0, .. }
                 | Selection::Pointers { count: 0, .. }
+                | Selection::Chains { count: 0, .. }
         )
     }
 
@@ -196,10 +210,20 @@ impl Kinds {
                 RegionHeader { addr: pointers, count, lkey },
                 RegionShape { target_lkey, flags, ..RegionShape::default() },
             ),
+            Selection::Chains { pointers, count, lkey, target_lkey, .. } => {
+                let flags = flags | shape_flags::CHASE;
+                (
+                    RegionHeader { addr: pointers, count, lkey },
+                    RegionShape { target_lkey, flags, ..RegionShape::default() },
+                )
+            }
         };
         bytes.extend(header.to_bytes());
         let elements = self.entries.len() as u16;
         bytes.extend(RegionShape { elements, ..shape }.to_bytes());
+        if let Selection::Chains { chain, .. } = self.rows {
+            bytes.extend(chain.to_bytes());
+        }
         encode_entries(&self.entries, bytes);
     }
 
@@ -215,7 +239,10 @@ impl Kinds {
     ) -> Result<Self, ShapeError> {
         let RegionHeader { addr, count, lkey } = header;
         let first = shape.flags & shape_flags::FIRST_BIT;
-        let others = shape.flags & !(shape_flags::COLUMN_KINDS | shape_flags::FIRST_BIT);
+        let mut others = shape.flags & !(shape_flags::COLUMN_KINDS | shape_flags::FIRST_BIT);
+        if kind == RegionType::PointerMapped {
+            others &= !shape_flags::CHASE;
+        }
         let name = name(kind);
         zero("flags", name, others.into())?;
         if kind != RegionType::Bitmapped {
@@ -236,6 +263,14 @@ impl Kinds {
             RegionType::Bitmapped => {
                 let first = (first >> shape_flags::FIRST_BIT_SHIFT) as u8;
                 Selection::Bitmap { bitmap: addr, first, rows: count, lkey }
+            }
+            RegionType::PointerMapped if shape.flags & shape_flags::CHASE != 0 => {
+                let chain = Chain::decode(&take(rest)?);
+                if !(1..=MAX_CHAIN).contains(&chain.limit) {
+                    return Err(ShapeError::ChainLimit(chain.limit));
+                }
+                let target_lkey = shape.target_lkey;
+                Selection::Chains { pointers: addr, count, lkey, target_lkey, chain }
             }
             RegionType::PointerMapped => {
                 let target_lkey = shape.target_lkey;
@@ -297,13 +332,23 @@ pub(crate) fn decode_entries(
     for index in 0..usize::from(elements) {
         let element = KindElement::decode(&take(bytes)?);
         let source = ElementSource::decode(&take(bytes)?);
-        let kind = decode_kind(index, &element, &source, are_columns)?;
-        if !are_columns && element.lkey != 0 {
-            return Err(ShapeError::NotZero("an extent's lkey", "region of extents"));
-        }
-        entries.push(Entry { offset: element.offset, lkey: element.lkey, kind });
+        entries.push(decode_entry(index, &element, &source, are_columns)?);
     }
     Ok(entries)
+}
+
+/// A column or an extent from its two granules.
+pub(crate) fn decode_entry(
+    index: usize,
+    element: &KindElement,
+    source: &ElementSource,
+    are_columns: bool,
+) -> Result<Entry, ShapeError> {
+    let kind = decode_kind(index, element, source, are_columns)?;
+    if !are_columns && element.lkey != 0 {
+        return Err(ShapeError::NotZero("an extent's lkey", "region of extents"));
+    }
+    Ok(Entry { offset: element.offset, lkey: element.lkey, kind })
 }
 
 fn decode_kind(
@@ -448,6 +493,12 @@ pub enum ValueError {
         /// Values.
         count: u32,
     },
+    /// A chain that has more records than it may have; perhaps it has no end.
+    #[error("a chain of more than {limit} records")]
+    TooLong {
+        /// Records that it may have.
+        limit: u32,
+    },
 }
 
 /// Appends the values of the entry at `addr`.
@@ -556,3 +607,7 @@ pub(crate) fn bit<M: HostMemory + ?Sized>(
 #[cfg(test)]
 #[path = "tests/kinds.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "tests/chains.rs"]
+mod chains;

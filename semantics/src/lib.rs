@@ -9,6 +9,8 @@
 //! | [`memory`] | host memory as a card sees it |
 //! | [`granules`] | the parts of a region in a work queue entry |
 //! | [`kinds`] | elements that say how their bytes are found: bits, variable length, dictionaries |
+//! | [`murmur3`] | the hash of Spark's partitioning |
+//! | [`keys`] | partitions that are made from keys |
 //! | [`region`] | regions: what a destination is sent, row by row |
 //! | [`partitioned`] | the region that destinations share: how many rows each one gets |
 //! | [`rows`] | from a region to its units, each a list of fragments of host memory |
@@ -30,7 +32,8 @@
 //! | [`responder`] | what a queue pair does with what a peer asks for |
 //! | [`requester`] | what was sent and is not acknowledged: when it is sent again, and when that ends |
 //!
-//! Nothing here allocates by a count that a request names: units are walked one at a time, and the
+//! Nothing here allocates by a count that a request names, but for the ids that are made from keys, whose
+//! memory was checked: units are walked one at a time, and the
 //! arithmetic on whole regions is done on runs of equal units.
 #![deny(unsafe_code)]
 
@@ -43,9 +46,11 @@ pub mod failure;
 pub mod frame;
 pub mod granules;
 pub mod icrc;
+pub mod keys;
 pub mod kinds;
 pub mod memory;
 pub mod messages;
+pub mod murmur3;
 pub mod packets;
 pub mod partitioned;
 pub mod receive;

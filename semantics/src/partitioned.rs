@@ -7,7 +7,8 @@ use drdma_abi::{
 };
 
 use crate::{
-    granules::{ShapeError, encode_shaped, take, take_elements, take_header, zero},
+    granules::{ShapeError, take, take_header, take_listed, zero},
+    keys::PartitionBy,
     kinds::{Entry, decode_entries, encode_entries},
     memory::{CHUNK, Fault, HostMemory},
     region::Column,
@@ -18,14 +19,17 @@ const NAME: &str = "partitioned";
 /// The region that the destinations of a partitioned request share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Partitioned {
-    /// The first id: row `i`'s is the little-endian number at `ids + i * width`.
+    /// The first id: row `i`'s is the little-endian number at `ids + i * width`. With keys: the first splitter of a
+    /// range, or 0.
     pub ids: u64,
-    /// Bytes of an id: 1 or 2.
+    /// Bytes of an id: 1 or 2; 0 with keys.
     pub width: u64,
     /// Rows.
     pub rows: u32,
-    /// The key of the ids' memory.
+    /// The key of the ids' memory, or of the splitters'.
     pub lkey: u32,
+    /// How ids are made, if they are not in memory.
+    pub by: Option<PartitionBy>,
     /// The values of a row, in the order sent.
     pub columns: Vec<Column>,
     /// Columns with kinds, instead of plain ones.
@@ -38,13 +42,20 @@ impl Partitioned {
         self.columns.iter().map(|column| u64::from(column.width)).sum()
     }
 
-    /// Bytes of the array of ids.
+    /// Bytes of the array of ids, or of splitters.
     pub fn size(&self) -> u64 {
-        u64::from(self.rows) * self.width
+        let (count, width) = match &self.by {
+            Some(by) => by.splitters(),
+            None => return u64::from(self.rows) * self.width,
+        };
+        u64::from(count) * u64::from(width)
     }
 
-    /// The greatest id that fits.
+    /// The greatest id that fits, or that is made.
     pub fn max_id(&self) -> u16 {
+        if let Some(by) = &self.by {
+            return by.max_id();
+        }
         if self.width == 1 { u16::from(u8::MAX) } else { u16::MAX }
     }
 
@@ -54,12 +65,20 @@ impl Partitioned {
         bytes.chunks_exact(self.width as usize).map(id)
     }
 
-    /// How many rows have each id, indexed by the id.
+    /// How many rows have each id, indexed by the id; `made` are the ids if they are made from keys.
     ///
     /// # Errors
     /// If the ids cannot be read.
-    pub fn count<M: HostMemory + ?Sized>(&self, memory: &M) -> Result<Vec<u64>, Fault> {
+    pub fn count<M: HostMemory + ?Sized>(
+        &self,
+        memory: &M,
+        made: Option<&[u16]>,
+    ) -> Result<Vec<u64>, Fault> {
         let mut counts = vec![0; usize::from(self.max_id()) + 1];
+        if self.by.is_some() {
+            made.unwrap_or_default().iter().for_each(|id| counts[usize::from(*id)] += 1);
+            return Ok(counts);
+        }
         let mut chunk = [0; CHUNK];
         let mut offset = 0;
         while offset < self.size() {
@@ -75,16 +94,20 @@ impl Partitioned {
     /// Appends its granules.
     pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
         let header = RegionHeader { addr: self.ids, count: self.rows, lkey: self.lkey };
-        let shape = RegionShape { period: self.width, ..RegionShape::default() };
-        if !self.entries.is_empty() {
-            let elements = self.entries.len() as u16;
-            let shape = RegionShape { elements, flags: shape_flags::COLUMN_KINDS, ..shape };
-            bytes.extend(header.to_bytes());
-            bytes.extend(shape.to_bytes());
-            return encode_entries(&self.entries, bytes);
+        let kinds = !self.entries.is_empty();
+        let mut flags = if kinds { shape_flags::COLUMN_KINDS } else { 0 };
+        if self.by.is_some() {
+            flags |= shape_flags::PARTITION_BY;
         }
-        let elements: Vec<_> = self.columns.iter().map(Column::element).collect();
-        encode_shaped(header, shape, &elements, bytes);
+        let elements = if kinds { self.entries.len() } else { self.columns.len() } as u16;
+        let period = self.width;
+        bytes.extend(header.to_bytes());
+        bytes.extend(RegionShape { period, elements, flags, target_lkey: 0 }.to_bytes());
+        if let Some(by) = &self.by {
+            by.encode(bytes);
+        }
+        encode_entries(&self.entries, bytes);
+        self.columns.iter().for_each(|column| bytes.extend(column.element().to_bytes()));
     }
 
     /// Reads one from the front of `granules`, and gives the bytes that follow it.
@@ -94,31 +117,33 @@ impl Partitioned {
     pub fn decode(granules: &[u8]) -> Result<(Self, &[u8]), ShapeError> {
         let mut rest = granules;
         let RegionHeader { addr, count, lkey } = take_header(&mut rest)?;
-        let mut ahead = rest;
-        let shape = RegionShape::decode(&take(&mut ahead)?);
-        let kinds = shape.flags & shape_flags::COLUMN_KINDS;
-        let check = |shape: &RegionShape| {
-            if !(1..=2).contains(&shape.period) {
-                return Err(ShapeError::IdWidth(shape.period));
-            }
-            zero("flags", NAME, (shape.flags & !kinds).into())?;
-            zero("target_lkey", NAME, shape.target_lkey.into())
-        };
-        let region = |columns, entries| Self {
-            ids: addr,
-            width: shape.period,
-            rows: count,
-            lkey,
-            columns,
-            entries,
-        };
-        if kinds != 0 {
-            check(&shape)?;
-            let entries = decode_entries(shape.elements, true, &mut ahead)?;
-            return Ok((region(Vec::new(), entries), ahead));
+        let shape = RegionShape::decode(&take(&mut rest)?);
+        let kinds = shape.flags & shape_flags::COLUMN_KINDS != 0;
+        let has_keys = shape.flags & shape_flags::PARTITION_BY != 0;
+        let others = shape.flags & !(shape_flags::COLUMN_KINDS | shape_flags::PARTITION_BY);
+        match shape.period {
+            0 if has_keys => {}
+            1..=2 if !has_keys => {}
+            width => return Err(ShapeError::IdWidth(width)),
         }
-        let (_, elements) = take_elements(&mut rest, check)?;
-        Ok((region(elements.iter().map(Column::of).collect(), Vec::new()), rest))
+        zero("flags", NAME, others.into())?;
+        zero("target_lkey", NAME, shape.target_lkey.into())?;
+        let by = has_keys.then(|| PartitionBy::decode(&mut rest)).transpose()?;
+        if let Some(by) = &by
+            && by.splitters().0 == 0
+        {
+            zero("address of splitters", "partitioned region without any", addr)?;
+            zero("key of splitters", "partitioned region without any", lkey.into())?;
+        }
+        let (mut columns, mut entries) = (Vec::new(), Vec::new());
+        if kinds {
+            entries = decode_entries(shape.elements, true, &mut rest)?;
+        } else {
+            let elements = take_listed(shape.elements, &mut rest)?;
+            columns.extend(elements.iter().map(Column::of));
+        }
+        let width = shape.period;
+        Ok((Self { ids: addr, width, rows: count, lkey, by, columns, entries }, rest))
     }
 }
 

@@ -1,15 +1,18 @@
 //! From a region to its units: rows, or elements, each a list of fragments of host memory.
 
+mod walk;
+
 use std::{ops::Range, sync::Arc};
 
 use crate::{
-    kinds::{self, Kinds, Selection, Value, ValueError},
+    kinds::{self, Value, ValueError},
     memory::{CHUNK, Fault, HostMemory},
     partitioned::Partitioned,
     region::{Column, Region, RowMask},
 };
 
 pub use crate::memory::Fragment;
+use walk::At;
 
 /// Bytes of a pointer.
 pub const POINTER: u64 = 8;
@@ -22,6 +25,8 @@ pub struct Limit {
     pub records: Option<Range<u128>>,
     /// Of a region with kinds: what each of its elements leads to.
     pub sources: Arc<[kinds::Source]>,
+    /// Of a partitioned region with keys: the id of every row.
+    pub ids: Option<Arc<[u16]>>,
 }
 
 /// An element of a row that leads to no bytes.
@@ -65,6 +70,16 @@ pub struct Cursor {
     next: u64,
     limit: Limit,
     chunk: Chunk,
+    link: Option<Link>,
+}
+
+/// A place in a chain.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    /// The pointer that the record before has.
+    pointer: u64,
+    /// Records of the chain up to there.
+    before: u32,
 }
 
 /// A piece of a bitmap or an array of pointers or ids.
@@ -105,7 +120,8 @@ impl Cursor {
     }
 
     fn at(source: Source, row_mask: RowMask) -> Self {
-        Self { source, row_mask, next: 0, limit: Limit::default(), chunk: Chunk::default() }
+        let (limit, chunk) = (Limit::default(), Chunk::default());
+        Self { source, row_mask, next: 0, limit, chunk, link: None }
     }
 
     /// Refuses bytes outside `limit`.
@@ -156,7 +172,8 @@ impl Cursor {
                 return self.next_fragments(memory, out);
             }
             Source::Partition(region, partition) => {
-                let row = self.chunk.row_of(memory, region, *partition, &mut self.next)?;
+                let ids = self.limit.ids.as_deref();
+                let row = self.chunk.row_of(memory, region, ids, *partition, &mut self.next)?;
                 let Some(row) = row else { return Ok(false) };
                 out.extend(region.columns.iter().map(|column| value(column, row)));
                 return Ok(true);
@@ -247,14 +264,21 @@ impl Cursor {
         let unread = |fault| WrongValue { row, element: 0, error: ValueError::Fault(fault) };
         match &self.source {
             Source::Partition(region, partition) if !region.entries.is_empty() => {
-                let row = self.chunk.row_of(memory, region, *partition, &mut self.next);
+                let ids = self.limit.ids.as_deref();
+                let row = self.chunk.row_of(memory, region, ids, *partition, &mut self.next);
                 let Some(row) = row.map_err(unread)? else { return Ok(false) };
                 columns(&region.entries, row, &self.limit, memory, out)?;
                 Ok(true)
             }
             Source::Region(Region::Kinds(region)) => {
-                let (next, chunk, limit) = (&mut self.next, &mut self.chunk, &self.limit);
-                next_of_kinds(region, self.row_mask, next, chunk, limit, memory, out)
+                let mut at = At {
+                    row_mask: self.row_mask,
+                    next: &mut self.next,
+                    chunk: &mut self.chunk,
+                    link: &mut self.link,
+                    limit: &self.limit,
+                };
+                at.next_of_kinds(region, memory, out)
             }
             _ => {
                 let mut fragments = Vec::new();
@@ -272,9 +296,17 @@ impl Chunk {
         &mut self,
         memory: &M,
         region: &Partitioned,
+        ids: Option<&[u16]>,
         partition: u16,
         next: &mut u64,
     ) -> Result<Option<u64>, Fault> {
+        if region.by.is_some() {
+            // The ids were made when the request was checked.
+            let left = ids.unwrap_or_default().get(*next as usize..).unwrap_or_default();
+            let skip = left.iter().position(|id| *id == partition);
+            *next += skip.map_or(left.len(), |skip| skip + 1) as u64;
+            return Ok(skip.map(|_| *next - 1));
+        }
         let width = region.width;
         while *next < u64::from(region.rows) {
             let bytes = self.at(memory, region.ids, region.size(), *next * width)?;
@@ -332,76 +364,6 @@ fn columns<M: HostMemory + ?Sized>(
         })?;
     }
     Ok(())
-}
-
-/// Appends the values of the next unit of a region with kinds.
-fn next_of_kinds<M: HostMemory + ?Sized>(
-    region: &Kinds,
-    row_mask: RowMask,
-    next: &mut u64,
-    chunk: &mut Chunk,
-    limit: &Limit,
-    memory: &M,
-    out: &mut Vec<Value>,
-) -> Result<bool, WrongValue> {
-    let n = region.entries.len() as u64;
-    let mut extents = |row: u64, start: u128, which: Range<usize>, limit: &Limit| {
-        for element in which {
-            let entry = &region.entries[element];
-            let wrong = |error| WrongValue { row, element, error };
-            let from = start + u128::from(entry.offset);
-            let end = from + u128::from(entry.kind.entry_len());
-            if limit.records.as_ref().is_some_and(|l| from < l.start || end > l.end) {
-                return Err(wrong(ValueError::Outside { start: from, end }));
-            }
-            let source = limit.sources.get(element).unwrap_or(&kinds::Source::Checked);
-            kinds::values_of(&entry.kind, from as u64, source, memory, out).map_err(wrong)?;
-        }
-        Ok(())
-    };
-    match region.rows {
-        Selection::Periods { base, period, count, .. } => {
-            let (row, which) = match row_mask {
-                RowMask::Period => (*next, 0..n as usize),
-                RowMask::Element => {
-                    let element = (*next % n) as usize;
-                    (*next / n, element..element + 1)
-                }
-            };
-            if row >= u64::from(count) {
-                return Ok(false);
-            }
-            let start = base.wrapping_add(row.wrapping_mul(period));
-            extents(row, start.into(), which, limit)?;
-        }
-        Selection::Bitmap { bitmap, first, rows, .. } => {
-            let first = u64::from(first);
-            let mut at = first + *next;
-            let found = chunk.set_bit(memory, bitmap, first + u64::from(rows), &mut at);
-            let unread =
-                |fault| WrongValue { row: *next, element: 0, error: ValueError::Fault(fault) };
-            let Some(found) = found.map_err(unread)? else {
-                *next = rows.into();
-                return Ok(false);
-            };
-            *next = at - first;
-            columns(&region.entries, found - first, limit, memory, out)?;
-            return Ok(true);
-        }
-        Selection::Pointers { pointers, count, .. } => {
-            let (row, count) = (*next, u64::from(count));
-            if row >= count {
-                return Ok(false);
-            }
-            let bytes = chunk.at(memory, pointers, count * POINTER, row * POINTER);
-            let unread = |fault| WrongValue { row, element: 0, error: ValueError::Fault(fault) };
-            let bytes = bytes.map_err(unread)?;
-            let pointer = u64::from_le_bytes(bytes[..8].try_into().expect("8 bytes"));
-            extents(row, pointer.into(), 0..n as usize, limit)?;
-        }
-    }
-    *next += 1;
-    Ok(true)
 }
 
 /// A column's value in a row.

@@ -167,6 +167,7 @@ pub fn partitioned() -> impl Strategy<Value = Partitioned> {
     (1u64..=2, 0..0x2000u64, 0u32..200, vec(column, 1..=16)).prop_map(
         |(width, offset, rows, columns)| Partitioned {
             entries: Vec::new(),
+            by: None,
             ids: BASE + offset,
             width,
             rows,

@@ -3,6 +3,7 @@
 //! This follows `docs/semantics.md` line by line, over the JSON itself. It shares no code with the
 //! devices or with `libdrdma`: not even the layouts.
 
+mod keys;
 mod kinds;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -45,7 +46,11 @@ type Bytes = Vec<u8>;
 
 /// A job's buffers.
 #[derive(Clone, Debug, Default)]
-pub struct Memory(HashMap<String, Bytes>);
+pub struct Memory {
+    buffers: HashMap<String, Bytes>,
+    /// The addresses that they hold: where, and of what.
+    pointers: HashMap<(String, u128), (Value, u128)>,
+}
 
 impl Memory {
     /// The buffers of a job; those of files are not possible here.
@@ -62,21 +67,26 @@ impl Memory {
             (None, Some(size)) => vec![0; size as usize],
             _ => panic!("a buffer of this kind is not expected: {buffer}"),
         };
-        self.0.insert(text(&buffer["name"]).to_owned(), bytes);
+        let name = text(&buffer["name"]).to_owned();
+        for pointer in buffer["pointers"].as_array().into_iter().flatten() {
+            let to = (pointer["to"][0].clone(), number(&pointer["to"][1]));
+            self.pointers.insert((name.clone(), number(&pointer["offset"])), to);
+        }
+        self.buffers.insert(name, bytes);
     }
 
     /// All bytes of a buffer.
     pub fn bytes(&self, buffer: &str) -> &[u8] {
-        &self.0[buffer]
+        &self.buffers[buffer]
     }
 
     /// The same, to change them.
     pub fn bytes_mut(&mut self, buffer: &str) -> &mut [u8] {
-        self.0.get_mut(buffer).expect("a buffer of the job")
+        self.buffers.get_mut(buffer).expect("a buffer of the job")
     }
 
     fn get(&self, buffer: &Value, start: u128, len: u128) -> Option<&[u8]> {
-        let bytes = &self.0[text(buffer)];
+        let bytes = &self.buffers[text(buffer)];
         match start + len <= bytes.len() as u128 {
             true => Some(&bytes[start as usize..(start + len) as usize]),
             false => None,
@@ -186,6 +196,7 @@ pub fn messages(
         }
         let mut regions = Vec::new();
         if let Some(region) = partitioned {
+            // Keys that lead nowhere are the first destination's fault, which is the first one here.
             let rows = partition(region, number(&destination["partition"]), memory);
             regions.push(rows.ok_or((Some(i), "local_protection_error"))?);
         } else {
@@ -299,11 +310,41 @@ fn rows(region: &Value, memory: &Memory) -> Option<Rows> {
         {
             None
         }
+        "pointer_mapped" if region.get("chase").is_some() => {
+            let mut rows = Vec::new();
+            for first in list(&region["pointers"]) {
+                for (buffer, offset) in chain(region, first, memory)? {
+                    rows.push(vec![pattern(&buffer, offset)?.concat()]);
+                }
+            }
+            Some(rows)
+        }
         "pointer_mapped" => list(&region["pointers"])
             .iter()
             .map(|pointer| Some(vec![pattern(&pointer[0], number(&pointer[1]))?.concat()]))
             .collect(),
         other => panic!("there is no region type {other}"),
+    }
+}
+
+/// The records of the chain that begins with `first`, or `None` if it has too many, or leads outside.
+fn chain(region: &Value, first: &Value, memory: &Memory) -> Option<Vec<(Value, u128)>> {
+    let chase = &region["chase"];
+    let mut records = Vec::new();
+    let mut at = (first[0].clone(), number(&first[1]));
+    loop {
+        if records.len() as u128 == number(&chase["limit"]) || at.0 != first[0] {
+            return None;
+        }
+        let next = at.1 + number(&chase["next"]);
+        let bytes = memory.get(&at.0, next, 8)?;
+        records.push(at.clone());
+        match memory.pointers.get(&(text(&at.0).to_owned(), next)) {
+            Some(to) => at = to.clone(),
+            None if little(bytes) == optional(&chase["end"], 0) => return Some(records),
+            // Some other number, which is no address of a buffer.
+            None => return None,
+        }
     }
 }
 
@@ -315,7 +356,11 @@ fn partitioned_covered(region: &Value, memory: &Memory) -> bool {
         memory.get(&place["buffer"], number(&place["offset"]), len).is_some()
     };
     let columns = |column: &Value| column_covered(column, rows, memory);
-    rows == 0 || inside(&region["ids"]) && list(&region["columns"]).iter().all(columns)
+    let ids = || match region.get("partition_by") {
+        Some(by) => keys::covered(by, rows, memory),
+        None => inside(&region["ids"]),
+    };
+    rows == 0 || ids() && list(&region["columns"]).iter().all(columns)
 }
 
 /// The rows of a partitioned region that carry the id `wanted`, or `None` if one leads to no bytes.
@@ -324,7 +369,14 @@ fn partition(region: &Value, wanted: u128, memory: &Memory) -> Option<Rows> {
         return None;
     }
     let ids = &region["ids"];
+    let made = match region.get("partition_by") {
+        Some(by) => keys::ids(by, number(&region["rows"]), memory)?,
+        None => Vec::new(),
+    };
     let id = |row: u128| {
+        if let Some(id) = made.get(row as usize) {
+            return *id;
+        }
         let width = number(&ids["width"]);
         let start = number(&ids["offset"]) + row * width;
         little(memory.get(&ids["buffer"], start, width).expect("checked"))

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use drdma_abi::{
     register::{MEMORY_REGIONS, MemoryRegionEntry, QUEUE_PAIRS},
-    work_request::Opcode,
+    work_request::{Chain, Opcode},
 };
 use drdma_semantics::{
     checks::{Directory, QueuePair},
+    keys::{self, PartitionBy, Validity},
     kinds::{self, Entry, Kinds, Selection},
     memory::{Fault, HostMemory},
     partitioned::Partitioned,
@@ -16,7 +17,7 @@ use drdma_semantics::{
 };
 
 use crate::{
-    job::{self, Column, Contents, Extent, Job, Kind, Place, Post, RowMask, have_kinds},
+    job::{self, Chase, Column, Contents, Extent, Job, Kind, Place, Post, RowMask, have_kinds},
     placement::{Placement, RecordKey, record_key},
 };
 
@@ -35,12 +36,30 @@ pub struct Image<'a> {
     job: &'a Job,
     placement: Placement,
     pointers: Vec<u8>,
+    /// The bytes of buffers that hold addresses, by index.
+    patched: HashMap<usize, Vec<u8>>,
 }
 
 impl<'a> Image<'a> {
     /// The memory of a job.
     pub fn of(job: &'a Job) -> Self {
-        Self { job, placement: Placement::of(job), pointers: Vec::new() }
+        let placement = Placement::of(job);
+        let mut patched = HashMap::new();
+        for (index, buffer) in job.buffers.iter().enumerate() {
+            if buffer.pointers.is_empty() {
+                continue;
+            }
+            let mut bytes = match &buffer.contents {
+                Contents::Bytes(bytes) => bytes.clone(),
+                Contents::Zeros(size) => vec![0; *size],
+            };
+            for (offset, to) in &buffer.pointers {
+                let at = *offset as usize;
+                bytes[at..at + 8].copy_from_slice(&placement.addr(ARENA, *to).to_le_bytes());
+            }
+            patched.insert(index, bytes);
+        }
+        Self { job, placement, pointers: Vec::new(), patched }
     }
 
     fn addr(&self, place: Place) -> u64 {
@@ -84,21 +103,52 @@ impl<'a> Image<'a> {
                 merge_threshold: plan.merge_threshold() as u16,
             }),
             inline: post.inline.then(|| self.inline(post)),
-            partitioned: post.partitioned.as_ref().map(|region| Partitioned {
-                ids: self.addr(region.ids),
-                width: region.width as u64,
-                rows: region.rows,
-                lkey: region.ids.buffer as u32,
-                columns: match have_kinds(&region.columns) {
-                    true => Vec::new(),
-                    false => self.columns(&region.columns),
-                },
-                entries: match have_kinds(&region.columns) {
-                    true => self.column_entries(&region.columns),
-                    false => Vec::new(),
-                },
-            }),
+            partitioned: post.partitioned.as_ref().map(|region| self.partitioned(region)),
             destinations,
+        }
+    }
+
+    fn partitioned(&mut self, region: &job::Partitioned) -> Partitioned {
+        let by = region.by.as_ref().map(|by| self.partition_by(by));
+        let kinds = by.is_some() || have_kinds(&region.columns);
+        let has_place = region
+            .by
+            .as_ref()
+            .is_none_or(|by| by.function == job::Function::Range && by.partitions > 1);
+        let (ids, lkey) = match has_place {
+            true => (self.addr(region.ids), region.ids.buffer as u32),
+            false => (0, 0),
+        };
+        Partitioned {
+            ids,
+            width: if by.is_some() { 0 } else { region.width as u64 },
+            rows: region.rows,
+            lkey,
+            by,
+            columns: if kinds { Vec::new() } else { self.columns(&region.columns) },
+            entries: if kinds { self.column_entries(&region.columns) } else { Vec::new() },
+        }
+    }
+
+    fn partition_by(&mut self, by: &job::PartitionBy) -> PartitionBy {
+        let columns: Vec<Column> = by.keys.iter().map(|key| key.column.clone()).collect();
+        let of_keys = self.column_entries(&columns).into_iter().zip(&by.keys);
+        let key = |(entry, key): (Entry, &job::Key)| {
+            let validity = key.validity.map(|(place, first)| Validity {
+                bitmap: self.addr(place),
+                lkey: place.buffer as u32,
+                first,
+            });
+            keys::Key { entry, key_type: key.key_type, validity }
+        };
+        PartitionBy {
+            keys: of_keys.map(key).collect(),
+            function: match by.function {
+                job::Function::Murmur3 => keys::Function::Murmur3 { seed: by.seed },
+                job::Function::Range => keys::Function::Range,
+            },
+            partitions: by.partitions,
+            group: by.group,
         }
     }
 
@@ -153,7 +203,7 @@ impl<'a> Image<'a> {
                     }),
                 }
             }
-            job::Region::PointerMapped { pointers, pattern } => {
+            job::Region::PointerMapped { pointers, pattern, .. } => {
                 let (at, target_lkey) = self.pointers(pointers, pattern);
                 region::Region::PointerMapped {
                     pointers: at,
@@ -202,11 +252,16 @@ impl<'a> Image<'a> {
                 },
                 entries: self.column_entries(columns),
             },
-            job::Region::PointerMapped { pointers, pattern } => {
+            job::Region::PointerMapped { pointers, pattern, chase } => {
                 let (at, target_lkey) = self.pointers(pointers, pattern);
-                let count = pointers.len() as u32;
-                let rows =
-                    Selection::Pointers { pointers: at, count, lkey: POINTERS_KEY, target_lkey };
+                let (count, lkey) = (pointers.len() as u32, POINTERS_KEY);
+                let rows = match *chase {
+                    None => Selection::Pointers { pointers: at, count, lkey, target_lkey },
+                    Some(Chase { next, end, limit }) => {
+                        let chain = Chain { end, next, limit };
+                        Selection::Chains { pointers: at, count, lkey, target_lkey, chain }
+                    }
+                };
                 Kinds { rows, entries: self.extent_entries(pattern) }
             }
         }
@@ -309,6 +364,9 @@ impl HostMemory for Image<'_> {
             return copy(&self.pointers, offset, out);
         }
         let place = self.place(addr).ok_or(fault)?;
+        if let Some(bytes) = self.patched.get(&place.buffer) {
+            return copy(bytes, place.offset, out);
+        }
         match &self.job.buffers[place.buffer].contents {
             Contents::Bytes(bytes) => copy(bytes, place.offset, out),
             Contents::Zeros(size) if place.offset + out.len() as u64 <= *size as u64 => {

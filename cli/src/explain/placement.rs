@@ -199,6 +199,10 @@ fn packed(request: &Request, regions: &[Vec<libdrdma::Region>], card: &Card) -> 
         };
         return PackedRows::of(regions.iter().map(Vec::as_slice), row_mask, card.column_rows);
     };
+    if columns.is_empty() {
+        // They have kinds, or ids are made from keys.
+        return None;
+    }
     let columns = verbs::columns(columns);
     match width {
         1 => {

@@ -49,6 +49,9 @@ pub fn failure(job: &Job, index: usize, failure: &Failure) -> String {
         Reason::Value { region, row, element, error } => {
             format!("{}: row {row}, element {element}: {error}", path(region))
         }
+        Reason::Key { region, row, key, error } => {
+            format!("{}.partition_by.keys[{key}]: row {row}: {error}", path(region))
+        }
         other => format!("{of_destination}: {other}"),
     }
 }
@@ -81,6 +84,9 @@ fn field(part: &Part) -> String {
         Part::Column(index) => format!(".columns[{index}]"),
         Part::Pointers => ".pointers".to_owned(),
         Part::Record { row, .. } => format!(".pointers[{row}]"),
+        Part::Splitters => ".partition_by.splitters".to_owned(),
+        Part::Key(index) => format!(".partition_by.keys[{index}]"),
+        Part::Validity(index) => format!(".partition_by.keys[{index}].validity"),
         Part::Source(index) => format!(", what element {index} leads to"),
         Part::Buffer { element, buffer } => format!(", buffer {buffer} of element {element}"),
     }
@@ -143,6 +149,12 @@ fn needed(
                 run(region.ids, 0, u128::from(region.rows) * width, what)
             }
             Part::Column(index) => column(region.columns.get(*index)?, region.rows),
+            Part::Key(index) => column(&region.by.as_ref()?.keys.get(*index)?.column, region.rows),
+            Part::Validity(index) => {
+                let (place, first) = region.by.as_ref()?.keys.get(*index)?.validity?;
+                let len = (u128::from(first) + u128::from(region.rows)).div_ceil(8);
+                run(place, 0, len, format!("the bits of {} rows", region.rows))
+            }
             _ => None,
         };
     };
@@ -164,7 +176,7 @@ fn needed(
         (Region::Bitmapped { rows, columns, .. }, Part::Column(index)) => {
             column(columns.get(*index)?, *rows)
         }
-        (Region::PointerMapped { pointers, pattern }, Part::Record { row, extent }) => {
+        (Region::PointerMapped { pointers, pattern, .. }, Part::Record { row, extent }) => {
             let Extent { offset, len, .. } = pattern.get(*extent)?;
             let what = format!("the {len} B of pattern[{extent}]");
             run(*pointers.get(usize::try_from(*row).ok()?)?, *offset, (*len).into(), what)

@@ -16,7 +16,8 @@ use super::MAX_NODES;
 use crate::job::{
     MAX_BUFFERS,
     format::{
-        Column, Fetch, Local, MessageLayout, Partitioned, Region, RowMask, Transport, schema_of,
+        Column, Fetch, Local, MessageLayout, Partitioned, Pointer, Region, RowMask, Transport,
+        schema_of,
     },
 };
 
@@ -163,6 +164,9 @@ pub(super) struct FileBuffer {
     /// What peers may do with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<Vec<Access>>,
+    /// Addresses that it holds, written over its bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pointers: Option<Vec<Pointer>>,
 }
 
 /// Bytes in hexadecimal.
@@ -180,6 +184,9 @@ pub(super) struct HexBuffer {
     /// What peers may do with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<Vec<Access>>,
+    /// Addresses that it holds, written over its bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pointers: Option<Vec<Pointer>>,
 }
 
 /// Zeros.
@@ -197,6 +204,9 @@ pub(super) struct SizeBuffer {
     /// What peers may do with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<Vec<Access>>,
+    /// Addresses that it holds, written over its bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pointers: Option<Vec<Pointer>>,
 }
 
 /// A key to a region.

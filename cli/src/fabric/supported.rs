@@ -136,8 +136,12 @@ impl Supported<'_> {
             self.needs(node, Features::COLUMNS, format!("{at}.message_layout"), what)?;
         }
         if let Some(region) = &send.partitioned {
-            let kinds = region.columns.iter().map(|column| &column.kind);
-            self.kinds(node, kinds, false, &format!("{at}.partitioned"))?;
+            let at = format!("{at}.partitioned");
+            if region.by.is_some() {
+                let what = "way to make partitions from keys";
+                self.needs(node, Features::PARTITIONS, format!("{at}.partition_by"), what)?;
+            }
+            self.kinds(node, region.kinds(), false, &at)?;
         }
         for (j, destination) in send.destinations.iter().enumerate() {
             for (k, region) in destination.regions.iter().enumerate() {
@@ -148,6 +152,10 @@ impl Supported<'_> {
                 if send.op.is_answered() && region.has_kinds() {
                     let what = "way to fill a region that is not of fixed columns".to_owned();
                     return Err(JobError::Field { path, problem: Problem::Unsupported { what } });
+                }
+                if let Region::PointerMapped { chase: Some(_), .. } = region {
+                    let what = "way to follow chains of records";
+                    self.needs(node, Features::CHASE, format!("{path}.chase"), what)?;
                 }
                 let first = matches!(region, Region::Bitmapped { first: 1.., .. });
                 self.kinds(node, region.kinds(), first, &path)?;

@@ -154,6 +154,16 @@ pub enum Problem {
         /// How many there are.
         found: usize,
     },
+    /// A key of values that a function does not make partitions of.
+    #[error("{key_type} cannot be {values} for {function}")]
+    KeyType {
+        /// The type of the key.
+        key_type: &'static str,
+        /// What its values are.
+        values: String,
+        /// The function.
+        function: &'static str,
+    },
     /// The last post of a queue, unsignaled.
     #[error(
         "is false, and no post behind it goes to the same queue: it would never be known to be complete"

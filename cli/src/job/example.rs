@@ -1,10 +1,11 @@
 //! Jobs to start from, with comments.
 
 use super::format::{
-    BitColumn, Bitmap, Bitmapped, Buffer, Column, Contiguous, Destination, DictionaryColumn,
-    DictionaryValues, Extent, FixedColumn, FixedExtent, HexBuffer, Ids, JobFile, KindColumn, Local,
-    MessageLayout, Op, Partitioned, Place, PointerMapped, Post, PostSend, PostSsqSend, Qp, Region,
-    SizeBuffer, Strided, Transport, VarlenColumn, ViewBuffer, ViewColumn,
+    BitColumn, Bitmap, Bitmapped, Buffer, Chase, Column, Contiguous, Destination, DictionaryColumn,
+    DictionaryValues, Extent, FixedColumn, FixedExtent, Function, HexBuffer, Ids, JobFile, Key,
+    KeyType, KindColumn, Local, MessageLayout, Op, PartitionBy, Partitioned, Place, Pointer,
+    PointerMapped, Post, PostSend, PostSsqSend, Qp, Region, SizeBuffer, Strided, Transport,
+    VarlenColumn, ViewBuffer, ViewColumn,
 };
 
 /// What an example shows.
@@ -26,12 +27,16 @@ pub enum Kind {
     Write,
     /// Columns of every kind, column by column.
     Columns,
+    /// Records that lead to further ones.
+    Chase,
+    /// A shuffle by keys, of which the card makes partitions.
+    PartitionBy,
     /// One of each.
     All,
 }
 
 impl Kind {
-    const EACH: [Self; 8] = [
+    const EACH: [Self; 10] = [
         Self::Contiguous,
         Self::Strided,
         Self::Bitmapped,
@@ -40,6 +45,8 @@ impl Kind {
         Self::Shuffle,
         Self::Write,
         Self::Columns,
+        Self::Chase,
+        Self::PartitionBy,
     ];
 }
 
@@ -74,43 +81,64 @@ fn buffers() -> Vec<Buffer> {
             comment: some("a table of 64 rows of 32 B; \"file\" takes the bytes of a file"),
             name: "table".to_owned(),
             size: 2048,
+            pointers: None,
         }),
         Buffer::Size(SizeBuffer {
             comment: some("64 values of 8 B"),
             name: "keys".to_owned(),
             size: 512,
+            pointers: None,
         }),
         Buffer::Size(SizeBuffer {
             comment: some("64 values of 4 B"),
             name: "prices".to_owned(),
             size: 256,
+            pointers: None,
         }),
         Buffer::Hex(HexBuffer {
             comment: some("a bit a row: rows 0, 2, 4, ..."),
             name: "selected".to_owned(),
             hex: "55".repeat(8),
+            pointers: None,
         }),
         Buffer::Hex(HexBuffer {
             comment: some("a byte a row: 0, 1, 0, 1, ..."),
             name: "ids".to_owned(),
             hex: "0001".repeat(32),
+            pointers: None,
         }),
         Buffer::Hex(HexBuffer {
             comment: some("65 offsets of 4 B: names of 0, 1, 2, 3, 0, ... letters"),
             name: "name_offsets".to_owned(),
             hex: (0..65u32).map(|row| hex(&name_offset(row).to_le_bytes())).collect(),
+            pointers: None,
         }),
         Buffer::Hex(HexBuffer {
             comment: some("the letters of all names"),
             name: "names".to_owned(),
             hex: "6e616d".repeat(32),
+            pointers: None,
         }),
         Buffer::Hex(HexBuffer {
             comment: some("64 views of 16 B: a word of 4 letters, which stands in the view"),
             name: "words".to_owned(),
             hex: "04000000776f72640000000000000000".repeat(64),
+            pointers: None,
+        }),
+        Buffer::Size(SizeBuffer {
+            comment: some(
+                "records of 16 B, which begin with the address of the next one, or with 0",
+            ),
+            name: "records".to_owned(),
+            size: 64,
+            pointers: Some(vec![pointer(0, 32), pointer(32, 16)]),
         }),
     ]
+}
+
+/// A record at `offset` leads to the one at `next`.
+fn pointer(offset: u64, next: u64) -> Pointer {
+    Pointer { comment: None, offset, to: ("records".to_owned(), next) }
 }
 
 /// The offset of the name of a row.
@@ -142,11 +170,12 @@ fn qp(name: &str, qpn: u64, host: u8) -> Qp {
 }
 
 fn columns() -> Vec<Column> {
-    let column = |buffer: &str, width| {
-        let (comment, kind, buffer, offset) = (None, None, buffer.to_owned(), 0);
-        Column::Fixed(FixedColumn { comment, kind, buffer, offset, width })
-    };
-    vec![column("keys", 8), column("prices", 4)]
+    vec![fixed("keys", 8), fixed("prices", 4)]
+}
+
+fn fixed(buffer: &str, width: u32) -> Column {
+    let (comment, kind, buffer, offset) = (None, None, buffer.to_owned(), 0);
+    Column::Fixed(FixedColumn { comment, kind, buffer, offset, width })
 }
 
 fn extent(offset: u64, len: u32) -> Extent {
@@ -293,13 +322,57 @@ fn post(wr_id: u64, kind: Kind) -> Post {
                 comment: some("pairs of a buffer and an offset"),
                 pointers: [640, 32, 1984].map(|offset| ("table".to_owned(), offset)).to_vec(),
                 pattern: vec![extent(0, 8)],
+                chase: None,
             }),
+        ),
+        Kind::Chase => send(
+            "8 B of each record of two chains, the first of three records, the second of one",
+            Some(4),
+            Region::PointerMapped(PointerMapped {
+                comment: some("the first records"),
+                pointers: [0, 48].map(|offset| ("records".to_owned(), offset)).to_vec(),
+                pattern: vec![extent(8, 8)],
+                chase: Some(Chase {
+                    comment: some("a chain of more records fails, as one without an end does"),
+                    next: 0,
+                    end: None,
+                    limit: 3,
+                }),
+            }),
+        ),
+        Kind::PartitionBy => together(
+            "rows go where Spark sends them, with the offset of the name as a key: two of four partitions each",
+            Some(Partitioned {
+                comment: None,
+                ids: None,
+                partition_by: Some(PartitionBy {
+                    comment: None,
+                    function: Function::Murmur3,
+                    partitions: Some(4),
+                    seed: None,
+                    splitters: None,
+                    group: Some(2),
+                    keys: vec![Key {
+                        comment: None,
+                        key_type: KeyType::Integer,
+                        column: fixed("name_offsets", 4),
+                        validity: None,
+                    }],
+                }),
+                rows: 64,
+                columns: columns(),
+            }),
+            vec![
+                Destination { partition: Some(0), ..destination("red") },
+                Destination { partition: Some(1), ..destination("blue") },
+            ],
         ),
         Kind::Partitioned => together(
             "every row goes to the destination that names its id",
             Some(Partitioned {
                 comment: None,
-                ids: Ids { comment: None, buffer: "ids".to_owned(), offset: 0, width: 1 },
+                ids: Some(Ids { comment: None, buffer: "ids".to_owned(), offset: 0, width: 1 }),
+                partition_by: None,
                 rows: 64,
                 columns: columns(),
             }),

@@ -1,15 +1,19 @@
 //! Job files as they are written. The schema that editors use is made of these types; what a job
 //! means, and the messages for what it may not say, are the reader's.
 
+mod columns;
+mod regions;
+
 use drdma_abi::work_request::{
-    MAX_DESTINATIONS, MAX_ELEMENTS, MAX_MERGE_THRESHOLD, MAX_REGIONS, MAX_REMOTE_COLUMNS,
-    MAX_VIEW_BUFFERS,
+    MAX_DESTINATIONS, MAX_MERGE_THRESHOLD, MAX_REGIONS, MAX_REMOTE_COLUMNS,
 };
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::MAX_BUFFERS;
+pub(crate) use columns::*;
+pub(crate) use regions::*;
 
 /// Queue pair numbers and packet sequence numbers have 24 bits.
 const MAX_24: u64 = (1 << 24) - 1;
@@ -95,6 +99,9 @@ pub(crate) struct FileBuffer {
     pub name: String,
     /// The file, relative to the job file.
     pub file: String,
+    /// Addresses that it holds, written over its bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pointers: Option<Vec<Pointer>>,
 }
 
 /// Bytes in hexadecimal.
@@ -109,6 +116,9 @@ pub(crate) struct HexBuffer {
     /// Two digits a byte.
     #[schemars(regex(pattern = "^([0-9a-fA-F]{2})*$"))]
     pub hex: String,
+    /// Addresses that it holds, written over its bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pointers: Option<Vec<Pointer>>,
 }
 
 /// Zeros.
@@ -123,6 +133,9 @@ pub(crate) struct SizeBuffer {
     /// Bytes.
     #[schemars(range(max = MAX_BUFFERS))]
     pub size: u64,
+    /// Addresses that it holds, written over its bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pointers: Option<Vec<Pointer>>,
 }
 
 /// The card's own addresses.
@@ -409,395 +422,6 @@ pub(crate) struct Destination {
     /// The id of the rows that it gets, if the post is partitioned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partition: Option<u16>,
-}
-
-/// A place in a buffer.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Place {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// The buffer's name.
-    pub buffer: String,
-    /// Bytes from its start.
-    pub offset: u64,
-}
-
-/// An array of partition ids.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Ids {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// The buffer's name.
-    pub buffer: String,
-    /// Where the id of row 0 is.
-    pub offset: u64,
-    /// Bytes of an id: 1 or 2, little-endian.
-    #[schemars(range(min = 1, max = 2))]
-    pub width: u32,
-}
-
-/// Rows of some columns, each for the destination that names its id.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Partitioned {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// The id of every row.
-    pub ids: Ids,
-    /// Rows.
-    pub rows: u32,
-    /// The values of a row, in the order sent.
-    #[schemars(length(min = 1, max = MAX_ELEMENTS))]
-    pub columns: Vec<Column>,
-}
-
-/// The place of row 0's bit in a bitmap.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Bitmap {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// The buffer's name.
-    pub buffer: String,
-    /// Bytes from its start.
-    pub offset: u64,
-    /// Its place in that byte, 0 is the least significant bit: 0 unless told.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(max = 7))]
-    pub bit: Option<u8>,
-}
-
-/// A part of a buffer that views point into.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ViewBuffer {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// The buffer's name.
-    pub buffer: String,
-    /// Where it starts.
-    pub offset: u64,
-    /// Bytes.
-    pub len: u32,
-}
-
-/// The values of a dictionary.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct DictionaryValues {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// The buffer's name.
-    pub buffer: String,
-    /// Where value 0 is.
-    pub offset: u64,
-    /// Bytes of a value.
-    #[schemars(range(min = 1))]
-    pub width: u32,
-}
-
-/// A column.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub(crate) enum Column {
-    /// Of another kind than fixed width.
-    Kind(KindColumn),
-    /// Of fixed width.
-    Fixed(FixedColumn),
-}
-
-/// A column of another kind than fixed width.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum KindColumn {
-    /// Values of variable length, by offsets.
-    Varlen(VarlenColumn),
-    /// Values of variable length, by views.
-    Views(ViewColumn),
-    /// Values of a dictionary, by their indices.
-    Dictionary(DictionaryColumn),
-    /// Bits.
-    Bits(BitColumn),
-}
-
-/// Row i's value is what lies in the data between the offsets i and i + 1.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct VarlenColumn {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// The buffer of the offsets.
-    pub buffer: String,
-    /// Where row 0's first offset is.
-    pub offset: u64,
-    /// Bytes of an offset.
-    #[schemars(extend("enum" = [4, 8]))]
-    pub width: u32,
-    /// Byte 0 of the data.
-    pub data: Place,
-}
-
-/// Row i's value is where view i of 16 B says: up to 12 B in the view, others in a buffer.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ViewColumn {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// The buffer of the views.
-    pub buffer: String,
-    /// Where row 0's view is.
-    pub offset: u64,
-    /// What views point into, by index.
-    #[schemars(length(max = MAX_VIEW_BUFFERS))]
-    pub buffers: Vec<ViewBuffer>,
-}
-
-/// Row i's value is that of index i in a dictionary.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct DictionaryColumn {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// The buffer of the indices.
-    pub buffer: String,
-    /// Where row 0's index is.
-    pub offset: u64,
-    /// Bytes of an index, little-endian.
-    #[schemars(extend("enum" = [1, 2, 4, 8]))]
-    pub width: u32,
-    /// The values.
-    pub values: DictionaryValues,
-    /// How many they are.
-    pub count: u32,
-}
-
-/// Row i's value is bit i, counted from row 0's.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct BitColumn {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// The buffer's name.
-    pub buffer: String,
-    /// The byte that row 0's bit is in.
-    pub offset: u64,
-    /// Its place in that byte, 0 is the least significant bit: 0 unless told.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(max = 7))]
-    pub bit: Option<u8>,
-}
-
-/// The kind of plain columns and extents.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum FixedKind {
-    /// Of fixed width.
-    #[expect(dead_code, reason = "no example has it")]
-    Fixed,
-}
-
-/// Row i's value is `width` bytes at `offset + i * width`.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct FixedColumn {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// The kind, which may be left out.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    pub kind: Option<FixedKind>,
-    /// The buffer's name.
-    pub buffer: String,
-    /// Where row 0's value is.
-    pub offset: u64,
-    /// Bytes of a value.
-    #[schemars(range(min = 1))]
-    pub width: u32,
-}
-
-/// A part of a period or record.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub(crate) enum Extent {
-    /// Of another kind than a fixed number of bytes.
-    #[expect(dead_code, reason = "no example has it")]
-    Kind(KindExtent),
-    /// So many bytes.
-    Fixed(FixedExtent),
-}
-
-/// An extent that leads to its bytes.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-#[expect(dead_code, reason = "no example has them")]
-pub(crate) enum KindExtent {
-    /// Bytes of variable length, by two offsets.
-    Varlen(VarlenExtent),
-    /// Bytes of variable length, by a view of 16 B.
-    Views(ViewExtent),
-    /// A value of a dictionary, by its index.
-    Dictionary(DictionaryExtent),
-}
-
-/// What lies in the data between two offsets, one behind the other.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct VarlenExtent {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// Bytes from the start of the period or record to the first offset.
-    pub offset: u64,
-    /// Bytes of an offset.
-    #[schemars(extend("enum" = [4, 8]))]
-    pub width: u32,
-    /// Byte 0 of the data.
-    pub data: Place,
-}
-
-/// What a view of 16 B says.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ViewExtent {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// Bytes from the start of the period or record to the view.
-    pub offset: u64,
-    /// What views point into, by index.
-    #[schemars(length(max = MAX_VIEW_BUFFERS))]
-    pub buffers: Vec<ViewBuffer>,
-}
-
-/// The value of an index in a dictionary.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct DictionaryExtent {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// Bytes from the start of the period or record to the index.
-    pub offset: u64,
-    /// Bytes of an index, little-endian.
-    #[schemars(extend("enum" = [1, 2, 4, 8]))]
-    pub width: u32,
-    /// The values.
-    pub values: DictionaryValues,
-    /// How many they are.
-    pub count: u32,
-}
-
-/// A run of bytes in a pattern.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct FixedExtent {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// The kind, which may be left out.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    pub kind: Option<FixedKind>,
-    /// Bytes from the start of the period or record.
-    pub offset: u64,
-    /// Bytes.
-    #[schemars(range(min = 1))]
-    pub len: u32,
-}
-
-/// What is sent, row by row.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum Region {
-    /// One run of bytes.
-    Contiguous(Contiguous),
-    /// A pattern, repeated.
-    Strided(Strided),
-    /// The rows that a bitmap selects.
-    Bitmapped(Bitmapped),
-    /// A pattern at every pointer.
-    PointerMapped(PointerMapped),
-}
-
-/// One run of bytes, which is one row.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Contiguous {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// The buffer's name.
-    pub buffer: String,
-    /// Where it starts.
-    pub offset: u64,
-    /// Bytes.
-    #[schemars(range(min = 1))]
-    pub len: u32,
-}
-
-/// A pattern that repeats every period; each period is a row.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Strided {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// The buffer's name.
-    pub buffer: String,
-    /// Where the first period starts.
-    pub offset: u64,
-    /// Bytes from one period to the next.
-    #[schemars(range(min = 1))]
-    pub period: u64,
-    /// Periods.
-    pub count: u32,
-    /// The bytes of a period, in the order sent.
-    #[schemars(length(min = 1, max = MAX_ELEMENTS))]
-    pub pattern: Vec<Extent>,
-}
-
-/// The rows whose bit is set, of some columns. Bit i is bit i mod 8 of byte i / 8.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Bitmapped {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// The bitmap.
-    pub bitmap: Bitmap,
-    /// Its bits.
-    pub rows: u32,
-    /// The values of a row, in the order sent.
-    #[schemars(length(min = 1, max = MAX_ELEMENTS))]
-    pub columns: Vec<Column>,
-    /// A bitmap of rows that are read though they are not sent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fetch_rows: Option<Place>,
-}
-
-/// A pattern at every pointer; each record is a row.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct PointerMapped {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// Records: pairs of a buffer's name and an offset.
-    pub pointers: Vec<(String, u64)>,
-    /// The bytes of a record, in the order sent.
-    #[schemars(length(min = 1, max = MAX_ELEMENTS))]
-    pub pattern: Vec<Extent>,
 }
 
 #[cfg(test)]

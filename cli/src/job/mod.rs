@@ -15,7 +15,10 @@ pub(crate) mod schema_check;
 
 use std::{fs::File, io::Read as _, path::Path};
 
-pub use drdma_abi::{roce::Transport, work_request::Opcode};
+pub use drdma_abi::{
+    roce::Transport,
+    work_request::{KeyType, Opcode, PartitionBy as Function},
+};
 pub use error::{JobError, Problem};
 pub use example::{Kind as ExampleKind, example};
 pub use format::schema;
@@ -80,6 +83,8 @@ pub struct Buffer {
     pub name: String,
     /// What it holds.
     pub contents: Contents,
+    /// Addresses that it holds, of 8 B: where, and of what. They are written over the contents.
+    pub pointers: Vec<(u64, Place)>,
 }
 
 /// What a buffer holds at the start.
@@ -294,14 +299,58 @@ pub struct Column {
 /// A partitioned region.
 #[derive(Clone, Debug)]
 pub struct Partitioned {
-    /// The id of row 0.
+    /// The id of row 0; with keys, the first splitter of a range, or nothing.
     pub ids: Place,
     /// Bytes of an id.
     pub width: IdWidth,
+    /// How ids are made, if they are not in a buffer.
+    pub by: Option<PartitionBy>,
     /// Its rows.
     pub rows: u32,
     /// 1 to 16 columns.
     pub columns: Vec<Column>,
+}
+
+impl Partitioned {
+    /// The greatest id.
+    pub fn max_id(&self) -> u16 {
+        match &self.by {
+            Some(by) => (by.partitions.div_ceil(by.group.into()) - 1) as u16,
+            None => self.width.max_id(),
+        }
+    }
+
+    /// The kinds of its columns and keys.
+    pub fn kinds(&self) -> impl Iterator<Item = &Kind> {
+        let keys = self.by.iter().flat_map(|by| by.keys.iter().map(|key| &key.column));
+        self.columns.iter().chain(keys).map(|column| &column.kind)
+    }
+}
+
+/// How partitions are made from keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionBy {
+    /// The function.
+    pub function: Function,
+    /// The hash of no key; 0 for a range.
+    pub seed: u32,
+    /// Partitions, 1 to 65,536; of a range one more than splitters.
+    pub partitions: u32,
+    /// Neighbouring partitions that have one id, at least 1.
+    pub group: u16,
+    /// 1 to 16 keys.
+    pub keys: Vec<Key>,
+}
+
+/// A key that partitions are made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Its values.
+    pub column: Column,
+    /// What they are.
+    pub key_type: KeyType,
+    /// Bits of the rows that are not null: the byte of row 0's, and its place in it.
+    pub validity: Option<(Place, u8)>,
 }
 
 /// Bytes of a partition id.
@@ -359,11 +408,24 @@ pub enum Region {
     },
     /// A pattern at every pointer.
     PointerMapped {
-        /// The records.
+        /// The records, or the first ones of chains.
         pointers: Vec<Place>,
         /// 1 to 16 extents.
         pattern: Vec<Extent>,
+        /// How records lead to further ones.
+        chase: Option<Chase>,
     },
+}
+
+/// How a record leads to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chase {
+    /// Bytes from a record's start to its pointer.
+    pub next: u32,
+    /// The pointer that ends a chain.
+    pub end: u64,
+    /// Records of a chain, at most: 1 to 2^24.
+    pub limit: u32,
 }
 
 impl Region {
@@ -371,6 +433,7 @@ impl Region {
     pub fn has_kinds(&self) -> bool {
         match self {
             Self::Contiguous { .. } => false,
+            Self::PointerMapped { chase: Some(_), .. } => true,
             Self::Strided { pattern, .. } | Self::PointerMapped { pattern, .. } => {
                 pattern.iter().any(|extent| extent.kind != Kind::Fixed)
             }

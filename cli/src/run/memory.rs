@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 use libdrdma::{
-    ColumnKind, KindColumn, KindRows, MemoryRegion, MemoryRegionError, PartitionId,
-    PartitionedRegion, ProtectionDomain, Region, RegionError,
+    ColumnKind, KeyColumn, KindColumn, KindRows, MemoryRegion, MemoryRegionError, PartitionId,
+    PartitionMaker, PartitionedRegion, ProtectionDomain, Region, RegionError,
 };
 
 use crate::{
     job::{
-        Buffer, Column, Contents, Extent, Job, Kind, Partitioned, Place, Region as JobRegion,
-        have_kinds,
+        Buffer, Chase, Column, Contents, Extent, Function, Job, Key, Kind, PartitionBy,
+        Partitioned, Place, Region as JobRegion, have_kinds,
     },
     placement::{Placement, RecordKey, record_key},
 };
@@ -57,6 +57,10 @@ impl<'a> Memory<'a> {
         for (i, buffer) in contents.iter().enumerate() {
             if let Contents::Bytes(bytes) = &buffer.contents {
                 arena.write_at(placement.start(i), bytes);
+            }
+            for (offset, to) in &buffer.pointers {
+                let addr = placement.addr(arena.addr(), *to);
+                arena.write_at(placement.start(i) + *offset as usize, &addr.to_le_bytes());
             }
         }
         let mut buffers = Vec::with_capacity(contents.len());
@@ -139,6 +143,41 @@ impl<'a> Memory<'a> {
         PartitionedRegion::unchecked(ids, lkey, region.rows, &self.columns(&region.columns))
     }
 
+    /// The same of a region whose partitions are made from keys.
+    ///
+    /// # Errors
+    /// A shape that cannot be told; job files hold none.
+    pub fn partitioned_by(
+        &mut self,
+        region: &Partitioned,
+        by: &PartitionBy,
+    ) -> Result<PartitionedRegion<'static, u16>, RegionError> {
+        let (partitions, seed) = (by.partitions, by.seed);
+        let maker = match by.function {
+            Function::Murmur3 => PartitionMaker::Murmur3 { partitions, seed },
+            // Without splitters there is nothing to be found.
+            Function::Range if partitions == 1 => {
+                PartitionMaker::Range { splitters: 0, lkey: 0, count: 0 }
+            }
+            Function::Range => {
+                let (splitters, lkey) = self.told(region.ids);
+                PartitionMaker::Range { splitters, lkey, count: partitions - 1 }
+            }
+        };
+        let columns: Vec<Column> = by.keys.iter().map(|key| key.column.clone()).collect();
+        let of_keys = self.kind_columns(&columns).into_iter().zip(&by.keys);
+        let key = |(column, key): (KindColumn, &Key)| {
+            let validity = key.validity.map(|(place, first)| {
+                let (addr, lkey) = self.told(place);
+                (addr, lkey, first)
+            });
+            KeyColumn { column, key_type: key.key_type, validity }
+        };
+        let keys: Vec<KeyColumn> = of_keys.map(key).collect();
+        let columns = self.kind_columns(&region.columns);
+        PartitionedRegion::unchecked_by(&maker, by.group, &keys, region.rows, &columns)
+    }
+
     /// The region as the card is told it, whether inside its buffers or not.
     ///
     /// # Errors
@@ -165,7 +204,7 @@ impl<'a> Memory<'a> {
                 let ((addr, lkey), fetch_rows) = (place(*bitmap), fetch_rows.map(place));
                 Region::unchecked_bitmapped_with(addr, lkey, *rows, &columns, fetch_rows)
             }
-            JobRegion::PointerMapped { pointers, pattern } => {
+            JobRegion::PointerMapped { pointers, pattern, .. } => {
                 let (at, target) = self.pointers(pointers, pattern);
                 let (lkey, count) = (self.pointers.lkey(), pointers.len() as u32);
                 Region::unchecked_pointer_mapped(at, lkey, count, target, &extents(pattern))
@@ -211,10 +250,16 @@ impl<'a> Memory<'a> {
                 let rows = KindRows::Bitmapped { bitmap, lkey, first: *first, rows: *rows };
                 (rows, self.kind_columns(columns))
             }
-            JobRegion::PointerMapped { pointers, pattern } => {
+            JobRegion::PointerMapped { pointers, pattern, chase } => {
                 let (at, target_lkey) = self.pointers(pointers, pattern);
                 let (lkey, count) = (self.pointers.lkey(), pointers.len() as u32);
-                let rows = KindRows::PointerMapped { pointers: at, lkey, count, target_lkey };
+                let rows = match *chase {
+                    None => KindRows::PointerMapped { pointers: at, lkey, count, target_lkey },
+                    Some(Chase { next, end, limit }) => {
+                        let pointers = at;
+                        KindRows::Chains { pointers, lkey, count, target_lkey, next, end, limit }
+                    }
+                };
                 (rows, self.kind_extents(pattern))
             }
         };

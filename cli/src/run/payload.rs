@@ -25,6 +25,9 @@ impl Payload {
     /// A shape that cannot be told; job files hold none.
     pub fn of(post: &Post, memory: &mut Memory) -> Result<Self, RegionError> {
         if let Some(region) = &post.partitioned {
+            if let Some(by) = &region.by {
+                return Ok(Self::Words(memory.partitioned_by(region, by)?));
+            }
             return Ok(match region.width {
                 IdWidth::One => Self::Bytes(memory.partitioned(region)?),
                 IdWidth::Two => Self::Words(memory.partitioned(region)?),

@@ -342,9 +342,10 @@ fn granules(post: &Post) -> usize {
         let remote = d.remote_columns.len();
         2 + remote + if post.inline { MAX_INLINE / GRANULE } else { region_granules(&d.regions) }
     };
-    let columns = |region: &job::Partitioned| match job::have_kinds(&region.columns) {
-        true => 2 + 2 * region.columns.len(),
-        false => 2 + region.columns.len(),
+    let columns = |region: &job::Partitioned| match &region.by {
+        Some(by) => 3 + 3 * by.keys.len() + 2 * region.columns.len(),
+        None if job::have_kinds(&region.columns) => 2 + 2 * region.columns.len(),
+        None => 2 + region.columns.len(),
     };
     let partitioned = post.partitioned.as_ref().map_or(0, columns);
     let granules = 2 + partitioned + post.destinations.iter().map(destination).sum::<usize>();
@@ -354,7 +355,7 @@ fn granules(post: &Post) -> usize {
 /// Granules of regions in a work request.
 pub fn region_granules(regions: &[job::Region]) -> usize {
     let region = |region: &job::Region| match region {
-        region if region.has_kinds() => 2 + 2 * region.kinds().count(),
+        region if region.has_kinds() => 3 + 2 * region.kinds().count(),
         job::Region::Contiguous { .. } => 1,
         job::Region::Strided { pattern, .. } | job::Region::PointerMapped { pattern, .. } => {
             2 + pattern.len()

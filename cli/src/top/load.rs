@@ -37,7 +37,11 @@ pub fn demo() -> Job {
     let buffers = named
         .chain(bitmap_names)
         .zip(columns.into_iter().chain(bitmaps))
-        .map(|(name, bytes)| Buffer { name, contents: Contents::Bytes(bytes) })
+        .map(|(name, bytes)| Buffer {
+            name,
+            contents: Contents::Bytes(bytes),
+            pointers: Vec::new(),
+        })
         .collect();
     let place = |buffer| Place { buffer, offset: 0 };
     let region = |destination| Region::Bitmapped {
@@ -106,8 +110,8 @@ pub fn row_bytes(job: &Job) -> Option<u64> {
     let mut agree = |bytes: u64| *all.get_or_insert(bytes) == bytes;
     for post in &job.posts {
         let regions = post.destinations.iter().flat_map(|destination| &destination.regions);
-        let partitioned = post.partitioned.iter().flat_map(|region| &region.columns);
-        let mut kinds = regions.flat_map(Region::kinds).chain(partitioned.map(|c| &c.kind));
+        let partitioned = post.partitioned.iter().flat_map(|region| region.kinds());
+        let mut kinds = regions.flat_map(Region::kinds).chain(partitioned);
         if kinds.any(|kind| *kind != Kind::Fixed) {
             return None;
         }

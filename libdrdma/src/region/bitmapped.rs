@@ -2,7 +2,10 @@
 
 use drdma_abi::work_request::RegionType;
 
-use super::{Columns, List, Part, Region, RegionError, outside, word};
+use super::{
+    Columns, KindRows, List, Part, Region, RegionError, Values, inside, outside, values::Typed,
+    word,
+};
 use crate::{Memory, memory::Hold};
 
 pub(super) const NAME: &str = "bitmapped region";
@@ -44,7 +47,9 @@ pub struct Bitmapped<'m> {
     bitmap: Memory<'m>,
     offset: u64,
     rows: u64,
+    first: u8,
     columns: Columns<'m>,
+    typed: Typed<'m>,
     fetch_rows: Option<(Memory<'m>, u64)>,
 }
 
@@ -53,7 +58,8 @@ impl<'m> Bitmapped<'m> {
     #[inline]
     pub fn new(bitmap: impl Into<Memory<'m>>) -> Self {
         let bitmap = bitmap.into();
-        Self { bitmap, offset: 0, rows: 0, columns: List::new(), fetch_rows: None }
+        let typed = Typed::default();
+        Self { bitmap, offset: 0, rows: 0, first: 0, columns: List::new(), typed, fetch_rows: None }
     }
 
     /// The bitmap's first byte, counted in its memory region (default 0).
@@ -77,6 +83,27 @@ impl<'m> Bitmapped<'m> {
         self
     }
 
+    /// Adds a column whose entries lead to its values, as `values` say; row 0's entry is at `offset` in `memory`. It
+    /// needs a card with [`Features::VARLEN`](crate::Features::VARLEN), or
+    /// [`Features::BITS`](crate::Features::BITS) for bits.
+    pub fn typed_column(
+        mut self,
+        memory: impl Into<Memory<'m>>,
+        offset: u64,
+        values: Values<'m>,
+    ) -> Self {
+        self.typed.push(&self.columns, values);
+        self.columns.push((memory.into(), offset, 0));
+        self
+    }
+
+    /// The place of row 0's bit in the bitmap's first byte, 0 (the least significant, default) to 7. Others than 0 need
+    /// a card with [`Features::BITS`](crate::Features::BITS).
+    pub fn first_bit(mut self, bit: u8) -> Self {
+        self.first = bit;
+        self
+    }
+
     /// Gives the card an explicit schedule: a second bitmap of as many rows, from byte `offset` of
     /// `memory` on. The card forms its reads as if these *fetch rows* were selected as well, though it
     /// sends them no more than without. With a [`FetchPlan`](crate::optimizer::FetchPlan) whose threshold
@@ -94,11 +121,15 @@ impl<'m> Bitmapped<'m> {
     /// Checks and makes the region.
     ///
     /// # Errors
-    /// No or too many columns, a width of 0, a bitmap, fetch rows or a column (its values of all rows,
-    /// selected or not) that end outside their memory region, or memory of several protection domains.
+    /// No or too many columns, a width of 0, a bitmap, fetch rows or a column (its entries of all rows,
+    /// selected or not, or what they may lead to) that end outside their memory region, memory of several protection
+    /// domains, a bit beyond 7, or fetch rows beside what is not of fixed width.
     #[inline]
     pub fn build(self) -> Result<Region<'m>, RegionError> {
-        let Self { bitmap, offset, rows, columns, fetch_rows } = self;
+        if self.first > 0 || !self.typed.is_empty() {
+            return self.build_typed();
+        }
+        let Self { bitmap, offset, rows, columns, fetch_rows, .. } = self;
         columns.check(NAME, "columns")?;
         let bits = word(NAME, Part::Rows, rows)?;
         let bitmap_end = u128::from(offset) + u128::from(rows.div_ceil(8));
@@ -126,5 +157,32 @@ impl<'m> Bitmapped<'m> {
         let others = fetch_rows.iter().map(|(memory, _)| memory).chain([&bitmap]);
         region.hold = Hold::of(columns.memory().chain(others));
         Ok(region)
+    }
+
+    /// The same where columns have kinds, or the bitmap begins within a byte.
+    fn build_typed(self) -> Result<Region<'m>, RegionError> {
+        let Self { bitmap, offset, rows, first, columns, typed, fetch_rows } = self;
+        columns.check(NAME, "columns")?;
+        let count = word(NAME, Part::Rows, rows)?;
+        if first > 7 {
+            return Err(RegionError::Bit { region: NAME, what: Part::FirstBit, value: first });
+        }
+        if fetch_rows.is_some() {
+            return Err(RegionError::FetchRows { region: NAME });
+        }
+        let pd = bitmap.pd();
+        if rows > 0 {
+            let len = (u128::from(first) + u128::from(rows)).div_ceil(8);
+            inside(NAME, Part::Bitmap, &bitmap, pd, offset.into(), len)?;
+        }
+        let described = columns.typed(NAME, pd, rows, &typed)?;
+        let rows = KindRows::Bitmapped {
+            bitmap: bitmap.addr().wrapping_add(offset),
+            lkey: bitmap.lkey(),
+            first,
+            rows: count,
+        };
+        let hold = typed.hold(Hold::of(columns.memory().chain([&bitmap])));
+        Region::checked_kinds(rows, &described, pd, hold)
     }
 }

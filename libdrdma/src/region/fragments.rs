@@ -27,8 +27,11 @@ impl Region<'_> {
     /// fragments tell as much as all of them.
     ///
     /// # Errors
-    /// Bitmap or pointers are in none of the memory regions of `memory`.
+    /// Bitmap or pointers are in none of the memory regions of `memory`, or columns have kinds.
     pub fn fragments(&self, memory: &[&MemoryRegion]) -> Result<Fragments, RegionError> {
+        if self.has_kinds() {
+            return Err(RegionError::NoPlaces { region: "region with kinds of columns" });
+        }
         let Header { addr, count, lkey } = Header::of(self.words());
         if self.region_type() == RegionType::Contiguous {
             let pattern = vec![(0, count)];
@@ -100,8 +103,9 @@ impl<I: PartitionId> PartitionedRegion<'_, I> {
     }
 
     /// The columns: what a [`ColumnPlacement`](crate::optimizer::ColumnPlacement) is made of.
+    /// Empty if they have kinds.
     pub fn lanes(&self) -> Vec<Lane> {
-        columns(self.words())
+        if self.has_kinds() { Vec::new() } else { columns(self.words()) }
     }
 
     /// The fragments that the card fetches for destinations of those partitions together, row by row:
@@ -128,12 +132,15 @@ impl<I: PartitionId> PartitionedRegion<'_, I> {
     /// ```
     ///
     /// # Errors
-    /// The ids are in none of the memory regions of `memory`.
+    /// The ids are in none of the memory regions of `memory`, or are made from keys, or columns have kinds.
     pub fn fragments(
         &self,
         partitions: &[I],
         memory: &[&MemoryRegion],
     ) -> Result<Fragments, RegionError> {
+        if self.has_kinds() {
+            return Err(RegionError::NoPlaces { region: partitioned::NAME });
+        }
         let Header { addr, count, lkey } = Header::of(self.words());
         let width = size_of::<I>();
         let (region, what) = (partitioned::NAME, Part::Ids);

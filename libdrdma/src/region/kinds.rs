@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use drdma_abi::work_request::{
-    ElementKind, ElementSource, KindElement, MAX_ELEMENTS, RegionHeader, RegionShape, RegionType,
-    shape_flags,
+    Chain, ElementKind, ElementSource, KindElement, MAX_ELEMENTS, RegionHeader, RegionShape,
+    RegionType, shape_flags,
 };
 
 use super::{Part, Region, RegionError, UNCHECKED, at_most};
-use crate::{Features, encode::words};
+use crate::{Features, encode::words, memory::Hold};
 
 const NAME: &str = "region with kinds of columns";
 /// Kinded widths have 24 bits.
-const MAX_WIDTH: u32 = (1 << 24) - 1;
+pub(super) const MAX_WIDTH: u32 = (1 << 24) - 1;
 
 /// How the *entries* of a column, or of an extent, lead to its bytes, as the card addresses them: for
 /// [`Region::unchecked_kinds`].
@@ -108,6 +108,23 @@ pub enum KindRows {
         /// The local key of the records.
         target_lkey: u32,
     },
+    /// Those at the pointers of an array, and those that these lead to.
+    Chains {
+        /// The first pointer.
+        pointers: u64,
+        /// The local key of the pointers.
+        lkey: u32,
+        /// Pointers.
+        count: u32,
+        /// The local key of the records.
+        target_lkey: u32,
+        /// Bytes from the start of a record to its pointer to the next one.
+        next: u32,
+        /// The pointer that ends a chain.
+        end: u64,
+        /// Records of one chain, at most.
+        limit: u32,
+    },
 }
 
 /// The granules of a region with kinds, and what a card must do to send it.
@@ -117,24 +134,51 @@ pub(super) struct Granules {
     pub needs: Features,
 }
 
+/// What the shape of a region with kinds says beside its columns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Shape {
+    pub period: u64,
+    pub target_lkey: u32,
+    /// The place of row 0's bit in a bitmap's first byte.
+    pub first: u8,
+    pub chain: Option<Chain>,
+}
+
 impl Granules {
-    /// Header, shape with its number of elements left out, and columns.
+    /// Header, shape and columns.
     pub fn new(
         header: [u64; 2],
-        period: u64,
-        target_lkey: u32,
-        first: u8,
+        shape: Shape,
         columns: &[KindColumn],
     ) -> Result<Self, RegionError> {
-        at_most(MAX_ELEMENTS, columns.len(), NAME, "columns")?;
+        let Shape { period, target_lkey, first, chain } = shape;
         let mut needs = Features::empty();
+        let mut flags = shape_flags::COLUMN_KINDS
+            | u16::from(first) << shape_flags::FIRST_BIT_SHIFT & shape_flags::FIRST_BIT;
         if first > 0 {
             needs |= Features::BITS;
         }
-        let flags = shape_flags::COLUMN_KINDS
-            | u16::from(first) << shape_flags::FIRST_BIT_SHIFT & shape_flags::FIRST_BIT;
+        let mut behind = Vec::new();
+        if let Some(Chain { end, next, limit }) = chain {
+            flags |= shape_flags::CHASE;
+            needs |= Features::CHASE;
+            behind.extend(words!(Chain { end: end, next: next, limit: limit }));
+        }
+        let shape = (period, target_lkey, flags);
+        Self::with(header, shape, &behind, needs, columns)
+    }
+
+    /// The same; what follows the shape is given as it is, and what it needs.
+    pub fn with(
+        header: [u64; 2],
+        (period, target_lkey, flags): (u64, u32, u16),
+        behind: &[u64],
+        needs: Features,
+        columns: &[KindColumn],
+    ) -> Result<Self, RegionError> {
+        at_most(MAX_ELEMENTS, columns.len(), NAME, "columns")?;
         let elements = columns.len() as u16;
-        let mut words = Vec::with_capacity(4 + 4 * columns.len());
+        let mut words = Vec::with_capacity(4 + behind.len() + 4 * columns.len());
         words.extend(header);
         words.extend(words!(RegionShape {
             period: period,
@@ -142,6 +186,8 @@ impl Granules {
             elements: elements,
             flags: flags
         }));
+        words.extend(behind);
+        let mut needs = needs;
         for (index, column) in columns.iter().enumerate() {
             needs |= describe(index, column, &mut words)?;
         }
@@ -150,7 +196,7 @@ impl Granules {
 }
 
 /// Appends a column's granules; what a card must do for it.
-fn describe(
+pub(super) fn describe(
     index: usize,
     column: &KindColumn,
     out: &mut Vec<u64>,
@@ -206,21 +252,41 @@ impl Region<'static> {
     /// # Errors
     /// More than 16 columns, or a width that there is not.
     pub fn unchecked_kinds(rows: KindRows, columns: &[KindColumn]) -> Result<Self, RegionError> {
-        let (kind, addr, count, lkey, period, target_lkey, first) = match rows {
+        Self::checked_kinds(rows, columns, UNCHECKED, Hold::Nothing)
+    }
+}
+
+impl Region<'_> {
+    /// The same of memory of that protection domain, which was checked and is held.
+    pub(super) fn checked_kinds(
+        rows: KindRows,
+        columns: &[KindColumn],
+        pd: u32,
+        hold: Hold,
+    ) -> Result<Self, RegionError> {
+        let none = Shape::default();
+        let (kind, addr, count, lkey, shape) = match rows {
             KindRows::Strided { addr, lkey, period, count } => {
-                (RegionType::Strided, addr, count, lkey, period, 0, 0)
+                (RegionType::Strided, addr, count, lkey, Shape { period, ..none })
             }
             KindRows::Bitmapped { bitmap, lkey, first, rows } => {
-                (RegionType::Bitmapped, bitmap, rows, lkey, 0, 0, first)
+                (RegionType::Bitmapped, bitmap, rows, lkey, Shape { first, ..none })
             }
             KindRows::PointerMapped { pointers, lkey, count, target_lkey } => {
-                (RegionType::PointerMapped, pointers, count, lkey, 0, target_lkey, 0)
+                let shape = Shape { target_lkey, ..none };
+                (RegionType::PointerMapped, pointers, count, lkey, shape)
+            }
+            KindRows::Chains { pointers, lkey, count, target_lkey, next, end, limit } => {
+                let chain = Some(Chain { end, next, limit });
+                let shape = Shape { target_lkey, chain, ..none };
+                (RegionType::PointerMapped, pointers, count, lkey, shape)
             }
         };
         let header = words!(RegionHeader { addr: addr, count: count, lkey: lkey });
-        let granules = Granules::new(header, period, target_lkey, first, columns)?;
-        let mut region = Self::start(kind, UNCHECKED, addr, count, lkey);
+        let granules = Granules::new(header, shape, columns)?;
+        let mut region = Self::start(kind, pd, addr, count, lkey);
         region.kinds = Some(granules);
+        region.hold = hold;
         Ok(region)
     }
 }

@@ -2,11 +2,15 @@
 
 use std::{fmt, marker::PhantomData};
 
-use drdma_abi::work_request::MAX_ELEMENTS;
+use drdma_abi::work_request::{MAX_ELEMENTS, shape_flags};
 
 use super::{
-    Column, Columns, KindColumn, List, Part, RegionError, UNCHECKED, Words, at_most, kinds,
-    outside, word,
+    Column, Columns, KeyColumn, KindColumn, List, Part, PartitionKeys, PartitionMaker, RegionError,
+    UNCHECKED, Values, Words, at_most, inside,
+    kinds::{self, Shape},
+    outside,
+    values::Typed,
+    word,
 };
 use crate::{Features, Memory, MemoryRegion, memory::Hold};
 
@@ -77,21 +81,44 @@ const fn width<I>() -> u64 {
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Partitioned<'m, I> {
-    ids: Memory<'m>,
+    ids: Ids<'m>,
     offset: u64,
     rows: u64,
     columns: Columns<'m>,
+    typed: Typed<'m>,
     id: PhantomData<I>,
+}
+
+/// Where ids come from.
+#[derive(Clone, Debug)]
+enum Ids<'m> {
+    Memory(Memory<'m>),
+    Keys(Box<PartitionKeys<'m>>),
+}
+
+impl<'m> Partitioned<'m, u16> {
+    /// A region whose ids the card makes from keys; rows and at least one column must follow. It needs a card with
+    /// [`Features::PARTITIONS`].
+    pub fn by(keys: PartitionKeys<'m>) -> Self {
+        Self::from(Ids::Keys(Box::new(keys)))
+    }
 }
 
 impl<'m, I: PartitionId> Partitioned<'m, I> {
     /// A region whose ids are in `ids`; rows and at least one column must follow.
     #[inline]
     pub fn new(ids: impl Into<Memory<'m>>) -> Self {
-        Self { ids: ids.into(), offset: 0, rows: 0, columns: List::new(), id: PhantomData }
+        Self::from(Ids::Memory(ids.into()))
     }
 
-    /// The first id's first byte, counted in its memory region (default 0); it need not be aligned.
+    #[inline]
+    fn from(ids: Ids<'m>) -> Self {
+        let typed = Typed::default();
+        Self { ids, offset: 0, rows: 0, columns: List::new(), typed, id: PhantomData }
+    }
+
+    /// The first id's first byte, counted in its memory region (default 0); it need not be aligned. It does
+    /// nothing with keys.
     #[inline]
     pub fn offset(mut self, offset: u64) -> Self {
         self.offset = offset;
@@ -112,14 +139,32 @@ impl<'m, I: PartitionId> Partitioned<'m, I> {
         self
     }
 
+    /// Adds a column whose entries lead to its values, as `values` say; row 0's entry is at `offset` in `memory`. It
+    /// needs a card with [`Features::VARLEN`], or [`Features::BITS`] for bits.
+    pub fn typed_column(
+        mut self,
+        memory: impl Into<Memory<'m>>,
+        offset: u64,
+        values: Values<'m>,
+    ) -> Self {
+        self.typed.push(&self.columns, values);
+        self.columns.push((memory.into(), offset, 0));
+        self
+    }
+
     /// Checks and makes the region.
     ///
     /// # Errors
-    /// No or too many columns, a width of 0, an array of ids or a column (its values of all rows,
-    /// sent or not) that ends outside its memory region, or memory of several protection domains.
+    /// No or too many columns or keys, a width of 0, an array of ids, a column or a key (its entries of all rows,
+    /// sent or not, or what they may lead to) that ends outside its memory region, memory of several protection
+    /// domains, or a number of partitions or a key that there cannot be.
     #[inline]
     pub fn build(self) -> Result<PartitionedRegion<'m, I>, RegionError> {
-        let Self { ids, offset, rows, columns, .. } = self;
+        let ids = match self.ids {
+            Ids::Memory(ids) if self.typed.is_empty() => ids,
+            _ => return self.build_typed(),
+        };
+        let Self { offset, rows, columns, .. } = self;
         columns.check(NAME, "columns")?;
         let count = word(NAME, Part::Rows, rows)?;
         let end = u128::from(offset) + u128::from(rows) * u128::from(width::<I>());
@@ -132,7 +177,40 @@ impl<'m, I: PartitionId> Partitioned<'m, I> {
         words.shape(width::<I>(), 0, columns.given);
         columns.describe(NAME, pd, rows, &mut words)?;
         let hold = Hold::of(columns.memory().chain([&ids]));
-        Ok(PartitionedRegion { words, kinds: None, pd, hold, memory: PhantomData })
+        Ok(PartitionedRegion { words, kinds: None, made: None, pd, hold, memory: PhantomData })
+    }
+
+    /// The same with keys, or columns that have kinds.
+    fn build_typed(self) -> Result<PartitionedRegion<'m, I>, RegionError> {
+        let Self { ids, offset, rows, columns, typed, .. } = self;
+        columns.check(NAME, "columns")?;
+        let count = word(NAME, Part::Rows, rows)?;
+        let pd = match &ids {
+            Ids::Memory(ids) => ids.pd(),
+            Ids::Keys(keys) => keys.pd()?,
+        };
+        let described = columns.typed(NAME, pd, rows, &typed)?;
+        let hold = typed.hold(Hold::of(columns.memory()));
+        match ids {
+            Ids::Memory(ids) => {
+                if rows > 0 {
+                    let len = u128::from(rows) * u128::from(width::<I>());
+                    inside(NAME, Part::Ids, &ids, pd, offset.into(), len)?;
+                }
+                let (addr, lkey) = (ids.addr().wrapping_add(offset), ids.lkey());
+                let words = Words::start(addr, count, lkey);
+                let header = [words.as_slice()[0], words.as_slice()[1]];
+                let shape = Shape { period: width::<I>(), ..Shape::default() };
+                let kinds = Some(kinds::Granules::new(header, shape, &described)?);
+                let hold = Hold::all(vec![hold, Hold::of([&ids])]);
+                Ok(PartitionedRegion { words, kinds, made: None, pd, hold, memory: PhantomData })
+            }
+            Ids::Keys(keys) => {
+                let (maker, group, of_keys) = keys.check(rows, pd)?;
+                let hold = Hold::all(vec![hold, keys.hold()]);
+                PartitionedRegion::made(&maker, group, &of_keys, count, &described, (pd, hold))
+            }
+        }
     }
 }
 
@@ -162,6 +240,8 @@ pub struct PartitionedRegion<'m, I> {
     words: Words,
     /// All of its granules, if its columns have kinds.
     kinds: Option<kinds::Granules>,
+    /// The number of ids that the card makes from keys.
+    made: Option<u32>,
     /// The protection domain, or [`UNCHECKED`].
     pd: u32,
     /// Shared memory.
@@ -179,6 +259,31 @@ impl<I> fmt::Debug for PartitionedRegion<'_, I> {
 }
 
 impl<I> PartitionedRegion<'_, I> {
+    /// A region whose ids are made, of memory of that protection domain.
+    fn made(
+        maker: &PartitionMaker,
+        group: u16,
+        keys: &[KeyColumn],
+        rows: u32,
+        columns: &[KindColumn],
+        (pd, hold): (u32, Hold),
+    ) -> Result<Self, RegionError> {
+        let (addr, lkey) = maker.place();
+        let words = Words::start(addr, rows, lkey);
+        let header = [words.as_slice()[0], words.as_slice()[1]];
+        let (behind, needs) = maker.words(group, keys)?;
+        let flags = shape_flags::COLUMN_KINDS | shape_flags::PARTITION_BY;
+        let granules = kinds::Granules::with(header, (0, 0, flags), &behind, needs, columns)?;
+        let made = Some(maker.partitions().div_ceil(group.max(1).into()));
+        Ok(Self { words, kinds: Some(granules), made, pd, hold, memory: PhantomData })
+    }
+
+    /// The number of ids, if the card makes them.
+    #[inline]
+    pub(crate) fn made_ids(&self) -> Option<u32> {
+        self.made
+    }
+
     /// Bytes of its description in a work request.
     #[inline]
     pub fn descriptor_len(&self) -> usize {
@@ -229,7 +334,7 @@ impl<I: PartitionId> PartitionedRegion<'static, I> {
         words.shape(width::<I>(), 0, columns.len());
         columns.iter().for_each(|column| words.element(column.addr, column.width, column.lkey));
         let hold = Hold::Nothing;
-        Ok(Self { words, kinds: None, pd: UNCHECKED, hold, memory: PhantomData })
+        Ok(Self { words, kinds: None, made: None, pd: UNCHECKED, hold, memory: PhantomData })
     }
 
     /// Likewise, with columns that say how their bytes are found.
@@ -244,8 +349,25 @@ impl<I: PartitionId> PartitionedRegion<'static, I> {
     ) -> Result<Self, RegionError> {
         let words = Words::start(ids, rows, lkey);
         let header = [words.as_slice()[0], words.as_slice()[1]];
-        let granules = kinds::Granules::new(header, width::<I>(), 0, 0, columns)?;
+        let shape = Shape { period: width::<I>(), ..Shape::default() };
+        let granules = kinds::Granules::new(header, shape, columns)?;
         let (kinds, hold) = (Some(granules), Hold::Nothing);
-        Ok(Self { words, kinds, pd: UNCHECKED, hold, memory: PhantomData })
+        Ok(Self { words, kinds, made: None, pd: UNCHECKED, hold, memory: PhantomData })
+    }
+}
+
+impl PartitionedRegion<'static, u16> {
+    /// Likewise, with ids that the card makes from keys; `group` neighbouring partitions have one id.
+    ///
+    /// # Errors
+    /// More than 16 keys or columns, or a width that there is not.
+    pub fn unchecked_by(
+        maker: &PartitionMaker,
+        group: u16,
+        keys: &[KeyColumn],
+        rows: u32,
+        columns: &[KindColumn],
+    ) -> Result<Self, RegionError> {
+        Self::made(maker, group, keys, rows, columns, (UNCHECKED, Hold::Nothing))
     }
 }

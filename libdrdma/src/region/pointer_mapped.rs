@@ -1,8 +1,11 @@
 //! Pointer-mapped regions.
 
-use drdma_abi::work_request::RegionType;
+use drdma_abi::work_request::{MAX_CHAIN, RegionType};
 
-use super::{List, Part, Pattern, Region, RegionError, outside, positive, word};
+use super::{
+    KindRows, List, Part, Pattern, Region, RegionError, Values, inside, outside, positive,
+    values::Typed, word,
+};
 use crate::{Memory, memory::Hold};
 
 pub(super) const NAME: &str = "pointer-mapped region";
@@ -46,6 +49,8 @@ pub struct PointerMapped<'m> {
     offset: u64,
     count: u64,
     pattern: Pattern,
+    typed: Typed<'m>,
+    chain: Option<(u64, u64, u64)>,
 }
 
 impl<'m> PointerMapped<'m> {
@@ -55,7 +60,8 @@ impl<'m> PointerMapped<'m> {
     #[inline]
     pub fn new(pointers: impl Into<Memory<'m>>, target: impl Into<Memory<'m>>) -> Self {
         let (pointers, target) = (pointers.into(), target.into());
-        Self { pointers, target, offset: 0, count: 0, pattern: List::new() }
+        let (pattern, typed) = (List::new(), Typed::default());
+        Self { pointers, target, offset: 0, count: 0, pattern, typed, chain: None }
     }
 
     /// The array's first byte, counted in its memory region (default 0).
@@ -79,29 +85,59 @@ impl<'m> PointerMapped<'m> {
         self
     }
 
+    /// Adds an extent whose entry, `offset` bytes behind the pointer, leads to its value as `values` say. It needs a
+    /// card with [`Features::VARLEN`](crate::Features::VARLEN).
+    pub fn typed_extent(mut self, offset: u64, values: Values<'m>) -> Self {
+        self.typed.push(&self.pattern, values);
+        self.pattern.push((offset, 0));
+        self
+    }
+
+    /// The records lead to further ones, which are rows as well: `next` bytes behind its start each has a pointer
+    /// to the one that follows it. The pointer `end`, of a record or of the array, ends a chain. A chain has at most
+    /// `limit` records, 1 to 2^24: one that has more, or no end, fails the request with `local_protection_error`
+    /// before anything is sent, as a record outside of the target does. It needs a card with
+    /// [`Features::CHASE`](crate::Features::CHASE).
+    ///
+    /// ```
+    /// # let (mac, ip) = ("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
+    /// # let context = libdrdma::Context::open(libdrdma::open("soft:")?, libdrdma::Options::new(mac, ip))?;
+    /// # let pd = context.protection_domain();
+    /// use libdrdma::PointerMapped;
+    ///
+    /// // Buckets of a hash table: each leads to a list of entries of 16 B, which begin with a pointer.
+    /// let (buckets, entries) = (pd.allocate(8 * 1024)?, pd.allocate(16 * 4096)?);
+    /// let lists = PointerMapped::new(&buckets, &entries).count(1024).extent(8, 8).chase(0, 0, 100);
+    /// let region = lists.build()?;
+    /// # let _ = region;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn chase(mut self, next: u64, end: u64, limit: u64) -> Self {
+        self.chain = Some((next, end, limit));
+        self
+    }
+
     /// Checks and makes the region. Where the pointers point is checked by the card when it reads
     /// them: a record outside the target is a `local_protection_error`.
     ///
     /// # Errors
     /// No or too many extents, an extent of 0 bytes or longer than the target, an array that ends
     /// outside its memory region, memory of two protection domains, or a target whose key opens more
-    /// than the target, so that pointers would not have to stay in it.
+    /// than the target, so that pointers would not have to stay in it. Extents of bits, what entries may lead to
+    /// outside of its memory, and chains of no or too many records.
     #[inline]
     pub fn build(self) -> Result<Region<'m>, RegionError> {
-        let Self { pointers, target, offset, count, pattern } = self;
+        if self.chain.is_some() || !self.typed.is_empty() {
+            return self.build_typed();
+        }
+        let Self { pointers, target, offset, count, pattern, .. } = self;
         pattern.check(NAME, "extents")?;
         let entries = word(NAME, Part::Count, count)?;
         let end = u128::from(offset) + 8 * u128::from(count);
         if count > 0 && end > pointers.len() as u128 {
             return Err(outside(NAME, offset.into(), &pointers, Part::Pointers));
         }
-        let pd = pointers.pd();
-        if target.pd() != pd {
-            return Err(RegionError::ProtectionDomain { region: NAME, what: Part::Target });
-        }
-        if !target.has_own_key() {
-            return Err(RegionError::SharedKey { region: NAME, what: Part::Target });
-        }
+        let pd = domain(&pointers, &target)?;
         let addr = pointers.addr().wrapping_add(offset);
         let mut region =
             Region::start(RegionType::PointerMapped, pd, addr, entries, pointers.lkey());
@@ -116,4 +152,55 @@ impl<'m> PointerMapped<'m> {
         }
         Ok(region)
     }
+
+    /// The same where extents have kinds, or records form chains.
+    fn build_typed(self) -> Result<Region<'m>, RegionError> {
+        let Self { pointers, target, offset, count: given, pattern, typed, chain } = self;
+        pattern.check(NAME, "extents")?;
+        let count = word(NAME, Part::Count, given)?;
+        let pd = domain(&pointers, &target)?;
+        if given > 0 {
+            let len = 8 * u128::from(given);
+            inside(NAME, Part::Pointers, &pointers, pd, offset.into(), len)?;
+        }
+        let mut extents = Vec::with_capacity(pattern.given);
+        for (index, &(at, len)) in pattern.iter().enumerate() {
+            let (extent, len) = typed.of(index, len).check_extent(NAME, index, at, pd)?;
+            if given > 0 && len > target.len() as u64 {
+                return Err(outside(NAME, 0, &target, Part::Extent(index)));
+            }
+            extents.push(extent);
+        }
+        let (lkey, target_lkey) = (pointers.lkey(), target.lkey());
+        let addr = pointers.addr().wrapping_add(offset);
+        let rows = match chain {
+            None => KindRows::PointerMapped { pointers: addr, lkey, count, target_lkey },
+            Some((next, end, limit)) => {
+                let next = word(NAME, Part::Next, next)?;
+                if given > 0 {
+                    inside(NAME, Part::Next, &target, pd, next.into(), 8)?;
+                }
+                let most = u64::from(MAX_CHAIN);
+                if !(1..=most).contains(&limit) {
+                    let (what, value, least) = (Part::ChainLimit, limit, 1);
+                    return Err(RegionError::Range { region: NAME, what, value, least, most });
+                }
+                let limit = limit as u32;
+                KindRows::Chains { pointers: addr, lkey, count, target_lkey, next, end, limit }
+            }
+        };
+        Region::checked_kinds(rows, &extents, pd, typed.hold(Hold::of([&pointers, &target])))
+    }
+}
+
+/// The protection domain of pointers and records, whose key must open nothing else.
+fn domain(pointers: &Memory<'_>, target: &Memory<'_>) -> Result<u32, RegionError> {
+    let pd = pointers.pd();
+    if target.pd() != pd {
+        return Err(RegionError::ProtectionDomain { region: NAME, what: Part::Target });
+    }
+    if !target.has_own_key() {
+        return Err(RegionError::SharedKey { region: NAME, what: Part::Target });
+    }
+    Ok(pd)
 }

@@ -2,8 +2,11 @@
 
 use drdma_abi::work_request::RegionType;
 
-use super::{List, Part, Pattern, Region, RegionError, outside, positive, word};
-use crate::{Memory, memory::Hold};
+use super::{
+    KindRows, List, Part, Pattern, Region, RegionError, Values, outside, positive, values::Typed,
+    word,
+};
+use crate::{Memory, MemoryRegion, memory::Hold};
 
 pub(super) const NAME: &str = "strided region";
 
@@ -54,13 +57,15 @@ pub struct Strided<'m> {
     period: u64,
     count: u64,
     pattern: Pattern,
+    typed: Typed<'m>,
 }
 
 impl<'m> Strided<'m> {
     /// A region of `memory`; period, count and at least one extent must follow.
     #[inline]
     pub fn new(memory: impl Into<Memory<'m>>) -> Self {
-        Self { memory: memory.into(), offset: 0, period: 0, count: 0, pattern: List::new() }
+        let (pattern, typed) = (List::new(), Typed::default());
+        Self { memory: memory.into(), offset: 0, period: 0, count: 0, pattern, typed }
     }
 
     /// Start of the first period, counted in the memory region (default 0).
@@ -91,14 +96,25 @@ impl<'m> Strided<'m> {
         self
     }
 
+    /// Adds an extent whose entry, `offset` bytes into the period, leads to its value as `values` say. It needs a card
+    /// with [`Features::VARLEN`](crate::Features::VARLEN).
+    pub fn typed_extent(mut self, offset: u64, values: Values<'m>) -> Self {
+        self.typed.push(&self.pattern, values);
+        self.pattern.push((offset, 0));
+        self
+    }
+
     /// Checks and makes the region.
     ///
     /// # Errors
-    /// A zero period, no or too many extents, an extent of 0 bytes, or a byte of any period
-    /// outside the memory region.
+    /// A zero period, no or too many extents, an extent of 0 bytes or of bits, or a byte of any period
+    /// outside the memory region, or of what entries may lead to outside of its own.
     #[inline]
     pub fn build(self) -> Result<Region<'m>, RegionError> {
-        let Self { memory, offset, period, count, pattern } = self;
+        if !self.typed.is_empty() {
+            return self.build_typed();
+        }
+        let Self { memory, offset, period, count, pattern, .. } = self;
         pattern.check(NAME, "extents")?;
         if period == 0 {
             return Err(RegionError::Zero { region: NAME, what: Part::Period });
@@ -113,29 +129,80 @@ impl<'m> Strided<'m> {
         );
         region.hold = Hold::of([&memory]);
         region.shape(period, 0, pattern.given);
-        // The first period that reaches outside, and the first byte that it covers there.
-        let mut first_outside: Option<(u64, u128)> = None;
-        let size = memory.len() as u128;
+        let mut reach = Reach::new(&memory, offset, period, count);
         for (i, &(at, len)) in pattern.iter().enumerate() {
             let len = positive(NAME, Part::ExtentLength(i), len)?;
             region.element(at, len, 0);
-            let start = u128::from(offset) + u128::from(at);
-            let inside = match size.checked_sub(start + u128::from(len)) {
-                Some(room) => room / u128::from(period) + 1,
-                None => 0,
-            };
-            if inside < u128::from(count) {
-                let index = inside as u64;
-                let byte = (start + inside * u128::from(period)).max(size);
-                first_outside =
-                    Some(first_outside.map_or((index, byte), |found| found.min((index, byte))));
-            }
+            reach.add(at, len.into());
         }
-        match first_outside {
+        reach.check()?;
+        Ok(region)
+    }
+
+    /// The same where extents have kinds.
+    fn build_typed(self) -> Result<Region<'m>, RegionError> {
+        let Self { memory, offset, period, count, pattern, typed } = self;
+        pattern.check(NAME, "extents")?;
+        if period == 0 {
+            return Err(RegionError::Zero { region: NAME, what: Part::Period });
+        }
+        let periods = word(NAME, Part::Count, count)?;
+        let pd = memory.pd();
+        let mut reach = Reach::new(&memory, offset, period, count);
+        let mut extents = Vec::with_capacity(pattern.given);
+        for (index, &(at, len)) in pattern.iter().enumerate() {
+            let (extent, len) = typed.of(index, len).check_extent(NAME, index, at, pd)?;
+            extents.push(extent);
+            reach.add(at, len);
+        }
+        reach.check()?;
+        let (addr, lkey) = (memory.addr().wrapping_add(offset), memory.lkey());
+        let rows = KindRows::Strided { addr, lkey, period, count: periods };
+        Region::checked_kinds(rows, &extents, pd, typed.hold(Hold::of([&memory])))
+    }
+}
+
+/// How far the periods of a region reach in its memory.
+struct Reach<'a> {
+    memory: &'a MemoryRegion,
+    offset: u64,
+    period: u64,
+    count: u64,
+    /// The first period that reaches outside, and the first byte that it covers there.
+    outside: Option<(u64, u128)>,
+}
+
+impl<'a> Reach<'a> {
+    #[inline]
+    fn new(memory: &'a MemoryRegion, offset: u64, period: u64, count: u64) -> Self {
+        Self { memory, offset, period, count, outside: None }
+    }
+
+    /// Adds an extent, or an entry of so many bytes.
+    #[inline]
+    fn add(&mut self, at: u64, len: u64) {
+        let size = self.memory.len() as u128;
+        let start = u128::from(self.offset) + u128::from(at);
+        let inside = match size.checked_sub(start + u128::from(len)) {
+            Some(room) => room / u128::from(self.period) + 1,
+            None => 0,
+        };
+        if inside < u128::from(self.count) {
+            let index = inside as u64;
+            let byte = (start + inside * u128::from(self.period)).max(size);
+            let found = self.outside.map_or((index, byte), |found| found.min((index, byte)));
+            self.outside = Some(found);
+        }
+    }
+
+    #[inline]
+    fn check(self) -> Result<(), RegionError> {
+        match self.outside {
             Some((index, byte)) => {
-                Err(outside(NAME, byte, &memory, Part::PeriodOf { index, count }))
+                let part = Part::PeriodOf { index, count: self.count };
+                Err(outside(NAME, byte, self.memory, part))
             }
-            None => Ok(region),
+            None => Ok(()),
         }
     }
 }

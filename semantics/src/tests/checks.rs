@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     granules::ShapeError,
     memory::Segments,
-    region::{Column, Extent, FetchRows},
+    region::{Column, Extent, FetchRows, Region},
     request::{FetchPlan, encode},
 };
 use drdma_abi::work_request::{BLOCK, RegionHeader, flags};
@@ -53,6 +53,8 @@ impl Directory for World {
     }
 }
 
+#[path = "checks_keys.rs"]
+mod keys;
 #[path = "checks_partitioned.rs"]
 mod partitioned;
 

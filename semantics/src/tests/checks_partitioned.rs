@@ -6,7 +6,7 @@ use proptest::prelude::*;
 /// Eight rows: the ids of one byte at 0x1100 are all 0xff, a column of four bytes at 0x2000.
 fn region() -> Partitioned {
     let columns = vec![Column { base: 0x2000, width: 4, lkey: 2 }];
-    Partitioned { ids: 0x1100, width: 1, rows: 8, lkey: 1, columns, entries: vec![] }
+    Partitioned { ids: 0x1100, width: 1, rows: 8, lkey: 1, columns, entries: vec![], by: None }
 }
 
 fn to(qp: u32, partition: u16) -> Destination {

@@ -98,7 +98,7 @@ fn walk(
     sources: Vec<Source>,
     memory: &Segments,
 ) -> Result<Vec<Vec<Value>>, ValueError> {
-    let limits = [Limit { records: None, sources: sources.into() }];
+    let limits = [Limit { records: None, sources: sources.into(), ids: None }];
     let regions = std::slice::from_ref(region);
     let mut units = Units::with_limits(regions, RowMask::Period, &limits);
     let (mut values, mut all) = (Vec::new(), Vec::new());

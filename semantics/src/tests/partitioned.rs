@@ -36,6 +36,7 @@ fn each_row_goes_to_the_partition_whose_id_it_carries() {
         lkey: 1,
         columns: columns(&[4, 1]),
         entries: vec![],
+        by: None,
     };
     assert_eq!(region.row_len(), 5);
     let row = |r: u64| vec![(1000 + 4 * r, 4), (2000 + r, 1)];
@@ -43,7 +44,7 @@ fn each_row_goes_to_the_partition_whose_id_it_carries() {
     assert_eq!(walk(&region, 1, &memory), [row(3)]);
     assert_eq!(walk(&region, 2, &memory), [row(1), row(5)]);
     assert!(walk(&region, 3, &memory).is_empty());
-    let counts = region.count(&memory).unwrap();
+    let counts = region.count(&memory, None).unwrap();
     assert_eq!((counts.len(), counts.iter().sum::<u64>()), (256, 6));
     assert_eq!([counts[0], counts[1], counts[2], counts[9]], [2, 1, 2, 1]);
 }
@@ -58,11 +59,12 @@ fn ids_of_two_bytes_are_little_endian_and_may_lie_at_odd_addresses() {
         lkey: 1,
         columns: columns(&[1]),
         entries: vec![],
+        by: None,
     };
     assert_eq!(walk(&region, 1, &memory).concat(), [(1000, 1)]);
     assert_eq!(walk(&region, 0x100, &memory).concat(), [(1001, 1), (1003, 1)]);
     assert_eq!(walk(&region, 0x101, &memory).concat(), [(1002, 1)]);
-    let counts = region.count(&memory).unwrap();
+    let counts = region.count(&memory, None).unwrap();
     assert_eq!((counts.len(), counts[0x100]), (1 << 16, 2));
 }
 
@@ -78,6 +80,7 @@ fn ids_of_several_chunks_are_read_to_their_end() {
         let memory = Segments::new().with(99, ids);
         let region = Partitioned {
             entries: vec![],
+            by: None,
             ids: 99,
             width: width as u64,
             rows: rows as u32,
@@ -86,7 +89,7 @@ fn ids_of_several_chunks_are_read_to_their_end() {
         };
         let id = if width == 1 { 5 } else { 0x505 };
         assert_eq!(walk(&region, id, &memory).concat(), ours.map(|row| (1000 + row as u64, 1)));
-        assert_eq!(region.count(&memory).unwrap()[usize::from(id)], 4);
+        assert_eq!(region.count(&memory, None).unwrap()[usize::from(id)], 4);
     }
 }
 
@@ -100,15 +103,16 @@ fn unreadable_ids_fault() {
         lkey: 1,
         columns: columns(&[1]),
         entries: vec![],
+        by: None,
     };
     let fault = Fault { addr: 99, len: 10 };
-    assert_eq!(region.count(&memory), Err(fault));
+    assert_eq!(region.count(&memory, None), Err(fault));
     assert_eq!(
         Units::of_partition(&region, 0, Limit::default()).next(&memory, &mut Vec::new()),
         Err(fault)
     );
     let none = Partitioned { rows: 0, ..region };
-    assert_eq!(none.count(&Segments::new()).unwrap(), vec![0; 1 << 16]);
+    assert_eq!(none.count(&Segments::new(), None).unwrap(), vec![0; 1 << 16]);
     assert!(walk(&none, 0, &Segments::new()).is_empty());
 }
 
@@ -122,6 +126,7 @@ fn the_region_stands_once_in_front_of_the_destinations() {
         lkey: 9,
         columns: columns(&[4, 1, 8]),
         entries: vec![],
+        by: None,
     };
     let to = |qp, partition| Destination {
         qp,
@@ -165,6 +170,7 @@ fn the_shape_is_that_of_a_region_with_ids_of_one_or_two_bytes() {
         lkey: 9,
         columns: columns(&[4]),
         entries: vec![],
+        by: None,
     };
     let decoded = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = Vec::new();
@@ -197,7 +203,7 @@ proptest! {
         ids.push(3);
         let partition = ids[pick.index(ids.len())];
         let expected = testing::partition(&region, partition, &bytes);
-        let counts = region.count(&memory).unwrap();
+        let counts = region.count(&memory, None).unwrap();
         prop_assert_eq!(counts[usize::from(partition)], expected.len() as u64);
         let rows: Vec<Vec<u8>> = walk(&region, partition, &memory)
             .iter()

@@ -54,7 +54,8 @@ fn pointer_mapped([lkey, target_lkey]: [u32; 2]) -> Region {
 /// A request to queue pairs 1 and 3 with the keys of its ids and its column.
 fn partitioned([lkey, column]: [u32; 2]) -> Request {
     let columns = vec![Column { base: BASE, width: 4, lkey: column }];
-    let region = Partitioned { ids: CONTROL, width: 1, rows: 9, lkey, columns, entries: vec![] };
+    let (width, by) = (1, None);
+    let region = Partitioned { ids: CONTROL, width, rows: 9, lkey, by, columns, entries: vec![] };
     let part = |qp, partition| Destination { partition, ..to(qp, vec![]) };
     Request { partitioned: Some(region), ..send(7, vec![part(1, 0), part(3, 1)]) }
 }

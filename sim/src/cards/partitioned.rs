@@ -16,7 +16,7 @@ use drdma_soft::{card::SoftCard, wire::MessageKind};
 fn region(rows: u32) -> Partitioned {
     let column = |offset, width| Column { base: BASE + offset, width, lkey: LKEY };
     let columns = vec![column(0, 4), column(600, 1)];
-    Partitioned { ids: CONTROL, width: 1, rows, lkey: LKEY, columns, entries: vec![] }
+    Partitioned { ids: CONTROL, width: 1, rows, lkey: LKEY, columns, entries: vec![], by: None }
 }
 
 fn row(i: usize) -> Vec<u8> {

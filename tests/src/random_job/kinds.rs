@@ -112,8 +112,20 @@ impl Generator {
     /// Replaces some columns and regions of a post.
     fn other_kinds(&mut self, random: &mut Random, post: &mut Value) {
         let period = post["row_mask"] != "element";
+        let destinations_of = post["destinations"].as_array().map_or(0, Vec::len) as u64;
+        let mut ids = None;
         if let Some(region) = post.get_mut("partitioned") {
             self.other_columns(random, region);
+            let rows = region["rows"].as_u64().unwrap_or(0);
+            if rows <= MOST_ROWS && random.one_in(2) {
+                ids = Some(self.keys(random, region, destinations_of));
+            }
+        }
+        if let Some(ids) = ids {
+            let first = random.any() % ids;
+            for (index, fields) in (0..).zip(destinations(post)) {
+                fields["partition"] = json!((first + index) % ids);
+            }
         }
         for fields in destinations(post) {
             let regions = fields.get_mut("regions").and_then(Value::as_array_mut);
@@ -137,7 +149,10 @@ impl Generator {
                     }
                     Some("pointer_mapped") => {
                         let count = region["pointers"].as_array().map_or(0, Vec::len) as u64;
-                        *region = self.records(random, count, false, true);
+                        *region = match random.one_in(2) {
+                            true => self.chains(random, count),
+                            false => self.records(random, count, false, true),
+                        };
                     }
                     _ => {}
                 }
@@ -161,7 +176,7 @@ impl Generator {
     }
 
     /// A column of `rows` rows of any kind but fixed width.
-    fn column(&mut self, random: &mut Random, rows: u64) -> Value {
+    pub(super) fn column(&mut self, random: &mut Random, rows: u64) -> Value {
         if random.one_in(4) {
             let bit = random.range(0..=7);
             let bytes = random.bytes((bit + rows).div_ceil(8) as usize + 1);
@@ -219,23 +234,27 @@ impl Generator {
     }
 
     /// The name of a new buffer.
-    fn buffer(&mut self, bytes: &[u8]) -> String {
-        let name = format!("k{}", self.buffers.len());
+    pub(super) fn buffer(&mut self, bytes: &[u8]) -> String {
+        let name = self.name();
         self.add(json!({"name": name, "hex": hex(bytes)}));
         name
+    }
+
+    pub(super) fn name(&self) -> String {
+        format!("k{}", self.buffers.len())
     }
 }
 
 /// Makes entries of a kind: `kind` has its fields, without a place.
-struct Entries {
-    kind: Value,
+pub(super) struct Entries {
+    pub(super) kind: Value,
     width: u64,
     /// What entries lead to: bytes of data, sizes of buffers, values of a dictionary.
     sizes: Vec<u64>,
 }
 
 impl Entries {
-    fn new(random: &mut Random, generator: &Generator) -> Self {
+    pub(super) fn new(random: &mut Random, generator: &Generator) -> Self {
         let part = |random: &mut Random| {
             let (name, size) = random.pick(&generator.tables).clone();
             let offset = random.range(0..=size - 1);
@@ -285,7 +304,7 @@ impl Entries {
     }
 
     /// An entry by itself.
-    fn entry(&mut self, random: &mut Random) -> Vec<u8> {
+    pub(super) fn entry(&mut self, random: &mut Random) -> Vec<u8> {
         match self.kind["type"].as_str() {
             Some("varlen") => {
                 let from = random.range(0..=self.sizes[0]);

@@ -2,6 +2,7 @@
 //! tables of tens of thousands of rows.
 
 mod inline;
+mod keys;
 mod kinds;
 mod large;
 mod regions;

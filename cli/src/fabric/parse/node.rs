@@ -14,7 +14,7 @@ use crate::{
         Buffer, JobError, MAX_BUFFERS, Place, Problem, Region, Transport,
         json::{At, Fields},
         parse::{
-            memory::{Regions, buffer},
+            memory::{Regions, buffer, pointers},
             queue_pairs::{IpFields, MAX_24, ip_fields, mtu, qkey, transport},
             values::{local, named, new_name},
         },
@@ -61,7 +61,8 @@ impl Names {
         let (mut buffers, mut access) = (Vec::new(), Vec::new());
         let mut left = MAX_BUFFERS;
         let limit = MEMORY_REGIONS.entries as usize - EXTRA_REGIONS;
-        for at in fields.required("buffers")?.list_up_to(limit, "buffers")? {
+        let buffers_at = fields.required("buffers")?.list_up_to(limit, "buffers")?;
+        for at in &buffers_at {
             let mut fields = at.object()?;
             let read = buffer(&mut fields, folder, &mut names.buffers, &list("buffers"), left)?;
             is_file_name(&fields.required("name")?, &read.name)?;
@@ -70,6 +71,7 @@ impl Names {
             left -= read.len() as u64;
             buffers.push(read);
         }
+        pointers(&buffers_at, &names.buffers, &mut buffers)?;
 
         let mut keys = Vec::new();
         if let Some(keys_at) = fields.optional("keys") {

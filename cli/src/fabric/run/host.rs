@@ -102,7 +102,7 @@ impl<'a> Host<'a> {
         let mut placement = Placement::new(&node.buffers, regions);
         for post in &posts {
             if let Post::Send(Send { partitioned: Some(region), .. }) = post {
-                placement.add_tables(region.columns.iter().map(|column| &column.kind));
+                placement.add_tables(region.kinds());
             }
         }
         // A card that does not receive writes to no memory.

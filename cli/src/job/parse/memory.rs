@@ -2,12 +2,12 @@
 
 use std::{collections::HashMap, fs::File, io::Read as _, path::Path};
 
-use drdma_abi::work_request::{MAX_ELEMENTS, MAX_VIEW_BUFFERS, VIEW};
+use drdma_abi::work_request::{MAX_CHAIN, MAX_ELEMENTS, MAX_VIEW_BUFFERS, VIEW};
 
 use super::values::{hex_bytes, named, new_name};
 use crate::job::{
-    Buffer, Column, Contents, Extent, IdWidth, JobError, Kind, MAX_BUFFERS, Partitioned, Place,
-    Problem, Region, ViewBuffer, have_kinds,
+    Buffer, Chase, Column, Contents, Extent, IdWidth, JobError, Kind, MAX_BUFFERS, Partitioned,
+    Place, Problem, Region, ViewBuffer, have_kinds,
     json::{At, Fields},
 };
 
@@ -42,7 +42,35 @@ pub(crate) fn buffer(
         }
         _ => return Err(fields.at.error(Problem::BufferSource { found })),
     };
-    Ok(Buffer { name, contents })
+    // They name other buffers, which may follow.
+    let _later = fields.optional("pointers");
+    Ok(Buffer { name, contents, pointers: Vec::new() })
+}
+
+/// The addresses that each buffer of a list holds.
+pub(crate) fn pointers(
+    list: &[At],
+    names: &HashMap<String, usize>,
+    buffers: &mut [Buffer],
+) -> Result<(), JobError> {
+    let regions = Regions { buffers: names };
+    for (at, buffer) in list.iter().zip(buffers) {
+        let Some(list) = at.object()?.optional("pointers") else { continue };
+        for at in list.list_up_to(u32::MAX as usize, "pointers")? {
+            let mut fields = at.object()?;
+            let offset_at = fields.required("offset")?;
+            let offset = offset_at.u64(0)?;
+            let to = regions.pointer(&fields.required("to")?)?;
+            fields.finish()?;
+            let (end, len) = (u128::from(offset) + 8, buffer.len());
+            if end > len as u128 {
+                let buffer = buffer.name.clone();
+                return Err(offset_at.error(Problem::Outside { end, buffer, len }));
+            }
+            buffer.pointers.push((offset, to));
+        }
+    }
+    Ok(())
 }
 
 pub(crate) fn fits(at: &At, size: u64, left: u64) -> Result<(), JobError> {
@@ -59,6 +87,17 @@ pub(crate) struct Regions<'a> {
 impl Regions<'_> {
     pub fn partitioned(&self, at: &At) -> Result<Partitioned, JobError> {
         let mut fields = at.object()?;
+        if let Some(by) = fields.optional("partition_by") {
+            if let Some(at) = fields.optional("ids") {
+                let what = "a region with partition_by".to_owned();
+                return Err(at.error(Problem::Meaningless { what }));
+            }
+            let (ids, by) = self.partition_by(&by)?;
+            let rows = fields.required("rows")?.u32(0)?;
+            let columns = self.columns(&fields.required("columns")?)?;
+            fields.finish()?;
+            return Ok(Partitioned { ids, width: IdWidth::Two, by: Some(by), rows, columns });
+        }
         let mut ids = fields.required("ids")?.object()?;
         let place = self.place(&mut ids)?;
         let width_at = ids.required("width")?;
@@ -73,7 +112,7 @@ impl Regions<'_> {
         let rows = fields.required("rows")?.u32(0)?;
         let columns = self.columns(&fields.required("columns")?)?;
         fields.finish()?;
-        Ok(Partitioned { ids: place, width, rows, columns })
+        Ok(Partitioned { ids: place, width, by: None, rows, columns })
     }
 
     pub fn region(&self, at: &At) -> Result<Region, JobError> {
@@ -128,6 +167,7 @@ impl Regions<'_> {
             Type::PointerMapped => Region::PointerMapped {
                 pointers: self.pointers(&fields.required("pointers")?)?,
                 pattern: self.pattern(&fields.required("pattern")?)?,
+                chase: fields.optional("chase").map(|at| chase(&at)).transpose()?,
             },
         };
         fields.finish()?;
@@ -144,15 +184,16 @@ impl Regions<'_> {
         if list.is_empty() {
             return Err(at.error(Problem::Empty { what: "column" }));
         }
-        let column = |at: &At| {
-            let mut fields = at.object()?;
-            let kind = kind_name(&mut fields, true)?;
-            let base = self.place(&mut fields)?;
-            let (width, kind) = self.kind(&mut fields, kind, "width")?;
-            fields.finish()?;
-            Ok(Column { base, width, kind })
-        };
-        list.iter().map(column).collect()
+        list.iter().map(|at| self.column(at)).collect()
+    }
+
+    pub(super) fn column(&self, at: &At) -> Result<Column, JobError> {
+        let mut fields = at.object()?;
+        let kind = kind_name(&mut fields, true)?;
+        let base = self.place(&mut fields)?;
+        let (width, kind) = self.kind(&mut fields, kind, "width")?;
+        fields.finish()?;
+        Ok(Column { base, width, kind })
     }
 
     fn pattern(&self, at: &At) -> Result<Vec<Extent>, JobError> {
@@ -221,16 +262,17 @@ impl Regions<'_> {
 
     pub fn pointers(&self, at: &At) -> Result<Vec<Place>, JobError> {
         let list = at.list_up_to(u32::MAX as usize, "pointers")?;
-        let pointer = |at: &At| {
-            let pair = at.list()?;
-            let [buffer, offset] = pair.as_slice() else {
-                let (expected, found) =
-                    ("a pair [buffer, offset]", format!("{} values", pair.len()));
-                return Err(at.error(Problem::Type { expected, found }));
-            };
-            Ok(Place { buffer: named(buffer, "buffer", self.buffers)?, offset: offset.u64(0)? })
+        list.iter().map(|at| self.pointer(at)).collect()
+    }
+
+    /// A buffer's name and an offset.
+    fn pointer(&self, at: &At) -> Result<Place, JobError> {
+        let pair = at.list()?;
+        let [buffer, offset] = pair.as_slice() else {
+            let (expected, found) = ("a pair [buffer, offset]", format!("{} values", pair.len()));
+            return Err(at.error(Problem::Type { expected, found }));
         };
-        list.iter().map(pointer).collect()
+        Ok(Place { buffer: named(buffer, "buffer", self.buffers)?, offset: offset.u64(0)? })
     }
 }
 
@@ -257,8 +299,18 @@ fn kind_name(fields: &mut Fields, is_column: bool) -> Result<KindName, JobError>
     fields.optional("type").map_or(Ok(KindName::Fixed), |at| at.choice(kinds))
 }
 
+/// How records lead to further ones.
+fn chase(at: &At) -> Result<Chase, JobError> {
+    let mut fields = at.object()?;
+    let next = fields.required("next")?.u32(0)?;
+    let end = fields.optional("end").map_or(Ok(0), |at| at.u64(0))?;
+    let limit = fields.required("limit")?.integer(1, MAX_CHAIN.into())? as u32;
+    fields.finish()?;
+    Ok(Chase { next, end, limit })
+}
+
 /// The place of row 0's bit in its byte: 0 unless told.
-fn bit(fields: &mut Fields) -> Result<u8, JobError> {
+pub(super) fn bit(fields: &mut Fields) -> Result<u8, JobError> {
     fields.optional("bit").map_or(Ok(0), |at| Ok(at.integer(0, 7)? as u8))
 }
 

@@ -1,5 +1,6 @@
 //! From JSON to a [`Job`], refusing what a card cannot be told.
 
+mod keys;
 pub(crate) mod memory;
 pub(crate) mod posts;
 pub(crate) mod queue_pairs;
@@ -17,7 +18,7 @@ use super::{
     Job, JobError, MAX_BUFFERS, Post, Problem,
     json::{At, Json},
 };
-use memory::{Regions, buffer};
+use memory::{Regions, buffer, pointers};
 use posts::Posts;
 use queue_pairs::qp;
 use values::local;
@@ -37,13 +38,15 @@ pub(super) fn job(json: &Json, folder: &Path, resolver: &dyn Resolver) -> Result
     let mut buffers = Vec::new();
     let mut left = MAX_BUFFERS;
     let limit = MEMORY_REGIONS.entries as usize - EXTRA_REGIONS;
-    for at in buffers_at.list_up_to(limit, "buffers")? {
+    let list = buffers_at.list_up_to(limit, "buffers")?;
+    for at in &list {
         let mut fields = at.object()?;
         let buffer = buffer(&mut fields, folder, &mut names, "buffers", left)?;
         fields.finish()?;
         left -= buffer.len() as u64;
         buffers.push(buffer);
     }
+    pointers(&list, &names, &mut buffers)?;
 
     let (mut qp_names, mut numbers) = (HashMap::new(), HashMap::new());
     let mut qps = Vec::new();

@@ -74,7 +74,7 @@ pub(crate) fn content(
     partitioned: Option<&Partitioned>,
 ) -> Result<(u16, Vec<Region>), JobError> {
     if let Some(region) = partitioned {
-        let max = region.width.max_id();
+        let max = region.max_id();
         let partition = fields.required("partition")?.integer(0, max.into())? as u16;
         return Ok((partition, Vec::new()));
     }
