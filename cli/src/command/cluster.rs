@@ -37,12 +37,19 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let program = find(env::var_os(VARIABLE), env::current_exe().ok().as_deref(), Path::is_file);
     let Some(program) = program else {
-        return Err(Failure::Failed(format!(
+        let missing = format!(
             "`drdma cluster` is a program of its own, {PROGRAM}, and it is not built. In the folder of D-RDMA:\n\
              \n  cargo xtask engine --build                    builds it there, where this command finds it\
              \n  cargo install --locked --path datafusion      installs it beside `drdma`\n\
              \nOr say where it is in {VARIABLE}."
-        )));
+        );
+        if !arguments.arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
+            return Err(Failure::Failed(missing));
+        }
+        // What there is to say without it.
+        let mut command = Arguments::augment_args(clap::Command::new("drdma cluster"));
+        println!("{}\n{missing}", command.render_help());
+        return Ok(());
     };
     let error = Command::new(&program).args(&arguments.arguments).exec();
     Err(Failure::Failed(format!("cannot start {}: {error}", program.display())))

@@ -30,7 +30,13 @@ const PROGRESS: Duration = Duration::from_millis(200);
 
 /// Runs SQL over several workers of this machine. Rows go from worker to worker by cards `soft:`.
 #[derive(Debug, Parser)]
-#[command(name = "drdma cluster", version)]
+#[command(
+    name = "drdma cluster",
+    version,
+    after_help = "Examples:
+  drdma cluster --workers 3 -c 'select key, count(*) from t group by key' t.parquet
+  drdma cluster --tpch 0.01 --check all"
+)]
 struct Arguments {
     /// Tables: Parquet files, CSV files with a header, or directories of Parquet files, as PATH or NAME=PATH
     /// (without a name: that of the file).

@@ -252,14 +252,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_recorded_are_trials_that_there_are() {
-        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
-        let record = read(&docs.join("cluster.json")).unwrap();
-        let ids: Vec<&str> = trials::all().iter().map(|trial| trial.id).collect();
-        assert!(record.keys().all(|id| ids.contains(&id.as_str())), "{record:?}");
-    }
-
-    #[test]
     fn a_name_that_no_trial_has_is_an_error() {
         let error = measure(Path::new("/nowhere"), Some("figure"), false, 1).unwrap_err();
         assert_eq!(error, "there is no trial `figure`");

@@ -215,7 +215,7 @@ pub struct Walker {
     out_row: DFF<Row>,
     out_context: DFF<Context>,
     /// Items of the column path do not come here.
-    unused: Signal<Local, Bits<31>>,
+    unused: Signal<Local, Item>,
 }
 
 impl Default for Walker {
@@ -357,14 +357,7 @@ impl Logic for Walker {
             out_context
         );
 
-        self.unused.next = bit_cast::<31, 1>(self.item.val().chunk_end.into())
-            | (bit_cast::<31, 1>(self.item.val().column.into()) << 1)
-            | (bit_cast::<31, 2>(self.item.val().ids) << 2)
-            | (bit_cast::<31, 16>(self.item.val().partition) << 4)
-            | (bit_cast::<31, 1>(self.item.val().sparse.into()) << 20)
-            | (bit_cast::<31, 1>(self.item.val().fetch.into()) << 21)
-            | (bit_cast::<31, 1>(self.item.val().kept.into()) << 22)
-            | (bit_cast::<31, 8>(self.item.val().phase) << 23);
+        self.unused.next = self.item.val();
 
         // The region at hand.
         self.infos.clk.next = self.clk.val();
