@@ -304,10 +304,9 @@ fn a_run_is_the_same_every_time_on_any_number_of_threads() {
     }
 }
 
-/// READs of several packets into several regions, atomics, fences and WRITEs between them, of which requests and answers
-/// are lost; no more than three READs and atomics at a time.
-#[test]
-fn simulated_hardware_asks_again_for_answers_that_are_lost() {
+/// Two nodes of the RTL, and steps of the first one: READs of several packets into several regions, atomics, fences and WRITEs between
+/// them; no more than three READs and atomics at a time.
+fn answers_of_every_kind() -> (Value, Vec<Value>) {
     let bytes: String =
         (0..20_000_u64).map(|i| format!("{:02x}", (i * 7 + i / 256) % 256)).collect();
     let end = |name: &str, peer: &str, number: u64| {
@@ -354,13 +353,35 @@ fn simulated_hardware_asks_again_for_answers_that_are_lost() {
         }
         step
     });
-    let steps: Vec<Value> = steps.collect();
+    (json!([end("a", "b", 1), end("b", "a", 2)]), steps.collect())
+}
+
+#[test]
+fn simulated_hardware_asks_again_for_answers_that_are_lost() {
+    let (nodes, steps) = answers_of_every_kind();
     for network in [
         json!({"loss": 0.01, "seed": 1}),
         json!({"loss": 0.1, "reorder": 0.1, "duplicate": 0.1, "seed": 2}),
     ] {
-        let job = json!({"network": network, "nodes": [end("a", "b", 1), end("b", "a", 2)], "steps": steps});
+        let job = json!({"network": network, "nodes": nodes, "steps": steps});
         assert_eq!(expect::run(&job).err(), None);
         assert_eq!(problem(&job), None);
+    }
+}
+
+/// A request whose memory is wrong breaks its queue pair while earlier ones wait for what was lost: those are completed whole.
+#[test]
+fn what_stands_before_a_failing_request_of_simulated_hardware_is_completed() {
+    let (nodes, steps) = answers_of_every_kind();
+    for (before, loss) in [(1, 0.0), (3, 0.0), (8, 0.05), (40, 0.1)] {
+        let mut steps = steps[..before].to_vec();
+        steps
+            .push(json!({"node": "a", "verb": "post_send", "qp": "q", "wr_id": 1000, "op": "send",
+            "regions": [{"type": "contiguous", "buffer": "t", "offset": 19_999, "len": 2}]}));
+        let network = json!({"loss": loss, "seed": before});
+        let job = json!({"network": network, "nodes": nodes, "steps": steps});
+        let meant = expect::run(&job).expect("a meaning");
+        let found = on_cards(&job, 1).expect("it ends");
+        assert_eq!(difference(&meant, &found), None, "{before}, {loss}");
     }
 }

@@ -110,10 +110,10 @@ pub struct ReceivePath {
     pub error_next: Signal<Out, Bits<QP>>,
     /// That of the cycle before is in error.
     pub qp_error: Signal<In, Bit>,
-    /// The same for answers.
-    pub answer_error_next: Signal<Out, Bits<QP>>,
-    /// See `answer_error_next`.
-    pub answer_error: Signal<In, Bit>,
+    /// The queue pair that is asked for in the next cycle: see [`Keeper`](crate::send::keeper::Keeper).
+    pub closed_next: Signal<Out, Bits<QP>>,
+    /// The keeper has closed that of the cycle before.
+    pub closed: Signal<In, Bit>,
     /// A queue pair breaks.
     pub set_qp_error: Stream<Out, QueuePairIndex>,
     /// One has entered the error state.
@@ -168,8 +168,8 @@ impl Logic for ReceivePath {
         // What is accepted there waits in a register.
         self.reads.passed.next = self.atomics.order.ready.val();
         self.reads.response.join(&mut self.ack);
-        self.answer_error_next.next = self.reads.error_next.val();
-        self.reads.qp_error.next = self.answer_error.val();
+        self.closed_next.next = self.reads.closed_next.val();
+        self.reads.closed.next = self.closed.val();
 
         self.parser.write.join(&mut self.store.write);
         self.store.store_enable.next = self.store_enable.val();

@@ -254,9 +254,6 @@ impl Logic for Card {
         self.states.error_next[2].next = self.segmenter.error_next.val();
         self.states.error_next[3].next = self.control.error_next.val();
         self.states.error_next[4].next = self.receive.error_next.val();
-        self.states.error_next[5].next = self.keeper.error_next.val();
-        self.states.error_next[6].next = self.completion.error_next.val();
-        self.states.error_next[7].next = self.receive.answer_error_next.val();
         self.control.error.next = self.states.error[3].val();
         self.states.halted_next[0].next = self.queue.fetch_next.val();
         self.states.halted_next[1].next = self.queue.batch_next.val();
@@ -697,9 +694,8 @@ impl Logic for Card {
         self.keeper.response.syndrome.next = self.receive.ack.syndrome.val();
         self.keeper.done.valid.next = self.packetizer.page_free_valid.val();
         self.keeper.done.page.next = self.packetizer.page_free_page.val();
-        self.keeper.qp_error.next = self.states.error[5].val();
-        self.keeper.broken.valid.next = self.states.broken.valid.val();
-        self.keeper.broken.qp.next = self.states.broken.qp.val();
+        self.keeper.closed_next[0].next = self.completion.closed_next.val();
+        self.keeper.closed_next[1].next = self.receive.closed_next.val();
         self.keeper.told.ready.next = self.completion.ack_ready.val();
 
         // answers
@@ -767,7 +763,7 @@ impl Logic for Card {
         self.receive.ack.ready.next = self.keeper.response.ready.val();
         self.receive.invalidate.join(&mut self.control.invalidate);
         self.receive.qp_error.next = self.states.error[4].val();
-        self.receive.answer_error.next = self.states.error[7].val();
+        self.receive.closed.next = self.keeper.closed[1].val();
         self.decoder.piece_write.join(&mut self.receive.piece);
         // READs and atomics, as the keeper takes them.
         self.receive.asked.valid.next = self.segmenter.packet.valid.val()
@@ -799,7 +795,7 @@ impl Logic for Card {
         self.completion.cfg_word.next = self.control.cfg.word.val();
         self.completion.cfg_data.next = self.control.cfg.data.val();
         self.completion.timeout.next = self.control.ack_timeout.val();
-        self.completion.qp_error.next = self.states.error[6].val();
+        self.completion.closed.next = self.keeper.closed[0].val();
         self.completion.open_valid.next = self.decoder.open_valid.val();
         self.completion.open_slot.next = self.decoder.open_slot.val();
         self.completion.open_queue.next = self.decoder.open_queue.val();

@@ -220,7 +220,7 @@ impl Logic for Completion {
         self.unused.next = self.policies.policy.val();
         self.timed.d.next = self.policies.policy.val().keeps
             && self.policies.policy.val().timeout.any()
-            && !self.qp_error.val();
+            && !self.closed.val();
         self.clock.d.next = self.clock.q.val() + 1;
         self.now.next = self.clock.q.val().get_bits::<32>(10);
         self.packets.now.next = self.now.val();
@@ -651,7 +651,7 @@ impl Logic for Completion {
         self.pending.ahead.next = self.qp.d.val();
         self.packets.next_qp.next = self.qp.d.val();
         self.policies.next_qp.next = self.qp.d.val();
-        self.error_next.next = self.qp.d.val();
+        self.closed_next.next = self.qp.d.val();
         self.progress.next_qp.next = self.qp.d.val();
         self.retire.next_queue.next = self.queue.d.val();
         self.retire.next_open_queue.next = self.act_queue.d.val();

@@ -122,12 +122,12 @@ pub struct Completion {
     /// The word.
     pub cfg_data: Signal<In, Bits<32>>,
     /// Units of 1,024 cycles without an acknowledgement; 0: for ever. Queue pairs that the keeper gives up by a `timeout` of
-    /// their own are not concerned until they are in error.
+    /// their own are not concerned until it has closed them.
     pub timeout: Signal<In, Bits<32>>,
-    /// The queue pair whose state is asked for in the next cycle.
-    pub error_next: Signal<Out, Bits<QP>>,
-    /// That of the cycle before is in error.
-    pub qp_error: Signal<In, Bit>,
+    /// The queue pair that is asked for in the next cycle: see [`Keeper`](crate::send::keeper::Keeper).
+    pub closed_next: Signal<Out, Bits<QP>>,
+    /// The keeper has closed that of the cycle before.
+    pub closed: Signal<In, Bit>,
 
     // Requests, as they are decoded.
     /// A request is opened.
@@ -379,8 +379,8 @@ impl Default for Completion {
             cfg_word: Signal::default(),
             cfg_data: Signal::default(),
             timeout: Signal::default(),
-            error_next: Signal::default(),
-            qp_error: Signal::default(),
+            closed_next: Signal::default(),
+            closed: Signal::default(),
             open_valid: Signal::default(),
             open_ready: Signal::default(),
             open_slot: Signal::default(),

@@ -355,12 +355,12 @@ fn silence_fails_a_request_after_the_timeout_only() {
 }
 
 #[test]
-fn silence_fails_no_queue_pair_that_the_keeper_gives_up_until_it_is_in_error() {
+fn silence_fails_no_queue_pair_that_the_keeper_gives_up_until_it_has() {
     let library = library();
     let attributes = AttributesEntry { timeout: 3, retry_cnt: 1, state: 1, ..Default::default() };
     let pair = QueuePairEntry { transport: Transport::Rc as u8, state: 1, ..Default::default() };
     let without = AttributesEntry { timeout: 0, ..attributes };
-    for (attributes, qp_error, fails) in
+    for (attributes, closed, fails) in
         [(attributes, 0, false), (without, 0, true), (attributes, 1, true)]
     {
         let mut card = Card::new(&library, 7, (0.0, 0.0));
@@ -368,14 +368,14 @@ fn silence_fails_no_queue_pair_that_the_keeper_gives_up_until_it_is_in_error() {
         card.queue(0, 0);
         card.table(ATTRIBUTES, 9, &attributes.to_bytes());
         card.table(QUEUE_PAIRS, 9, &pair.to_bytes());
-        card.bench.set("qp_error", qp_error);
+        card.bench.set("closed", closed);
         let slot = card.open(0, 1);
         card.packet(slot, 9, 4, 0);
         card.end(slot, 0, 1);
         card.bench.set("timeout", 40_u64);
         card.bench.run(60_000);
         let expected = [(1, Status::RetryExceeded as u8)];
-        assert_eq!(card.statuses(), expected[..usize::from(fails)], "{attributes:?}, {qp_error}");
+        assert_eq!(card.statuses(), expected[..usize::from(fails)], "{attributes:?}, {closed}");
     }
 }
 

@@ -21,8 +21,8 @@
 //! the number that is missing (IBTA 1.4 section 9.7.5.1); but an acknowledgement, which is faster than an answer, waits first until all answers that came before
 //! it have had their turn. An answer of a wrong length is told as [`BAD_RESPONSE`]. NAKs with reserved codes are dropped.
 //!
-//! A list is believed only as long as its queue pair's entry is as it was, and the queue pair is not in error: what
-//! comes later is not written.
+//! A list is believed only as long as its queue pair's entry is as it was, and the keeper has not closed the queue pair: what
+//! comes later is not written. A queue pair in error for another reason still gets the answers that it waits for.
 //!
 //! Contract: other orders pass in their own cycle, behind a register. A READ or an atomic is taken note of in 2 cycles, an acknowledgement of a queue pair without
 //! such passes in 2, of others in 4. A packet of an answer takes 6 cycles, and 2 for each further region that it
@@ -173,9 +173,9 @@ pub struct Reads {
     pub response: Stream<Out, Ack>,
 
     /// The queue pair whose state is asked for in the next cycle.
-    pub error_next: Signal<Out, Bits<QP>>,
-    /// That of the cycle before is in error.
-    pub qp_error: Signal<In, Bit>,
+    pub closed_next: Signal<Out, Bits<QP>>,
+    /// The keeper has closed that of the cycle before.
+    pub closed: Signal<In, Bit>,
     /// An answer has not had its turn.
     pub busy: Signal<Out, Bit>,
 
@@ -335,7 +335,7 @@ impl Logic for Reads {
 
         // What is known of the queue pair at hand.
         self.list_out.bits.next = self.lists.read_data.val();
-        self.fresh.next = !self.qp_error.val();
+        self.fresh.next = !self.closed.val();
         self.live.next = self.list_out.record.val().used
             && (self.list_out.record.val().stamp == self.stamps.stamp[0].val())
             && self.fresh.val();
@@ -626,6 +626,6 @@ impl Logic for Reads {
         // What the tables are asked for the next cycle.
         self.lists.ahead.next = self.qp.d.val();
         self.stamps.ahead[0].next = self.qp.d.val();
-        self.error_next.next = self.qp.d.val();
+        self.closed_next.next = self.qp.d.val();
     }
 }

@@ -36,7 +36,7 @@ impl Lab<'_> {
         let (came, ack) = (bench.driver("came"), bench.driver("ack"));
         let (order, response) = (bench.monitor("order"), bench.monitor("response"));
         clear_tables(&mut bench);
-        bench.set("qp_error", 0_u64);
+        bench.set("closed", 0_u64);
         bench.set("passed", 1_u64);
         bench.stall(stalls);
         let mut lab = Self { bench, came, ack, order, response };
@@ -278,7 +278,7 @@ fn no_acknowledgement_covers_an_answer_that_has_not_come() {
 }
 
 #[test]
-fn what_a_queue_pair_has_asked_for_ends_with_its_context_and_with_an_error() {
+fn what_a_queue_pair_has_asked_for_ends_with_its_context_and_when_it_is_closed() {
     let library = library();
     for renews in [false, true] {
         let mut lab = Lab::new(&library, 1, (0.0, 0.0));
@@ -292,7 +292,7 @@ fn what_a_queue_pair_has_asked_for_ends_with_its_context_and_with_an_error() {
         assert_eq!(lab.orders(), [[0x1000, 64, 256, 1]]);
         match renews {
             true => lab.write(3),
-            false => lab.bench.set("qp_error", 1_u64),
+            false => lab.bench.set("closed", 1_u64),
         }
         lab.comes(Some(MIDDLE), 51, 256, 64);
         assert_eq!(lab.orders(), [NOTHING]);

@@ -4,7 +4,8 @@ use drdma_abi::roce::{operation, syndrome};
 use drdma_emit::prelude::*;
 
 use super::{
-    FOR_EVER, Keeper, KeeperEvent, KeeperState, PAUSES, PRESSED, TIME, TIMEOUT_UNIT, UNIT,
+    CLOSED_READERS, FOR_EVER, Keeper, KeeperEvent, KeeperState, PAUSES, PRESSED, TIME,
+    TIMEOUT_UNIT, UNIT,
 };
 use crate::context::QP;
 use crate::receive::reads::BAD_RESPONSE;
@@ -25,7 +26,7 @@ impl Logic for Keeper {
     #[rustfmt::skip]
     fn update(&mut self) {
 
-        // What the host writes, and what breaks.
+        // What the host writes.
         self.unused.next = self.cfg.data.val();
         self.cfg.join(&mut self.policies.cfg);
         self.select.valid.next = self.cfg.valid.val();
@@ -36,9 +37,6 @@ impl Logic for Keeper {
         self.renewed.input.valid.next = self.select.state.val() && !self.select.every.val();
         self.renewed.input.data.next.qp = self.cfg.index.val().get_bits::<QP>(0);
         self.renewed.output.ready.next = false;
-        self.breaks.input.valid.next = self.broken.valid.val();
-        self.breaks.input.data.next.qp = self.broken.qp.val();
-        self.breaks.output.ready.next = false;
 
         // Pages.
         self.done.join(&mut self.pages.done);
@@ -96,7 +94,7 @@ impl Logic for Keeper {
         // What the tables say of the queue pair that is looked up.
         self.list_out.bits.next = self.lists.read_data.val();
         self.is_current.next = self.stamps.stamp[0].val() == self.held.q.val().total.get_bits::<32>(0);
-        self.keeps.next = self.policies.policy.val().keeps && !self.qp_error.val();
+        self.keeps.next = self.policies.policy.val().keeps && !self.quits.read_data.val().get_bit(0);
 
         // The packet of its list that matters.
         self.wanted.next = self.list_out.record.val().head;
@@ -216,6 +214,9 @@ impl Logic for Keeper {
 
         self.after.next = self.that.val();
         self.writes.next = false;
+        self.quit.next = false;
+        self.quit_index.next = self.who.val();
+        self.quit_data.next = 1.into();
 
         // What is looked up will be known.
         if self.runs.val() {
@@ -307,6 +308,8 @@ impl Logic for Keeper {
                     }
                 }
                 KeeperEvent::Forget => {
+                    self.quit.next = true;
+                    self.quit_data.next = 0.into();
                     if self.list.q.val().used {
                         self.state.d.next = KeeperState::Read;
                     } else {
@@ -371,6 +374,7 @@ impl Logic for Keeper {
                             self.turns.input.valid.next = !self.list.q.val().queued;
                         } else {
                             // The last try is over.
+                            self.quit.next = true;
                             self.tells.input.valid.next = true;
                             self.tells.input.data.next.qp = self.act_qp.q.val();
                             self.tells.input.data.next.psn = self.list.q.val().oldest;
@@ -490,6 +494,7 @@ impl Logic for Keeper {
                         self.tells.input.data.next.syndrome = self.plain_ack.val();
                     }
                     if self.fails.val() {
+                        self.quit.next = true;
                         self.walk_event.d.next = KeeperEvent::Forget;
                         self.state.d.next = KeeperState::Read;
                     }
@@ -517,13 +522,6 @@ impl Logic for Keeper {
             {
                 self.renewed.output.ready.next = true;
                 self.qp.d.next = self.renewed.output.data.val().qp;
-                self.event.d.next = KeeperEvent::Forget;
-                self.look.d.next = true;
-            } else if self.breaks.output.valid.val()
-                && !(self.look.q.val() && (self.qp.q.val() == self.breaks.output.data.val().qp))
-            {
-                self.breaks.output.ready.next = true;
-                self.qp.d.next = self.breaks.output.data.val().qp;
                 self.event.d.next = KeeperEvent::Forget;
                 self.look.d.next = true;
             } else if self.response.valid.val()
@@ -632,6 +630,17 @@ impl Logic for Keeper {
             self.lists.write_enable.next = true;
             self.lists.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
             self.lists.write_data.next = 0.into();
+            self.quit.next = true;
+            self.quit_index.next = self.cfg.index.val().get_bits::<QP>(0);
+            self.quit_data.next = 0.into();
+        }
+        self.quits.write_enable.next = self.quit.val();
+        self.quits.write_address.next = self.quit_index.val();
+        self.quits.write_data.next = self.quit_data.val();
+        for k in 0..CLOSED_READERS {
+            self.quits_copies[k].write_enable.next = self.quit.val();
+            self.quits_copies[k].write_address.next = self.quit_index.val();
+            self.quits_copies[k].write_data.next = self.quit_data.val();
         }
 
         if self.rst.val() {
@@ -653,6 +662,10 @@ impl Logic for Keeper {
         self.lists.ahead.next = self.qp.d.val();
         self.policies.next_qp.next = self.qp.d.val();
         self.stamps.ahead[0].next = self.qp.d.val();
-        self.error_next.next = self.qp.d.val();
+        self.quits.ahead.next = self.qp.d.val();
+        for k in 0..CLOSED_READERS {
+            self.quits_copies[k].ahead.next = self.closed_next[k].val();
+            self.closed[k].next = self.quits_copies[k].read_data.val().get_bit(0);
+        }
     }
 }

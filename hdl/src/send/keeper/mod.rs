@@ -10,17 +10,18 @@
 //!
 //! Completion is told of what counts: acknowledgements unchanged; of a NAK that leads to another try only what it
 //! acknowledges; and when tries are used up the NAK itself, or one 0x60 for a timeout, which give the request
-//! its status and break the queue pair. Of what is no answer to a packet that is kept it is told nothing. What breaks,
-//! or is written anew by the host, gives its pages back.
+//! its status and break the queue pair. Of what is no answer to a packet that is kept it is told nothing. A queue pair
+//! whose tries are used up or that is refused is *closed*, until the host writes its state anew; either gives its pages back. One in error
+//! for another reason is not: what was sent before is sent again until it is acknowledged.
 //!
-//! Packets of other queue pairs, and of those in error, pass as they are; their pages go back when the packetizer has done
+//! Packets of other queue pairs, and of those that are closed, pass as they are; their pages go back when the packetizer has done
 //! with them, and their acknowledgements go to completion as they are.
 //!
 //! Contract: events go through a pipeline of three stages: one is chosen in a cycle, the tables tell of its queue pair in the
 //! next, it takes effect in the third. A packet, an acknowledgement that is passed on or covers the oldest packet alone, a packet
 //! that is sent again, and a clock take a cycle each; a `sent` item goes along with what sends nothing. An event of the queue pair of the
 //! one before is chosen a cycle later. Each is at the output 3 cycles after it was accepted. An acknowledgement that covers more, or
-//! has something sent again, takes 4 cycles beside, and 2 for each packet that it covers; what breaks or is written anew 4, and 2 for each
+//! has something sent again, takes 4 cycles beside, and 2 for each packet that it covers; what is closed or written anew 4, and 2 for each
 //! packet that it has; nothing else is done meanwhile. Acknowledgements go before packets, packets that are sent again take turns with new
 //! ones, queue pair by queue pair. When there is nothing else to do, and behind every 31 events, the next queue pair's clock is looked at,
 //! so that a timeout is noticed at most 4,096 idle cycles late, or about half a millisecond under full load. Nothing is accepted in the 4,096
@@ -59,6 +60,8 @@ use pages::{Page, PageUse};
 use policy::{Policies, Policy};
 use shorten::Shorten;
 
+/// Who asks whether a queue pair is closed: completion and `receive::reads`.
+pub const CLOSED_READERS: usize = 2;
 /// Bits of the time.
 const TIME: usize = 36;
 /// Bits of a cycle's number in a unit of time.
@@ -207,13 +210,11 @@ pub struct Keeper {
     /// A page goes back to the segmenter.
     pub free: Flow<Out, Page>,
 
-    // Queue pairs that break.
-    /// The queue pair that is asked for in the next cycle.
-    pub error_next: Signal<Out, Bits<QP>>,
-    /// That of the cycle before is in error.
-    pub qp_error: Signal<In, Bit>,
-    /// A queue pair has entered the error state.
-    pub broken: Flow<In, QueuePairIndex>,
+    // Queue pairs that are closed.
+    /// The queue pairs that are asked for in the next cycle, by completion and by `receive::reads`.
+    pub closed_next: [Signal<In, Bits<QP>>; CLOSED_READERS],
+    /// Those of the cycle before are closed.
+    pub closed: [Signal<Out, Bit>; CLOSED_READERS],
     /// Queue pairs for which nothing is fetched for now.
     pub hold: Flow<Out, Hold>,
 
@@ -224,8 +225,12 @@ pub struct Keeper {
     pages: PageUse,
     /// Queue pairs that the host has written anew.
     renewed: StreamFifo<QueuePairIndex, 10, 11>,
-    /// Those that have broken.
-    breaks: StreamFifo<QueuePairIndex, QP, 13>,
+    /// Those that are closed, for this block and for those that ask.
+    quits: Table<1, QP>,
+    quits_copies: [Table<1, QP>; CLOSED_READERS],
+    quit: Signal<Local, Bit>,
+    quit_index: Signal<Local, Bits<QP>>,
+    quit_data: Signal<Local, Bits<1>>,
     /// Queue pairs that have something to send: each at most once.
     turns: StreamFifo<QueuePairIndex, QP, 13>,
     #[init(StreamFifo::prompt())]

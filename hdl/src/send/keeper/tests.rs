@@ -2,7 +2,7 @@
 
 use super::pages::PageUse;
 use super::*;
-use crate::context::testing::{Flagged, answer_flag, clear_tables};
+use crate::context::testing::clear_tables;
 use crate::send::PAGES;
 use crate::testing;
 use drdma_abi::receive::AttributesEntry;
@@ -50,11 +50,9 @@ struct Net<'a> {
     cfg: DriverId,
     packet: DriverId,
     response: DriverId,
-    broken: DriverId,
     done: DriverId,
     item: MonitorId,
     told: MonitorId,
-    errors: Flagged,
     /// Pages that no packet has.
     free: Rc<RefCell<Vec<u64>>>,
     /// Words of queue pairs that were written, and the number of the last one of each.
@@ -72,7 +70,6 @@ fn net(library: &Library, seed: u64) -> Net<'_> {
     let mut bench = Bench::new(library.instance(seed), seed);
     bench.limit(20_000_000);
     clear_tables(&mut bench);
-    let errors = answer_flag(&mut bench, "error_next", "qp_error");
     let free = Rc::new(RefCell::new((0..PAGES).collect::<Vec<_>>()));
     let pool = Rc::clone(&free);
     bench.observe(move |model, _| {
@@ -86,12 +83,10 @@ fn net(library: &Library, seed: u64) -> Net<'_> {
         cfg: bench.driver("cfg"),
         packet: bench.driver("packet"),
         response: bench.driver("response"),
-        broken: bench.driver("broken"),
         done: bench.driver("done"),
         item: bench.monitor("item"),
         told: bench.monitor("told"),
         bench,
-        errors,
         free,
         words: 1 << QP,
         stamps: HashMap::new(),
@@ -136,7 +131,6 @@ impl Net<'_> {
                 self.write(table, qp, word, data);
             }
         }
-        self.errors.borrow_mut().remove(&qp);
     }
 
     /// A packet of a SEND or a WRITE as the segmenter gives it.
@@ -220,6 +214,15 @@ impl Net<'_> {
     fn told(&mut self) -> Vec<(u64, u64, u8)> {
         let told = self.bench.take(self.told);
         told.iter().map(|b| (b.u64("qp"), b.u64("psn"), b.u64("syndrome") as u8)).collect()
+    }
+
+    /// What those who ask learn of a queue pair in the next cycle.
+    fn closed(&mut self, qp: u64) -> [u64; CLOSED_READERS] {
+        let readers = [0, 1];
+        readers.map(|reader| self.bench.set(format!("closed_next_{reader}").as_str(), qp));
+        self.bench.step();
+        self.bench.model().settle();
+        readers.map(|reader| self.bench.get(format!("closed_{reader}")))
     }
 
     fn pages_in_use(&self) -> usize {

@@ -150,13 +150,11 @@ fn lists_do_what_the_requester_does() {
                         pair.paused_at = Some(now);
                     }
                     if let Reaction::Failed(_) = reaction {
-                        // It breaks, and is made anew.
+                        // It is closed, and made anew.
                         net.settle(60 + 8 * u64::from(was));
                         assert_eq!(net.told(), told, "{syndrome:#x} of {psn:#x}");
                         told.clear();
-                        net.errors.borrow_mut().insert(pair.qp);
-                        net.bench.send(net.broken, Beat::from([("qp", pair.qp)]));
-                        net.settle(60);
+                        assert_eq!(net.closed(pair.qp), [1; CLOSED_READERS]);
                         net.set(pair.qp, &pair.setting.clone());
                         *pair = Pair::new(pair.qp, pair.setting, psn_add(pair.next, 77));
                     }

@@ -77,9 +77,15 @@ fn queue_pairs_that_do_not_keep_pass_with_their_acknowledgements() {
     for (qp, setting) in settings.iter().enumerate() {
         net.set(qp as u64, setting);
     }
-    // One in error, and one that was never written.
+    // One that is closed, and one that was never written.
     net.set(4, &KEEPS);
-    net.errors.borrow_mut().insert(4);
+    net.give(4, 0, true);
+    net.settle(60);
+    net.answer(4, 0, syndrome::NAK_REMOTE_ACCESS);
+    net.settle(60);
+    assert_eq!(net.told(), [(4, 0, syndrome::NAK_REMOTE_ACCESS)]);
+    assert_eq!(net.closed(4), [1; CLOSED_READERS]);
+    assert_eq!(net.closed(3), [0; CLOSED_READERS]);
     net.stamps.insert(5, 5);
     for qp in 0..6 {
         net.give(qp, 1, true);
@@ -97,10 +103,10 @@ fn queue_pairs_that_do_not_keep_pass_with_their_acknowledgements() {
 }
 
 #[test]
-fn what_is_written_anew_or_breaks_gives_its_pages_back() {
+fn what_is_written_anew_or_closed_gives_its_pages_back() {
     let library = library();
     let mut net = net(&library, 5);
-    for round in 0..6 {
+    for round in 0..4 {
         net.set(9, &KEEPS);
         net.set(10, &KEEPS);
         for psn in 0..40 {
@@ -117,7 +123,6 @@ fn what_is_written_anew_or_breaks_gives_its_pages_back() {
         }
         match round / 2 {
             0 => net.set(9, &KEEPS),
-            1 => net.bench.send(net.broken, Beat::from([("qp", 9)])),
             _ => {
                 net.settle(400);
                 net.answer(9, 12, syndrome::NAK_REMOTE_ACCESS);
@@ -132,6 +137,8 @@ fn what_is_written_anew_or_breaks_gives_its_pages_back() {
         net.told();
         // Nothing of it is known any more.
         net.set(9, &KEEPS);
+        net.settle(20);
+        assert_eq!(net.closed(9), [0; CLOSED_READERS]);
         net.give(9, 1_000, true);
         assert_eq!(net.settle(300), [(9, 1_000)]);
         net.answer(9, 1_000, syndrome::ACK);
@@ -454,7 +461,7 @@ fn a_queue_pair_is_held_while_it_keeps_as_many_as_are_free_sends_again_or_pauses
     net.answer(8, 6, syndrome::RNR_NAK | 1);
     net.settle(100);
     assert_eq!(held.take(), [(8, true)]);
-    net.bench.send(net.broken, Beat::from([("qp", 8)]));
+    net.answer(8, 6, syndrome::NAK_REMOTE_ACCESS);
     net.settle(200);
     assert_eq!(held.take(), [(8, false)]);
     net.answer(7, 9, syndrome::ACK);

@@ -77,7 +77,7 @@ impl Logic for Finish {
         self.host_write.word.data.next = 0.into();
         self.host_write.word.slot.next = 0.into();
         self.completion.timeout.next = 0.into();
-        self.completion.qp_error.next = false;
+        self.completion.closed.next = false;
         self.completion.open_valid.next = false;
         self.completion.open_slot.next = 0.into();
         self.completion.open_queue.next = 0.into();
