@@ -107,11 +107,13 @@ unsafe fn with_columns<B>(
 ) -> Result<B, Failure> {
     for column in columns {
         // SAFETY: the caller's promise.
-        let (memory, values) =
-            unsafe { (&get(column.mr, "a column's mr")?.memory, column.values.as_ref()) };
+        let memory = &unsafe { get(column.mr, "a column's mr") }?.memory;
+        // SAFETY: the caller's promise.
+        let values = unsafe { column.values.as_ref() };
+        // SAFETY: the caller's promise.
+        let values = values.map(|values| unsafe { values.build() }).transpose()?;
         builder = match values {
-            // SAFETY: the caller's promise.
-            Some(values) => typed(builder, memory, column.offset, unsafe { values.build() }?),
+            Some(values) => typed(builder, memory, column.offset, values),
             None => plain(builder, memory, column.offset, column.width),
         };
     }

@@ -227,8 +227,9 @@ impl drdma_partition_by {
         // SAFETY: the caller's promise.
         for key in unsafe { array(self.keys, self.num_keys, "keys") }? {
             // SAFETY: the caller's promise.
-            let (memory, values) =
-                unsafe { (&get(key.mr, "a key's mr")?.memory, key.values.build()?) };
+            let memory = &unsafe { get(key.mr, "a key's mr") }?.memory;
+            // SAFETY: the caller's promise.
+            let values = unsafe { key.values.build() }?;
             let key_type = u8::try_from(key.key_type).ok().and_then(KeyType::from_code);
             let key_type = key_type.ok_or_else(|| {
                 let text = format!("key_type is {}: it must be 0 to 5", key.key_type);
