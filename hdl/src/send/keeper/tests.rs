@@ -218,11 +218,12 @@ impl Net<'_> {
 
     /// What those who ask learn of a queue pair in the next cycle.
     fn closed(&mut self, qp: u64) -> [u64; CLOSED_READERS] {
-        let readers = [0, 1];
-        readers.map(|reader| self.bench.set(format!("closed_next_{reader}").as_str(), qp));
+        for reader in 0..CLOSED_READERS {
+            self.bench.set(format!("closed_next_{reader}").as_str(), qp);
+        }
         self.bench.step();
         self.bench.model().settle();
-        readers.map(|reader| self.bench.get(format!("closed_{reader}")))
+        std::array::from_fn(|reader| self.bench.get(format!("closed_{reader}")))
     }
 
     fn pages_in_use(&self) -> usize {
