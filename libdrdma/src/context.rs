@@ -3,8 +3,6 @@
 use std::{
     any::Any,
     fmt,
-    net::Ipv4Addr,
-    ops::{Deref, DerefMut},
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError,
         atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering},
@@ -13,180 +11,33 @@ use std::{
 };
 
 use drdma_abi::{
-    described::{APPEND_REGIONS, KEY_REGIONS},
-    receive::{FEATURES, RECEIVE_QUEUES},
+    receive::FEATURES,
     register::{
-        ACK_TIMEOUT, COMPLETION_QUEUES, COUNTER_CLEAR, COUNTERS, Counter, IP, MAC_HIGH, MAC_LOW,
-        MAX_READ, MEMORY_REGIONS, MERGE_THRESHOLD, QUEUE_PAIRS, SEND_QUEUES, Table,
+        ACK_TIMEOUT, COUNTER_CLEAR, COUNTERS, Counter, IP, MAC_HIGH, MAC_LOW, MAX_READ,
+        MERGE_THRESHOLD, QUEUE_PAIRS,
     },
 };
-use drdma_driver::{Card, CardError, Device, DmaMemory, OpenError, RegisterWindow};
+use drdma_driver::{Card, CardError, Device, DmaMemory, RegisterWindow};
 
 use crate::{
-    CompletionChannel, CompletionChannelBuilder, Features, HostTables, MacAddress,
-    ProtectionDomain, QueuePairState, Resolver,
+    CompletionChannel, CompletionChannelBuilder, Features, HostTables, ProtectionDomain,
+    QueuePairState, Resolver,
     completion_queue::CompletionQueueBuilder,
-    index_pool::IndexPool,
     send_queue::{Pending, QueueState},
 };
 
-/// How long a card is given to acknowledge, unless told otherwise: 0.54 s of its time, in units of
-/// 1,024 cycles.
-pub const DEFAULT_ACK_TIMEOUT: u32 = 1 << 17;
+mod counters;
+mod hardware;
+mod options;
+
+pub use counters::{Counters, Statistics};
+pub(crate) use hardware::{Hardware, HardwareGuard};
+pub use options::{DEFAULT_ACK_TIMEOUT, Error, Options};
+
+use options::{check_max_read, check_merge_threshold};
+
 /// How often a card whose time goes on by itself is looked at.
 const LOOK: Duration = Duration::from_millis(10);
-
-/// How a card is set up when it is opened.
-///
-/// ```
-/// use libdrdma::{MacAddress, Options};
-///
-/// let mut options = Options::new(MacAddress([2, 0, 0, 0, 0, 1]), [10, 0, 0, 1].into());
-/// assert_eq!(options.merge_threshold, None, "the card's own value");
-/// options.merge_threshold = Some(128);
-/// ```
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct Options {
-    /// The card's Ethernet address.
-    pub mac: MacAddress,
-    /// The card's IPv4 address.
-    pub ip: Ipv4Addr,
-    /// Longest DMA read in bytes that the optimizer forms, a power of two from 64 to 4096;
-    /// `None` leaves the card's own value.
-    pub max_read: Option<u32>,
-    /// The widest gap in bytes that the optimizer reads through instead of starting another DMA
-    /// read (D-RDMA section 4.1), 0 to 4096; `None` leaves the card's own value.
-    pub merge_threshold: Option<u32>,
-    /// Units of 1,024 cycles (4.096 us) without progress after which an unacknowledged RC request
-    /// completes with `retry_exceeded` ([`DEFAULT_ACK_TIMEOUT`] unless told); 0 waits for ever.
-    pub ack_timeout: u32,
-    /// What the tags of keys are drawn from, so that a simulation has the same ones each time. Whoever
-    /// knows it knows the keys; `None`, the default, takes the system's random numbers.
-    pub key_seed: Option<u64>,
-}
-
-impl Options {
-    /// The given addresses and the default time-out, everything else as the card has it.
-    pub fn new(mac: MacAddress, ip: Ipv4Addr) -> Self {
-        let ack_timeout = DEFAULT_ACK_TIMEOUT;
-        Self { mac, ip, max_read: None, merge_threshold: None, ack_timeout, key_seed: None }
-    }
-}
-
-/// Why a card was not opened, or a queue not made.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// The card is not one that this software can drive.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// The card failed.
-    #[error(transparent)]
-    Card(#[from] CardError),
-    /// An option or a size outside its limits.
-    #[error("{what} is {value}: it must be {limits}")]
-    Limits {
-        /// What was given.
-        what: &'static str,
-        /// Its value.
-        value: u64,
-        /// What is possible.
-        limits: &'static str,
-    },
-    /// A resource of the card is used up.
-    #[error("the card has no free {what}: all {limit} are in use")]
-    Exhausted {
-        /// What there is none of.
-        what: &'static str,
-        /// How many there are.
-        limit: u32,
-    },
-    /// Another queue pair of this context has that number.
-    #[error("queue pair number {qpn:#x} is in use")]
-    QueuePairNumber {
-        /// The number.
-        qpn: u32,
-    },
-    /// The card does nothing but send.
-    #[error("{what} is not possible: the card does not receive")]
-    Unsupported {
-        /// What was asked for.
-        what: &'static str,
-    },
-    /// A shared receive queue of another protection domain.
-    #[error("the shared receive queue belongs to another protection domain than the queue pair")]
-    ProtectionDomain,
-    /// A completion queue of another card.
-    #[error("the completion queue belongs to another context than the protection domain")]
-    Context,
-    /// The operating system gave no memory for a ring.
-    #[error("cannot allocate {len} B for a ring")]
-    Ring {
-        /// Bytes.
-        len: usize,
-        /// Why.
-        source: std::io::Error,
-    },
-}
-
-fn check_max_read(bytes: u32) -> Result<(), Error> {
-    if bytes.is_power_of_two() && (64..=4096).contains(&bytes) {
-        return Ok(());
-    }
-    let limits = "a power of two from 64 to 4096";
-    Err(Error::Limits { what: "max_read", value: bytes.into(), limits })
-}
-
-fn check_merge_threshold(bytes: u32) -> Result<(), Error> {
-    // A gap of a page is never inside a read; the register has 13 bits.
-    if bytes <= 4096 {
-        return Ok(());
-    }
-    Err(Error::Limits { what: "merge_threshold", value: bytes.into(), limits: "0 to 4096" })
-}
-
-/// What libdrdma itself counted, over all queues of a context.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Statistics {
-    /// Work requests handed to the card.
-    pub work_requests: u64,
-    /// Bytes of those work requests: what the application had to say to describe its data.
-    pub request_bytes: u64,
-    /// Bytes of ring that they took: `request_bytes` and the padding to blocks of 64 bytes.
-    pub ring_bytes: u64,
-    /// Doorbells rung.
-    pub doorbells: u64,
-}
-
-impl Statistics {
-    fn add(&mut self, other: &Self) {
-        self.work_requests += other.work_requests;
-        self.request_bytes += other.request_bytes;
-        self.ring_bytes += other.ring_bytes;
-        self.doorbells += other.doorbells;
-    }
-}
-
-/// The card's counters (the register map's `counter` module), read one after another.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Counters {
-    values: Vec<(&'static str, u64)>,
-}
-
-impl Counters {
-    /// The value of that counter, for instance
-    /// [`PAYLOAD_BYTES`](drdma_abi::register::counter::PAYLOAD_BYTES).
-    pub fn get(&self, counter: Counter) -> u64 {
-        self.iter().find(|(name, _)| *name == counter.name).map_or(0, |(_, value)| value)
-    }
-
-    /// Every counter's name and value, in the order of the register map.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        self.values.iter().copied()
-    }
-}
 
 /// An open card. Clones are handles to the same card; the card is disabled when the last object
 /// that uses it is dropped.
@@ -222,170 +73,6 @@ struct Queues {
     closed: Statistics,
 }
 
-/// What only one thread at a time touches. It is locked last: never lock a completion queue while
-/// holding it.
-pub(crate) struct Hardware {
-    pub device: Device,
-    pub queue_pairs: IndexPool,
-    pub memory_regions: IndexPool,
-    pub send_queues: IndexPool,
-    pub completion_queues: IndexPool,
-    pub receive_queues: IndexPool,
-    pub key_regions: IndexPool,
-    pub append_regions: IndexPool,
-    /// The number on the wire of every queue pair in use.
-    pub qpns: Vec<Option<u32>>,
-    /// What failed where no error could be returned.
-    pub failure: Option<CardError>,
-    /// Indexes of queue pairs that are free again when no request names them any longer.
-    leaving: Vec<(u32, Vec<Pending>)>,
-    /// The card may still be working on requests of a queue that was taken from it.
-    unsettled: bool,
-    /// What goes when it does not any longer.
-    retired: Vec<Retired>,
-    /// What has gone: dropped when nothing is locked, because an owner may do anything when it is
-    /// dropped.
-    dead: Vec<Retired>,
-    /// What the next tag is drawn from, if that is told.
-    key_seed: Option<u64>,
-}
-
-/// Memory that the card may still be reading.
-enum Retired {
-    /// Mapped memory: where.
-    Mapped(u64, #[expect(dead_code, reason = "kept, not read")] DmaMemory),
-    /// The owner of a part of memory that stays mapped.
-    Owner(#[expect(dead_code, reason = "kept, not read")] Arc<dyn Any + Send + Sync>),
-}
-
-impl Hardware {
-    /// A tag of a local key: the 20 random bits above the index, not 0. Who does not know it finds no key.
-    pub fn next_tag(&mut self) -> Result<u32, CardError> {
-        loop {
-            let mut bytes = [0; 4];
-            if let Some(seed) = &mut self.key_seed {
-                // A step of a Weyl sequence, its bits mixed by the finalizer of MurmurHash3.
-                *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-                let mixed = (*seed ^ *seed >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
-                let tag = (mixed >> (32 + MEMORY_REGIONS.index_bits())) as u32;
-                if tag != 0 {
-                    return Ok(tag);
-                }
-                continue;
-            }
-            let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-            match got {
-                Ok(4) => {}
-                Ok(_) | Err(rustix::io::Errno::INTR) => continue,
-                Err(error) => {
-                    let text = format!("the system has no random numbers for keys: {error}");
-                    return Err(CardError::Failed(text));
-                }
-            }
-            let tag = u32::from_le_bytes(bytes) >> MEMORY_REGIONS.index_bits();
-            if tag != 0 {
-                return Ok(tag);
-            }
-        }
-    }
-
-    /// Frees the index of a queue pair when none of those requests can name it any longer.
-    pub fn put_queue_pair(&mut self, index: u32, pending: Vec<Pending>) {
-        self.qpns[index as usize] = None;
-        match pending.is_empty() {
-            true => self.queue_pairs.put(index),
-            false => self.leaving.push((index, pending)),
-        }
-    }
-
-    /// A free index for a queue pair.
-    pub fn take_queue_pair(&mut self) -> Option<u32> {
-        let Self { leaving, queue_pairs, .. } = self;
-        leaving.retain(|(index, pending)| {
-            let over = pending.iter().all(Pending::is_over);
-            if over {
-                queue_pairs.put(*index);
-            }
-            !over
-        });
-        queue_pairs.take()
-    }
-
-    /// Requests that have no completion were taken from the card: it may go on reading their memory
-    /// until it is idle once.
-    pub fn abandon(&mut self) {
-        self.unsettled = true;
-    }
-
-    /// True if the card touches nothing any longer that belonged to abandoned requests. Then,
-    /// retired memory is unmapped.
-    pub fn settle(&mut self) -> Result<bool, CardError> {
-        if self.unsettled && self.device.is_busy()? {
-            return Ok(false);
-        }
-        self.unsettled = false;
-        for retired in std::mem::take(&mut self.retired) {
-            if let Retired::Mapped(iova, _) = &retired {
-                let unmapped = self.device.unmap(*iova);
-                self.note(unmapped);
-            }
-            self.dead.push(retired);
-        }
-        Ok(true)
-    }
-
-    /// Unmaps memory that no request needs any longer, as soon as the card is done with abandoned
-    /// ones. Until then the address is not used again: what the card still writes there must not
-    /// reach anything new.
-    pub fn retire(&mut self, iova: u64, memory: DmaMemory) {
-        self.retired.push(Retired::Mapped(iova, memory));
-        let settled = self.settle().map(|_| ());
-        self.note(settled);
-    }
-
-    /// Remembers a failure that nobody could be told of.
-    pub fn note(&mut self, result: Result<(), CardError>) {
-        if let Err(error) = result {
-            self.failure.get_or_insert(error);
-        }
-    }
-
-    /// True if [`Context::progress`] has something to do.
-    fn wants_attention(&self) -> bool {
-        self.failure.is_some() || self.unsettled || !self.retired.is_empty()
-    }
-}
-
-/// The hardware, locked.
-pub(crate) struct HardwareGuard<'a> {
-    /// There until it is dropped.
-    guard: Option<MutexGuard<'a, Hardware>>,
-    attention: &'a AtomicBool,
-}
-
-impl Deref for HardwareGuard<'_> {
-    type Target = Hardware;
-
-    fn deref(&self) -> &Hardware {
-        self.guard.as_ref().expect("it is locked")
-    }
-}
-
-impl DerefMut for HardwareGuard<'_> {
-    fn deref_mut(&mut self) -> &mut Hardware {
-        self.guard.as_mut().expect("it is locked")
-    }
-}
-
-impl Drop for HardwareGuard<'_> {
-    fn drop(&mut self) {
-        self.attention.store(self.wants_attention(), Ordering::Release);
-        let dead = std::mem::take(&mut self.dead);
-        self.guard = None;
-        drop(dead);
-    }
-}
-
 impl fmt::Debug for ContextInner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context").finish_non_exhaustive()
@@ -407,7 +94,7 @@ impl ContextInner {
     }
 
     fn guard<'a>(&'a self, guard: MutexGuard<'a, Hardware>) -> HardwareGuard<'a> {
-        HardwareGuard { guard: Some(guard), attention: &self.attention }
+        HardwareGuard::new(guard, &self.attention)
     }
 
     /// Writes a register, without locking if the card can do that.
@@ -484,10 +171,7 @@ impl ContextInner {
     pub fn keep_until_settled(&self, owner: Arc<dyn Any + Send + Sync>) {
         // Only abandoned requests may still be read for, and these want attention.
         if self.attention.load(Ordering::Acquire) {
-            let mut hardware = self.lock();
-            if hardware.unsettled {
-                hardware.retired.push(Retired::Owner(owner));
-            }
+            self.lock().keep(owner);
         }
     }
 
@@ -541,24 +225,7 @@ impl Context {
         }
         device.enable()?;
         let features = Features::from_bits_truncate(device.read(FEATURES)?);
-        let pool = |table: Table| IndexPool::new(table.entries);
-        let hardware = Hardware {
-            device,
-            queue_pairs: pool(QUEUE_PAIRS),
-            memory_regions: pool(MEMORY_REGIONS),
-            send_queues: pool(SEND_QUEUES),
-            completion_queues: pool(COMPLETION_QUEUES),
-            receive_queues: pool(RECEIVE_QUEUES),
-            key_regions: pool(KEY_REGIONS),
-            append_regions: pool(APPEND_REGIONS),
-            qpns: vec![None; QUEUE_PAIRS.entries as usize],
-            failure: None,
-            leaving: Vec::new(),
-            unsettled: false,
-            retired: Vec::new(),
-            dead: Vec::new(),
-            key_seed: options.key_seed,
-        };
+        let hardware = Hardware::new(device, options.key_seed);
         let inner = ContextInner {
             window: hardware.device.window(),
             features,

@@ -4,7 +4,7 @@ use drdma_driver::CardError;
 
 use crate::{
     CompletionQueue, Error, PostError, ProtectionDomain, SharedRequest, borrow::Borrow,
-    send_queue::SendQueue, work_request::staged::Queue,
+    send_queue::SendQueue, work_request::Queue,
 };
 
 /// Starts a [`SharedSendQueue`].

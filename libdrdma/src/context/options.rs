@@ -1,0 +1,121 @@
+//! How a card is set up, and why it is not.
+
+use std::net::Ipv4Addr;
+
+use drdma_driver::{CardError, OpenError};
+
+use crate::MacAddress;
+
+/// How long a card is given to acknowledge, unless told otherwise: 0.54 s of its time, in units of
+/// 1,024 cycles.
+pub const DEFAULT_ACK_TIMEOUT: u32 = 1 << 17;
+
+/// How a card is set up when it is opened.
+///
+/// ```
+/// use libdrdma::{MacAddress, Options};
+///
+/// let mut options = Options::new(MacAddress([2, 0, 0, 0, 0, 1]), [10, 0, 0, 1].into());
+/// assert_eq!(options.merge_threshold, None, "the card's own value");
+/// options.merge_threshold = Some(128);
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// The card's Ethernet address.
+    pub mac: MacAddress,
+    /// The card's IPv4 address.
+    pub ip: Ipv4Addr,
+    /// Longest DMA read in bytes that the optimizer forms, a power of two from 64 to 4096;
+    /// `None` leaves the card's own value.
+    pub max_read: Option<u32>,
+    /// The widest gap in bytes that the optimizer reads through instead of starting another DMA
+    /// read (D-RDMA section 4.1), 0 to 4096; `None` leaves the card's own value.
+    pub merge_threshold: Option<u32>,
+    /// Units of 1,024 cycles (4.096 us) without progress after which an unacknowledged RC request
+    /// completes with `retry_exceeded` ([`DEFAULT_ACK_TIMEOUT`] unless told); 0 waits for ever.
+    pub ack_timeout: u32,
+    /// What the tags of keys are drawn from, so that a simulation has the same ones each time. Whoever
+    /// knows it knows the keys; `None`, the default, takes the system's random numbers.
+    pub key_seed: Option<u64>,
+}
+
+impl Options {
+    /// The given addresses and the default time-out, everything else as the card has it.
+    pub fn new(mac: MacAddress, ip: Ipv4Addr) -> Self {
+        let ack_timeout = DEFAULT_ACK_TIMEOUT;
+        Self { mac, ip, max_read: None, merge_threshold: None, ack_timeout, key_seed: None }
+    }
+}
+
+/// Why a card was not opened, or a queue not made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The card is not one that this software can drive.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The card failed.
+    #[error(transparent)]
+    Card(#[from] CardError),
+    /// An option or a size outside its limits.
+    #[error("{what} is {value}: it must be {limits}")]
+    Limits {
+        /// What was given.
+        what: &'static str,
+        /// Its value.
+        value: u64,
+        /// What is possible.
+        limits: &'static str,
+    },
+    /// A resource of the card is used up.
+    #[error("the card has no free {what}: all {limit} are in use")]
+    Exhausted {
+        /// What there is none of.
+        what: &'static str,
+        /// How many there are.
+        limit: u32,
+    },
+    /// Another queue pair of this context has that number.
+    #[error("queue pair number {qpn:#x} is in use")]
+    QueuePairNumber {
+        /// The number.
+        qpn: u32,
+    },
+    /// The card does nothing but send.
+    #[error("{what} is not possible: the card does not receive")]
+    Unsupported {
+        /// What was asked for.
+        what: &'static str,
+    },
+    /// A shared receive queue of another protection domain.
+    #[error("the shared receive queue belongs to another protection domain than the queue pair")]
+    ProtectionDomain,
+    /// A completion queue of another card.
+    #[error("the completion queue belongs to another context than the protection domain")]
+    Context,
+    /// The operating system gave no memory for a ring.
+    #[error("cannot allocate {len} B for a ring")]
+    Ring {
+        /// Bytes.
+        len: usize,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+pub(super) fn check_max_read(bytes: u32) -> Result<(), Error> {
+    if bytes.is_power_of_two() && (64..=4096).contains(&bytes) {
+        return Ok(());
+    }
+    let limits = "a power of two from 64 to 4096";
+    Err(Error::Limits { what: "max_read", value: bytes.into(), limits })
+}
+
+pub(super) fn check_merge_threshold(bytes: u32) -> Result<(), Error> {
+    // A gap of a page is never inside a read; the register has 13 bits.
+    if bytes <= 4096 {
+        return Ok(());
+    }
+    Err(Error::Limits { what: "merge_threshold", value: bytes.into(), limits: "0 to 4096" })
+}

@@ -1,0 +1,239 @@
+//! Requests to several queue pairs, each with regions of its own.
+
+use drdma_abi::work_request::{MessageLayout, Opcode};
+
+use super::{RemoteColumn, RowMask};
+use crate::{
+    PostError, QueuePair, Region,
+    body::Layout,
+    extension::Extension,
+    optimizer::FetchPlan,
+    send_queue::{Head, SendQueue},
+};
+
+/// What a work request on a shared send queue does; where a WRITE goes is said per destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharedOperation {
+    /// SEND.
+    Send,
+    /// SEND with immediate data.
+    SendImm(u32),
+    /// RDMA WRITE.
+    Write,
+    /// RDMA WRITE with immediate data.
+    WriteImm(u32),
+}
+
+impl SharedOperation {
+    pub(super) fn opcode(self) -> (Opcode, u32) {
+        match self {
+            Self::Send => (Opcode::Send, 0),
+            Self::SendImm(imm) => (Opcode::SendImm, imm),
+            Self::Write => (Opcode::Write, 0),
+            Self::WriteImm(imm) => (Opcode::WriteImm, imm),
+        }
+    }
+}
+
+/// One destination of a [`SharedWorkRequest`].
+///
+/// It borrows its queue pair, which is neither dropped nor connected to another peer before the request
+/// was posted:
+///
+/// ```compile_fail,E0505
+/// # use libdrdma::{Destination, QueuePair, SharedSendQueue, SharedWorkRequest};
+/// # fn example(red: QueuePair, mut ssq: SharedSendQueue)
+/// # -> Result<(), Box<dyn std::error::Error>> {
+/// let destinations = [Destination::new(&red)];
+/// drop(red);
+/// ssq.post_ssq_send(&SharedWorkRequest::new(1).destinations(&destinations))?;
+/// # Ok(()) }
+/// ```
+///
+/// ```compile_fail,E0502
+/// # use libdrdma::{Destination, QueuePair, QueuePairAttributes, SharedSendQueue};
+/// # use libdrdma::SharedWorkRequest;
+/// # fn example(mut red: QueuePair, mut ssq: SharedSendQueue, other_peer: QueuePairAttributes)
+/// # -> Result<(), Box<dyn std::error::Error>> {
+/// let destinations = [Destination::new(&red)];
+/// red.connect(&other_peer)?;
+/// ssq.post_ssq_send(&SharedWorkRequest::new(1).destinations(&destinations))?;
+/// # Ok(()) }
+/// ```
+///
+/// Afterwards it may be: the request then ends with an error or without having sent anything there,
+/// and no other queue pair gets its data.
+#[derive(Clone, Copy, Debug)]
+pub struct Destination<'a, 'm> {
+    pub(crate) qp: u32,
+    pub(crate) pd: u32,
+    pub(crate) remote_addr: u64,
+    pub(crate) rkey: u32,
+    pub(crate) layout: Layout<'a>,
+    pub(crate) regions: &'a [Region<'m>],
+}
+
+impl<'a, 'm> Destination<'a, 'm> {
+    /// Nothing, to the peer of that queue pair, which is borrowed until the request was posted.
+    #[inline]
+    pub fn new(qp: &'a QueuePair<'_>) -> Self {
+        let pd = qp.protection_domain();
+        let layout = Layout::default();
+        Self { qp: qp.index(), pd, remote_addr: 0, rkey: 0, layout, regions: &[] }
+    }
+
+    /// Where the first message of a WRITE goes, and the key of that memory.
+    #[must_use]
+    #[inline]
+    pub fn remote(mut self, remote_addr: u64, rkey: u32) -> Self {
+        self.remote_addr = remote_addr;
+        self.rkey = rkey;
+        self
+    }
+
+    /// The order of the values of a message; see [`WorkRequest::message_layout`].
+    #[must_use]
+    #[inline]
+    pub fn message_layout(mut self, layout: MessageLayout) -> Self {
+        self.layout.order = layout;
+        self
+    }
+
+    /// It is a WRITE by columns; see [`WorkRequest::remote_columns`].
+    #[must_use]
+    #[inline]
+    pub fn remote_columns(mut self, columns: &'a [RemoteColumn]) -> Self {
+        self.layout = Layout { order: MessageLayout::Columns, remote_columns: columns };
+        self
+    }
+
+    /// What is sent there: up to 16 regions.
+    #[must_use]
+    #[inline]
+    pub fn regions(mut self, regions: &'a [Region<'m>]) -> Self {
+        self.regions = regions;
+        self
+    }
+}
+
+/// A request to several queue pairs that the card plans together: a byte that two destinations'
+/// bounding boxes cover is fetched once (D-RDMA section 3.3).
+#[derive(Clone, Copy, Debug)]
+pub struct SharedWorkRequest<'a, 'm> {
+    pub(crate) wr_id: u64,
+    pub(crate) operation: SharedOperation,
+    pub(crate) row_mask: RowMask,
+    pub(crate) rows_per_message: u32,
+    pub(crate) signaled: bool,
+    pub(crate) fetch: Option<FetchPlan>,
+    pub(crate) destinations: &'a [Destination<'a, 'm>],
+}
+
+impl<'a, 'm> SharedWorkRequest<'a, 'm> {
+    /// A SEND to nobody under that name, one row a message.
+    #[inline]
+    pub fn new(wr_id: u64) -> Self {
+        Self {
+            wr_id,
+            operation: SharedOperation::Send,
+            row_mask: RowMask::Period,
+            rows_per_message: 1,
+            signaled: true,
+            fetch: None,
+            destinations: &[],
+        }
+    }
+
+    /// What it does (default SEND).
+    #[must_use]
+    #[inline]
+    pub fn operation(mut self, operation: SharedOperation) -> Self {
+        self.operation = operation;
+        self
+    }
+
+    /// How it is cut (default [`RowMask::Period`]).
+    #[must_use]
+    #[inline]
+    pub fn row_mask(mut self, row_mask: RowMask) -> Self {
+        self.row_mask = row_mask;
+        self
+    }
+
+    /// Units that are packed into one message (default 1).
+    #[must_use]
+    #[inline]
+    pub fn rows_per_message(mut self, rows: u32) -> Self {
+        self.rows_per_message = rows;
+        self
+    }
+
+    /// Its success is not told by a completion; see [`WorkRequest::unsignaled`].
+    #[must_use]
+    #[inline]
+    pub fn unsignaled(mut self) -> Self {
+        self.signaled = false;
+        self
+    }
+
+    /// How its data are fetched (default: as the card's registers say).
+    #[must_use]
+    #[inline]
+    pub fn fetch_plan(mut self, plan: FetchPlan) -> Self {
+        self.fetch = Some(plan);
+        self
+    }
+
+    /// Where it goes: 1 to 256 destinations with at most 1,024 regions together, no queue pair twice.
+    #[must_use]
+    #[inline]
+    pub fn destinations(mut self, destinations: &'a [Destination<'a, 'm>]) -> Self {
+        self.destinations = destinations;
+        self
+    }
+}
+
+impl SharedWorkRequest<'_, '_> {
+    #[inline]
+    pub(crate) fn head(&self) -> Head {
+        let (opcode, imm) = self.operation.opcode();
+        Head {
+            wr_id: self.wr_id,
+            opcode,
+            imm,
+            row_mask: self.row_mask,
+            rows_per_message: self.rows_per_message,
+            signaled: self.signaled,
+            fetch: self.fetch,
+            extension: Extension::default(),
+        }
+    }
+}
+
+/// What a [`SharedSendQueue`](crate::SharedSendQueue) takes: a [`SharedWorkRequest`] or a
+/// [`PartitionedWorkRequest`], over memory that lives for `'m`.
+pub trait SharedRequest<'m>: staged::Stage {}
+
+impl<'m> SharedRequest<'m> for SharedWorkRequest<'_, 'm> {}
+
+pub(crate) mod staged {
+    use super::{PostError, SendQueue};
+
+    /// A queue, as far as it may be seen from outside the crate: not at all.
+    #[derive(Debug)]
+    pub struct Queue<'q>(pub(crate) &'q mut SendQueue);
+
+    /// Only this crate's requests can be staged.
+    pub trait Stage {
+        /// Writes the request into the queue's ring.
+        #[doc(hidden)]
+        fn stage(&self, queue: Queue) -> Result<(), PostError>;
+    }
+}
+
+impl staged::Stage for SharedWorkRequest<'_, '_> {
+    #[inline]
+    fn stage(&self, staged::Queue(queue): staged::Queue) -> Result<(), PostError> {
+        queue.stage(&self.head(), self.destinations)
+    }
+}
