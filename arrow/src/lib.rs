@@ -140,6 +140,7 @@ mod decode;
 mod error;
 mod format;
 mod header;
+mod kinds;
 mod layout;
 mod memory;
 mod parts;
