@@ -82,7 +82,7 @@ impl Bytes {
             start
         };
         match self {
-            Self::Offsets { offsets, .. } => offsets.from_zero(),
+            Self::Offsets { offsets, .. } => offsets.counted_anew(),
             Self::Views { views, nulls, .. } => {
                 let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
                 let view = |(row, view): (usize, &u128)| {

@@ -50,7 +50,7 @@ impl Offsets {
     }
 
     /// The same offsets, counted from the first one on, little-endian.
-    pub fn from_zero(&self) -> Vec<u8> {
+    pub fn counted_anew(&self) -> Vec<u8> {
         let (start, width) = (self.at(0), self.width() as usize);
         let offset = |row| ((self.at(row) - start) as u64).to_le_bytes();
         (0..=self.rows()).flat_map(|row| offset(row).into_iter().take(width)).collect()
