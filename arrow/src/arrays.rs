@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, NullArray, make_array, new_empty_array};
+use arrow_array::{Array, ArrayRef, NullArray, builder::make_view, make_array, new_empty_array};
 use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer};
 use arrow_data::{ArrayData, ArrayDataBuilder};
 use arrow_schema::{ArrowError, DataType};
 
 use crate::{
     DecodeError,
-    decode::size,
+    decode::{lengths, size},
     header::Header,
-    layout::{Kind, Layout, Node},
+    layout::{Kind, LENGTH_WIDTH, Layout, Node},
 };
 
 /// Bytes of a value that stand in its view.
@@ -43,7 +43,7 @@ impl Arrays<'_> {
         match &node.kind {
             Kind::Null => Ok(Arc::new(NullArray::new(rows))),
             Kind::Boolean { values } => {
-                let bits = self.bits(*values);
+                let bits = self.bits(*values, rows);
                 build(node, data.nulls(nulls).add_buffer(bits.into_inner()))
             }
             Kind::Fixed { values } => {
@@ -56,7 +56,10 @@ impl Arrays<'_> {
             }
             Kind::Views { views, bytes } => {
                 let values = self.byte_column(*bytes);
-                let (views, buffers) = self.views(node, *views, nulls.as_ref(), values)?;
+                let (views, buffers) = match self.layout.kinds {
+                    true => self.views_of_lengths(*views, nulls.as_ref(), &values),
+                    false => self.views(node, *views, nulls.as_ref(), values)?,
+                };
                 build(node, data.nulls(nulls).add_buffer(views).add_buffers(buffers))
             }
             Kind::Dictionary { keys, dictionary, values } => {
@@ -81,7 +84,7 @@ impl Arrays<'_> {
                     unreachable!("a list of fixed size")
                 };
                 let count = rows * self.layout.columns[*element_validity].width;
-                let element_nulls = self.null_bits(*element_validity);
+                let element_nulls = self.null_bits(*element_validity, count);
                 let elements = ArrayData::builder(field.data_type().clone()).len(count);
                 let elements = elements.nulls(element_nulls).add_buffer(self.column(*values));
                 let elements = checked(node, elements)?;
@@ -108,32 +111,34 @@ impl Arrays<'_> {
         self.bytes[number].take().unwrap_or_else(|| Buffer::from(MutableBuffer::new(0)))
     }
 
-    /// The bits of a column that has a byte for each.
-    fn bits(&mut self, column: usize) -> BooleanBuffer {
+    /// The bits of a column that has so many, or a byte for each.
+    fn bits(&mut self, column: usize, count: usize) -> BooleanBuffer {
         let bytes = self.column(column);
+        if self.layout.columns[column].bits {
+            return BooleanBuffer::new(bytes, 0, count);
+        }
         *self.copied += bytes.len().div_ceil(8) as u64;
         BooleanBuffer::collect_bool(bytes.len(), |i| bytes[i] != 0)
     }
 
-    fn null_bits(&mut self, column: usize) -> Option<NullBuffer> {
-        self.columns[column].is_some().then(|| NullBuffer::new(self.bits(column)))
+    fn null_bits(&mut self, column: usize, count: usize) -> Option<NullBuffer> {
+        self.columns[column].is_some().then(|| NullBuffer::new(self.bits(column, count)))
     }
 
     fn nulls(&mut self, node: &Node, rows: usize) -> Option<NullBuffer> {
-        let nulls = self.null_bits(node.validity?)?;
+        let nulls = self.null_bits(node.validity?, rows)?;
         debug_assert_eq!(nulls.len(), rows);
         Some(nulls)
     }
 
     /// Offsets from lengths, which add up to `found`.
     fn offsets(&mut self, node: &Node, column: usize, found: u64) -> Result<Buffer, DecodeError> {
-        let lengths = self.column(column);
+        let column = self.column(column);
         let is_wide = matches!(
             node.data_type,
             DataType::LargeUtf8 | DataType::LargeBinary | DataType::LargeList(_)
         );
-        let (lengths, _) = lengths.as_chunks::<4>();
-        let lengths = lengths.iter().map(|length| u64::from(u32::from_le_bytes(*length)));
+        let lengths = lengths(&column);
         let sum = lengths.clone().sum();
         if sum != found {
             return Err(DecodeError::Lengths { path: node.path.clone(), sum, found });
@@ -153,6 +158,35 @@ impl Arrays<'_> {
         };
         *self.copied += offsets.len() as u64;
         Ok(offsets)
+    }
+
+    /// Views of values that all lie one behind the other; their lengths add up.
+    fn views_of_lengths(
+        &mut self,
+        column: usize,
+        nulls: Option<&NullBuffer>,
+        values: &Buffer,
+    ) -> (Buffer, Vec<Buffer>) {
+        let column = self.column(column);
+        let (mut at, mut start, mut buffers) = (0, 0, Vec::new());
+        let mut views = Vec::with_capacity(column.len() / LENGTH_WIDTH);
+        for (row, len) in lengths(&column).enumerate() {
+            let bytes = &values[at..at + len as usize];
+            if nulls.is_some_and(|nulls| nulls.is_null(row)) {
+                views.push(0);
+            } else {
+                if bytes.len() > INLINE && at + bytes.len() - start > VIEW_REACH {
+                    buffers.push(values.slice_with_length(start, at - start));
+                    start = at;
+                }
+                views.push(make_view(bytes, buffers.len() as u32, (at - start) as u32));
+            }
+            at += bytes.len();
+        }
+        buffers.push(values.slice_with_length(start, at - start));
+        let views = Buffer::from_vec(views);
+        *self.copied += views.len() as u64;
+        (views, buffers)
     }
 
     /// Views of values of which the long ones lie one behind the other.

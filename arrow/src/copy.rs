@@ -105,9 +105,9 @@ impl Copier {
     }
 
     /// The bytes of all rows, once.
-    pub fn gather_all(&mut self, bytes: &Bytes) -> Result<Buffer, SendError> {
+    pub fn gather_all(&mut self, why: Why, bytes: &Bytes) -> Result<Buffer, SendError> {
         let total = (0..bytes.rows()).map(|row| bytes.row(row).len()).sum();
-        self.count(Why::Lengths, total);
+        self.count(why, total);
         let mut block = self.arena.allocate(total)?;
         let mut to = block.as_mut_slice();
         for row in (0..bytes.rows()).map(|row| bytes.row(row)) {

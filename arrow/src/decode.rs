@@ -6,7 +6,11 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_buffer::{Buffer, MutableBuffer};
 
 use crate::{
-    DecodeError, Format, arrays::Arrays, header::Header, layout::Layout, transpose::transpose,
+    DecodeError, Format,
+    arrays::Arrays,
+    header::Header,
+    layout::{LENGTH_WIDTH, Layout},
+    transpose::transpose,
 };
 
 /// The messages of one connection.
@@ -45,6 +49,8 @@ enum What {
     Columns(Vec<usize>),
     /// A byte column.
     Bytes(usize),
+    /// A byte column with its lengths; bytes stand for rows.
+    Strings(usize),
 }
 
 impl Stream {
@@ -116,16 +122,28 @@ impl Batch {
         let mut due = VecDeque::new();
         for (level, rows) in header.rows.iter().copied().enumerate().filter(|(_, rows)| *rows > 0) {
             for group in format.groups(level, |column| header.present[column]) {
-                let width = format.row_bytes(&group) as u64;
-                let message = format.rows_per_message(&group) as u64 * width;
+                let message = format.rows_per_message(&group) as u64;
+                let message = format.group_bytes(&group, message).expect("at most 1 GiB");
                 let path = || layout.columns[group[0]].path.clone();
-                let bytes = rows.checked_mul(width).filter(|bytes| *bytes < isize::MAX as u64);
+                let bytes = format.group_bytes(&group, rows);
+                let bytes = bytes.filter(|bytes| *bytes < isize::MAX as u64);
                 let bytes = bytes.ok_or_else(|| DecodeError::TooLarge { path: path(), rows })?;
                 due.push_back(Run { what: What::Columns(group), bytes, message });
             }
             for (number, column) in layout.bytes.iter().enumerate() {
                 let (bytes, message) = (header.bytes[number], format.message_bytes() as u64);
-                if column.level == level && bytes > 0 {
+                if column.level == level && layout.kinds {
+                    let (path, rows_of) = (&column.path, rows);
+                    size(path, rows)?;
+                    if bytes == 0 {
+                        return Err(DecodeError::NoRows { path: path.clone() });
+                    }
+                    due.push_back(Run {
+                        what: What::Strings(number),
+                        bytes: rows_of,
+                        message: bytes,
+                    });
+                } else if column.level == level && bytes > 0 {
                     size(&column.path, bytes)?;
                     due.push_back(Run { what: What::Bytes(number), bytes, message });
                 }
@@ -143,6 +161,9 @@ impl Batch {
     ) -> Result<(), DecodeError> {
         let run = self.due.front_mut().expect("a batch that is not complete");
         let expected = run.bytes.min(run.message) as usize;
+        if let What::Strings(number) = run.what {
+            return self.strings(format, number, message, copied);
+        }
         if message.len() != expected {
             let (path, bytes) = (path(&format.layout, &run.what), message.len());
             return Err(DecodeError::MessageLength { path, bytes, expected });
@@ -155,6 +176,7 @@ impl Batch {
         let run = self.due.pop_front().expect("the first");
         let messages = std::mem::take(&mut self.messages);
         match run.what {
+            What::Strings(_) => unreachable!("they were taken before"),
             What::Bytes(number) => self.bytes[number] = Some(join(messages, copied)),
             What::Columns(group) if group.len() == 1 => {
                 self.columns[group[0]] = Some(join(messages, copied));
@@ -173,11 +195,65 @@ impl Batch {
     }
 }
 
+impl Batch {
+    /// Takes a message of lengths and bytes of the first run.
+    fn strings(
+        &mut self,
+        format: &Format,
+        number: usize,
+        message: Buffer,
+        copied: &mut u64,
+    ) -> Result<(), DecodeError> {
+        let run = self.due.front_mut().expect("a batch that is not complete");
+        let rows = run.bytes.min(run.message) as usize;
+        let per_message = run.message as usize;
+        let column = &format.layout.bytes[number];
+        let found = message.len();
+        let wrong = |expected: u64| DecodeError::MessageLength {
+            path: column.path.clone(),
+            bytes: found,
+            expected: expected as usize,
+        };
+        let heads = (LENGTH_WIDTH as u64).saturating_mul(rows as u64);
+        if heads > found as u64 {
+            return Err(wrong(heads));
+        }
+        let bytes = lengths(&message[..heads as usize]).sum::<u64>();
+        if heads + bytes != found as u64 {
+            return Err(wrong(heads + bytes));
+        }
+        run.bytes -= rows as u64;
+        let left = run.bytes;
+        self.messages.push(message);
+        if left > 0 {
+            return Ok(());
+        }
+        self.due.pop_front();
+        let messages = std::mem::take(&mut self.messages);
+        let last = messages.len() - 1;
+        let head = |i: usize| LENGTH_WIDTH * if i == last { rows } else { per_message };
+        let part = |of: &dyn Fn(usize, &Buffer) -> Buffer| {
+            messages.iter().enumerate().map(|(i, message)| of(i, message)).collect()
+        };
+        let heads = part(&|i, message| message.slice_with_length(0, head(i)));
+        let bytes = part(&|i, message| message.slice(head(i)));
+        self.columns[column.column] = Some(join(heads, copied));
+        self.bytes[number] = Some(join(bytes, copied));
+        Ok(())
+    }
+}
+
+/// Lengths of 4 B each.
+pub(crate) fn lengths(bytes: &[u8]) -> impl Iterator<Item = u64> + Clone + '_ {
+    let (lengths, _) = bytes.as_chunks::<LENGTH_WIDTH>();
+    lengths.iter().map(|length| u64::from(u32::from_le_bytes(*length)))
+}
+
 /// What a run is of, for errors.
 fn path(layout: &Layout, what: &What) -> String {
     match what {
         What::Columns(group) => layout.columns[group[0]].path.clone(),
-        What::Bytes(number) => layout.bytes[*number].path.clone(),
+        What::Bytes(number) | What::Strings(number) => layout.bytes[*number].path.clone(),
     }
 }
 

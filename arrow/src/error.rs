@@ -1,7 +1,9 @@
 //! What can go wrong.
 
 use arrow_schema::{ArrowError, DataType};
-use libdrdma::{MemoryRegionError, PostError, RegionError, Status, Transport};
+use libdrdma::{
+    Features, KeptRegionError, MemoryRegionError, PostError, RegionError, Status, Transport,
+};
 
 use crate::Part;
 
@@ -159,6 +161,26 @@ pub enum SendError {
         /// The length.
         len: usize,
     },
+    /// A string that has no room in a message, of [`Form::Kinds`](crate::Form::Kinds).
+    #[error(
+        "column `{path}`: the value of row {row} has {len} B, and the longest message {limit} with 4 B of a length"
+    )]
+    LongString {
+        /// The column, or the place in it.
+        path: String,
+        /// The row of its level.
+        row: usize,
+        /// Bytes of the value.
+        len: usize,
+        /// Bytes of a message.
+        limit: usize,
+    },
+    /// A card that cannot send batches of the format's form.
+    #[error("the card does not send batches of Form::Kinds: it misses {missing:?}")]
+    Form {
+        /// What it does not do.
+        missing: Features,
+    },
     /// Memory that lies in no arena, which the sender is told to refuse.
     #[error("column `{path}`: {bytes} B at {addr:#x} lie in no registered arena")]
     Foreign {
@@ -178,6 +200,9 @@ pub enum SendError {
     /// A region is not possible.
     #[error(transparent)]
     Region(#[from] RegionError),
+    /// What views point into is not possible.
+    #[error(transparent)]
+    Views(#[from] KeptRegionError),
     /// A request was not posted.
     #[error(transparent)]
     Post(#[from] PostError),
@@ -236,6 +261,12 @@ pub enum DecodeError {
         bytes: usize,
         /// Bytes that the message must have.
         expected: usize,
+    },
+    /// Strings of which a message has no rows.
+    #[error("column `{path}`: messages of 0 rows")]
+    NoRows {
+        /// The column, or the place in it.
+        path: String,
     },
     /// Numbers in the header that cannot be.
     #[error("column `{path}`: {rows} rows are too many")]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::{Schema, SchemaRef};
+use libdrdma::Features;
 
 use crate::{FormatError, header, layout::Layout};
 
@@ -10,6 +11,8 @@ use crate::{FormatError, header, layout::Layout};
 const MAX_COLUMNS: usize = 16;
 /// Bytes of a message, at most.
 const MAX_MESSAGE: usize = 1 << 30;
+/// Bits of a message, at most.
+const MAX_BITS: usize = 1 << 31;
 
 /// How the columns of a batch share messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -21,6 +24,20 @@ pub enum Form {
     /// A message has rows of up to 16 columns. The card reads the partition ids once; the receiver copies
     /// rows to columns.
     Rows,
+    /// As [`Columns`](Self::Columns), but bits travel as bits, and strings by rows, their lengths before their bytes:
+    /// the card follows offsets and views, and packs bits, so that nothing of these is copied. It takes a sender's card
+    /// with [`NEEDS`](Self::NEEDS), and no string may be longer than a message.
+    Kinds,
+}
+
+impl Form {
+    /// What a card must do to send [`Form::Kinds`].
+    pub const NEEDS: Features = Features::VARLEN.union(Features::BITS).union(Features::COLUMNS);
+
+    /// The form that copies least, from a card that does that.
+    pub fn of_card(features: Features) -> Self {
+        if features.contains(Self::NEEDS) { Self::Kinds } else { Self::Columns }
+    }
 }
 
 /// What sender and receiver agree on: a schema, the longest message, and how columns share messages.
@@ -56,7 +73,7 @@ impl Format {
         message_bytes: usize,
         form: Form,
     ) -> Result<Self, FormatError> {
-        let layout = Layout::new(&schema)?;
+        let layout = Layout::new(&schema, form)?;
         if message_bytes > MAX_MESSAGE {
             return Err(FormatError::LongMessages { message_bytes, limit: MAX_MESSAGE });
         }
@@ -90,11 +107,11 @@ impl Format {
     /// The columns of a level that share messages, group by group, where `present` tells which there are.
     pub(crate) fn groups(&self, level: usize, present: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
         let layout = &self.layout;
-        let alone = self.form == Form::Columns || layout.levels[level].dictionary.is_some();
+        let alone = self.form != Form::Rows || layout.levels[level].dictionary.is_some();
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let mut width = 0;
         for (number, column) in layout.columns.iter().enumerate() {
-            if column.level != level || !present(number) {
+            if column.level != level || column.joined || !present(number) {
                 continue;
             }
             let fits = |group: &&mut Vec<usize>| {
@@ -119,9 +136,25 @@ impl Format {
         group.iter().map(|column| self.layout.columns[*column].width).sum()
     }
 
+    /// True if a group, which then has one column, travels as bits.
+    pub(crate) fn is_bits(&self, group: &[usize]) -> bool {
+        self.layout.columns[group[0]].bits
+    }
+
     /// Rows of a group in a message, at least 1.
     pub(crate) fn rows_per_message(&self, group: &[usize]) -> usize {
-        self.message_bytes / self.row_bytes(group)
+        match self.is_bits(group) {
+            true => 8 * self.message_bytes.min(MAX_BITS / 8),
+            false => self.message_bytes / self.row_bytes(group),
+        }
+    }
+
+    /// Bytes of so many rows of a group; `None` if they are too many.
+    pub(crate) fn group_bytes(&self, group: &[usize], rows: u64) -> Option<u64> {
+        match self.is_bits(group) {
+            true => Some(rows.div_ceil(8)),
+            false => rows.checked_mul(self.row_bytes(group) as u64),
+        }
     }
 }
 

@@ -8,7 +8,7 @@
 //! | 8 | the format's fingerprint |
 //! | 8 | batches before this one, on the same connection |
 //! | 8 a level | rows: of the batch, of each list's elements, of each dictionary's values |
-//! | 8 a column of bytes | bytes |
+//! | 8 a column of bytes | bytes; with [`Form::Kinds`](crate::Form::Kinds) rows of a message |
 //! | 1 bit a column | which columns there are: validity is left out where nothing is null |
 //! | 1 bit a dictionary | whose values follow; otherwise they are those that were sent before |
 //!

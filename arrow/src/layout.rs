@@ -5,7 +5,7 @@
 
 use arrow_schema::{DataType, Field, Schema};
 
-use crate::FormatError;
+use crate::{Form, FormatError};
 
 /// Bytes of a length in a column: a value of a string, or the elements of a list.
 pub(crate) const LENGTH_WIDTH: usize = 4;
@@ -17,9 +17,13 @@ pub(crate) const VIEW_WIDTH: usize = 16;
 pub(crate) struct Column {
     pub path: String,
     pub level: usize,
-    /// Bytes of a value, at least 1.
+    /// Bytes of a value, at least 1; of bits that stand in the sender's memory.
     pub width: usize,
     pub part: Part,
+    /// Its values travel as bits.
+    pub bits: bool,
+    /// It travels in the messages of a byte column.
+    pub joined: bool,
 }
 
 /// What part of an array travels in a column of its own.
@@ -55,6 +59,8 @@ impl Part {
 pub(crate) struct ByteColumn {
     pub path: String,
     pub level: usize,
+    /// The column of lengths or views.
+    pub column: usize,
 }
 
 /// Rows that are sent together: the batch's, or the elements of a list, or the values of a dictionary.
@@ -121,6 +127,8 @@ pub(crate) enum Kind {
 /// A schema's layout.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Layout {
+    /// Columns are sent as they lie, of whatever kind.
+    pub kinds: bool,
     pub arrays: Vec<Node>,
     pub columns: Vec<Column>,
     pub bytes: Vec<ByteColumn>,
@@ -130,8 +138,8 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    pub fn new(schema: &Schema) -> Result<Self, FormatError> {
-        let mut layout = Self::default();
+    pub fn new(schema: &Schema, form: Form) -> Result<Self, FormatError> {
+        let mut layout = Self { kinds: form == Form::Kinds, ..Self::default() };
         layout.levels.push(Level { path: String::new(), dictionary: None });
         for field in schema.fields() {
             let node = layout.node(field.data_type(), field.name().clone(), 0)?;
@@ -141,12 +149,22 @@ impl Layout {
     }
 
     fn column(&mut self, path: &str, level: usize, width: usize, part: Part) -> usize {
-        self.columns.push(Column { path: path.to_owned(), level, width, part });
+        let bits = self.kinds && part == Part::Validity;
+        self.columns.push(Column {
+            path: path.to_owned(),
+            level,
+            width,
+            part,
+            bits,
+            joined: false,
+        });
         self.columns.len() - 1
     }
 
-    fn byte_column(&mut self, path: &str, level: usize) -> usize {
-        self.bytes.push(ByteColumn { path: path.to_owned(), level });
+    /// The bytes that a column of lengths or views stands for.
+    fn byte_column(&mut self, path: &str, level: usize, column: usize) -> usize {
+        self.columns[column].joined = self.kinds;
+        self.bytes.push(ByteColumn { path: path.to_owned(), level, column });
         self.bytes.len() - 1
     }
 
@@ -182,15 +200,17 @@ impl Layout {
         Ok(match data_type {
             DataType::Null => Kind::Null,
             DataType::Boolean => {
-                Kind::Boolean { values: self.column(path, level, 1, Part::Values) }
+                let values = self.column(path, level, 1, Part::Values);
+                self.columns[values].bits = self.kinds;
+                Kind::Boolean { values }
             }
             DataType::Utf8 | DataType::Binary | DataType::LargeUtf8 | DataType::LargeBinary => {
                 let lengths = self.column(path, level, LENGTH_WIDTH, Part::Lengths);
-                Kind::Bytes { lengths, bytes: self.byte_column(path, level) }
+                Kind::Bytes { lengths, bytes: self.byte_column(path, level, lengths) }
             }
             DataType::Utf8View | DataType::BinaryView => {
                 let views = self.column(path, level, VIEW_WIDTH, Part::Views);
-                Kind::Views { views, bytes: self.byte_column(path, level) }
+                Kind::Views { views, bytes: self.byte_column(path, level, views) }
             }
             DataType::Dictionary(keys, values) => {
                 let width = fixed_width(keys).ok_or_else(|| unsupported(path, data_type))?;

@@ -99,6 +99,15 @@
 //! | `List`, `LargeList`, `Map`, `FixedSizeList` of others | lengths are made of offsets; the elements go as their own arrays do, and an id or a bit is made for each |
 //! | `Union`, `RunEndEncoded`, `ListView`, `LargeListView`, types of size 0 | not possible: [`FormatError::Unsupported`] |
 //!
+//! With [`Form::Kinds`], for cards that do it ([`Form::of_card`]), the card follows offsets and views and packs bits:
+//!
+//! | array | |
+//! |---|---|
+//! | `Utf8View`, `BinaryView`, `Utf8`, `Binary`, `LargeUtf8`, `LargeBinary` | offsets or views, and what they lead to, as they lie |
+//! | `Boolean`, validity | the bits as they lie; of a dictionary's values those that do not begin with a byte are copied |
+//!
+//! Nulls are followed like other rows, so that their views must lead to bytes, too, as Arrow's own checks demand.
+//!
 //! Arrays may be slices. [`Sender::plan`] says what becomes of each part of a batch, and [`Sent::copied`]
 //! what was copied, by the reason. All copies go to an [`Arena`].
 //!
@@ -125,6 +134,9 @@
 //! row, and the receiver copies them to columns. A view's buffer and offset are the sender's, and mean
 //! nothing: long values come in the order of the rows. Lengths are those of rows that are null as well.
 //!
+//! With [`Form::Kinds`] bits travel as bits, the first being the least significant of a byte; and the messages of a column of
+//! strings have a number of rows that the header says: their lengths, then their bytes. Views are made anew by the receiver.
+//!
 //! The schema and the header say all of that, and so the length of every message that follows. A message of
 //! another length, lengths that do not add up, text that is not UTF-8 or a key that is in no dictionary is a
 //! [`DecodeError`]; nothing more is taken from that connection then.
@@ -140,6 +152,7 @@ mod decode;
 mod error;
 mod format;
 mod header;
+mod kinds;
 mod layout;
 mod memory;
 mod parts;

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Bytes of a value that stand in its view.
-const INLINE: usize = 12;
+pub(crate) const INLINE: usize = 12;
 
 /// Offsets of either width.
 #[derive(Clone, Debug)]
@@ -31,6 +31,29 @@ impl Offsets {
             Some(offsets) => Self::Narrow(offsets.clone()),
             None => Self::Wide(any.downcast_ref().cloned().expect("offsets of 4 or 8 B")),
         }
+    }
+
+    /// Bytes of an offset.
+    pub fn width(&self) -> u64 {
+        match self {
+            Self::Narrow(_) => 4,
+            Self::Wide(_) => 8,
+        }
+    }
+
+    /// The offsets' own bytes.
+    pub fn buffer(&self) -> Buffer {
+        match self {
+            Self::Narrow(offsets) => offsets.inner().inner().clone(),
+            Self::Wide(offsets) => offsets.inner().inner().clone(),
+        }
+    }
+
+    /// The same offsets, counted from the first one on, little-endian.
+    pub fn counted_anew(&self) -> Vec<u8> {
+        let (start, width) = (self.at(0), self.width() as usize);
+        let offset = |row| ((self.at(row) - start) as u64).to_le_bytes();
+        (0..=self.rows()).flat_map(|row| offset(row).into_iter().take(width)).collect()
     }
 
     fn at(&self, row: usize) -> usize {
@@ -90,6 +113,14 @@ impl Bytes {
                 let offset = (views[row] >> 96) as usize;
                 &buffers[buffer][offset..offset + len]
             }
+        }
+    }
+
+    /// Bytes of a row's value, of a null's as well.
+    pub fn len(&self, row: usize) -> usize {
+        match self {
+            Self::Offsets { offsets, .. } => offsets.range(row).len(),
+            Self::Views { views, .. } => views[row] as u32 as usize,
         }
     }
 

@@ -5,8 +5,9 @@ use std::fmt;
 use libdrdma::ProtectionDomain;
 
 use crate::{
-    layout::{Layout, Part},
+    layout::{ByteColumn, Layout, Part},
     parts::{Bytes, Growth, Parts, Source},
+    posts::bytes_of,
 };
 
 /// How a part of a batch gets on the wire.
@@ -14,8 +15,8 @@ use crate::{
 pub enum Passage {
     /// From where it lies, in a registered arena: without a copy, a mapping or a key.
     AsItLies,
-    /// From where it lies, with a mapping and a key of its own for the time of the request
-    /// ([`Foreign::Register`]).
+    /// From where it lies, with a key of its own for the time of the request, and a mapping if it lies in no arena
+    /// ([`Foreign::Register`]). The bytes that offsets lead to always have such a key.
     Registered,
     /// It is copied to the sender's arena, and sent from there.
     Copied {
@@ -137,12 +138,36 @@ pub(crate) fn plan(
         let is_sent = level.dictionary.is_none_or(|number| sent[layout.dictionaries[number]] > 0);
         sent.push(if is_sent { rows.count } else { 0 });
     }
+    // Of strings that the card follows, what becomes of entries and of bytes.
+    let strings = |column: &ByteColumn, source: &Bytes| match sent[column.level] {
+        _ if !layout.kinds => None,
+        0 => Some([(Passage::LeftOut, 0); 2]),
+        _ => Some(source.planned(lies)),
+    };
+    let strings: Vec<_> = layout
+        .bytes
+        .iter()
+        .zip(&parts.bytes)
+        .map(|(column, source)| strings(column, source))
+        .collect();
+    let entries = |number: usize| {
+        let column = layout.bytes.iter().position(|column| column.column == number)?;
+        strings[column].map(|[entries, _]| entries)
+    };
     let mut plan = Plan::default();
-    for (column, source) in layout.columns.iter().zip(&parts.columns) {
+    for (number, (column, source)) in layout.columns.iter().zip(&parts.columns).enumerate() {
         let rows = sent[column.level];
         let (passage, bytes) = match source {
             None => (Passage::LeftOut, 0),
             Some(_) if rows == 0 => (Passage::LeftOut, 0),
+            Some(_) if let Some(entries) = entries(number) => entries,
+            Some(Source::Bits(bits)) if column.bits => {
+                let (buffer, first) = bytes_of(bits);
+                match first > 0 && layout.levels[column.level].dictionary.is_some() {
+                    true => (Passage::Copied { why: Why::Unaligned }, rows.div_ceil(8)),
+                    false => (lies(&buffer), buffer.len()),
+                }
+            }
             Some(Source::Lies(buffer)) => (lies(buffer), rows * column.width),
             Some(Source::Bits(_)) => (Passage::Copied { why: Why::Bits }, rows * column.width),
             Some(Source::Lengths(_)) => {
@@ -152,7 +177,12 @@ pub(crate) fn plan(
         let path = column.path.clone();
         plan.parts.push(PlannedPart { path, part: column.part, passage, bytes: bytes as u64 });
     }
-    for (column, source) in layout.bytes.iter().zip(&parts.bytes) {
+    for ((column, source), strings) in layout.bytes.iter().zip(&parts.bytes).zip(&strings) {
+        if let Some([_, (passage, bytes)]) = *strings {
+            let (path, part, bytes) = (column.path.clone(), Part::Bytes, bytes as u64);
+            plan.parts.push(PlannedPart { path, part, passage, bytes });
+            continue;
+        }
         let bytes: usize = (0..source.rows()).map(|row| source.row(row).len()).sum();
         let passage = match source {
             _ if bytes == 0 || sent[column.level] == 0 => Passage::LeftOut,

@@ -2,16 +2,17 @@
 
 use std::{ops::Range, sync::Arc};
 
-use arrow_buffer::Buffer;
+use arrow_buffer::{BooleanBuffer, Buffer};
 use libdrdma::{
-    Bitmapped, Contiguous, MemoryRegion, Partitioned, PartitionedRegion, ProtectionDomain, Region,
-    RowMask, Strided,
+    Bitmapped, Contiguous, MemoryRegion, MessageLayout, Partitioned, PartitionedRegion,
+    ProtectionDomain, Region, RowMask, Strided, Values,
 };
 
 use crate::{
-    Foreign, Format, SendError,
+    Foreign, Format, SendError, Why,
     copy::Copier,
     header::Header,
+    kinds::Column,
     memory,
     parts::{Bytes, Parts, Source},
     selection::{Selection, Shares, Targets},
@@ -20,15 +21,27 @@ use crate::{
 /// A request, with the indices of its destinations.
 pub(crate) enum Post {
     /// Regions for each destination.
-    Shared { shares: Vec<(usize, Vec<Region<'static>>)>, row_mask: RowMask, rows_per_message: u32 },
+    Shared { shares: Vec<(usize, Vec<Region<'static>>)>, row_mask: RowMask, messages: Messages },
     /// Rows by ids of one byte.
-    Ids { region: PartitionedRegion<'static, u8>, destinations: Vec<usize>, rows_per_message: u32 },
+    Ids { region: PartitionedRegion<'static, u8>, destinations: Vec<usize>, messages: Messages },
     /// Rows by ids of two bytes.
     WideIds {
         region: PartitionedRegion<'static, u16>,
         destinations: Vec<usize>,
-        rows_per_message: u32,
+        messages: Messages,
     },
+}
+
+/// The messages of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Messages {
+    pub rows: u32,
+    pub layout: MessageLayout,
+}
+
+impl Messages {
+    /// A row each.
+    const OF_A_ROW: Self = Self { rows: 1, layout: MessageLayout::Rows };
 }
 
 /// What requests are made of.
@@ -52,8 +65,18 @@ impl Posts<'_> {
             if destinations.is_empty() {
                 continue;
             }
-            self.columns(level, &destinations, &mut posts)?;
-            self.byte_columns(level, &destinations, &mut posts, &mut headers)?;
+            let mut selected = Vec::new();
+            for buffer in self.shares.selections[level].buffers() {
+                selected.push(self.register(buffer, "selection")?);
+            }
+            self.columns(level, &selected, &destinations, &mut posts)?;
+            match self.format.layout.kinds {
+                true => {
+                    let to = (&*destinations, &mut *headers);
+                    self.string_columns(level, &selected, to, &mut posts)?;
+                }
+                false => self.byte_columns(level, &destinations, &mut posts, &mut headers)?,
+            }
         }
         let destinations = self.destinations(0);
         if !destinations.is_empty() {
@@ -68,7 +91,11 @@ impl Posts<'_> {
         rows.filter(|(_, rows)| **rows > 0).map(|(destination, _)| destination).collect()
     }
 
-    fn register(&mut self, buffer: Buffer, path: &str) -> Result<Arc<MemoryRegion>, SendError> {
+    pub(crate) fn register(
+        &mut self,
+        buffer: Buffer,
+        path: &str,
+    ) -> Result<Arc<MemoryRegion>, SendError> {
         memory::register(self.pd, buffer, self.foreign, self.copier, path)
     }
 
@@ -85,104 +112,147 @@ impl Posts<'_> {
             let region = Contiguous::new(&memory).offset(i * len).len(len).build()?;
             shares.push((*destination, vec![region]));
         }
-        Ok(Post::Shared { shares, row_mask: RowMask::Period, rows_per_message: 1 })
+        let (row_mask, messages) = (RowMask::Period, Messages::OF_A_ROW);
+        Ok(Post::Shared { shares, row_mask, messages })
     }
 
     /// The groups of a level's columns.
     fn columns(
         &mut self,
         level: usize,
+        selected: &[Arc<MemoryRegion>],
         destinations: &[usize],
         posts: &mut Vec<Post>,
     ) -> Result<(), SendError> {
-        let (shares, parts) = (self.shares, self.parts);
-        let selection = &shares.selections[level];
-        let count = parts.levels[level].count as u64;
-        let mut selected = Vec::new();
-        for buffer in selection.buffers() {
-            selected.push(self.register(buffer, "selection")?);
-        }
-        let format = self.format;
+        let (format, parts) = (self.format, self.parts);
         for group in format.groups(level, |column| parts.columns[column].is_some()) {
+            if let (Selection::All, true) = (&self.shares.selections[level], format.is_bits(&group))
+            {
+                posts.push(self.all_bits(&group, destinations)?);
+                continue;
+            }
             let mut columns = Vec::with_capacity(group.len());
             for column in &group {
-                columns.push((self.column(*column)?, format.layout.columns[*column].width as u64));
+                columns.push(self.column(*column)?);
             }
-            let rows_per_message = format.rows_per_message(&group) as u32;
-            posts.push(self.group(
-                selection,
-                &selected,
-                count,
-                &columns,
-                destinations,
-                rows_per_message,
-            )?);
+            let rows = format.rows_per_message(&group) as u32;
+            posts.push(self.group(level, selected, &columns, destinations, rows)?);
         }
         Ok(())
     }
 
     /// The memory of a column's values.
-    fn column(&mut self, column: usize) -> Result<Arc<MemoryRegion>, SendError> {
-        let path = &self.format.layout.columns[column].path;
-        let buffer = match self.parts.columns[column].as_ref().expect("a column that is there") {
-            Source::Lies(buffer) => buffer.clone(),
-            Source::Bits(bits) => self.copier.bits(bits)?,
-            Source::Lengths(offsets) => self.copier.lengths(offsets, path)?,
-        };
-        self.register(buffer, path)
+    fn column(&mut self, column: usize) -> Result<Column, SendError> {
+        let of = &self.format.layout.columns[column];
+        let (buffer, values) =
+            match self.parts.columns[column].as_ref().expect("a column that is there") {
+                Source::Lies(buffer) => (buffer.clone(), None),
+                Source::Bits(bits) if of.bits => {
+                    let (buffer, first) = bytes_of(bits);
+                    (buffer, Some(Values::bits(first)))
+                }
+                Source::Bits(bits) => (self.copier.bits(bits)?, None),
+                Source::Lengths(offsets) => (self.copier.lengths(offsets, &of.path)?, None),
+            };
+        Ok(Column { memory: self.register(buffer, &of.path)?, width: of.width as u64, values })
     }
 
-    /// The request for columns whose rows go to destinations as a selection says.
+    /// The bits of all rows, for everybody: bytes like others.
+    fn all_bits(&mut self, group: &[usize], destinations: &[usize]) -> Result<Post, SendError> {
+        let path = &self.format.layout.columns[group[0]].path;
+        let Some(Source::Bits(bits)) = &self.parts.columns[group[0]] else {
+            unreachable!("a column of bits")
+        };
+        let (mut buffer, first) = bytes_of(bits);
+        if first > 0 {
+            (buffer, _) = bytes_of(&self.copier.align(bits)?);
+        }
+        let len = buffer.len();
+        let memory = self.register(buffer, path)?;
+        let message = self.format.rows_per_message(group).div_ceil(8);
+        let regions = run(&memory, 0..len, message)?;
+        let shares = destinations.iter().map(|index| (*index, regions.clone())).collect();
+        Ok(Post::Shared { shares, row_mask: RowMask::Period, messages: Messages::OF_A_ROW })
+    }
+
+    /// The strings of a level, each column with its lengths. Headers are told how many rows a message has.
+    fn string_columns(
+        &mut self,
+        level: usize,
+        selected: &[Arc<MemoryRegion>],
+        (destinations, headers): (&[usize], &mut [Header]),
+        posts: &mut Vec<Post>,
+    ) -> Result<(), SendError> {
+        let (format, parts, shares) = (self.format, self.parts, self.shares);
+        let columns = format.layout.bytes.iter().zip(&parts.bytes).enumerate();
+        for (number, (column, bytes)) in columns.filter(|(_, (column, _))| column.level == level) {
+            let rows = self.string_rows(bytes, &shares.selections[level], &column.path)?;
+            let strings = self.strings(bytes, &column.path)?;
+            posts.push(self.group(level, selected, &[strings], destinations, rows)?);
+            for destination in destinations {
+                headers[*destination].bytes[number] = rows.into();
+            }
+        }
+        Ok(())
+    }
+
+    /// The request for columns whose rows go to destinations as the level's selection says.
     fn group(
         &self,
-        selection: &Selection,
+        level: usize,
         selected: &[Arc<MemoryRegion>],
-        rows: u64,
-        columns: &[(Arc<MemoryRegion>, u64)],
+        columns: &[Column],
         destinations: &[usize],
         rows_per_message: u32,
     ) -> Result<Post, SendError> {
+        /// Adds the columns to a builder.
+        macro_rules! with_columns {
+            ($region:expr) => {
+                columns.iter().fold($region, |region, column| match &column.values {
+                    None => region.column(&column.memory, 0, column.width),
+                    Some(values) => region.typed_column(&column.memory, 0, values.clone()),
+                })
+            };
+        }
         let partitions = self.targets.partitions();
-        Ok(match selection {
+        let rows = self.parts.levels[level].count as u64;
+        let layout = match columns.iter().any(|column| column.values.is_some()) {
+            true => MessageLayout::Columns,
+            false => MessageLayout::Rows,
+        };
+        let messages = Messages { rows: rows_per_message, layout };
+        Ok(match &self.shares.selections[level] {
             Selection::Ids(_) => {
                 let region = Partitioned::<u8>::new(&selected[0]).rows(rows);
-                let region = columns
-                    .iter()
-                    .fold(region, |region, (memory, width)| region.column(memory, 0, *width))
-                    .build()?;
-                Post::Ids { region, destinations: destinations.to_vec(), rows_per_message }
+                let region = with_columns!(region).build()?;
+                Post::Ids { region, destinations: destinations.to_vec(), messages }
             }
             Selection::WideIds(_) => {
                 let region = Partitioned::<u16>::new(&selected[0]).rows(rows);
-                let region = columns
-                    .iter()
-                    .fold(region, |region, (memory, width)| region.column(memory, 0, *width))
-                    .build()?;
-                Post::WideIds { region, destinations: destinations.to_vec(), rows_per_message }
+                let region = with_columns!(region).build()?;
+                Post::WideIds { region, destinations: destinations.to_vec(), messages }
             }
             Selection::Bitmaps(_) => {
                 let mut shares = Vec::with_capacity(destinations.len());
                 for destination in destinations {
                     let bitmap = &selected[usize::from(partitions[*destination])];
-                    let region = Bitmapped::new(bitmap).rows(rows);
-                    let region = columns
-                        .iter()
-                        .fold(region, |region, (memory, width)| region.column(memory, 0, *width))
-                        .build()?;
+                    let region = with_columns!(Bitmapped::new(bitmap).rows(rows)).build()?;
                     shares.push((*destination, vec![region]));
                 }
-                Post::Shared { shares, row_mask: RowMask::Period, rows_per_message }
+                Post::Shared { shares, row_mask: RowMask::Period, messages }
             }
             Selection::All => {
-                let regions: Vec<_> = columns
-                    .iter()
-                    .map(|(memory, width)| {
-                        Strided::new(memory).period(*width).count(rows).extent(0, *width).build()
-                    })
-                    .collect::<Result<_, _>>()?;
+                let region = |Column { memory, width, values }: &Column| {
+                    let region = Strided::new(memory).period(*width).count(rows);
+                    match values {
+                        None => region.extent(0, *width).build(),
+                        Some(values) => region.typed_extent(0, values.clone()).build(),
+                    }
+                };
+                let regions: Vec<_> = columns.iter().map(region).collect::<Result<_, _>>()?;
                 let shares = destinations.iter().map(|index| (*index, regions.clone())).collect();
                 // Row by row, and not one column after the other.
-                Post::Shared { shares, row_mask: RowMask::Element, rows_per_message }
+                Post::Shared { shares, row_mask: RowMask::Element, messages }
             }
         })
     }
@@ -215,8 +285,8 @@ impl Posts<'_> {
                 shares.push((*destination, run(memory, range, format.message_bytes())?));
             }
             if !shares.is_empty() {
-                let row_mask = RowMask::Period;
-                posts.push(Post::Shared { shares, row_mask, rows_per_message: 1 });
+                let (row_mask, messages) = (RowMask::Period, Messages::OF_A_ROW);
+                posts.push(Post::Shared { shares, row_mask, messages });
             }
         }
         Ok(())
@@ -236,11 +306,17 @@ impl Posts<'_> {
                 let all = offsets.all();
                 values.slice_with_length(all.start, all.len())
             }
-            Bytes::Views { .. } => self.copier.gather_all(bytes)?,
+            Bytes::Views { .. } => self.copier.gather_all(Why::Lengths, bytes)?,
         };
         let range = 0..buffer.len();
         Ok((buffer, vec![range; self.targets.partitions().len()]))
     }
+}
+
+/// The bytes that bits lie in, and the first one's place in the first byte.
+pub(crate) fn bytes_of(bits: &BooleanBuffer) -> (Buffer, u8) {
+    let (start, first) = (bits.offset() / 8, bits.offset() % 8);
+    (bits.inner().slice_with_length(start, (first + bits.len()).div_ceil(8)), first as u8)
 }
 
 /// A run of bytes in messages of so many, of which the last may be shorter.

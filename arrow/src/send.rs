@@ -12,7 +12,7 @@ use libdrdma::{
 };
 
 use crate::{
-    Arena, Foreign, Format, Plan, Selection, SendError, Why,
+    Arena, Foreign, Form, Format, Plan, Selection, SendError, Why,
     copy::Copier,
     header::Header,
     parts::Parts,
@@ -83,7 +83,7 @@ impl Sender {
     /// How each part of a batch would get on the wire. Nothing is copied, registered or sent.
     ///
     /// # Errors
-    /// A batch of another schema.
+    /// A batch of another schema, or a card that does not send the format's form.
     pub fn plan(&self, batch: &RecordBatch) -> Result<Plan, SendError> {
         self.check(batch)?;
         let parts = Parts::of(&self.format.layout, batch)?;
@@ -148,6 +148,10 @@ impl Sender {
     }
 
     fn check(&self, batch: &RecordBatch) -> Result<(), SendError> {
+        let missing = Form::NEEDS - self.pd.context().features();
+        if self.format.layout.kinds && !missing.is_empty() {
+            return Err(SendError::Form { missing });
+        }
         let fields = self.format.schema().fields();
         if fields.len() != batch.num_columns() {
             let (given, expected) = (batch.num_columns(), fields.len());
@@ -293,34 +297,43 @@ fn stage_one(
     signaled: bool,
 ) -> Result<(), PostError> {
     match post {
-        Post::Shared { shares, row_mask, rows_per_message } => {
+        Post::Shared { shares, row_mask, messages } => {
             let destinations: Vec<_> = shares
                 .iter()
-                .map(|(index, regions)| Destination::new(to[*index].1).regions(regions))
+                .map(|(index, regions)| {
+                    let to = Destination::new(to[*index].1).message_layout(messages.layout);
+                    to.regions(regions)
+                })
                 .collect();
             let request = SharedWorkRequest::new(wr_id)
                 .row_mask(*row_mask)
-                .rows_per_message(*rows_per_message)
+                .rows_per_message(messages.rows)
                 .destinations(&destinations);
             guard.post_ssq_send(&if signaled { request } else { request.unsignaled() })
         }
-        Post::Ids { region, destinations, rows_per_message } => {
+        Post::Ids { region, destinations, messages } => {
             let destinations: Vec<_> = destinations
                 .iter()
-                .map(|index| PartitionDestination::new(to[*index].1, to[*index].0 as u8))
+                .map(|index| {
+                    let to = PartitionDestination::new(to[*index].1, to[*index].0 as u8);
+                    to.message_layout(messages.layout)
+                })
                 .collect();
             let request = PartitionedWorkRequest::new(wr_id, region)
-                .rows_per_message(*rows_per_message)
+                .rows_per_message(messages.rows)
                 .destinations(&destinations);
             guard.post_ssq_send(&if signaled { request } else { request.unsignaled() })
         }
-        Post::WideIds { region, destinations, rows_per_message } => {
+        Post::WideIds { region, destinations, messages } => {
             let destinations: Vec<_> = destinations
                 .iter()
-                .map(|index| PartitionDestination::new(to[*index].1, to[*index].0))
+                .map(|index| {
+                    let to = PartitionDestination::new(to[*index].1, to[*index].0);
+                    to.message_layout(messages.layout)
+                })
                 .collect();
             let request = PartitionedWorkRequest::new(wr_id, region)
-                .rows_per_message(*rows_per_message)
+                .rows_per_message(messages.rows)
                 .destinations(&destinations);
             guard.post_ssq_send(&if signaled { request } else { request.unsignaled() })
         }

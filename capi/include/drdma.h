@@ -171,6 +171,14 @@ enum drdma_row_mask {
   DRDMA_ROW_MASK_ELEMENT = 1,
 };
 
+// The order of the values of a message. By columns is for cards that do it (drdma_query_features).
+enum drdma_message_layout {
+  // Row by row.
+  DRDMA_LAYOUT_ROWS = 0,
+  // Column by column: the first value of every unit, then the second value of every unit, and so on.
+  DRDMA_LAYOUT_COLUMNS = 1,
+};
+
 // The states of a queue pair.
 enum drdma_qp_state {
   // Newly made.
@@ -447,6 +455,14 @@ struct drdma_ah {
   uint32_t remote_qkey;
 };
 
+// Where the messages of one column go, of a WRITE by columns.
+struct drdma_remote_column {
+  // Where the first one goes; each further one goes behind the one before.
+  uint64_t remote_addr;
+  // The key of that memory.
+  uint32_t rkey;
+};
+
 // A request to one queue pair.
 struct drdma_send_wr {
   // Its name in the completion.
@@ -481,6 +497,13 @@ struct drdma_send_wr {
   uint64_t swap;
   // On UD: where the datagrams go, or NULL: to the peer of the queue pair. NULL otherwise.
   const struct drdma_ah *ah;
+  // A `drdma_message_layout`.
+  uint32_t message_layout;
+  // Entries of `remote_columns`.
+  uint32_t num_remote_columns;
+  // Of a WRITE by columns: where the messages of each column go, instead of `remote_addr`; as many as a unit has
+  // values, 1 to 64. NULL otherwise.
+  const struct drdma_remote_column *remote_columns;
 };
 
 // A column that partitions are made from.
@@ -554,6 +577,13 @@ struct drdma_destination {
   uint32_t num_regions;
   // What is sent there, unless the request is partitioned: up to 16.
   const struct drdma_region *regions;
+  // A `drdma_message_layout`.
+  uint32_t message_layout;
+  // Entries of `remote_columns`.
+  uint32_t num_remote_columns;
+  // Of a WRITE by columns: where the messages of each column go, instead of `remote_addr`; as many as a unit has
+  // values, 1 to 64. NULL otherwise.
+  const struct drdma_remote_column *remote_columns;
 };
 
 // A request to several queue pairs, which the card plans together.

@@ -7,9 +7,9 @@ use std::{
 };
 
 use libdrdma::{
-    AddressHandle, Destination, MacAddress, Operation, PartitionDestination, PartitionId,
-    PartitionedRegion, PartitionedWorkRequest, QueuePair, Region, RowMask, SharedOperation,
-    SharedWorkRequest, WorkRequest,
+    AddressHandle, Destination, MacAddress, MessageLayout, Operation, PartitionDestination,
+    PartitionId, PartitionedRegion, PartitionedWorkRequest, QueuePair, Region, RemoteColumn,
+    RowMask, SharedOperation, SharedWorkRequest, WorkRequest,
 };
 
 use crate::{
@@ -71,6 +71,25 @@ pub enum drdma_send_flags {
     DRDMA_SEND_FENCE = 4,
     /// The peer's receives complete as solicited ones (`IBV_SEND_SOLICITED`).
     DRDMA_SEND_SOLICITED = 8,
+}
+
+/// The order of the values of a message. By columns is for cards that do it (drdma_query_features).
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub enum drdma_message_layout {
+    /// Row by row.
+    DRDMA_LAYOUT_ROWS = 0,
+    /// Column by column: the first value of every unit, then the second value of every unit, and so on.
+    DRDMA_LAYOUT_COLUMNS = 1,
+}
+
+/// Where the messages of one column go, of a WRITE by columns.
+#[repr(C)]
+pub struct drdma_remote_column {
+    /// Where the first one goes; each further one goes behind the one before.
+    pub remote_addr: u64,
+    /// The key of that memory.
+    pub rkey: u32,
 }
 
 /// Where a datagram goes (an address handle).
@@ -135,6 +154,13 @@ pub struct drdma_send_wr {
     pub swap: u64,
     /// On UD: where the datagrams go, or NULL: to the peer of the queue pair. NULL otherwise.
     pub ah: *const drdma_ah,
+    /// A `drdma_message_layout`.
+    pub message_layout: u32,
+    /// Entries of `remote_columns`.
+    pub num_remote_columns: u32,
+    /// Of a WRITE by columns: where the messages of each column go, instead of `remote_addr`; as many as a unit has
+    /// values, 1 to 64. NULL otherwise.
+    pub remote_columns: *const drdma_remote_column,
 }
 
 /// One destination of a request to a shared send queue.
@@ -152,6 +178,13 @@ pub struct drdma_destination {
     pub num_regions: u32,
     /// What is sent there, unless the request is partitioned: up to 16.
     pub regions: *const drdma_region,
+    /// A `drdma_message_layout`.
+    pub message_layout: u32,
+    /// Entries of `remote_columns`.
+    pub num_remote_columns: u32,
+    /// Of a WRITE by columns: where the messages of each column go, instead of `remote_addr`; as many as a unit has
+    /// values, 1 to 64. NULL otherwise.
+    pub remote_columns: *const drdma_remote_column,
 }
 
 /// A request to several queue pairs, which the card plans together.
@@ -183,6 +216,61 @@ fn row_mask(mask: u32) -> Result<RowMask, Failure> {
         1 => Ok(RowMask::Element),
         other => Err(Failure::new(libc::EINVAL, format!("row_mask is {other}: it must be 0 or 1"))),
     }
+}
+
+/// How the values of a destination's messages follow each other.
+struct Layout {
+    order: MessageLayout,
+    /// Nothing, unless each column has an address.
+    columns: Vec<RemoteColumn>,
+}
+
+impl Layout {
+    /// # Safety
+    /// C promises `count` entries of `columns`.
+    unsafe fn new(
+        order: u32,
+        columns: *const drdma_remote_column,
+        count: u32,
+    ) -> Result<Self, Failure> {
+        let order = match order {
+            0 => MessageLayout::Rows,
+            1 => MessageLayout::Columns,
+            other => {
+                let text = format!("message_layout is {other}: it must be 0 or 1");
+                return Err(Failure::new(libc::EINVAL, text));
+            }
+        };
+        // SAFETY: the caller's promise.
+        let columns = unsafe { array(columns, count, "remote_columns") }?;
+        if order == MessageLayout::Rows && !columns.is_empty() {
+            let text = format!("message_layout is 0: it must be 1 with {count} remote_columns");
+            return Err(Failure::new(libc::EINVAL, text));
+        }
+        let column =
+            |of: &drdma_remote_column| RemoteColumn { addr: of.remote_addr, rkey: of.rkey };
+        Ok(Self { order, columns: columns.iter().map(column).collect() })
+    }
+
+    /// # Safety
+    /// C promises what is behind the pointers.
+    unsafe fn of(destination: &drdma_destination) -> Result<Self, Failure> {
+        let drdma_destination { message_layout, remote_columns, num_remote_columns, .. } =
+            *destination;
+        // SAFETY: the caller's promise.
+        unsafe { Self::new(message_layout, remote_columns, num_remote_columns) }
+    }
+}
+
+/// Tells a request or a destination its layout.
+macro_rules! lay_out {
+    ($request:expr, $layout:expr) => {{
+        let (request, layout): (_, &Layout) = ($request, $layout);
+        match layout.columns.is_empty() {
+            true => request.message_layout(layout.order),
+            false => request.remote_columns(&layout.columns),
+        }
+    }};
 }
 
 /// The flags of a request to one queue pair.
@@ -259,6 +347,10 @@ unsafe fn post_send(qp: &drdma_qp, wr: &drdma_send_wr) -> Result<(), Failure> {
         .row_mask(row_mask(wr.row_mask)?)
         .rows_per_message(wr.rows_per_message)
         .regions(&regions);
+    // SAFETY: the caller's promise.
+    let layout =
+        unsafe { Layout::new(wr.message_layout, wr.remote_columns, wr.num_remote_columns) }?;
+    request = lay_out!(request, &layout);
     if !is_signaled(wr.send_flags, OWN_FLAGS)? {
         request = request.unsignaled();
     }
@@ -352,16 +444,18 @@ unsafe fn post_partitioned<I: PartitionId + TryFrom<u16>>(
 ) -> Result<(), Failure> {
     // SAFETY: the caller's promise.
     let pairs = unsafe { Locked::new(destinations) }?;
+    // SAFETY: the caller's promise.
+    let layout = |destination| unsafe { Layout::of(destination) };
+    let layouts = destinations.iter().map(layout).collect::<Result<Vec<_>, _>>()?;
     let mut list = Vec::with_capacity(destinations.len());
-    for destination in destinations {
+    for (destination, layout) in destinations.iter().zip(&layouts) {
         let id = I::try_from(destination.partition).map_err(|_| {
             let text = format!("partition {} does not fit ids of 1 byte", destination.partition);
             Failure::new(libc::EINVAL, text)
         })?;
         let (remote_addr, rkey) = (destination.remote_addr, destination.rkey);
-        list.push(
-            PartitionDestination::new(pairs.get(destination.qp), id).remote(remote_addr, rkey),
-        );
+        let to = PartitionDestination::new(pairs.get(destination.qp), id).remote(remote_addr, rkey);
+        list.push(lay_out!(to, layout));
     }
     let mut request = PartitionedWorkRequest::new(wr.wr_id, region)
         .operation(opcode(wr.opcode, wr.imm_data, "0 to 3")?)
@@ -401,20 +495,23 @@ pub unsafe extern "C" fn drdma_post_ssq_send(
                 };
             }
         }
-        let mut regions = Vec::with_capacity(destinations.len());
+        let mut content = Vec::with_capacity(destinations.len());
         for destination in destinations {
             // SAFETY: C promises what it points to.
-            regions.push(unsafe { build(destination.regions, destination.num_regions) }?);
+            let regions = unsafe { build(destination.regions, destination.num_regions) }?;
+            // SAFETY: likewise.
+            content.push((regions, unsafe { Layout::of(destination) }?));
         }
         // SAFETY: C promises queue pairs.
         let pairs = unsafe { Locked::new(destinations) }?;
         let list: Vec<_> = destinations
             .iter()
-            .zip(&regions)
-            .map(|(destination, regions)| {
-                Destination::new(pairs.get(destination.qp))
+            .zip(&content)
+            .map(|(destination, (regions, layout))| {
+                let to = Destination::new(pairs.get(destination.qp))
                     .remote(destination.remote_addr, destination.rkey)
-                    .regions(regions)
+                    .regions(regions);
+                lay_out!(to, layout)
             })
             .collect();
         let mut request = SharedWorkRequest::new(wr.wr_id)

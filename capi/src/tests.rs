@@ -167,6 +167,9 @@ fn request(wr_id: u64, opcode: code, regions: &[drdma_region]) -> drdma_send_wr 
         compare_add: 0,
         swap: 0,
         ah: ptr::null(),
+        message_layout: 0,
+        num_remote_columns: 0,
+        remote_columns: ptr::null(),
     }
 }
 

@@ -138,6 +138,33 @@ fn every_field_of_a_kind_of_column_is_checked() {
 }
 
 #[test]
+fn where_columns_have_kinds_no_value_is_longer_than_24_bits_can_say() {
+    let (most, said) = ((1 << 24) - 1, "must be at most 16777215, is 16777216");
+    let columns = "posts[0].regions[0].columns";
+    for (pointer, path) in [
+        ("/posts/0/regions/0/columns/4/width", format!("{columns}[4].width")),
+        ("/posts/0/regions/0/columns/2/values/width", format!("{columns}[2].values.width")),
+        (
+            "/posts/2/partitioned/columns/0/width",
+            "posts[2].partitioned.columns[0].width".to_owned(),
+        ),
+    ] {
+        claim(pointer, json!(most + 1), &path, said);
+    }
+    // A chain, and a bitmap from a bit on, make a region one with kinds.
+    let extent = |len: u64| json!([ {"offset": 0, "len": len} ]);
+    let pattern = "/posts/1/regions/0/pattern";
+    claim(pattern, extent(most + 1), "posts[1].regions[0].pattern[0].len", said);
+    let column = |width: u64| json!([ {"buffer": "t", "offset": 0, "width": width} ]);
+    let columns = "/posts/0/regions/0/columns";
+    claim(columns, column(most + 1), "posts[0].regions[0].columns[0].width", said);
+    // A key of bytes may have any width but those.
+    let key = |width: u64| json!([ {"key_type": "bytes", "column": {"buffer": "t", "offset": 0, "width": width}} ]);
+    let path = "posts[2].partitioned.partition_by.keys[0].column.width";
+    claim("/posts/2/partitioned/partition_by/keys", key(most + 1), path, said);
+}
+
+#[test]
 fn every_field_of_messages_by_columns_is_checked() {
     let layouts = "\"x\" is none of rows and columns";
     claim("/posts/0/message_layout", json!("x"), "posts[0].message_layout", layouts);

@@ -7,13 +7,13 @@ use drdma_abi::work_request::{
 };
 
 use crate::{
-    Features, Memory, MemoryRegion,
+    Features, MemoryRegion,
     encode::{field, words},
     memory::Hold,
 };
-use values::Typed;
 
 mod bitmapped;
+mod columns;
 mod contiguous;
 mod error;
 mod fragments;
@@ -366,58 +366,6 @@ fn inside(
 fn outside(region: &'static str, start: u128, memory: &MemoryRegion, part: Part) -> RegionError {
     let len = memory.len() as u64;
     RegionError::OutOfBounds { region, byte: start.max(len.into()), len, part }
-}
-
-/// Columns as given: memory, offset of row 0's value, width.
-type Columns<'m> = List<(Memory<'m>, u64, u64)>;
-
-impl<'m> Columns<'m> {
-    /// The columns' memory.
-    fn memory(&self) -> impl Iterator<Item = &Memory<'m>> {
-        self.iter().map(|(memory, ..)| memory)
-    }
-
-    /// Appends the columns of a region of `rows` rows in protection domain `pd`, or says what is
-    /// wrong with one.
-    #[inline]
-    fn describe(
-        &self,
-        region: &'static str,
-        pd: u32,
-        rows: u64,
-        words: &mut Words,
-    ) -> Result<(), RegionError> {
-        for (i, &(ref memory, offset, width)) in self.iter().enumerate() {
-            let what = Part::Column(i);
-            let value = positive(region, Part::ColumnWidth(i), width)?;
-            let end = u128::from(offset) + u128::from(rows) * u128::from(width);
-            if rows > 0 && end > memory.len() as u128 {
-                return Err(outside(region, offset.into(), memory, what));
-            }
-            if memory.pd() != pd {
-                return Err(RegionError::ProtectionDomain { region, what });
-            }
-            words.element(memory.addr().wrapping_add(offset), value, memory.lkey());
-        }
-        Ok(())
-    }
-}
-
-impl<'m> Columns<'m> {
-    /// The columns of a region of which some have kinds, as the card is told them.
-    fn typed(
-        &self,
-        region: &'static str,
-        pd: u32,
-        rows: u64,
-        typed: &Typed<'m>,
-    ) -> Result<Vec<KindColumn>, RegionError> {
-        let column = |(index, (memory, offset, width)): (usize, &(Memory<'m>, u64, u64))| {
-            let (values, what) = (typed.of(index, *width), (Part::Column(index), index));
-            values.check_column(region, what, (memory, *offset), rows, pd)
-        };
-        self.iter().enumerate().map(column).collect()
-    }
 }
 
 /// Up to 16 things, kept in place; what does not fit is only counted.

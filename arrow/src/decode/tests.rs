@@ -2,14 +2,19 @@
 
 use std::sync::Arc;
 
-use arrow_array::StringArray;
+use arrow_array::{StringArray, cast::AsArray};
 use arrow_schema::{DataType, Field, Schema};
 
 use super::*;
+use crate::Form;
 
 fn format(data_type: DataType) -> Format {
+    with_form(data_type, Form::Columns)
+}
+
+fn with_form(data_type: DataType, form: Form) -> Format {
     let schema = Schema::new(vec![Field::new("c", data_type, true)]);
-    Format::new(Arc::new(schema), 100).unwrap()
+    Format::with_form(Arc::new(schema), 100, form).unwrap()
 }
 
 /// A header for that format, of so many rows and bytes, whose arrays have no nulls.
@@ -50,6 +55,43 @@ fn strings_are_their_lengths_and_their_bytes() {
     assert!(receive(&format, &header, &[&lengths(&[1, 0, 5])]).unwrap().is_none());
     let batch = receive(&format, &header, &[&lengths(&[1, 0, 5]), b"abcdef"]).unwrap().unwrap();
     assert_eq!(batch.column(0).as_ref(), &StringArray::from(vec!["a", "", "bcdef"]));
+}
+
+#[test]
+fn strings_of_kinds_have_their_lengths_in_front() {
+    for data_type in [DataType::Utf8, DataType::Utf8View] {
+        let format = with_form(data_type.clone(), Form::Kinds);
+        let head = header(&format, &[3], &[2]);
+        let first = [lengths(&[1, 20]), b"abcdefghijklmnopqrstu".to_vec()].concat();
+        let last = [lengths(&[2]), b"vw".to_vec()].concat();
+        let batch = receive(&format, &head, &[&first, &last]).unwrap().unwrap();
+        let expected = StringArray::from(vec!["a", "bcdefghijklmnopqrstu", "vw"]);
+        let found = batch.column(0);
+        let found: Vec<_> = match data_type {
+            DataType::Utf8 => found.as_string::<i32>().iter().collect(),
+            _ => found.as_string_view().iter().collect(),
+        };
+        assert_eq!(found, expected.iter().collect::<Vec<_>>());
+        let text = |bytes, expected| {
+            format!("column `c`: a message of {bytes} B where {expected} were due")
+        };
+        assert_eq!(fails(&format, &head, &[&[0; 7]]), text(7, 8));
+        assert_eq!(fails(&format, &head, &[&first[..28]]), text(28, 29));
+        assert_eq!(fails(&format, &head, &[&first, &first]), text(29, 5));
+        let none = header(&format, &[3], &[0]);
+        assert_eq!(fails(&format, &none, &[]), "column `c`: messages of 0 rows");
+    }
+}
+
+#[test]
+fn bits_of_kinds_fill_bytes() {
+    let format = with_form(DataType::Boolean, Form::Kinds);
+    let head = header(&format, &[11], &[]);
+    let batch = receive(&format, &head, &[&[0b1000_0010, 0b101]]).unwrap().unwrap();
+    let set: Vec<usize> = batch.column(0).as_boolean().values().set_indices().collect();
+    assert_eq!(set, [1, 7, 8, 10]);
+    let text = "column `c`: a message of 11 B where 2 were due";
+    assert_eq!(fails(&format, &head, &[&[0; 11]]), text);
 }
 
 #[test]
@@ -153,7 +195,7 @@ fn formats_that_differ_have_other_fingerprints() {
         let schema = Arc::new(Schema::new(vec![Field::new(name, data_type, true)]));
         Format::with_form(schema, bytes, form).unwrap().fingerprint
     };
-    use crate::Form::{Columns, Rows};
+    use crate::Form::{Columns, Kinds, Rows};
     let one = of("c", DataType::Int64, 100, Columns);
     assert_eq!(one, of("c", DataType::Int64, 100, Columns));
     for other in [
@@ -161,6 +203,7 @@ fn formats_that_differ_have_other_fingerprints() {
         of("c", DataType::UInt64, 100, Columns),
         of("c", DataType::Int64, 101, Columns),
         of("c", DataType::Int64, 100, Rows),
+        of("c", DataType::Int64, 100, Kinds),
     ] {
         assert_ne!(one, other);
     }

@@ -6,15 +6,17 @@ use std::{
 };
 
 use arrow_array::{
-    ArrayRef, BooleanArray, Int32Array, ListArray, RecordBatch, StringArray,
-    types::{Date32Type, Decimal128Type, Int32Type, Int64Type},
+    ArrayRef, BooleanArray, DictionaryArray, Int32Array, Int64Array, LargeStringArray, ListArray,
+    RecordBatch, StringArray, StringViewArray,
+    types::{Date32Type, Decimal128Type, Int8Type, Int32Type, Int64Type},
 };
 use arrow_buffer::Buffer;
 use arrow_schema::{DataType, Field, Schema};
+use drdma_abi::receive::FEATURES;
 use drdma_arrow::{Foreign, Form, Format, Part, Passage, Selection, Sender, Why};
-use libdrdma::{Card, CardError, Context, DmaMemory, Options, simulated::SimulatedCard};
+use libdrdma::{Card, CardError, Context, DmaMemory, Features, Options, simulated::SimulatedCard};
 
-use crate::{lab::Lab, make};
+use crate::{lab::Lab, make, random::taken};
 
 const ROWS: usize = 500;
 
@@ -70,6 +72,124 @@ fn a_receiver_of_rows_copies_each_byte_once() {
     assert_eq!((sent.copied_bytes(), sent.requests), (0, 2));
     assert_eq!(received[1].as_ref().unwrap().num_rows(), ROWS / 2);
     assert_eq!(lab.receivers[1].copied_bytes(), 28 * ROWS as u64 / 2);
+}
+
+/// A column of each kind, sliced so that bits begin within a byte.
+fn kinds() -> RecordBatch {
+    let every = |n: usize| move |row: usize| !row.is_multiple_of(n);
+    let text = |row: usize| Some("x".repeat(row % 30)).filter(|_| every(7)(row));
+    let dictionary: DictionaryArray<Int8Type> = (0..ROWS).map(|row| ["a", "bc"][row % 2]).collect();
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("flag", Arc::new((0..ROWS).map(|row| Some(every(3)(row))).collect::<BooleanArray>())),
+        ("name", Arc::new((0..ROWS).map(text).collect::<StringArray>())),
+        ("large", Arc::new((0..ROWS).map(text).collect::<LargeStringArray>())),
+        ("view", Arc::new((0..ROWS).map(text).collect::<StringViewArray>())),
+        ("word", Arc::new(dictionary)),
+        (
+            "key",
+            Arc::new(
+                (0..ROWS as i64)
+                    .map(|row| Some(row).filter(|_| row % 5 > 0))
+                    .collect::<Int64Array>(),
+            ),
+        ),
+    ];
+    let columns = columns.into_iter().map(|(name, column)| (name, column, true));
+    RecordBatch::try_from_iter_with_nullable(columns).unwrap()
+}
+
+fn placed(lab: &Lab, batch: &RecordBatch) -> RecordBatch {
+    let columns = batch.columns().iter().map(|column| lab.arena.place(column).unwrap());
+    RecordBatch::try_new(batch.schema(), columns.collect()).unwrap()
+}
+
+#[test]
+fn columns_of_every_kind_are_not_copied_by_the_sender() {
+    let format = Format::with_form(kinds().schema(), 1 << 16, Form::Kinds).unwrap();
+    let mut lab = Lab::with(&format, 2, 32, Foreign::Refuse);
+    let whole = placed(&lab, &kinds());
+    let ids: Vec<u8> = (0..ROWS).map(|row| (row % 2) as u8).collect();
+    let ids = Selection::Ids(lab.arena.copy(&ids).unwrap().into());
+    for (offset, rows) in [(0, ROWS), (13, 301), (8, 1)] {
+        let (batch, ids) = (whole.slice(offset, rows), slice(&ids, offset, rows));
+        assert_eq!(lab.sender.plan(&batch).unwrap().copied(), 0);
+        let (sent, received) = lab.shuffle(&batch, &ids);
+        assert_eq!(sent.copied, BTreeMap::new());
+        for (destination, received) in (0..2).zip(received) {
+            let mine: Vec<u32> =
+                (0..rows as u32).filter(|row| (row + offset as u32) % 2 == destination).collect();
+            assert_eq!(received, taken(&batch, &mine), "{offset} {destination}");
+        }
+    }
+}
+
+#[test]
+fn a_receiver_of_kinds_copies_neither_bits_nor_strings() {
+    let batch = kinds().project(&[0, 1]).unwrap();
+    let format = Format::with_form(batch.schema(), 1 << 16, Form::Kinds).unwrap();
+    let mut lab = Lab::new(&format, 1, 16);
+    let (_, received) = lab.shuffle(&batch, &vec![0_u8; ROWS].into());
+    assert_eq!(received[0], Some(batch));
+    // Offsets are made of lengths.
+    assert_eq!(lab.receivers[0].copied_bytes(), 4 * (ROWS as u64 + 1));
+}
+
+#[test]
+fn a_string_that_is_longer_than_a_message_is_refused_by_form_kinds() {
+    let names: ArrayRef = Arc::new(StringArray::from(vec!["a".repeat(96), "b".repeat(97)]));
+    let batch = RecordBatch::try_from_iter([("name", names)]).unwrap();
+    let format = Format::with_form(batch.schema(), 100, Form::Kinds).unwrap();
+    let mut lab = Lab::new(&format, 2, 4);
+    let error = lab.send(&batch, &vec![0_u8, 1].into()).unwrap_err().to_string();
+    let said = "column `name`: the value of row 1 has 97 B, and the longest message 100 with 4 B of a length";
+    assert_eq!(error, said);
+    let (_, received) = lab.shuffle(&batch.slice(0, 1), &vec![0_u8].into());
+    assert_eq!(received[0], Some(batch.slice(0, 1)));
+}
+
+#[test]
+fn a_card_that_does_not_follow_columns_is_told_from_one_that_does() {
+    assert_eq!(Form::of_card(Features::all()), Form::Kinds);
+    for feature in Form::NEEDS {
+        assert_eq!(Form::of_card(Features::all() - feature), Form::Columns);
+    }
+    let plain = Box::new(Plain(SimulatedCard::new().card()));
+    let options = Options::new("02:00:00:00:00:09".parse().unwrap(), [10, 0, 0, 9].into());
+    let context = Context::open(plain, options).unwrap();
+    let pd = context.protection_domain();
+    let format = Format::with_form(kinds().schema(), 1 << 16, Form::Kinds).unwrap();
+    let lab = Lab::new(&format, 1, 2);
+    let sender = Sender::new(format, &pd, &lab.arena, Foreign::Copy);
+    assert_eq!(
+        sender.plan(&kinds()).unwrap_err().to_string(),
+        "the card does not send batches of Form::Kinds: it misses Features(BITS)"
+    );
+}
+
+/// A card that knows no bits.
+struct Plain(Box<dyn Card>);
+
+impl Card for Plain {
+    fn read(&mut self, offset: u32) -> Result<u32, CardError> {
+        let value = self.0.read(offset)?;
+        Ok(if offset == FEATURES.offset { value & !Features::BITS.bits() } else { value })
+    }
+
+    fn write(&mut self, offset: u32, value: u32) -> Result<(), CardError> {
+        self.0.write(offset, value)
+    }
+
+    fn map(&mut self, iova: u64, memory: &DmaMemory) -> Result<(), CardError> {
+        self.0.map(iova, memory)
+    }
+
+    fn unmap(&mut self, iova: u64) -> Result<(), CardError> {
+        self.0.unmap(iova)
+    }
+
+    fn progress(&mut self) -> Result<(), CardError> {
+        self.0.progress()
+    }
 }
 
 /// What is mapped for a card: the first byte and the length.

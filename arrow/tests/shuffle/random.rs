@@ -13,6 +13,10 @@ use crate::{
     make::{self, Numbers},
 };
 
+fn form() -> impl Strategy<Value = Form> {
+    prop_oneof![Just(Form::Columns), Just(Form::Rows), Just(Form::Kinds)]
+}
+
 /// Types of fixed width.
 fn fixed() -> impl Strategy<Value = DataType> {
     prop_oneof![
@@ -81,7 +85,7 @@ pub fn data_type() -> impl Strategy<Value = DataType> {
 }
 
 /// The rows of a batch that a destination is to get: nothing if there are none.
-fn taken(batch: &RecordBatch, rows: &[u32]) -> Option<RecordBatch> {
+pub fn taken(batch: &RecordBatch, rows: &[u32]) -> Option<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
     let rows = UInt32Array::from(rows.to_vec());
     let columns = batch.columns().iter().map(|column| take(column, &rows, None).unwrap());
@@ -98,7 +102,7 @@ proptest! {
         types in vec((data_type(), any::<bool>()), 0..6),
         rows in prop_oneof![0usize..4, 0usize..200],
         destinations in 1usize..4,
-        is_rows in any::<bool>(),
+        form in form(),
         is_foreign in any::<bool>(),
         longest in 0usize..3000,
         slabs in 2usize..12,
@@ -109,8 +113,9 @@ proptest! {
             Field::new(format!("c{i}"), data_type.clone(), nullable)
         }).collect();
         let schema = Arc::new(Schema::new(fields));
-        let form = if is_rows { Form::Rows } else { Form::Columns };
-        let format = (0..).map(|i| longest + 1000 * i);
+        // The longest string that is made has to fit, with its length.
+        let least = if form == Form::Kinds { 4 + 30 * "→".len() } else { 0 };
+        let format = (0..).map(|i| longest.max(least) + 1000 * i);
         let format = format.map(|bytes| Format::with_form(schema.clone(), bytes, form));
         let format = format.flatten().next().unwrap();
         let foreign = if is_foreign { Foreign::Register } else { Foreign::Copy };
@@ -142,13 +147,15 @@ proptest! {
     fn what_is_copied_is_what_the_plan_says(
         types in vec(data_type(), 0..6),
         rows in 0usize..100,
+        form in form(),
         is_placed in any::<bool>(),
         is_foreign in any::<bool>(),
         seed in any::<u64>(),
     ) {
         let schema = make::schema(&types);
         let foreign = if is_foreign { Foreign::Register } else { Foreign::Copy };
-        let mut lab = Lab::with(&Format::new(schema.clone(), 4000).unwrap(), 1, 16, foreign);
+        let format = Format::with_form(schema.clone(), 4000, form).unwrap();
+        let mut lab = Lab::with(&format, 1, 16, foreign);
         let mut batch = make::batch(&mut Numbers::new(seed), &schema, rows);
         if is_placed {
             let columns = batch.columns().iter().map(|column| lab.arena.place(column).unwrap());
@@ -163,6 +170,7 @@ proptest! {
         prop_assert_eq!(sent.copied_bytes(), plan.copied());
         let is_copied = |why| plan.parts.iter().any(|part| part.passage == Passage::Copied { why });
         prop_assert!(!is_copied(Why::Foreign) || !(is_placed || is_foreign));
+        prop_assert!(!is_copied(Why::Lengths) || form != Form::Kinds);
     }
 }
 

@@ -183,6 +183,9 @@ fn rows_are_partitioned_by_keys() {
             partition,
             num_regions: 0,
             regions: ptr::null(),
+            message_layout: 0,
+            num_remote_columns: 0,
+            remote_columns: ptr::null(),
         };
         let wr = drdma_ssq_wr {
             wr_id: 1,
@@ -227,4 +230,96 @@ fn rows_are_partitioned_by_keys() {
     }
     destroy(pairs, &[into, mr]);
     assert_eq!(target[..3], *b"ab\xee");
+}
+
+/// Two columns of four rows, written to two places of the peer's by the queue pair's own queue and by a shared one.
+#[test]
+fn a_write_by_columns_goes_to_the_columns_own_places() {
+    let nodes = [Node::new(1), Node::new(2)];
+    let mut bytes = *b"abcdAABBCCDD\x0d";
+    let mut there = [b'.'; 32];
+    {
+        let mr = nodes[0].memory(&mut bytes, LOCAL);
+        let address = there.as_mut_ptr().cast::<c_void>();
+        // SAFETY: the bytes are there until the end.
+        let peers = unsafe { drdma_reg_mr(nodes[1].pd, address, there.len(), 15) };
+        let pairs = connected(&nodes, drdma_qp_type::DRDMA_QPT_RC, ptr::null_mut());
+        let columns = [(0, 1), (4, 2)].map(|(offset, width)| drdma_column {
+            mr,
+            offset,
+            width,
+            values: ptr::null(),
+        });
+        let rows = drdma_region {
+            region_type: drdma_region_type::DRDMA_REGION_BITMAPPED as u32,
+            num_columns: 2,
+            columns: columns.as_ptr(),
+            count: 4,
+            ..super::region(mr, 12, 0)
+        };
+        let regions = [rows];
+        // SAFETY: everything comes from here.
+        unsafe {
+            let (addr, rkey) = (drdma_mr_iova(peers), drdma_mr_rkey(peers));
+            let at = |offset: u64| drdma_remote_column { remote_addr: addr + offset, rkey };
+            let (own, shared) = ([at(0), at(8)], [at(16), at(24)]);
+            let wr = drdma_send_wr {
+                rows_per_message: 2,
+                message_layout: drdma_message_layout::DRDMA_LAYOUT_COLUMNS as u32,
+                num_remote_columns: 2,
+                remote_columns: own.as_ptr(),
+                ..request(1, code::DRDMA_WR_RDMA_WRITE, &regions)
+            };
+            send(pairs[0], &wr);
+            let to = drdma_destination {
+                qp: pairs[0],
+                remote_addr: 0,
+                rkey: 0,
+                partition: 0,
+                num_regions: 1,
+                regions: regions.as_ptr(),
+                message_layout: 1,
+                num_remote_columns: 2,
+                remote_columns: shared.as_ptr(),
+            };
+            let all = drdma_ssq_wr {
+                wr_id: 2,
+                opcode: code::DRDMA_WR_RDMA_WRITE as u32,
+                row_mask: 0,
+                rows_per_message: 4,
+                imm_data: 0,
+                partitioned: ptr::null(),
+                num_destinations: 1,
+                destinations: &raw const to,
+                send_flags: 0,
+            };
+            let ssq = drdma_create_ssq(nodes[0].pd, nodes[0].cq, 0);
+            assert_eq!(drdma_post_ssq_send(ssq, &raw const all), 0, "{}", last_error());
+            run(&nodes);
+            let found: Vec<_> =
+                nodes[0].polled().iter().map(|wc| (wc.wr_id, wc.status, wc.byte_len)).collect();
+            assert_eq!(found, [(1, 0, 9), (2, 0, 9)]);
+            for (wr, said) in [
+                (
+                    drdma_send_wr { message_layout: 2, ..wr },
+                    "message_layout is 2: it must be 0 or 1",
+                ),
+                (
+                    drdma_send_wr { message_layout: 0, ..wr },
+                    "message_layout is 0: it must be 1 with 2 remote_columns",
+                ),
+                (
+                    drdma_send_wr { opcode: code::DRDMA_WR_SEND as u32, ..wr },
+                    "remote columns in what is no WRITE",
+                ),
+                (drdma_send_wr { remote_columns: ptr::null(), ..wr }, "remote_columns is NULL"),
+            ] {
+                assert_eq!(drdma_post_send(pairs[0], &raw const wr, ptr::null_mut()), libc::EINVAL);
+                assert_eq!(last_error(), said);
+            }
+            drdma_destroy_ssq(ssq);
+        }
+        destroy(pairs, &[mr, peers]);
+    }
+    assert_eq!(&there, b"acd.....AACCDD..acd.....AACCDD..");
 }

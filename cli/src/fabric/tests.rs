@@ -450,6 +450,92 @@ fn what_only_some_cards_do_is_refused_of_others() {
     assert_eq!(unsupported(&job, Features::all()), fixed);
 }
 
+/// Each of these posts needs one thing that not every card does, beside what sending needs.
+#[test]
+fn what_only_some_cards_send_is_refused_of_others() {
+    let region = |region: Value| json!({"regions": [region]});
+    let column = |column: Value| {
+        region(
+            json!({"type": "bitmapped", "bitmap": {"buffer": "t", "offset": 0}, "rows": 8, "columns": [column]}),
+        )
+    };
+    let data = json!({"buffer": "t", "offset": 64});
+    let extent = |chase: Value, extent: Value| {
+        let mut records = json!({"type": "pointer_mapped", "pointers": [], "pattern": [extent]});
+        records.as_object_mut().unwrap().extend(chase.as_object().unwrap().clone());
+        region(records)
+    };
+    let chase = json!({"chase": {"next": 8, "limit": 3}});
+    let first_bit = json!({"type": "bitmapped", "bitmap": {"buffer": "t", "offset": 0, "bit": 1}, "rows": 8,
+                           "columns": [ {"buffer": "t", "offset": 8, "width": 1} ]});
+    let contiguous = json!({"type": "contiguous", "buffer": "t", "offset": 0, "len": 4});
+    let by_columns = json!({"message_layout": "columns", "regions": [contiguous]});
+    let fixed = json!({"offset": 0, "len": 4});
+    let varlen = json!({"type": "varlen", "offset": 0, "width": 4, "data": data});
+    let cases = [
+        (
+            Features::CHASE,
+            extent(chase, fixed),
+            ".regions[0].chase: there is no way to follow chains of records",
+        ),
+        (
+            Features::VARLEN,
+            extent(json!({}), varlen),
+            ".regions[0]: there is no column of type varlen",
+        ),
+        (
+            Features::VARLEN,
+            column(json!({"type": "views", "buffer": "t", "offset": 8, "buffers": []})),
+            ".regions[0]: there is no column of type views",
+        ),
+        (
+            Features::VARLEN,
+            column(
+                json!({"type": "dictionary", "buffer": "t", "offset": 8, "width": 1, "count": 1,
+                          "values": {"buffer": "t", "offset": 64, "width": 4}}),
+            ),
+            ".regions[0]: there is no column of type dictionary",
+        ),
+        (
+            Features::BITS,
+            column(json!({"type": "bits", "buffer": "t", "offset": 8})),
+            ".regions[0]: there is no column of bits",
+        ),
+        (
+            Features::BITS,
+            region(first_bit),
+            ".regions[0].bitmap: there is no bitmap that begins within a byte",
+        ),
+        (Features::COLUMNS, by_columns, ".message_layout: there is no message by columns"),
+    ];
+    let refused = |step: Value, without: Features| {
+        let mut job = only(0, "rtl:", &[]);
+        job["steps"] = json!([step]);
+        unsupported(&job, Features::all() - without)
+    };
+    for (needed, fields, said) in cases {
+        let mut step =
+            json!({"node": "a", "verb": "post_send", "qp": "x", "wr_id": 1, "op": "send"});
+        step.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        assert_eq!(refused(step.clone(), needed), format!("steps[0]{said} on rtl: yet"));
+        assert_eq!(refused(step, Features::empty()), "good");
+    }
+    let key = json!({"key_type": "integer", "column": {"buffer": "t", "offset": 0, "width": 8}});
+    let by = json!({"function": "murmur3", "partitions": 4, "keys": [key]});
+    let step = json!({"node": "a", "verb": "post_ssq_send", "wr_id": 1, "op": "send",
+        "partitioned": {"partition_by": by, "rows": 2, "columns": [ {"buffer": "t", "offset": 0, "width": 4} ]},
+        "destinations": [ {"qp": "x", "partition": 0} ]});
+    let said = "steps[0].partitioned.partition_by: there is no way to make partitions from keys on rtl: yet";
+    assert_eq!(refused(step.clone(), Features::PARTITIONS), said);
+    assert_eq!(refused(step, Features::empty()), "good");
+    // Of no card.
+    let receive = json!({"node": "a", "verb": "post_srq_recv", "srq": "s", "wr_id": 1,
+        "regions": [ {"type": "bitmapped", "bitmap": {"buffer": "t", "offset": 0}, "rows": 8,
+                      "columns": [ {"type": "bits", "buffer": "t", "offset": 8} ]} ]});
+    let said = "steps[0].regions[0]: there is no way to fill a region that is not of fixed columns";
+    assert_eq!(refused(receive, Features::empty()), said);
+}
+
 #[test]
 fn the_last_post_of_a_queue_before_a_wait_is_signaled() {
     let expected = "is false, and no post behind it goes to the same queue: it would never be known to be complete";

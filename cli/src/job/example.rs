@@ -1,11 +1,11 @@
 //! Jobs to start from, with comments.
 
 use super::format::{
-    BitColumn, Bitmap, Bitmapped, Buffer, Chase, Column, Contiguous, Destination, DictionaryColumn,
+    Bitmap, Bitmapped, Buffer, Chase, Column, ColumnEntries, Contiguous, Destination, Dictionary,
     DictionaryValues, Extent, FixedColumn, FixedExtent, Function, HexBuffer, Ids, JobFile, Key,
     KeyType, KindColumn, Local, MessageLayout, Op, PartitionBy, Partitioned, Place, Pointer,
-    PointerMapped, Post, PostSend, PostSsqSend, Qp, Region, SizeBuffer, Strided, Transport,
-    VarlenColumn, ViewBuffer, ViewColumn,
+    PointerMapped, Post, PostSend, PostSsqSend, Qp, Region, SizeBuffer, Strided, Transport, Varlen,
+    ViewBuffer, Views,
 };
 
 /// What an example shows.
@@ -205,17 +205,16 @@ fn bitmapped() -> Region {
 fn kinds() -> Region {
     let Region::Bitmapped(region) = bitmapped() else { return contiguous() };
     let (comment, offset, named) = (None, 0, str::to_owned);
-    let varlen = VarlenColumn {
+    let entries = |buffer: &str| ColumnEntries { buffer: buffer.to_owned(), offset };
+    let varlen = Varlen {
         comment: some("a length of 4 B and so many bytes"),
-        buffer: named("name_offsets"),
-        offset,
+        entries: entries("name_offsets"),
         width: 4,
         data: Place { comment: comment.clone(), buffer: named("names"), offset },
     };
-    let views = ViewColumn {
+    let views = Views {
         comment: some("the same, by views as Arrow has them"),
-        buffer: named("words"),
-        offset,
+        entries: entries("words"),
         buffers: vec![ViewBuffer {
             comment: comment.clone(),
             buffer: named("names"),
@@ -223,20 +222,14 @@ fn kinds() -> Region {
             len: 96,
         }],
     };
-    let dictionary = DictionaryColumn {
+    let dictionary = Dictionary {
         comment: some("value 0 or 1 of two keys, as the ids say"),
-        buffer: named("ids"),
-        offset,
+        entries: entries("ids"),
         width: 1,
-        values: DictionaryValues {
-            comment: comment.clone(),
-            buffer: named("keys"),
-            offset,
-            width: 8,
-        },
+        values: DictionaryValues { comment, buffer: named("keys"), offset, width: 8 },
         count: 2,
     };
-    let bits = BitColumn {
+    let bits = Bitmap {
         comment: some("a bit a row, packed again"),
         buffer: named("selected"),
         offset,

@@ -3,10 +3,11 @@
 use drdma_abi::work_request::RegionType;
 
 use super::{
-    Columns, KindRows, List, Part, Region, RegionError, Values, inside, outside, values::Typed,
-    word,
+    KindRows, Part, Region, RegionError, Values,
+    columns::{Columns, column_methods},
+    inside, outside, word,
 };
-use crate::{Memory, memory::Hold};
+use crate::Memory;
 
 pub(super) const NAME: &str = "bitmapped region";
 
@@ -49,7 +50,6 @@ pub struct Bitmapped<'m> {
     rows: u64,
     first: u8,
     columns: Columns<'m>,
-    typed: Typed<'m>,
     fetch_rows: Option<(Memory<'m>, u64)>,
 }
 
@@ -58,8 +58,7 @@ impl<'m> Bitmapped<'m> {
     #[inline]
     pub fn new(bitmap: impl Into<Memory<'m>>) -> Self {
         let bitmap = bitmap.into();
-        let typed = Typed::default();
-        Self { bitmap, offset: 0, rows: 0, first: 0, columns: List::new(), typed, fetch_rows: None }
+        Self { bitmap, offset: 0, rows: 0, first: 0, columns: Columns::new(), fetch_rows: None }
     }
 
     /// The bitmap's first byte, counted in its memory region (default 0).
@@ -76,26 +75,7 @@ impl<'m> Bitmapped<'m> {
         self
     }
 
-    /// Adds a column: values of `width` bytes one behind the other, from `offset` in `memory`.
-    #[inline]
-    pub fn column(mut self, memory: impl Into<Memory<'m>>, offset: u64, width: u64) -> Self {
-        self.columns.push((memory.into(), offset, width));
-        self
-    }
-
-    /// Adds a column whose entries lead to its values, as `values` say; row 0's entry is at `offset` in `memory`. It
-    /// needs a card with [`Features::VARLEN`](crate::Features::VARLEN), or
-    /// [`Features::BITS`](crate::Features::BITS) for bits.
-    pub fn typed_column(
-        mut self,
-        memory: impl Into<Memory<'m>>,
-        offset: u64,
-        values: Values<'m>,
-    ) -> Self {
-        self.typed.push(&self.columns, values);
-        self.columns.push((memory.into(), offset, 0));
-        self
-    }
+    column_methods!();
 
     /// The place of row 0's bit in the bitmap's first byte, 0 (the least significant, default) to 7. Others than 0 need
     /// a card with [`Features::BITS`](crate::Features::BITS).
@@ -126,11 +106,11 @@ impl<'m> Bitmapped<'m> {
     /// domains, a bit beyond 7, or fetch rows beside what is not of fixed width.
     #[inline]
     pub fn build(self) -> Result<Region<'m>, RegionError> {
-        if self.first > 0 || !self.typed.is_empty() {
+        if self.first > 0 || self.columns.have_kinds() {
             return self.build_typed();
         }
         let Self { bitmap, offset, rows, columns, fetch_rows, .. } = self;
-        columns.check(NAME, "columns")?;
+        let given = columns.check(NAME)?;
         let bits = word(NAME, Part::Rows, rows)?;
         let bitmap_end = u128::from(offset) + u128::from(rows.div_ceil(8));
         if rows > 0 && bitmap_end > bitmap.len() as u128 {
@@ -152,17 +132,17 @@ impl<'m> Bitmapped<'m> {
             |(memory, offset): &(Memory, u64)| (memory.addr().wrapping_add(*offset), memory.lkey());
         let addr = bitmap.addr().wrapping_add(offset);
         let mut region = Region::start(RegionType::Bitmapped, pd, addr, bits, bitmap.lkey());
-        region.selecting_shape(fetch_rows.as_ref().map(place), columns.given);
+        region.selecting_shape(fetch_rows.as_ref().map(place), given);
         columns.describe(NAME, pd, rows, &mut region.words)?;
         let others = fetch_rows.iter().map(|(memory, _)| memory).chain([&bitmap]);
-        region.hold = Hold::of(columns.memory().chain(others));
+        region.hold = columns.hold(others);
         Ok(region)
     }
 
     /// The same where columns have kinds, or the bitmap begins within a byte.
     fn build_typed(self) -> Result<Region<'m>, RegionError> {
-        let Self { bitmap, offset, rows, first, columns, typed, fetch_rows } = self;
-        columns.check(NAME, "columns")?;
+        let Self { bitmap, offset, rows, first, columns, fetch_rows } = self;
+        columns.check(NAME)?;
         let count = word(NAME, Part::Rows, rows)?;
         if first > 7 {
             return Err(RegionError::Bit { region: NAME, what: Part::FirstBit, value: first });
@@ -175,14 +155,13 @@ impl<'m> Bitmapped<'m> {
             let len = (u128::from(first) + u128::from(rows)).div_ceil(8);
             inside(NAME, Part::Bitmap, &bitmap, pd, offset.into(), len)?;
         }
-        let described = columns.typed(NAME, pd, rows, &typed)?;
+        let described = columns.kinds(NAME, pd, rows)?;
         let rows = KindRows::Bitmapped {
             bitmap: bitmap.addr().wrapping_add(offset),
             lkey: bitmap.lkey(),
             first,
             rows: count,
         };
-        let hold = typed.hold(Hold::of(columns.memory().chain([&bitmap])));
-        Region::checked_kinds(rows, &described, pd, hold)
+        Region::checked_kinds(rows, &described, pd, columns.hold([&bitmap]))
     }
 }

@@ -11,8 +11,7 @@ use super::{Part, Region, RegionError, UNCHECKED, at_most};
 use crate::{Features, encode::words, memory::Hold};
 
 const NAME: &str = "region with kinds of columns";
-/// Kinded widths have 24 bits.
-pub(super) const MAX_WIDTH: u32 = (1 << 24) - 1;
+pub(super) const MAX_WIDTH: u32 = KindColumn::MAX_WIDTH;
 
 /// How the *entries* of a column, or of an extent, lead to its bytes, as the card addresses them: for
 /// [`Region::unchecked_kinds`].
@@ -70,6 +69,11 @@ pub struct KindColumn {
     pub lkey: u32,
     /// How they lead to bytes.
     pub kind: ColumnKind,
+}
+
+impl KindColumn {
+    /// The longest value of fixed width, in bytes, where columns or extents have kinds; its field has 24 bits.
+    pub const MAX_WIDTH: u32 = (1 << 24) - 1;
 }
 
 /// The rows of a region with kinds, as the card addresses them.

@@ -5,12 +5,12 @@ use std::{fmt, marker::PhantomData};
 use drdma_abi::work_request::{MAX_ELEMENTS, shape_flags};
 
 use super::{
-    Column, Columns, KeyColumn, KindColumn, List, Part, PartitionKeys, PartitionMaker, RegionError,
-    UNCHECKED, Values, Words, at_most, inside,
+    Column, KeyColumn, KindColumn, Part, PartitionKeys, PartitionMaker, RegionError, UNCHECKED,
+    Values, Words, at_most,
+    columns::{Columns, column_methods},
+    inside,
     kinds::{self, Shape},
-    outside,
-    values::Typed,
-    word,
+    outside, word,
 };
 use crate::{Features, Memory, MemoryRegion, memory::Hold};
 
@@ -85,7 +85,6 @@ pub struct Partitioned<'m, I> {
     offset: u64,
     rows: u64,
     columns: Columns<'m>,
-    typed: Typed<'m>,
     id: PhantomData<I>,
 }
 
@@ -113,8 +112,7 @@ impl<'m, I: PartitionId> Partitioned<'m, I> {
 
     #[inline]
     fn from(ids: Ids<'m>) -> Self {
-        let typed = Typed::default();
-        Self { ids, offset: 0, rows: 0, columns: List::new(), typed, id: PhantomData }
+        Self { ids, offset: 0, rows: 0, columns: Columns::new(), id: PhantomData }
     }
 
     /// The first id's first byte, counted in its memory region (default 0); it need not be aligned. It does
@@ -132,25 +130,7 @@ impl<'m, I: PartitionId> Partitioned<'m, I> {
         self
     }
 
-    /// Adds a column: values of `width` bytes one behind the other, from `offset` in `memory`.
-    #[inline]
-    pub fn column(mut self, memory: impl Into<Memory<'m>>, offset: u64, width: u64) -> Self {
-        self.columns.push((memory.into(), offset, width));
-        self
-    }
-
-    /// Adds a column whose entries lead to its values, as `values` say; row 0's entry is at `offset` in `memory`. It
-    /// needs a card with [`Features::VARLEN`], or [`Features::BITS`] for bits.
-    pub fn typed_column(
-        mut self,
-        memory: impl Into<Memory<'m>>,
-        offset: u64,
-        values: Values<'m>,
-    ) -> Self {
-        self.typed.push(&self.columns, values);
-        self.columns.push((memory.into(), offset, 0));
-        self
-    }
+    column_methods!();
 
     /// Checks and makes the region.
     ///
@@ -161,11 +141,11 @@ impl<'m, I: PartitionId> Partitioned<'m, I> {
     #[inline]
     pub fn build(self) -> Result<PartitionedRegion<'m, I>, RegionError> {
         let ids = match self.ids {
-            Ids::Memory(ids) if self.typed.is_empty() => ids,
+            Ids::Memory(ids) if !self.columns.have_kinds() => ids,
             _ => return self.build_typed(),
         };
         let Self { offset, rows, columns, .. } = self;
-        columns.check(NAME, "columns")?;
+        let given = columns.check(NAME)?;
         let count = word(NAME, Part::Rows, rows)?;
         let end = u128::from(offset) + u128::from(rows) * u128::from(width::<I>());
         if rows > 0 && end > ids.len() as u128 {
@@ -174,23 +154,23 @@ impl<'m, I: PartitionId> Partitioned<'m, I> {
         let pd = ids.pd();
         let addr = ids.addr().wrapping_add(offset);
         let mut words = Words::start(addr, count, ids.lkey());
-        words.shape(width::<I>(), 0, columns.given);
+        words.shape(width::<I>(), 0, given);
         columns.describe(NAME, pd, rows, &mut words)?;
-        let hold = Hold::of(columns.memory().chain([&ids]));
+        let hold = columns.hold([&ids]);
         Ok(PartitionedRegion { words, kinds: None, made: None, pd, hold, memory: PhantomData })
     }
 
     /// The same with keys, or columns that have kinds.
     fn build_typed(self) -> Result<PartitionedRegion<'m, I>, RegionError> {
-        let Self { ids, offset, rows, columns, typed, .. } = self;
-        columns.check(NAME, "columns")?;
+        let Self { ids, offset, rows, columns, .. } = self;
+        columns.check(NAME)?;
         let count = word(NAME, Part::Rows, rows)?;
         let pd = match &ids {
             Ids::Memory(ids) => ids.pd(),
             Ids::Keys(keys) => keys.pd()?,
         };
-        let described = columns.typed(NAME, pd, rows, &typed)?;
-        let hold = typed.hold(Hold::of(columns.memory()));
+        let described = columns.kinds(NAME, pd, rows)?;
+        let hold = columns.hold([]);
         match ids {
             Ids::Memory(ids) => {
                 if rows > 0 {

@@ -21,6 +21,8 @@ use crate::expect::{Memory, QueuePairs, list, messages, number, text};
 const GLOBAL_ROUTE: u64 = 40;
 /// Bytes of an atomic operation.
 const ATOMIC: usize = 8;
+/// Bytes of an address in memory.
+const POINTER: usize = 8;
 
 /// What a job must do.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -76,6 +78,16 @@ struct Node<'a> {
     memory: Memory,
     /// Bytes that may be anything: buffer and place.
     unknown: BTreeSet<(String, usize)>,
+}
+
+/// A message on its way.
+struct Message<'a> {
+    bytes: &'a [u8],
+    /// What names the memory that a WRITE goes to.
+    remote: &'a Value,
+    /// How many bytes went there before it.
+    offset: u128,
+    with_imm: bool,
 }
 
 /// How a message ended for its sender.
@@ -135,7 +147,15 @@ pub fn run(job: &Value) -> Result<Expected, Undetermined> {
 impl<'a> Node<'a> {
     fn of(job: &'a Value) -> Self {
         let qps = list(&job["qps"]).iter().map(|qp| (text(&qp["name"]), qp)).collect();
-        Self { job, qps, memory: Memory::of(job), unknown: BTreeSet::new() }
+        let mut unknown = BTreeSet::new();
+        for buffer in list(&job["buffers"]) {
+            for pointer in buffer.get("pointers").map_or(&[][..], list) {
+                let start = number(&pointer["offset"]) as usize;
+                let name = text(&buffer["name"]);
+                unknown.extend((start..start + POINTER).map(|at| (name.to_owned(), at)));
+            }
+        }
+        Self { job, qps, memory: Memory::of(job), unknown }
     }
 
     /// Every byte of the regions, in the order in which a message fills them; `None` if one is outside.
@@ -234,10 +254,18 @@ impl<'a> Run<'a> {
             }
         };
         for (destination, messages) in destinations.iter().zip(&all) {
-            let mut offset = 0;
-            for message in messages {
-                match self.deliver(step, destination, message, offset)? {
-                    End::Good => offset += message.len() as u128,
+            let remotes = remotes(destination);
+            let mut offsets = vec![0; remotes.len()];
+            for (m, message) in messages.iter().enumerate() {
+                let column = m % remotes.len();
+                let arriving = Message {
+                    bytes: message,
+                    remote: remotes[column],
+                    offset: offsets[column],
+                    with_imm: op.ends_with("_imm") && column + 1 == remotes.len(),
+                };
+                match self.deliver(step, destination, arriving)? {
+                    End::Good => offsets[column] += message.len() as u128,
                     End::Refused(_) if shared => {
                         return Err("a shared request is refused: who got what is open".into());
                     }
@@ -265,13 +293,12 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A message arrives at its peer. `offset` is how many bytes of the request were before it.
+    /// A message arrives at its peer.
     fn deliver(
         &mut self,
         step: &Value,
         destination: &Value,
-        message: &[u8],
-        offset: u128,
+        Message { bytes: message, remote, offset, with_imm }: Message,
     ) -> Result<End, Undetermined> {
         let from = text(&step["node"]);
         let qp = self.nodes[from].qps[text(&destination["qp"])];
@@ -285,10 +312,10 @@ impl<'a> Run<'a> {
         let op = text(&step["op"]);
         let write = op.starts_with("write");
         if write && !message.is_empty() {
-            let places = match self.remote(destination, offset, message.len(), "remote_write") {
+            let places = match self.remote(remote, offset, message.len(), "remote_write") {
                 Some((owner, places)) if owner == node => places,
                 // With immediate data it may meet the want of a receive first.
-                _ if transport == "rc" && op == "write" => {
+                _ if transport == "rc" && !with_imm => {
                     self.break_pair(node, to_qp);
                     return Ok(End::Refused("remote_access_error"));
                 }
@@ -296,7 +323,7 @@ impl<'a> Run<'a> {
             };
             self.node(node).fill(&places, message);
         }
-        if write && op != "write_imm" {
+        if write && !with_imm {
             return Ok(End::Good);
         }
 
@@ -311,7 +338,7 @@ impl<'a> Run<'a> {
         if let Some(srq) = srq {
             completion["srq"] = json!(srq);
         }
-        if op.ends_with("_imm") {
+        if with_imm {
             completion["imm"] = step["imm"].clone();
         }
         if let Some(name) = receive.append.filter(|_| !write) {
@@ -418,6 +445,14 @@ impl<'a> Run<'a> {
         };
         let allowed = access.is_some_and(|rights| list(rights).iter().any(|r| text(r) == right));
         allowed.then(|| (node.to_owned(), found))
+    }
+}
+
+/// Where the messages of a destination go in turn: the columns of a group of rows, if each has a place of its own.
+fn remotes(destination: &Value) -> Vec<&Value> {
+    match destination.get("remote_columns") {
+        Some(columns) => list(columns).iter().collect(),
+        None => vec![destination],
     }
 }
 

@@ -42,11 +42,23 @@ impl Abilities {
         self.hardware.filter(|_| rtl).is_none_or(|features| features.contains(what))
     }
 
+    /// True if every card there may be sends columns of all kinds, and by columns.
+    fn knows_kinds(&self) -> bool {
+        self.does(true, KINDS)
+    }
+
     /// True if every card there may be sends again what was lost, or came too early.
     fn retransmits(&self) -> bool {
         self.does(true, Features::RETRANSMITS)
     }
 }
+
+/// What a card does that sends what random jobs with kinds of columns have.
+const KINDS: Features = Features::VARLEN
+    .union(Features::BITS)
+    .union(Features::COLUMNS)
+    .union(Features::CHASE)
+    .union(Features::PARTITIONS);
 
 /// What a node sends.
 const LIMITS: Limits = Limits {
@@ -81,7 +93,8 @@ pub fn generate(seed: u64, abilities: Abilities) -> Value {
     let count = random.range(2..=4);
     let mut nodes: Vec<Node> = (0..count)
         .map(|i| {
-            let sends = random_job::generate(random.any(), LIMITS);
+            let limits = Limits { kinds: abilities.knows_kinds(), ..LIMITS };
+            let sends = random_job::generate(random.any(), limits);
             Node {
                 name: format!("n{i}"),
                 rtl: false,
@@ -295,32 +308,17 @@ fn of_node(
                 fields["destination"] = json!(format!("{}/{theirs}", nodes[to].name));
             }
             if op.starts_with("write") {
-                let total: usize = messages.iter().map(Vec::len).sum();
                 let described = abilities.does(nodes[to].rtl, Features::DESCRIBED_KEYS);
-                if described && total > 0 && !refuse && random.one_in(3) {
-                    let Node { kept, used, name, .. } = &mut nodes[to];
-                    let (key, offset) = kept.key_to_write(random, total as u64, used);
-                    fields["remote"] = json!(format!("{name}/{key}"));
-                    fields["remote_offset"] = json!(offset);
-                    if op == "write" {
-                        continue;
-                    }
-                }
-                let offset = nodes[to].take(total as u64);
-                match refuse {
-                    true => fields["raw"] = json!({"remote_addr": offset, "rkey": u32::MAX}),
-                    false if fields.get("remote").is_some() => {}
-                    false => {
-                        fields["remote"] = json!(format!("{}/in", nodes[to].name));
-                        fields["remote_offset"] = json!(offset);
-                    }
-                }
+                write_to(random, &mut nodes[to], fields, messages, (described, refuse));
             }
             if op == "write" {
                 continue;
             }
-            let short = random.range(0..=messages.len() as u64) as usize;
-            for (m, message) in messages.iter().enumerate() {
+            // A WRITE by columns has immediate data with the last one of each group alone.
+            let columns = fields.get("remote_columns").map_or(1, |columns| list(columns).len());
+            let told = messages.iter().skip(columns - 1).step_by(columns);
+            let short = random.range(0..=told.len() as u64) as usize;
+            for (m, message) in told.enumerate() {
                 let mut room = longest[&name] + random.skewed(0..=64);
                 if refuse && m == short {
                     room = random.range(0..=message.len() as u64 - 1);
@@ -360,6 +358,42 @@ fn of_node(
         }
     }
     steps
+}
+
+/// Gives a WRITE of these messages bytes of the peer's that nothing else writes to: perhaps those of keys to regions with
+/// gaps, or, of one that is to be refused, none.
+fn write_to(
+    random: &mut Random,
+    to: &mut Node,
+    fields: &mut Value,
+    messages: &[Vec<u8>],
+    (described, refuse): (bool, bool),
+) {
+    let mut place = |random: &mut Random, total: u64, refuse: bool| {
+        if described && total > 0 && !refuse && random.one_in(3) {
+            let (key, offset) = to.kept.key_to_write(random, total, &mut to.used);
+            return json!({"remote": format!("{}/{key}", to.name), "remote_offset": offset});
+        }
+        let offset = to.take(total);
+        match refuse {
+            true => json!({"raw": {"remote_addr": offset, "rkey": u32::MAX}}),
+            false => json!({"remote": format!("{}/in", to.name), "remote_offset": offset}),
+        }
+    };
+    let total =
+        |messages: &mut dyn Iterator<Item = &Vec<u8>>| messages.map(Vec::len).sum::<usize>();
+    let Some(columns) = fields.get("remote_columns").map(|columns| list(columns).len()) else {
+        let place = place(random, total(&mut messages.iter()) as u64, refuse);
+        let object = fields.as_object_mut().expect("an object");
+        object.extend(place.as_object().expect("an object").clone());
+        return;
+    };
+    let refused = random.range(0..=columns as u64 - 1) as usize;
+    let column = |c: usize| {
+        let total = total(&mut messages.iter().skip(c).step_by(columns));
+        place(random, total as u64, refuse && c == refused)
+    };
+    fields["remote_columns"] = (0..columns).map(column).collect();
 }
 
 /// A READ or an atomic operation, perhaps.
@@ -412,7 +446,10 @@ fn answered(
             post["regions"] = json!(pieces(random, start, len));
             return Some(post);
         }
-        let table = random.pick(list(&nodes[to].sends["buffers"])).clone();
+        // What an address is, nobody knows. Some buffers are of no rows.
+        let known = |buffer: &&Value| buffer.get("pointers").is_none() && buffer["hex"] != "";
+        let tables: Vec<_> = list(&nodes[to].sends["buffers"]).iter().filter(known).collect();
+        let table = (*random.pick(&tables)).clone();
         let size =
             Memory::of(&json!({"buffers": [table]})).bytes(text(&table["name"])).len() as u64;
         let len = random.skewed(1..=size);
@@ -618,6 +655,14 @@ mod tests {
                 "post_srq_recv",
                 "\"append\"",
                 "\"keys\":[{",
+                "\"type\":\"bits\"",
+                "\"type\":\"dictionary\"",
+                "\"type\":\"varlen\"",
+                "\"type\":\"views\"",
+                "chase",
+                "partition_by",
+                "remote_columns",
+                "\"message_layout\":\"columns\"",
             ] {
                 if text.contains(word) {
                     seen.insert(word.to_owned());
@@ -629,8 +674,14 @@ mod tests {
         let all = [
             "\"append\"",
             "\"keys\":[{",
+            "\"message_layout\":\"columns\"",
+            "\"type\":\"bits\"",
+            "\"type\":\"dictionary\"",
+            "\"type\":\"varlen\"",
+            "\"type\":\"views\"",
             "\"uc\"",
             "\"ud\"",
+            "chase",
             "compare_and_swap",
             "fence",
             "fetch_and_add",
@@ -640,6 +691,7 @@ mod tests {
             "local_protection_error",
             "local_qp_operation_error",
             "loss",
+            "partition_by",
             "partitioned",
             "post_srq_recv",
             "raw",
@@ -647,6 +699,7 @@ mod tests {
             "recv",
             "recv_write_imm",
             "remote_access_error",
+            "remote_columns",
             "remote_invalid_request_error",
             "send",
             "success",

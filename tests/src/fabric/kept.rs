@@ -172,7 +172,7 @@ impl Kept {
         });
         let regions = destinations.filter_map(|of| of.get("regions")).flat_map(list);
         let found: Vec<_> = regions
-            .filter(|region| region["type"] != "contiguous")
+            .filter(|region| region["type"] != "contiguous" && is_plain(region))
             .filter_map(|region| Some((region, of_region(&memory, region)?.len() as u64)))
             .filter(|(_, len)| (1..=100_000).contains(len))
             .collect();
@@ -188,6 +188,15 @@ impl Kept {
         self.keys.push(json!({"name": name, "region": region, "access": [access]}));
         name
     }
+}
+
+/// True for a region that a key may open: of fixed columns or extents, a bitmap from a byte's first bit on, no chains.
+fn is_plain(region: &Value) -> bool {
+    let elements =
+        ["columns", "pattern"].iter().filter_map(|field| region.get(field)).flat_map(list);
+    elements.into_iter().all(|element| element.get("type").is_none())
+        && region.get("chase").is_none()
+        && region["bitmap"].get("bit").is_none()
 }
 
 fn gcd(a: u64, b: u64) -> u64 {

@@ -10,6 +10,8 @@ use crate::{
 
 /// Rows of a region that has entries made for it; a spoiled one may have far more.
 const MOST_ROWS: u64 = 10_000;
+/// Bytes of an element of a region with kinds.
+const MOST_BYTES: u64 = (1 << 24) - 1;
 
 /// Gives some posts columns of other kinds than fixed width, and other layouts of messages. What is drawn for it
 /// leaves the rest of the seed's job as it was.
@@ -35,12 +37,27 @@ pub(super) fn insert(seed: u64, qps: &[Value], generator: &mut Generator, posts:
 
 /// True for a post that succeeds and is not too long, and for some that fail.
 fn keeps(random: &mut Random, post: &Value, generator: &Generator, qps: &QueuePairs) -> bool {
+    if has_wide(post) {
+        return false;
+    }
     match expect::messages(post, &generator.memory, qps, &|_| false) {
         Ok(all) => {
             let bytes = all.iter().flatten().map(Vec::len).sum::<usize>() as u64;
             bytes <= generator.limits.payload
         }
         Err(_) => random.one_in(6),
+    }
+}
+
+/// True if some element is longer than one may be beside columns of other kinds.
+fn has_wide(of: &Value) -> bool {
+    match of {
+        Value::Array(all) => all.iter().any(has_wide),
+        Value::Object(fields) => fields.iter().any(|(name, value)| match name.as_str() {
+            "width" | "len" => value.as_u64() > Some(MOST_BYTES),
+            _ => has_wide(value),
+        }),
+        _ => false,
     }
 }
 

@@ -110,7 +110,7 @@ impl Names {
                 let name_at = fields.required("name")?;
                 let name = new_name(&name_at, &list("appends"), &mut names.appends)?;
                 let columns_at = fields.required("columns")?;
-                let columns = Regions { buffers: &names.buffers }.columns(&columns_at)?;
+                let columns = Regions { buffers: &names.buffers }.columns(&columns_at, false)?;
                 let capacity = fields.required("capacity")?.u32(1)?;
                 fields.finish()?;
                 for (column, at) in columns.iter().zip(columns_at.list()?) {

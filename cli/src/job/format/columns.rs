@@ -4,7 +4,7 @@ use drdma_abi::work_request::MAX_VIEW_BUFFERS;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Place;
+use super::{Bitmap, Place};
 
 /// A part of a buffer that views point into.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -37,6 +37,74 @@ pub(crate) struct DictionaryValues {
     pub width: u32,
 }
 
+/// Where the entries of a column lie.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct ColumnEntries {
+    /// The buffer of the offsets, views or indices.
+    pub buffer: String,
+    /// Where row 0's first offset, view or index is.
+    pub offset: u64,
+}
+
+/// Where the entry of an extent lies.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct ExtentEntry {
+    /// Bytes from the start of the period or record to the first offset, the view or the index.
+    pub offset: u64,
+}
+
+/// Values between offsets. Those of a column share them: row i's value is what lies in the data between the offsets i
+/// and i + 1. An extent has two, one behind the other.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Varlen<Entries> {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// Where they are.
+    #[serde(flatten)]
+    pub entries: Entries,
+    /// Bytes of an offset.
+    #[schemars(extend("enum" = [4, 8]))]
+    pub width: u32,
+    /// Byte 0 of the data.
+    pub data: Place,
+}
+
+/// Values that views of 16 B say: up to 12 B in the view, others in a buffer.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Views<Entries> {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// Where they are.
+    #[serde(flatten)]
+    pub entries: Entries,
+    /// What views point into, by index.
+    #[schemars(length(max = MAX_VIEW_BUFFERS))]
+    pub buffers: Vec<ViewBuffer>,
+}
+
+/// Values of a dictionary, by their indices.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Dictionary<Entries> {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// Where they are.
+    #[serde(flatten)]
+    pub entries: Entries,
+    /// Bytes of an index, little-endian.
+    #[schemars(extend("enum" = [1, 2, 4, 8]))]
+    pub width: u32,
+    /// The values.
+    pub values: DictionaryValues,
+    /// How many they are.
+    pub count: u32,
+}
+
 /// A column.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
@@ -52,84 +120,13 @@ pub(crate) enum Column {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum KindColumn {
     /// Values of variable length, by offsets.
-    Varlen(VarlenColumn),
+    Varlen(Varlen<ColumnEntries>),
     /// Values of variable length, by views.
-    Views(ViewColumn),
+    Views(Views<ColumnEntries>),
     /// Values of a dictionary, by their indices.
-    Dictionary(DictionaryColumn),
-    /// Bits.
-    Bits(BitColumn),
-}
-
-/// Row i's value is what lies in the data between the offsets i and i + 1.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct VarlenColumn {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// The buffer of the offsets.
-    pub buffer: String,
-    /// Where row 0's first offset is.
-    pub offset: u64,
-    /// Bytes of an offset.
-    #[schemars(extend("enum" = [4, 8]))]
-    pub width: u32,
-    /// Byte 0 of the data.
-    pub data: Place,
-}
-
-/// Row i's value is where view i of 16 B says: up to 12 B in the view, others in a buffer.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ViewColumn {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// The buffer of the views.
-    pub buffer: String,
-    /// Where row 0's view is.
-    pub offset: u64,
-    /// What views point into, by index.
-    #[schemars(length(max = MAX_VIEW_BUFFERS))]
-    pub buffers: Vec<ViewBuffer>,
-}
-
-/// Row i's value is that of index i in a dictionary.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct DictionaryColumn {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// The buffer of the indices.
-    pub buffer: String,
-    /// Where row 0's index is.
-    pub offset: u64,
-    /// Bytes of an index, little-endian.
-    #[schemars(extend("enum" = [1, 2, 4, 8]))]
-    pub width: u32,
-    /// The values.
-    pub values: DictionaryValues,
-    /// How many they are.
-    pub count: u32,
-}
-
-/// Row i's value is bit i, counted from row 0's.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct BitColumn {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// The buffer's name.
-    pub buffer: String,
-    /// The byte that row 0's bit is in.
-    pub offset: u64,
-    /// Its place in that byte, 0 is the least significant bit: 0 unless told.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(max = 7))]
-    pub bit: Option<u8>,
+    Dictionary(Dictionary<ColumnEntries>),
+    /// Bits: row i's value is bit i, counted from row 0's.
+    Bits(Bitmap),
 }
 
 /// The kind of plain columns and extents.
@@ -177,59 +174,11 @@ pub(crate) enum Extent {
 #[expect(dead_code, reason = "no example has them")]
 pub(crate) enum KindExtent {
     /// Bytes of variable length, by two offsets.
-    Varlen(VarlenExtent),
+    Varlen(Varlen<ExtentEntry>),
     /// Bytes of variable length, by a view of 16 B.
-    Views(ViewExtent),
+    Views(Views<ExtentEntry>),
     /// A value of a dictionary, by its index.
-    Dictionary(DictionaryExtent),
-}
-
-/// What lies in the data between two offsets, one behind the other.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct VarlenExtent {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// Bytes from the start of the period or record to the first offset.
-    pub offset: u64,
-    /// Bytes of an offset.
-    #[schemars(extend("enum" = [4, 8]))]
-    pub width: u32,
-    /// Byte 0 of the data.
-    pub data: Place,
-}
-
-/// What a view of 16 B says.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ViewExtent {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// Bytes from the start of the period or record to the view.
-    pub offset: u64,
-    /// What views point into, by index.
-    #[schemars(length(max = MAX_VIEW_BUFFERS))]
-    pub buffers: Vec<ViewBuffer>,
-}
-
-/// The value of an index in a dictionary.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct DictionaryExtent {
-    /// Means nothing.
-    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-    /// Bytes from the start of the period or record to the index.
-    pub offset: u64,
-    /// Bytes of an index, little-endian.
-    #[schemars(extend("enum" = [1, 2, 4, 8]))]
-    pub width: u32,
-    /// The values.
-    pub values: DictionaryValues,
-    /// How many they are.
-    pub count: u32,
+    Dictionary(Dictionary<ExtentEntry>),
 }
 
 /// A run of bytes in a pattern.

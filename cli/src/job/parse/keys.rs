@@ -3,7 +3,7 @@
 use drdma_abi::work_request::{KeyValues, MAX_ELEMENTS, MAX_PARTITIONS, MAX_SPLITTERS, SPARK_SEED};
 
 use super::{
-    memory::{Regions, bit},
+    memory::{Regions, bit, short},
     posts::meaningless,
 };
 use crate::job::{
@@ -69,7 +69,9 @@ impl Regions<'_> {
         let mut fields = at.object()?;
         let type_at = fields.required("key_type")?;
         let key_type = type_at.choice(&KEY_TYPES)?;
-        let column = self.column(&fields.required("column")?)?;
+        let column_at = fields.required("column")?;
+        let column = self.column(&column_at)?;
+        short(&column_at, "width", column.width)?;
         let bits = |at: At| -> Result<(Place, u8), JobError> {
             let mut fields = at.object()?;
             let place = self.place(&mut fields)?;

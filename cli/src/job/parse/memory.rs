@@ -4,6 +4,8 @@ use std::{collections::HashMap, fs::File, io::Read as _, path::Path};
 
 use drdma_abi::work_request::{MAX_CHAIN, MAX_ELEMENTS, MAX_VIEW_BUFFERS, VIEW};
 
+use libdrdma::KindColumn;
+
 use super::values::{hex_bytes, named, new_name};
 use crate::job::{
     Buffer, Chase, Column, Contents, Extent, IdWidth, JobError, Kind, MAX_BUFFERS, Partitioned,
@@ -94,7 +96,7 @@ impl Regions<'_> {
             }
             let (ids, by) = self.partition_by(&by)?;
             let rows = fields.required("rows")?.u32(0)?;
-            let columns = self.columns(&fields.required("columns")?)?;
+            let columns = self.columns(&fields.required("columns")?, true)?;
             fields.finish()?;
             return Ok(Partitioned { ids, width: IdWidth::Two, by: Some(by), rows, columns });
         }
@@ -110,7 +112,7 @@ impl Regions<'_> {
         };
         ids.finish()?;
         let rows = fields.required("rows")?.u32(0)?;
-        let columns = self.columns(&fields.required("columns")?)?;
+        let columns = self.columns(&fields.required("columns")?, false)?;
         fields.finish()?;
         Ok(Partitioned { ids: place, width, by: None, rows, columns })
     }
@@ -139,7 +141,7 @@ impl Regions<'_> {
                 base: self.place(&mut fields)?,
                 period: fields.required("period")?.u64(1)?,
                 count: fields.required("count")?.u32(0)?,
-                pattern: self.pattern(&fields.required("pattern")?)?,
+                pattern: self.pattern(&fields.required("pattern")?, false)?,
             },
             Type::Bitmapped => {
                 let bits = |at: &At| -> Result<Place, JobError> {
@@ -153,7 +155,7 @@ impl Regions<'_> {
                 let first = bit(&mut bitmap)?;
                 bitmap.finish()?;
                 let rows = fields.required("rows")?.u32(0)?;
-                let columns = self.columns(&fields.required("columns")?)?;
+                let columns = self.columns(&fields.required("columns")?, first > 0)?;
                 let fetch_at = fields.optional("fetch_rows");
                 if let Some(at) = &fetch_at
                     && (first > 0 || have_kinds(&columns))
@@ -164,11 +166,12 @@ impl Regions<'_> {
                 let fetch_rows = fetch_at.as_ref().map(bits).transpose()?;
                 Region::Bitmapped { bitmap: place, first, rows, columns, fetch_rows }
             }
-            Type::PointerMapped => Region::PointerMapped {
-                pointers: self.pointers(&fields.required("pointers")?)?,
-                pattern: self.pattern(&fields.required("pattern")?)?,
-                chase: fields.optional("chase").map(|at| chase(&at)).transpose()?,
-            },
+            Type::PointerMapped => {
+                let chase = fields.optional("chase").map(|at| chase(&at)).transpose()?;
+                let pointers = self.pointers(&fields.required("pointers")?)?;
+                let pattern = self.pattern(&fields.required("pattern")?, chase.is_some())?;
+                Region::PointerMapped { pointers, pattern, chase }
+            }
         };
         fields.finish()?;
         Ok(region)
@@ -179,12 +182,19 @@ impl Regions<'_> {
         Ok(Place { buffer, offset: fields.required("offset")?.u64(0)? })
     }
 
-    pub fn columns(&self, at: &At) -> Result<Vec<Column>, JobError> {
+    /// Columns of a region that is one with kinds, or is so if some of these are of another kind than fixed width.
+    pub fn columns(&self, at: &At, kinds: bool) -> Result<Vec<Column>, JobError> {
         let list = at.list_up_to(MAX_ELEMENTS, "columns")?;
         if list.is_empty() {
             return Err(at.error(Problem::Empty { what: "column" }));
         }
-        list.iter().map(|at| self.column(at)).collect()
+        let columns: Vec<_> = list.iter().map(|at| self.column(at)).collect::<Result<_, _>>()?;
+        if kinds || have_kinds(&columns) {
+            for (at, column) in list.iter().zip(&columns) {
+                short(at, "width", column.width)?;
+            }
+        }
+        Ok(columns)
     }
 
     pub(super) fn column(&self, at: &At) -> Result<Column, JobError> {
@@ -196,7 +206,8 @@ impl Regions<'_> {
         Ok(Column { base, width, kind })
     }
 
-    fn pattern(&self, at: &At) -> Result<Vec<Extent>, JobError> {
+    /// Extents; likewise.
+    fn pattern(&self, at: &At, kinds: bool) -> Result<Vec<Extent>, JobError> {
         let list = at.list_up_to(MAX_ELEMENTS, "extents")?;
         if list.is_empty() {
             return Err(at.error(Problem::Empty { what: "extent" }));
@@ -209,7 +220,13 @@ impl Regions<'_> {
             fields.finish()?;
             Ok(Extent { offset, len, kind })
         };
-        list.iter().map(extent).collect()
+        let pattern = list.iter().map(extent).collect::<Result<Vec<_>, JobError>>()?;
+        if kinds || pattern.iter().any(|extent| extent.kind != Kind::Fixed) {
+            for (at, extent) in list.iter().zip(&pattern) {
+                short(at, "len", extent.len)?;
+            }
+        }
+        Ok(pattern)
     }
 
     /// The width of an entry, and what the entries of that kind lead to. That of a fixed one is called `len` in
@@ -244,7 +261,8 @@ impl Regions<'_> {
                 let index = entry_width(fields, &[1, 2, 4, 8])?;
                 let mut inner = fields.required("values")?.object()?;
                 let values = self.place(&mut inner)?;
-                let width = inner.required("width")?.u32(1)?;
+                let width = inner.required("width")?;
+                let width = width.integer(1, KindColumn::MAX_WIDTH.into())? as u32;
                 inner.finish()?;
                 let count = fields.required("count")?.u32(0)?;
                 (index, Kind::Dictionary { values, width, count })
@@ -297,6 +315,16 @@ fn kind_name(fields: &mut Fields, is_column: bool) -> Result<KindName, JobError>
     ];
     let kinds = if is_column { &kinds[..] } else { &kinds[..4] };
     fields.optional("type").map_or(Ok(KindName::Fixed), |at| at.choice(kinds))
+}
+
+/// Refuses an element of a region with kinds that is longer than such a region can say.
+pub(super) fn short(at: &At, name: &'static str, width: u32) -> Result<(), JobError> {
+    let max = KindColumn::MAX_WIDTH;
+    if width > max {
+        let problem = Problem::TooLarge { value: width.into(), max: max.into() };
+        return Err(at.object()?.child_error(name, problem));
+    }
+    Ok(())
 }
 
 /// How records lead to further ones.

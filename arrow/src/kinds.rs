@@ -1,0 +1,225 @@
+//! Bits and strings as the card follows them from where they lie: [`Form::Kinds`](crate::Form::Kinds).
+
+use std::sync::Arc;
+
+use arrow_buffer::Buffer;
+use libdrdma::{MemoryRegion, Values, ViewTable};
+
+use crate::{
+    Foreign, Passage, SendError, Why,
+    layout::{LENGTH_WIDTH, VIEW_WIDTH},
+    parts::{Bytes, INLINE},
+    posts::Posts,
+    selection::{Selection, for_each_row},
+};
+
+/// A column of a request.
+pub(crate) struct Column {
+    pub memory: Arc<MemoryRegion>,
+    /// Bytes from one row's entry to the next one's; 0 of bits.
+    pub width: u64,
+    /// What entries lead to, if they are not the values.
+    pub values: Option<Values<'static>>,
+}
+
+/// Where strings are sent from.
+pub(crate) enum Way {
+    /// Entries and bytes as they lie, of which the card needs these.
+    Lies(Vec<Buffer>),
+    /// Their bytes lie in no registered arena: the copy has entries and bytes of these rows alone.
+    Copied,
+}
+
+impl Bytes {
+    /// Offsets or views of all rows.
+    pub fn entries(&self) -> Buffer {
+        match self {
+            Self::Offsets { offsets, .. } => offsets.buffer(),
+            Self::Views { views, .. } => views.inner().clone(),
+        }
+    }
+
+    /// Bytes that travel beside entries, of all rows.
+    pub fn total(&self) -> usize {
+        match self {
+            Self::Offsets { offsets, .. } => offsets.all().len(),
+            Self::Views { .. } => (0..self.rows()).map(|row| self.row(row).len()).sum(),
+        }
+    }
+
+    /// The buffers that the card reads beside entries; those of views by their index.
+    fn data(&self) -> Vec<Buffer> {
+        match self {
+            Self::Offsets { offsets, .. } if offsets.all().is_empty() => vec![],
+            // Offsets count from the first byte on.
+            Self::Offsets { offsets, values } => {
+                vec![values.slice_with_length(0, offsets.all().end)]
+            }
+            Self::Views { views, buffers, .. } => {
+                // Views of nulls are followed as well.
+                let is_long = |view: &u128| *view as u32 as usize > INLINE;
+                if views.iter().any(is_long) { buffers.clone() } else { vec![] }
+            }
+        }
+    }
+
+    /// How the bytes get to the card, where `is_foreign` tells what must be copied.
+    pub fn way(&self, is_foreign: impl Fn(&Buffer) -> bool) -> Way {
+        let data = self.data();
+        // The copy of views has one buffer, which an offset of 4 B must reach.
+        match data.iter().any(is_foreign) && self.total() <= u32::MAX as usize {
+            true => Way::Copied,
+            false => Way::Lies(data),
+        }
+    }
+
+    /// Entries that lead to the bytes of these rows, one behind the other.
+    fn new_entries(&self) -> Vec<u8> {
+        let mut at = 0;
+        let mut before = |row: usize| {
+            let start = at;
+            at += self.row(row).len();
+            start
+        };
+        match self {
+            Self::Offsets { offsets, .. } => offsets.counted_anew(),
+            Self::Views { views, nulls, .. } => {
+                let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+                let view = |(row, view): (usize, &u128)| {
+                    let (start, len) = (before(row), *view as u32 as usize);
+                    match len {
+                        _ if is_null(row) => 0,
+                        0..=INLINE => *view,
+                        _ => *view & u128::from(u64::MAX) | (start as u128) << 96,
+                    }
+                };
+                let views = views.iter().enumerate().map(view);
+                views.flat_map(u128::to_le_bytes).collect()
+            }
+        }
+    }
+
+    /// What a plan says of entries and bytes: how they get on the wire, and how many bytes they are. `lies` tells how a
+    /// buffer does that is sent as it lies.
+    pub fn planned(&self, lies: impl Fn(&[u8]) -> Passage) -> [(Passage, usize); 2] {
+        let foreign = Passage::Copied { why: Why::Foreign };
+        let (entries, total) = (self.entries(), self.total());
+        let bytes = match self.way(|buffer| lies(buffer) == foreign) {
+            Way::Copied => {
+                let bytes = if total == 0 { Passage::LeftOut } else { foreign };
+                return [(foreign, entries.len()), (bytes, total)];
+            }
+            _ if total == 0 => Passage::LeftOut,
+            Way::Lies(data) => match self {
+                // Their memory has a key of its own: else offsets would lead to all of the arena.
+                Self::Offsets { .. } => Passage::Registered,
+                Self::Views { .. }
+                    if data.iter().all(|buffer| lies(buffer) == Passage::AsItLies) =>
+                {
+                    Passage::AsItLies
+                }
+                Self::Views { .. } => Passage::Registered,
+            },
+        };
+        [(lies(&entries), entries.len()), (bytes, total)]
+    }
+}
+
+impl Posts<'_> {
+    /// True of what is to be copied since it lies in no registered arena.
+    fn is_foreign(&self, buffer: &Buffer) -> bool {
+        self.foreign == Foreign::Copy && !buffer.is_empty() && !self.pd.is_in_arena(buffer)
+    }
+
+    /// A column of strings: offsets or views, and what they lead to.
+    pub(crate) fn strings(&mut self, bytes: &Bytes, path: &str) -> Result<Column, SendError> {
+        let (entries, data) = match bytes.way(|buffer| self.is_foreign(buffer)) {
+            Way::Lies(data) => (bytes.entries(), data),
+            Way::Copied => {
+                let entries = self.copier.copy(Why::Foreign, &bytes.new_entries())?;
+                let data = self.copier.gather_all(Why::Foreign, bytes)?;
+                (entries, if data.is_empty() { vec![] } else { vec![data] })
+            }
+        };
+        let memory = self.register(entries, path)?;
+        let (width, values) = match bytes {
+            Bytes::Offsets { offsets, .. } => {
+                let data = self.alone(data.into_iter().next(), path)?;
+                match offsets.width() {
+                    4 => (4, Values::offsets_32(data, 0)),
+                    width => (width, Values::offsets_64(data, 0)),
+                }
+            }
+            Bytes::Views { .. } => {
+                let mut table = Vec::with_capacity(data.len());
+                for buffer in data {
+                    let len = buffer.len() as u64;
+                    // No memory is of 0 bytes.
+                    let place =
+                        if len == 0 { memory.clone() } else { self.register(buffer, path)? };
+                    table.push((place, 0, len));
+                }
+                let table = ViewTable::register(self.pd, table)?;
+                (VIEW_WIDTH as u64, Values::views(&table))
+            }
+        };
+        Ok(Column { memory, width, values: Some(values) })
+    }
+
+    /// A buffer, or a byte in place of none, as memory whose key opens nothing else.
+    fn alone(
+        &mut self,
+        buffer: Option<Buffer>,
+        path: &str,
+    ) -> Result<Arc<MemoryRegion>, SendError> {
+        let buffer = match buffer {
+            Some(buffer) => buffer,
+            None => self.copier.place(&[0])?,
+        };
+        let memory = self.register(buffer, path)?;
+        Ok(match memory.has_own_key() {
+            true => memory,
+            false => Arc::new(memory.alias(0..memory.len())?),
+        })
+    }
+
+    /// How many rows of strings share a message: as many as fit whichever follow each other.
+    pub(crate) fn string_rows(
+        &self,
+        bytes: &Bytes,
+        selection: &Selection,
+        path: &str,
+    ) -> Result<u32, SendError> {
+        let limit = self.format.message_bytes();
+        let len = |row: usize| LENGTH_WIDTH + bytes.len(row);
+        let total: usize = (0..bytes.rows()).map(len).sum();
+        let whole = bytes.rows().min(u32::MAX as usize);
+        if total <= limit {
+            return Ok(whole as u32);
+        }
+        let mut rows = (limit / (total / bytes.rows()).max(1)).clamp(1, whole);
+        loop {
+            // Of each destination: the rows and the bytes of the message that is filled.
+            let mut filled = vec![(0, 0); self.targets.partitions().len()];
+            let mut too_long = None;
+            for_each_row(selection, bytes.rows(), self.targets, |destination, row| {
+                let (count, sum) = &mut filled[destination];
+                if *count == rows {
+                    (*count, *sum) = (0, 0);
+                }
+                (*count, *sum) = (*count + 1, *sum + len(row));
+                if *sum > limit {
+                    too_long = too_long.or(Some(row));
+                }
+            });
+            match too_long {
+                None => return Ok(rows as u32),
+                Some(_) if rows > 1 => rows /= 2,
+                Some(row) => {
+                    let (path, len) = (path.to_owned(), bytes.len(row));
+                    return Err(SendError::LongString { path, row, len, limit });
+                }
+            }
+        }
+    }
+}
