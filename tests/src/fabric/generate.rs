@@ -336,8 +336,14 @@ fn of_node(
                 match append {
                     Some(append) => receive["append"] = json!(append),
                     None => {
-                        let start = nodes[to].take(room);
-                        receive["regions"] = json!(pieces(random, start, room));
+                        let strided = abilities.does(nodes[to].rtl, Features::STRIDED_RECEIVES);
+                        receive["regions"] = match strided && room > 0 && random.one_in(3) {
+                            true => json!(columns(random, &mut nodes[to], room)),
+                            false => {
+                                let start = nodes[to].take(room);
+                                json!(pieces(random, start, room))
+                            }
+                        };
                     }
                 }
                 receives.push(receive);
@@ -478,6 +484,34 @@ fn pieces(random: &mut Random, start: u64, len: u64) -> Vec<Value> {
     pieces
 }
 
+/// Rows of a strided region, as many as there is room for, and other regions for what is left of so many bytes; at most 22
+/// places.
+fn columns(random: &mut Random, node: &mut Node, len: u64) -> Vec<Value> {
+    let (mut pattern, mut row, mut period) = (Vec::new(), 0, random.skewed(0..=9));
+    for _ in 0..random.range(1..=16) {
+        let extent = random.skewed(1..=40).min(len - row);
+        if extent > 0 {
+            pattern.push(json!({"offset": period, "len": extent}));
+        }
+        row += extent;
+        period += extent + random.skewed(0..=9);
+    }
+    // No two places are one, and what fills them comes in any order.
+    for i in 1..pattern.len() {
+        pattern.swap(i, random.range(0..=i as u64) as usize);
+    }
+    let count = random.range(0..=len / row);
+    let offset = node.take(count * period);
+    let left = len - count * row;
+    let start = node.take(left);
+    let mut regions = pieces(random, start, left);
+    let at = random.range(0..=regions.len() as u64) as usize;
+    let strided = json!({"type": "strided", "buffer": "in", "offset": offset, "period": period,
+                         "count": count, "pattern": pattern});
+    regions.insert(at, strided);
+    regions
+}
+
 /// The steps of all nodes in one order that keeps that of each list.
 fn interleave(random: &mut Random, lists: Vec<Vec<Value>>) -> Vec<Value> {
     let mut lists: Vec<_> = lists.into_iter().map(|list| list.into_iter().peekable()).collect();
@@ -563,6 +597,9 @@ mod tests {
     const ALL: Abilities =
         Abilities { faults: false, datagrams: true, answers: true, refusals: true, hardware: None };
 
+    /// What a strided region of `in` begins with.
+    const STRIDED: &str = "{\"buffer\":\"in\",\"count\"";
+
     #[test]
     fn a_seed_always_gives_the_same_job() {
         assert_eq!(generate(7, ALL), generate(7, ALL));
@@ -571,7 +608,10 @@ mod tests {
     #[test]
     fn jobs_for_hardware_ask_for_nothing_that_it_does_not_do() {
         let answers = Features::RECEIVES | Features::READ_ANSWERS;
-        for features in [Features::RECEIVES, answers, answers | Features::READS, Features::all()] {
+        let strided = answers | Features::STRIDED_RECEIVES;
+        for features in
+            [Features::RECEIVES, answers, answers | Features::READS, strided, Features::all()]
+        {
             let mut rtl = 0;
             for seed in 0..200 {
                 let job = generate(seed, Abilities { hardware: Some(features), ..ALL });
@@ -618,6 +658,7 @@ mod tests {
                 "post_srq_recv",
                 "\"append\"",
                 "\"keys\":[{",
+                STRIDED,
             ] {
                 if text.contains(word) {
                     seen.insert(word.to_owned());
