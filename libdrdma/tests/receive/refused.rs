@@ -152,6 +152,7 @@ fn a_receive_has_strided_regions_as_far_as_the_card_has_places() {
     let pd = context.protection_domain();
     let cq = context.completion_queue().build().unwrap();
     let memory = pd.allocate_with(64, Access::LOCAL_WRITE).unwrap();
+    let bitmap = pd.allocate_with(8, Access::LOCAL_WRITE).unwrap();
     let mut qp = pd.queue_pair(&cq).receive(&cq).build().unwrap();
     qp.connect(&peer().rq_psn(0).min_rnr_timer(1)).unwrap();
     let strided = |extents: u64| {
@@ -167,7 +168,6 @@ fn a_receive_has_strided_regions_as_far_as_the_card_has_places() {
     let expected = "the receive needs 33 places, one for a contiguous region, and for a strided one one and another for each extent: the card has 32";
     assert_eq!(error.to_string(), expected);
 
-    let bitmap = pd.allocate_with(8, Access::LOCAL_WRITE).unwrap();
     let bitmapped = [Bitmapped::new(&bitmap).rows(8).column(&memory, 0, 4).build().unwrap()];
     let error = qp.post_recv(&ReceiveRequest::new(3).regions(&bitmapped)).unwrap_err();
     let expected = "a receive into a bitmapped region is not possible: the card does not fill regions of every type";

@@ -694,6 +694,7 @@ mod tests {
             "wait",
             "wr_flush_error",
             "write",
+            STRIDED,
         ];
         assert_eq!(seen, all);
         assert!(good * 10 > completions * 8, "{good} of {completions} succeed");

@@ -184,7 +184,10 @@ pub struct Taker {
     extra: Signal<Local, Bits<32>>,
     described_head: Signal<Local, Bit>,
     described_blocks: Signal<Local, Bits<32>>,
-    walk_bad: Signal<Local, Bit>,
+    /// The granule is wrong.
+    walk_bad: DFF<Bit>,
+    /// It was looked at.
+    looked: DFF<Bit>,
     walk_ends: Signal<Local, Bit>,
     asks: Signal<Local, Bit>,
     unused: Signal<Local, Bits<6>>,
@@ -310,8 +313,10 @@ impl Logic for Taker {
         self.shapes.regions.next = self.regions.val();
         self.shapes.granule.next = self.block.q.val().data.get_bits::<128>(0);
         self.shapes.last.next = self.walk_ends.val();
-        self.shapes.step.next = (self.state.q.val() == TakerState::Walk) && self.piece.ready.val();
-        self.walk_bad.next = self.wrong.q.val() || self.shapes.bad.val();
+        self.shapes.step.next = self.looked.q.val() && self.piece.ready.val();
+        self.walk_bad.d.next = self.wrong.q.val() || self.shapes.bad.val();
+        self.looked.d.next = (self.state.q.val() == TakerState::Walk)
+            && !(self.looked.q.val() && self.piece.ready.val());
 
         self.asks.next = self.goes_on.q.val() || !self.in_use.val();
         if self.flush.q.val() {
@@ -341,15 +346,15 @@ impl Logic for Taker {
         self.piece.data.next = self.granules.val();
         self.piece.name.next = self.now.val();
         if self.state.q.val() == TakerState::Walk {
-            self.piece.malformed.next = self.walk_bad.val();
+            self.piece.malformed.next = self.walk_bad.q.val();
             self.piece.starts.next = self.starts.q.val();
-            self.piece.ends.next = self.walk_bad.val() || self.walk_ends.val();
+            self.piece.ends.next = self.walk_bad.q.val() || self.walk_ends.val();
             self.piece.here.next = 1.into();
-            if self.walk_bad.val() {
+            if self.walk_bad.q.val() {
                 self.piece.here.next = 0.into();
             }
             self.piece.kind.next = self.shapes.kind.val();
-            self.piece.closes.next = self.shapes.closes.val() && !self.walk_bad.val();
+            self.piece.closes.next = self.shapes.closes.val() && !self.walk_bad.q.val();
         }
         self.mark.valid.next = false;
         self.mark.queue.next = self.current.q.val().queue;
@@ -442,14 +447,14 @@ impl Logic for Taker {
                 }
             }
             TakerState::Walk => {
-                self.piece.valid.next = true;
+                self.piece.valid.next = self.looked.q.val();
                 self.kind.d.next = MarkKind::Halt;
-                if self.piece.ready.val() {
+                if self.looked.q.val() && self.piece.ready.val() {
                     self.block.d.next.data = self.block.q.val().data >> 128;
                     self.starts.d.next = false;
                     self.granules_left.d.next = self.granules_left.q.val() - 1;
                     self.granules_here.d.next = self.granules_here.q.val() - 1;
-                    if self.walk_bad.val() {
+                    if self.walk_bad.q.val() {
                         self.state.d.next = TakerState::Mark;
                     } else if self.walk_ends.val() {
                         self.state.d.next = TakerState::Ready;
@@ -543,6 +548,7 @@ impl Logic for Taker {
         if self.rst.val() {
             self.state.d.next = TakerState::Ready;
             self.waiting.d.next = false;
+            self.looked.d.next = false;
         }
         self.places.ahead.next = self.current.d.val().queue;
         self.owns.ahead.next = self.current.d.val().qp;
