@@ -38,7 +38,9 @@ pub const FEATURES: Register = Register {
           open described regions. Bit 6: receives append to regions that the card keeps. Bit 7: columns have \
           values of variable length, or of a dictionary. Bit 8: columns are bits, and bitmaps begin at any bit. \
           Bit 9: messages go column by column. Bit 10: records lead to further ones by pointers. Bit 11: it makes \
-          partitions of keys. Bit 12: it answers READs. Bit 13: it answers atomics.",
+          partitions of keys. Bit 12: it answers READs. Bit 13: it answers atomics. Bit 14: its receives fill strided regions as well as \
+          contiguous ones; without bit 1, together up to 32 places a receive: one for a contiguous region, for a strided one \
+          one and another for each extent.",
 };
 
 /// Bits of [`FEATURES`].
@@ -73,6 +75,8 @@ pub mod features {
     pub const READ_ANSWERS: u32 = 1 << 12;
     /// The card answers atomics.
     pub const ATOMIC_ANSWERS: u32 = 1 << 13;
+    /// Receives fill strided regions as well as contiguous ones, as far as they fit [`RECEIVE_PLACES`](super::RECEIVE_PLACES).
+    pub const STRIDED_RECEIVES: u32 = 1 << 14;
     /// Every bit: what the reference model `soft:` does.
     pub const ALL: u32 = RECEIVES
         | SCATTERS
@@ -87,9 +91,11 @@ pub mod features {
         | CHASE
         | PARTITIONS
         | READ_ANSWERS
-        | ATOMIC_ANSWERS;
+        | ATOMIC_ANSWERS
+        | STRIDED_RECEIVES;
     /// What the RTL does.
-    pub const RTL: u32 = RECEIVES | READS | RETRANSMITS | READ_ANSWERS | ATOMIC_ANSWERS;
+    pub const RTL: u32 =
+        RECEIVES | READS | RETRANSMITS | READ_ANSWERS | ATOMIC_ANSWERS | STRIDED_RECEIVES;
 }
 
 /// What queue pairs need beside their entry in [`QUEUE_PAIRS`]; entries are [`AttributesEntry`].
@@ -212,6 +218,11 @@ layout! {
         enable: u32 = 32,
     }
 }
+
+/// Places for the regions of one receive, on a card with [`STRIDED_RECEIVES`](features::STRIDED_RECEIVES) and without
+/// [`SCATTERS`](features::SCATTERS): a contiguous region takes one, a strided one takes one and another for each extent of its
+/// pattern.
+pub const RECEIVE_PLACES: usize = 32;
 
 /// The first byte of a receive queue's entry.
 pub const RECEIVE_MAGIC: u8 = 0xd9;

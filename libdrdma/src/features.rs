@@ -9,7 +9,8 @@ bitflags::bitflags! {
     pub struct Features: u32 {
         /// It takes SENDs and WRITEs, and acknowledges them. A card without this has none of the others.
         const RECEIVES = features::RECEIVES;
-        /// Receives and READs fill regions of every type; without it, contiguous ones alone.
+        /// Receives and READs fill regions of every type; without it, contiguous ones alone, but for
+        /// `STRIDED_RECEIVES`.
         const SCATTERS = features::SCATTERS;
         /// It sends READs and atomics, and waits at fences.
         const READS = features::READS;
@@ -35,6 +36,9 @@ bitflags::bitflags! {
         const READ_ANSWERS = features::READ_ANSWERS;
         /// It answers atomics: `REMOTE_ATOMIC` means something.
         const ATOMIC_ANSWERS = features::ATOMIC_ANSWERS;
+        /// Receives fill strided regions as well as contiguous ones; without `SCATTERS`, as far as they have places
+        /// ([`RECEIVE_PLACES`](drdma_abi::receive::RECEIVE_PLACES)).
+        const STRIDED_RECEIVES = features::STRIDED_RECEIVES;
     }
 }
 
@@ -44,7 +48,7 @@ impl Features {
         if self.contains(Self::RECEIVES) {
             "the card does not receive"
         } else if self.contains(Self::SCATTERS) {
-            "the card fills contiguous regions alone"
+            "the card does not fill regions of every type"
         } else if self.contains(Self::READS) {
             "the card sends no READs and atomics, and has no fences"
         } else if self.contains(Self::REQUESTS) {
@@ -67,8 +71,10 @@ impl Features {
             "the card makes no partitions from keys"
         } else if self.contains(Self::READ_ANSWERS) {
             "the card does not answer READs"
-        } else {
+        } else if self.contains(Self::ATOMIC_ANSWERS) {
             "the card does not answer atomics"
+        } else {
+            "the card fills contiguous regions alone"
         }
     }
 }

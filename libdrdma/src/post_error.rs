@@ -179,6 +179,17 @@ pub enum PostError {
         /// What the card lacks.
         reason: &'static str,
     },
+    /// The receive's regions need more places than the card has for one; see
+    /// [`Features::STRIDED_RECEIVES`](crate::Features::STRIDED_RECEIVES).
+    #[error(
+        "the receive needs {places} places, one for a contiguous region, and for a strided one one and another for each extent: the card has {limit}"
+    )]
+    ReceivePlaces {
+        /// Places that it needs.
+        places: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// The queue pair was made without a receive queue of its own.
     #[error("the queue pair has no receive queue of its own")]
     NoReceiveQueue,

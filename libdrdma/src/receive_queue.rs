@@ -10,7 +10,10 @@ use std::{
 
 use drdma_abi::{
     described::{AppendTarget, receive_entry_flags},
-    receive::{RECEIVE_DOORBELLS, RECEIVE_MAGIC, RECEIVE_QUEUES, ReceiveHeader, ReceiveQueueEntry},
+    receive::{
+        RECEIVE_DOORBELLS, RECEIVE_MAGIC, RECEIVE_PLACES, RECEIVE_QUEUES, ReceiveHeader,
+        ReceiveQueueEntry,
+    },
     work_request::{BLOCK, GRANULE, MAX_REGIONS, RegionType, blocks},
 };
 use drdma_driver::{CardError, DmaMemory};
@@ -236,6 +239,42 @@ impl ReceiveQueue {
         self.context.inner.lock().device.write_entry(RECEIVE_QUEUES, self.state.number, &entry)
     }
 
+    /// Refuses a region that the card's receives do not fill.
+    fn check_type(&self, region: RegionType) -> Result<(), PostError> {
+        if self.context.inner.misses(Features::SCATTERS).is_none() {
+            return Ok(());
+        }
+        let (what, needed) = match region {
+            RegionType::Contiguous => return Ok(()),
+            RegionType::Strided => ("a receive into a strided region", Features::STRIDED_RECEIVES),
+            RegionType::Bitmapped => ("a receive into a bitmapped region", Features::SCATTERS),
+            RegionType::PointerMapped => {
+                ("a receive into a pointer-mapped region", Features::SCATTERS)
+            }
+        };
+        match self.context.inner.misses(needed) {
+            Some(reason) => Err(PostError::Unsupported { what, reason }),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses regions that need more places than a card has that does not fill regions of every type.
+    fn check_places(&self, regions: &[Region<'_>]) -> Result<(), PostError> {
+        if self.context.inner.misses(Features::SCATTERS).is_none() {
+            return Ok(());
+        }
+        // Of a strided region's granules, one is its header.
+        let places = regions.iter().map(|region| match region.region_type() {
+            RegionType::Contiguous => 1,
+            _ => region.descriptor_len() / GRANULE - 1,
+        });
+        let (places, limit) = (places.sum(), RECEIVE_PLACES);
+        if places > limit {
+            return Err(PostError::ReceivePlaces { places, limit });
+        }
+        Ok(())
+    }
+
     /// Posts a receive and rings the doorbell.
     pub fn post(&mut self, request: &ReceiveRequest<'_, '_>) -> Result<(), PostError> {
         let regions = request.regions;
@@ -248,18 +287,14 @@ impl ReceiveQueue {
             if !description.belongs_to(self.pd) {
                 return Err(PostError::ProtectionDomain { destination: 0, region });
             }
-            if description.region_type() != RegionType::Contiguous
-                && let Some(reason) = self.context.inner.misses(Features::SCATTERS)
-            {
-                let what = "a receive into a region that is not contiguous";
-                return Err(PostError::Unsupported { what, reason });
-            }
+            self.check_type(description.region_type())?;
             if description.has_kinds() {
                 let (what, reason) = ("a receive", "kinds of columns");
                 return Err(PostError::NotFilled { what, reason });
             }
             granules += description.descriptor_len() / GRANULE;
         }
+        self.check_places(regions)?;
         if let Some(append) = request.append {
             if !regions.is_empty() {
                 let (regions, limit) = (regions.len(), 0);

@@ -385,3 +385,40 @@ fn what_stands_before_a_failing_request_of_simulated_hardware_is_completed() {
         assert_eq!(difference(&meant, &found), None, "{before}, {loss}");
     }
 }
+
+/// Messages of packed rows, of one packet and of several, into columns: rows of three extents, of which two lie side by side, and
+/// a contiguous region behind. A receive is left in the middle of a row, and of an extent.
+#[test]
+fn simulated_hardware_fills_the_columns_of_strided_regions() {
+    let (count, rows, row) = (60_u64, 50_u64, 21_u64);
+    let bytes: String =
+        (0..rows * row + 90).map(|i| format!("{:02x}", (i * 7 + i / 256) % 256)).collect();
+    let end = |name: &str, device: &str, peer: &str, number: u64| {
+        json!({"name": name, "device": device,
+               "local": {"mac": format!("02:00:00:00:00:0{number}"), "ip": format!("10.0.0.{number}")},
+               "qps": [ {"name": "q", "transport": "rc", "mtu": 256, "timeout": 4, "peer": format!("{peer}/q")} ],
+               "buffers": [ {"name": "t", "hex": bytes}, {"name": "in", "size": count * rows * 40} ]})
+    };
+    let receives = (0..count).map(|i| {
+        let at = i * rows * 40;
+        let pattern = json!([ {"offset": 24, "len": 8}, {"offset": 0, "len": 5}, {"offset": 5, "len": 8} ]);
+        json!({"node": "b", "verb": "post_recv", "qp": "q", "wr_id": i, "regions": [
+            {"type": "strided", "buffer": "in", "offset": at, "period": 32, "count": rows, "pattern": pattern},
+            {"type": "contiguous", "buffer": "in", "offset": at + rows * 32, "len": 90} ]})
+    });
+    let sends = (0..count).map(|i| {
+        let len = [rows * row, 1, 13 + i, rows * row + 90, 256 * (1 + i % 4)][i as usize % 5];
+        json!({"node": "a", "verb": "post_send", "qp": "q", "wr_id": i, "op": "send",
+               "regions": [ {"type": "contiguous", "buffer": "t", "offset": 0, "len": len} ]})
+    });
+    let steps: Vec<Value> = receives.chain(sends).collect();
+    for (device, network) in [
+        ("rtl:", json!({"seed": 1})),
+        ("soft:", json!({"loss": 0.05, "reorder": 0.05, "duplicate": 0.05, "seed": 2})),
+    ] {
+        let nodes = [end("a", device, "b", 1), end("b", "rtl:", "a", 2)];
+        let job = json!({"network": network, "nodes": nodes, "steps": steps});
+        assert_eq!(expect::run(&job).err(), None);
+        assert_eq!(problem(&job), None);
+    }
+}

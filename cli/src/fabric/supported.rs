@@ -1,5 +1,6 @@
 //! What a job may ask of a card that does not do it.
 
+use drdma_abi::receive::RECEIVE_PLACES;
 use libdrdma::{Features, MessageLayout};
 
 use super::{FabricJob, Key, Op, Post, Receive, Send, Step};
@@ -103,10 +104,21 @@ impl Supported<'_> {
 
     fn receive(&self, node: usize, receive: &Receive, at: &str) -> Result<(), JobError> {
         self.receives(node, at)?;
-        let scattered = |region: &Region| !matches!(region, Region::Contiguous { .. });
-        let what = "receive into a region that is not contiguous";
-        if let Some(j) = receive.regions.iter().position(scattered) {
-            self.needs(node, Features::SCATTERS, format!("{at}.regions[{j}]"), what)?;
+        let every_type = self.of_node[node].contains(Features::SCATTERS);
+        for (j, region) in receive.regions.iter().enumerate().filter(|_| !every_type) {
+            let (what, needed) = match region {
+                Region::Contiguous { .. } => continue,
+                Region::Strided { .. } => {
+                    ("receive into a strided region", Features::STRIDED_RECEIVES)
+                }
+                _ => ("receive into a bitmapped or pointer-mapped region", Features::SCATTERS),
+            };
+            self.needs(node, needed, format!("{at}.regions[{j}]"), what)?;
+        }
+        let places: usize = receive.regions.iter().map(places).sum();
+        if places > RECEIVE_PLACES && !every_type {
+            let what = format!("receive of {places} places, but of {RECEIVE_PLACES}");
+            self.needs(node, Features::SCATTERS, format!("{at}.regions"), &what)?;
         }
         match receive.regions.iter().position(Region::has_kinds) {
             Some(j) => {
@@ -189,5 +201,13 @@ impl Supported<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Places that a region of a receive needs, which is contiguous or strided.
+fn places(region: &Region) -> usize {
+    match region {
+        Region::Strided { pattern, .. } => 1 + pattern.len(),
+        _ => 1,
     }
 }

@@ -428,10 +428,24 @@ fn what_only_some_cards_do_is_refused_of_others() {
     assert_eq!(unsupported(&job, receives | both), "good");
     job["steps"] =
         json!([{"node": "b", "verb": "post_recv", "qp": "y", "wr_id": 1, "regions": [strided]}]);
-    let expected =
-        "steps[0].regions[0]: there is no receive into a region that is not contiguous on rtl: yet";
+    let expected = "steps[0].regions[0]: there is no receive into a strided region on rtl: yet";
     assert_eq!(unsupported(&job, receives), expected);
     assert_eq!(unsupported(&job, receives | Features::SCATTERS), "good");
+    let strided_receives = receives | Features::STRIDED_RECEIVES;
+    assert_eq!(unsupported(&job, strided_receives), "good");
+    // 16 regions of 2 places.
+    let mut regions = vec![strided; 16];
+    job["steps"][0]["regions"] = json!(regions);
+    assert_eq!(unsupported(&job, strided_receives), "good");
+    regions[0]["pattern"].as_array_mut().unwrap().push(json!({"offset": 4, "len": 4}));
+    job["steps"][0]["regions"] = json!(regions);
+    let expected = "steps[0].regions: there is no receive of 33 places, but of 32 on rtl: yet";
+    assert_eq!(unsupported(&job, strided_receives), expected);
+    assert_eq!(unsupported(&job, receives | Features::SCATTERS), "good");
+    job["steps"][0]["regions"] = json!([
+        {"type": "pointer_mapped", "pointers": [ ["t", 0] ], "pattern": [ {"offset": 0, "len": 4} ]}]);
+    let expected = "steps[0].regions[0]: there is no receive into a bitmapped or pointer-mapped region on rtl: yet";
+    assert_eq!(unsupported(&job, strided_receives), expected);
     // What a node's card keeps.
     let mut job = only(0, "rtl:", &[]);
     let keys = "nodes[0].keys[1].region: there is no key to a region with gaps on rtl: yet";

@@ -1,9 +1,9 @@
 //! What a card does not do is refused before it reaches the card, with an error that says so.
 
 use libdrdma::{
-    Access, Card, CardError, ColumnKind, Context, Contiguous, DmaMemory, Error, Features,
-    KindColumn, KindRows, MacAddress, MemoryRegionError, MessageLayout, ModifyError, Options,
-    PostError, QueuePairAttributes, ReceiveRequest, Region, Strided, WorkRequest,
+    Access, Bitmapped, Card, CardError, ColumnKind, Context, Contiguous, DmaMemory, Error,
+    Features, KindColumn, KindRows, MacAddress, MemoryRegionError, MessageLayout, ModifyError,
+    Options, PostError, QueuePairAttributes, ReceiveRequest, Region, Strided, WorkRequest,
     simulated::SimulatedCard,
 };
 
@@ -128,7 +128,8 @@ fn each_feature_that_a_card_misses_is_named() {
     qp.post_recv(&ReceiveRequest::new(1).regions(&contiguous)).unwrap();
     let strided = [Strided::new(&memory).period(8).extent(0, 4).count(8).build().unwrap()];
     let error = qp.post_recv(&ReceiveRequest::new(1).regions(&strided)).unwrap_err();
-    let expected = "a receive into a region that is not contiguous is not possible: the card fills contiguous regions alone";
+    let expected =
+        "a receive into a strided region is not possible: the card fills contiguous regions alone";
     assert_eq!(error.to_string(), expected);
 
     let requests = "the card has no invalidation, solicited requests and addresses of requests";
@@ -146,6 +147,34 @@ fn each_feature_that_a_card_misses_is_named() {
 }
 
 #[test]
+fn a_receive_has_strided_regions_as_far_as_the_card_has_places() {
+    let context = open(Features::RECEIVES | Features::STRIDED_RECEIVES);
+    let pd = context.protection_domain();
+    let cq = context.completion_queue().build().unwrap();
+    let memory = pd.allocate_with(64, Access::LOCAL_WRITE).unwrap();
+    let bitmap = pd.allocate_with(8, Access::LOCAL_WRITE).unwrap();
+    let mut qp = pd.queue_pair(&cq).receive(&cq).build().unwrap();
+    qp.connect(&peer().rq_psn(0).min_rnr_timer(1)).unwrap();
+    let strided = |extents: u64| {
+        let region = Strided::new(&memory).period(16).count(4);
+        (0..extents).fold(region, |region, at| region.extent(at, 1)).build().unwrap()
+    };
+    let contiguous = || Contiguous::new(&memory).build().unwrap();
+    // 17, 14 and 1.
+    let mut regions = vec![strided(16), strided(13), contiguous()];
+    qp.post_recv(&ReceiveRequest::new(1).regions(&regions)).unwrap();
+    regions.push(contiguous());
+    let error = qp.post_recv(&ReceiveRequest::new(2).regions(&regions)).unwrap_err();
+    let expected = "the receive needs 33 places, one for a contiguous region, and for a strided one one and another for each extent: the card has 32";
+    assert_eq!(error.to_string(), expected);
+
+    let bitmapped = [Bitmapped::new(&bitmap).rows(8).column(&memory, 0, 4).build().unwrap()];
+    let error = qp.post_recv(&ReceiveRequest::new(3).regions(&bitmapped)).unwrap_err();
+    let expected = "a receive into a bitmapped region is not possible: the card does not fill regions of every type";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
 fn an_answer_goes_into_gaps_only_where_the_card_fills_them() {
     let context = open(Features::RECEIVES | Features::READS);
     let pd = context.protection_domain();
@@ -155,7 +184,7 @@ fn an_answer_goes_into_gaps_only_where_the_card_fills_them() {
     qp.connect(&peer().rq_psn(0).min_rnr_timer(1).max_rd_atomic(1)).unwrap();
     let strided = [Strided::new(&memory).period(8).extent(0, 4).count(8).build().unwrap()];
     let error = qp.post_send(&WorkRequest::new(1).read(0, 0).regions(&strided)).unwrap_err();
-    let expected = "a READ or an atomic into a region that is not contiguous is not possible: the card fills contiguous regions alone";
+    let expected = "a READ or an atomic into a region that is not contiguous is not possible: the card does not fill regions of every type";
     assert_eq!(error.to_string(), expected);
 }
 

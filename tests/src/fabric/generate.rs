@@ -334,8 +334,14 @@ fn of_node(
                 match append {
                     Some(append) => receive["append"] = json!(append),
                     None => {
-                        let start = nodes[to].take(room);
-                        receive["regions"] = json!(pieces(random, start, room));
+                        let strided = abilities.does(nodes[to].rtl, Features::STRIDED_RECEIVES);
+                        receive["regions"] = match strided && room > 0 && random.one_in(3) {
+                            true => json!(columns(random, &mut nodes[to], room)),
+                            false => {
+                                let start = nodes[to].take(room);
+                                json!(pieces(random, start, room))
+                            }
+                        };
                     }
                 }
                 receives.push(receive);
@@ -515,6 +521,34 @@ fn pieces(random: &mut Random, start: u64, len: u64) -> Vec<Value> {
     pieces
 }
 
+/// Rows of a strided region, as many as there is room for, and other regions for what is left of so many bytes; at most 22
+/// places.
+fn columns(random: &mut Random, node: &mut Node, len: u64) -> Vec<Value> {
+    let (mut pattern, mut row, mut period) = (Vec::new(), 0, random.skewed(0..=9));
+    for _ in 0..random.range(1..=16) {
+        let extent = random.skewed(1..=40).min(len - row);
+        if extent > 0 {
+            pattern.push(json!({"offset": period, "len": extent}));
+        }
+        row += extent;
+        period += extent + random.skewed(0..=9);
+    }
+    // No two places are one, and what fills them comes in any order.
+    for i in 1..pattern.len() {
+        pattern.swap(i, random.range(0..=i as u64) as usize);
+    }
+    let count = random.range(0..=len / row);
+    let offset = node.take(count * period);
+    let left = len - count * row;
+    let start = node.take(left);
+    let mut regions = pieces(random, start, left);
+    let at = random.range(0..=regions.len() as u64) as usize;
+    let strided = json!({"type": "strided", "buffer": "in", "offset": offset, "period": period,
+                         "count": count, "pattern": pattern});
+    regions.insert(at, strided);
+    regions
+}
+
 /// The steps of all nodes in one order that keeps that of each list.
 fn interleave(random: &mut Random, lists: Vec<Vec<Value>>) -> Vec<Value> {
     let mut lists: Vec<_> = lists.into_iter().map(|list| list.into_iter().peekable()).collect();
@@ -608,7 +642,10 @@ mod tests {
     #[test]
     fn jobs_for_hardware_ask_for_nothing_that_it_does_not_do() {
         let answers = Features::RECEIVES | Features::READ_ANSWERS;
-        for features in [Features::RECEIVES, answers, answers | Features::READS, Features::all()] {
+        let strided = answers | Features::STRIDED_RECEIVES;
+        for features in
+            [Features::RECEIVES, answers, answers | Features::READS, strided, Features::all()]
+        {
             let mut rtl = 0;
             for seed in 0..200 {
                 let job = generate(seed, Abilities { hardware: Some(features), ..ALL });
@@ -626,12 +663,22 @@ mod tests {
         }
     }
 
+    /// True for a receive with a strided region.
+    fn receives_rows(step: &Value) -> bool {
+        let strided = |regions: &Vec<Value>| regions.iter().any(|r| r["type"] == "strided");
+        let receive = step["verb"].as_str().is_some_and(|verb| verb.ends_with("recv"));
+        receive && step["regions"].as_array().is_some_and(strided)
+    }
+
     #[test]
     fn random_jobs_have_a_meaning_and_cover_what_a_job_can_say() {
         let (mut seen, mut completions, mut good) = (HashSet::new(), 0, 0);
         for seed in 0..400 {
             let job = generate(seed, Abilities { faults: seed % 2 == 1, ..ALL });
             let text = job.to_string();
+            if list(&job["steps"]).iter().any(receives_rows) {
+                seen.insert("strided receive".to_owned());
+            }
             let parsed = FabricJob::parse(&text, Path::new("."));
             assert!(parsed.is_ok(), "seed {seed}: {}", parsed.unwrap_err());
             let expected = run(&job).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
@@ -702,6 +749,7 @@ mod tests {
             "remote_columns",
             "remote_invalid_request_error",
             "send",
+            "strided receive",
             "success",
             "wait",
             "wr_flush_error",

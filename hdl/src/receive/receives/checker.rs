@@ -1,11 +1,13 @@
 //! Checks the keys of the receives that are taken, and keeps what is in use of them.
 //!
-//! Contract: a piece is looked at in 4 cycles and one more for each region behind its first; its entry's answer is at
+//! Contract: a piece is looked at in 4 cycles and one more for each region behind its first, or the last extent of a strided
+//! region in 14; its entry's answer is at
 //! the output a cycle later. Only the first piece of an entry waits for the one before. Answers wait in a FIFO of 8
 //! places. `span` and `named` are written before the answer leaves.
 
 use super::in_use::PLACE;
 use super::record::*;
+use super::strided::Strided;
 use crate::context::{ConfigWrite, QP, REGION, Table, TableSelect};
 use crate::primitive::StreamFifo;
 use crate::receive::record::Taken;
@@ -58,10 +60,20 @@ pub struct Checker {
 
     // The piece whose regions are looked up, a region a cycle.
     working: DFF<Bit>,
+    /// It has just come.
+    fresh: DFF<Bit>,
+    /// What a strided region reaches is not known yet.
+    waits: Signal<Local, Bit>,
     piece_held: DFF<Piece>,
     rest: DFF<Bits<3>>,
-    index: DFF<Bits<4>>,
+    /// Places that are written.
+    index: DFF<Bits<PLACES>>,
     looks: Signal<Local, Bit>,
+    contiguous: Signal<Local, Bit>,
+    header: Signal<Local, Bit>,
+    shape: Signal<Local, Bit>,
+    extent: Signal<Local, Bit>,
+    strided: Strided,
     last: Signal<Local, Bit>,
     addr: Signal<Local, Bits<64>>,
     len: Signal<Local, Bits<32>>,
@@ -73,11 +85,17 @@ pub struct Checker {
     keyed_last: DFF<Bit>,
     keyed_addr: DFF<Bits<64>>,
     keyed_len: DFF<Bits<32>>,
+    keyed_header: DFF<Bit>,
     // Both ends are known.
     ended: DFF<Bit>,
     ended_region: DFF<Bit>,
     ended_last: DFF<Bit>,
     ended_len: DFF<Bits<32>>,
+    ended_header: DFF<Bit>,
+    /// Where the key of the strided region begins and ends.
+    start_of_header: DFF<Bits<64>>,
+    /// See `start_of_header`.
+    end_of_header: DFF<Bits<65>>,
     known: DFF<Bit>,
     end_of_region: DFF<Bits<65>>,
     end_of_key: DFF<Bits<65>>,
@@ -122,22 +140,35 @@ impl Logic for Checker {
         self.piece.ready.next =
             self.settled.val() || (!self.working.q.val() && !self.piece_held.q.val().ends);
         self.looks.next = self.piece_held.q.val().here != 0;
-        self.last.next = self.rest.q.val() <= 1;
+        self.contiguous.next =
+            self.looks.val() && (self.piece_held.q.val().kind == GranuleKind::Contiguous);
+        self.header.next =
+            self.fresh.q.val() && (self.piece_held.q.val().kind == GranuleKind::Header);
+        self.shape.next =
+            self.fresh.q.val() && (self.piece_held.q.val().kind == GranuleKind::Shape);
+        self.extent.next =
+            self.fresh.q.val() && (self.piece_held.q.val().kind == GranuleKind::Extent);
+        self.waits.next = self.piece_held.q.val().closes && !self.strided.done.val();
+        self.last.next = (self.rest.q.val() <= 1) && !self.waits.val();
         self.addr.next = self.piece_held.q.val().data.get_bits::<64>(0);
         self.len.next = self.piece_held.q.val().data.get_bits::<32>(64);
         self.key.next = self.piece_held.q.val().data.get_bits::<32>(96);
         if self.working.q.val() {
             self.piece_held.d.next.data = self.piece_held.q.val().data >> 128;
-            self.rest.d.next = self.rest.q.val() - 1;
-            if self.looks.val() {
+            if !self.waits.val() {
+                self.rest.d.next = self.rest.q.val() - 1;
+            }
+            if self.contiguous.val() || self.shape.val() || self.extent.val() {
                 self.index.d.next = self.index.q.val() + 1;
             }
             if self.last.val() {
                 self.working.d.next = false;
             }
         }
+        self.fresh.d.next = false;
         if self.piece.ready.val() && self.piece.valid.val() {
             self.working.d.next = true;
+            self.fresh.d.next = self.piece.here.val() != 0;
             self.piece_held.d.next = self.piece.val();
             self.rest.d.next = self.piece.here.val();
             if self.piece.starts.val() {
@@ -162,24 +193,53 @@ impl Logic for Checker {
         self.regions.pd.next = self.pd.q.val();
         self.writable.ahead.next = self.key.val().get_bits::<REGION>(0);
         self.keyed.d.next = self.working.q.val();
-        self.keyed_region.d.next = self.looks.val();
+        self.keyed_region.d.next =
+            self.contiguous.val() || (self.header.val() && self.len.val().any());
+        self.keyed_header.d.next = self.header.val();
         self.keyed_last.d.next = self.last.val() && self.piece_held.q.val().ends;
         self.keyed_addr.d.next = self.addr.val();
         self.keyed_len.d.next = self.len.val();
-        self.span.valid.next = self.working.q.val() && self.looks.val();
-        self.span_at.next = bit_cast::<PLACE, 4>(self.index.q.val())
-            | (bit_cast::<PLACE, QP>(self.qp.q.val()) << 4);
+        if self.header.val() {
+            // What it covers is known with its last extent.
+            self.keyed_len.d.next = 0.into();
+        }
+        self.strided.rst.next = self.rst.val();
+        self.strided.header.next = self.header.val();
+        self.strided.shape.next = self.shape.val();
+        self.strided.extent.next = self.extent.val();
+        self.strided.closes.next = self.piece_held.q.val().closes;
+        self.strided.low.next = self.addr.val();
+        self.strided.high.next = self.len.val();
+        self.span.valid.next = self.working.q.val()
+            && (self.contiguous.val() || self.shape.val() || self.extent.val());
+        self.span_at.next = bit_cast::<PLACE, 5>(self.index.q.val().get_bits::<5>(0))
+            | (bit_cast::<PLACE, QP>(self.qp.q.val()) << 5);
         self.span.addr.next = self.addr.val();
         self.span.len.next = self.len.val();
+        self.span.strided.next = self.shape.val();
+        self.span.extents.next = self.key.val().get_bits::<5>(0);
+        if self.shape.val() {
+            self.span.len.next = self.strided.rows.val();
+        }
+        if self.extent.val() {
+            self.span.addr.next = self.strided.addr.val();
+        }
 
         // The key is there: no sum wraps.
         self.ended.d.next = self.keyed.q.val();
         self.ended_region.d.next = self.keyed_region.q.val();
         self.ended_last.d.next = self.keyed_last.q.val();
         self.ended_len.d.next = self.keyed_len.q.val();
+        self.ended_header.d.next = self.keyed_header.q.val();
+        if self.ended.q.val() && self.ended_header.q.val() {
+            self.end_of_header.d.next = self.end_of_key.q.val();
+        }
         self.known.d.next = self.regions.known.val()
             && (self.writable.read_data.val() == 1)
-            && (self.keyed_addr.q.val() >= self.regions.addr.val());
+            && (self.keyed_header.q.val() || (self.keyed_addr.q.val() >= self.regions.addr.val()));
+        if self.keyed.q.val() && self.keyed_header.q.val() {
+            self.start_of_header.d.next = self.regions.addr.val();
+        }
         self.end_of_region.d.next = bit_cast::<65, 64>(self.keyed_addr.q.val())
             + bit_cast::<65, 32>(self.keyed_len.q.val());
         self.end_of_key.d.next = bit_cast::<65, 64>(self.regions.addr.val())
@@ -188,17 +248,30 @@ impl Logic for Checker {
         // The verdict.
         self.done.d.next = self.ended.q.val() && self.ended_last.q.val();
         if self.ended.q.val() && self.ended_region.q.val() {
-            if !self.known.q.val() || (self.end_of_region.q.val() > self.end_of_key.q.val()) {
+            if !self.known.q.val()
+                || (!self.ended_header.q.val()
+                    && (self.end_of_region.q.val() > self.end_of_key.q.val()))
+            {
                 self.forbidden.d.next = true;
             }
             self.capacity.d.next =
                 self.capacity.q.val() + bit_cast::<37, 32>(self.ended_len.q.val());
+        }
+        if self.strided.done.val() && self.strided.some.val() {
+            if (self.strided.limit.val() > self.end_of_header.q.val())
+                || (self.strided.start.val() < bit_cast::<65, 64>(self.start_of_header.q.val()))
+            {
+                self.forbidden.d.next = true;
+            }
+            self.capacity.d.next =
+                self.capacity.q.val() + bit_cast::<37, 32>(self.strided.bytes.val());
         }
 
         // The entry is in use, and its answer leaves.
         self.named_qp.next = self.qp.q.val();
         self.named.valid.next = self.done.q.val() && self.found.q.val();
         self.named.next = self.name.q.val();
+        self.named.places.next = self.index.q.val();
         self.answer.found.next = self.found.q.val();
         self.answer.status.next = 0.into();
         self.answer.capacity.next = self.capacity.q.val().get_bits::<32>(0);
@@ -220,6 +293,7 @@ impl Logic for Checker {
 
         if self.rst.val() {
             self.working.d.next = false;
+            self.fresh.d.next = false;
             self.keyed.d.next = false;
             self.ended.d.next = false;
             self.done.d.next = false;

@@ -7,8 +7,8 @@ use crate::context::{ConfigWrite, Flags, QP, Table, TableSelect};
 use crate::primitive::{Flatten, Restore};
 use drdma_emit::prelude::*;
 
-/// Bits of a span's place: queue pair, region.
-pub const PLACE: usize = QP + 4;
+/// Bits of a span's address: queue pair, place.
+pub const PLACE: usize = QP + 5;
 
 /// See the [module](self).
 #[derive(LogicBlock, BlockDefault)]

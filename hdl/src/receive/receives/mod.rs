@@ -18,8 +18,8 @@
 //! `broken` tells of a queue pair that has entered the error state: its receive in use, or else its own queue's oldest
 //! one, now or when it is posted, completes with `wr_flush_error`. It is given up in its turn among takes.
 //! What the host writes to the state of a queue pair or its attributes gives a shared queue's receive back; 4,096 such
-//! words and broken queue pairs can wait. Receives are contiguous: an entry with other regions completes with
-//! `local_qp_operation_error`.
+//! words and broken queue pairs can wait. Regions are contiguous or strided, up to 32 places an entry
+//! (`drdma_abi::receive::RECEIVE_PLACES`): an entry with others completes with `local_qp_operation_error`.
 
 use crate::context::{ConfigWrite, QueuePairIndex};
 use crate::receive::record::{Placing, Take, Taken, WriteOrder};
@@ -34,6 +34,8 @@ pub mod planner;
 pub mod pool;
 pub mod record;
 pub mod scatter;
+pub mod shapes;
+pub mod strided;
 pub mod taker;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,10 @@
 //! What the parts of `receives` hand to each other.
 
 use crate::context::{CQ, QP, QUEUE};
+use drdma_abi::receive::RECEIVE_PLACES;
 use drdma_emit::prelude::*;
+
+const _: () = assert!(RECEIVE_PLACES == 32, "places of a receive have numbers of 5 bits");
 
 /// Bits of a block's number in the pool.
 pub const BLOCK: usize = 12;
@@ -12,6 +15,8 @@ pub const HELD: usize = 7;
 pub const LIFE: usize = 16;
 /// Bits of a number of regions: up to 16.
 pub const REGIONS: usize = 5;
+/// Bits of a number of places of a receive: up to [`RECEIVE_PLACES`].
+pub const PLACES: usize = 6;
 
 /// How a receive queue stands. Positions count blocks, modulo 2^32.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -149,7 +154,20 @@ pub struct Popped {
     pub life: Bits<LIFE>,
 }
 
-/// A block of an entry that is taken, or that nothing was found.
+/// What a granule of an entry is.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum GranuleKind {
+    /// A contiguous region.
+    Contiguous,
+    /// The first granule of a strided region.
+    Header,
+    /// Its second granule.
+    Shape,
+    /// An extent of its pattern.
+    Extent,
+}
+
+/// A block of an entry that is taken, a granule of one, or that nothing was found.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Piece {
     /// The queue pair that takes it.
@@ -168,8 +186,12 @@ pub struct Piece {
     pub starts: Bit,
     /// Its last one, as far as it matters.
     pub ends: Bit,
-    /// Regions in this block, from the first granule of `data` on.
+    /// Granules to look at, from the first one of `data` on; those of one piece are of one kind.
     pub here: Bits<3>,
+    /// What they are.
+    pub kind: GranuleKind,
+    /// It is the last extent of its region.
+    pub closes: Bit,
     /// The granules, without the head.
     pub data: Bits<512>,
     /// What its completion will need.
@@ -191,24 +213,29 @@ pub struct Name {
     pub cq: Bits<CQ>,
     /// The queue is shared.
     pub shared: Bit,
-    /// Its regions.
-    pub regions: Bits<REGIONS>,
+    /// Places of its regions.
+    pub places: Bits<PLACES>,
 }
 
 /// Bits of a [`Name`].
-pub const NAME: usize = 64 + 32 + QUEUE + LIFE + CQ + 1 + REGIONS;
+pub const NAME: usize = 64 + 32 + QUEUE + LIFE + CQ + 1 + PLACES;
 
-/// A region of a receive in use.
+/// A place of a receive in use: a contiguous region; or the shape of a strided one, behind which its extents have
+/// places of their own.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Span {
-    /// First byte.
+    /// First byte; of an extent, in the first row. Of a shape: bytes from one row to the next.
     pub addr: Bits<64>,
-    /// Bytes.
+    /// Bytes. Of a shape: rows.
     pub len: Bits<32>,
+    /// It is a shape.
+    pub strided: Bit,
+    /// Of a shape: extents.
+    pub extents: Bits<5>,
 }
 
 /// Bits of a [`Span`].
-pub const SPAN: usize = 96;
+pub const SPAN: usize = 96 + 1 + 5;
 
 /// Why a receive is given up.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]

@@ -1,7 +1,8 @@
 //! Cuts payload along the regions of receives, and completes them.
 //!
 //! Contract: a placing leads to at least one order, the last of which has its `frame_end` and its completion; one
-//! with one order takes 4 cycles, each further order 2. The bytes of a receive that is not in use any more are
+//! with one order takes 4 cycles, each further order 2. A strided region that is begun takes 3 more. Each of its extents is an
+//! order of its own in every row. The bytes of a receive that is not in use any more are
 //! not written, and nothing completes; nor are bytes written for which its regions have no room. A receive that is
 //! given up completes behind the placings that were there before: the turn comes when no placing waits, or
 //! after 15 of them. One that fails halts its queue, if that is not shared, or the entry itself was wrong.
@@ -63,14 +64,26 @@ const LINE: usize = 256;
 pub struct Cursor {
     /// Its address.
     pub addr: Bits<64>,
-    /// Bytes of the region from there on.
+    /// Bytes of the region or extent from there on.
     pub left: Bits<32>,
-    /// The region behind that one.
-    pub behind: Bits<REGIONS>,
+    /// The place behind that one: of the next region, or of the extent that comes next.
+    pub behind: Bits<PLACES>,
+    /// There are further extents of a strided region.
+    pub strided: Bit,
+    /// Of that one: bytes from one row to the next,
+    pub period: Bits<64>,
+    /// and from the first one to that of the next extent.
+    pub row: Bits<64>,
+    /// Rows that are not through, that of the next extent included.
+    pub rows: Bits<32>,
+    /// The first extent's place,
+    pub first: Bits<PLACES>,
+    /// and that behind the last one.
+    pub past: Bits<PLACES>,
 }
 
 /// Bits of a [`Cursor`].
-const CURSOR: usize = 96 + REGIONS;
+const CURSOR: usize = 96 + 1 + 64 + 64 + 32 + 3 * PLACES;
 
 /// What scatter is doing.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -79,6 +92,8 @@ pub enum ScatterState {
     Idle,
     /// Where the queue pair's receive stands is there.
     Load,
+    /// A strided region begins.
+    Open,
     /// Cutting an order off,
     Cut,
     /// and offering it.
@@ -113,9 +128,9 @@ pub struct Scatter {
     pub used: Signal<In, Bit>,
     /// and its name.
     pub name: Signals<In, Name>,
-    /// The region that is asked for in the next cycle.
+    /// The place that is asked for in the next cycle.
     pub next_span: Signal<Out, Bits<PLACE>>,
-    /// That region.
+    /// What is there.
     pub region: Signals<In, Span>,
     /// A queue pair's receive is not in use any more:
     pub cleared: Signal<Out, Bit>,
@@ -149,6 +164,11 @@ pub struct Scatter {
     skips: Signal<Local, Bits<6>>,
     fits: Signal<Local, Bits<13>>,
     whole: Signal<Local, Bit>,
+    /// There are further regions or extents.
+    more: Signal<Local, Bit>,
+    /// The cursor at the next one of these.
+    following: Signal<Local, Cursor>,
+    behind_next: Signal<Local, Bits<PLACES>>,
     // The order.
     addr: DFF<Bits<64>>,
     piece: DFF<Bits<13>>,
@@ -189,6 +209,25 @@ impl Logic for Scatter {
             self.fits.next = self.cursor.q.val().left.get_bits::<13>(0);
         }
         self.cursor_out.bits.next = self.cursors.read_data.val();
+        self.more.next =
+            self.cursor.q.val().strided || (self.cursor.q.val().behind < self.held.q.val().places);
+        self.behind_next.next = self.cursor.q.val().behind + 1;
+        self.following.next = self.cursor.q.val();
+        self.following.next.addr = self.region.addr.val();
+        self.following.next.left = self.region.len.val();
+        self.following.next.behind = self.behind_next.val();
+        if self.cursor.q.val().strided {
+            self.following.next.addr = self.region.addr.val() + self.cursor.q.val().row;
+            if self.behind_next.val() == self.cursor.q.val().past {
+                // The next row, if there is one. If not, the next region.
+                self.following.next.row = self.cursor.q.val().row + self.cursor.q.val().period;
+                self.following.next.rows = self.cursor.q.val().rows - 1;
+                self.following.next.strided = self.cursor.q.val().rows != 1;
+                if self.cursor.q.val().rows != 1 {
+                    self.following.next.behind = self.cursor.q.val().first;
+                }
+            }
+        }
 
         self.completes.next = self.current.q.val().completes
             && self.present.q.val()
@@ -256,7 +295,9 @@ impl Logic for Scatter {
                         self.cursor.d.next.addr = self.region.addr.val();
                         self.cursor.d.next.left = self.region.len.val();
                         self.cursor.d.next.behind = 1.into();
-                        if !self.name.regions.val().any() {
+                        self.cursor.d.next.strided = false;
+                        if !self.name.places.val().any() || self.region.strided.val() {
+                            // There is none, or its shape is what comes next.
                             self.cursor.d.next.left = 0.into();
                             self.cursor.d.next.behind = 0.into();
                         }
@@ -269,6 +310,21 @@ impl Logic for Scatter {
                     self.state.d.next = ScatterState::Answer;
                 }
             }
+            ScatterState::Open => {
+                // The cursor has the shape as if that were bytes; the place behind it is the first extent's.
+                self.cursor.d.next.period = self.cursor.q.val().addr;
+                self.cursor.d.next.row = 0.into();
+                self.cursor.d.next.rows = self.cursor.q.val().left;
+                self.cursor.d.next.first = self.cursor.q.val().behind;
+                self.cursor.d.next.past = self.cursor.q.val().past + self.cursor.q.val().behind;
+                self.cursor.d.next.left = 0.into();
+                self.cursor.d.next.strided = self.cursor.q.val().left.any();
+                if !self.cursor.q.val().left.any() {
+                    self.cursor.d.next.behind =
+                        self.cursor.q.val().past + self.cursor.q.val().behind;
+                }
+                self.state.d.next = ScatterState::Cut;
+            }
             ScatterState::Cut => {
                 self.addr.d.next = self.cursor.q.val().addr;
                 self.piece.d.next = 0.into();
@@ -277,13 +333,15 @@ impl Logic for Scatter {
                 if self.receives.q.val()
                     && !self.cursor.q.val().left.any()
                     && (self.skip.q.val().any() || self.bytes.q.val().any())
-                    && (self.cursor.q.val().behind < self.held.q.val().regions)
+                    && self.more.val()
                 {
-                    // The next region.
-                    self.cursor.d.next.addr = self.region.addr.val();
-                    self.cursor.d.next.left = self.region.len.val();
-                    self.cursor.d.next.behind = self.cursor.q.val().behind + 1;
+                    // The next region or extent.
+                    self.cursor.d.next = self.following.val();
                     self.state.d.next = ScatterState::Cut;
+                    if self.region.strided.val() {
+                        self.cursor.d.next.past = bit_cast::<PLACES, 5>(self.region.extents.val());
+                        self.state.d.next = ScatterState::Open;
+                    }
                 } else if self.skip.q.val().any() && self.cursor.q.val().left.any() {
                     self.skip.d.next = self.skip.q.val() - self.skips.val();
                     self.cursor.d.next.addr =
@@ -293,8 +351,7 @@ impl Logic for Scatter {
                     self.state.d.next = ScatterState::Cut;
                 } else if self.cursor.q.val().left.any() {
                     self.piece.d.next = self.fits.val();
-                    self.last.d.next = self.whole.val()
-                        || (self.cursor.q.val().behind >= self.held.q.val().regions);
+                    self.last.d.next = self.whole.val() || !self.more.val();
                     self.bytes.d.next = self.bytes.q.val() - self.fits.val();
                     self.cursor.d.next.addr =
                         self.cursor.q.val().addr + bit_cast::<64, 13>(self.fits.val());
@@ -309,11 +366,10 @@ impl Logic for Scatter {
                     self.state.d.next = ScatterState::Cut;
                     if self.receives.q.val()
                         && !self.cursor.q.val().left.any()
-                        && (self.cursor.q.val().behind < self.held.q.val().regions)
+                        && self.more.val()
+                        && !self.region.strided.val()
                     {
-                        self.cursor.d.next.addr = self.region.addr.val();
-                        self.cursor.d.next.left = self.region.len.val();
-                        self.cursor.d.next.behind = self.cursor.q.val().behind + 1;
+                        self.cursor.d.next = self.following.val();
                     }
                     if self.last.q.val() {
                         self.cursors.write_enable.next = self.receives.q.val();
@@ -395,11 +451,11 @@ impl Logic for Scatter {
         }
         self.next_qp.next = self.current.d.val().qp;
         self.cursors.ahead.next = self.current.d.val().qp;
-        // The first region with a new placing, then the one behind the cursor's.
-        self.next_span.next = (bit_cast::<PLACE, QP>(self.current.d.val().qp) << 4)
-            | bit_cast::<PLACE, 4>(self.cursor.d.val().behind.get_bits::<4>(0));
+        // The first place with a new placing, then the one behind the cursor's.
+        self.next_span.next = (bit_cast::<PLACE, QP>(self.current.d.val().qp) << 5)
+            | bit_cast::<PLACE, 5>(self.cursor.d.val().behind.get_bits::<5>(0));
         if self.state.q.val() == ScatterState::Idle {
-            self.next_span.next = bit_cast::<PLACE, QP>(self.current.d.val().qp) << 4;
+            self.next_span.next = bit_cast::<PLACE, QP>(self.current.d.val().qp) << 5;
         }
     }
 }

@@ -1,26 +1,35 @@
 //! Takes entries of receive queues for messages, one after the other, and gives up those of broken queue pairs.
 //!
 //! An entry comes from the pool block by block. The taker looks at its head and shapes, and hands what they
-//! describe to the checker, which looks at keys.
+//! describe to the checker, which looks at keys. One whose regions are not all contiguous goes there granule by granule.
 //!
-//! Contract: a take of a receive that is there occupies the taker for 5 cycles a block. One whose blocks are not
+//! Contract: a take of a receive that is there occupies the taker for 5 cycles a block, and for 2 more each granule of an
+//! entry with strided regions. One whose blocks are not
 //! there yet waits for them, and tells the planner so; nothing overtakes it. A take of a queue pair whose last
 //! receive is still in use waits for its completion, which must be on its way. What is given up has its turn
 //! when all takes before it are answered, and before all behind it.
 
 use super::events::Events;
 use super::record::*;
+use super::shapes::Shapes;
 use crate::context::{CQ, ConfigWrite, QP, QUEUE, QueuePairIndex, Table, TableSelect};
 use crate::primitive::StreamSkid;
 use crate::receive::record::Take;
 use drdma_abi::Layout;
-use drdma_abi::receive::{AttributesEntry, RECEIVE_MAGIC, ReceiveQueueEntry};
+use drdma_abi::receive::{AttributesEntry, RECEIVE_MAGIC, RECEIVE_PLACES, ReceiveQueueEntry};
+use drdma_abi::work_request::MAX_REGIONS;
 use drdma_emit::prelude::*;
 
 /// The head's magic.
 const MAGIC: u64 = RECEIVE_MAGIC as u64;
 /// Regions of an entry, at most.
-const MOST_REGIONS: u64 = drdma_abi::work_request::MAX_REGIONS as u64;
+const MOST_REGIONS: u64 = MAX_REGIONS as u64;
+/// The upper one of the two bits of each type: neither a contiguous region nor a strided one has it.
+const ODD_BITS: u64 = 0xaaaa_aaaa;
+/// Bits of a number of granules behind a head: a header for each strided region, and one for each place.
+const GRANULES: usize = 6;
+/// So many at most.
+const MOST_GRANULES: u64 = (RECEIVE_PLACES + MAX_REGIONS) as u64;
 /// Bits of where a queue's receives complete, and whether it is shared.
 const PLACE: usize = CQ + 1;
 /// Bits of a queue pair's receive queue, and whether it has one.
@@ -47,6 +56,8 @@ pub enum TakerState {
     Pause,
     /// Handing it on.
     Judge,
+    /// Handing its granules on.
+    Walk,
     /// A queue's flags change.
     Mark,
     /// Finding the queue of what is given up,
@@ -135,6 +146,18 @@ pub struct Taker {
     name: DFF<Name>,
     /// Regions of it in further blocks.
     left: DFF<Bits<REGIONS>>,
+    // An entry with strided regions.
+    shapes: Shapes,
+    /// It is one.
+    walks: DFF<Bit>,
+    /// Its head is wrong.
+    wrong: DFF<Bit>,
+    /// No granule of it was handed on.
+    starts: DFF<Bit>,
+    /// Granules that were not,
+    granules_left: DFF<Bits<GRANULES>>,
+    /// and those of this block.
+    granules_here: DFF<Bits<3>>,
     /// What `mark` is.
     kind: DFF<MarkKind>,
     /// The queue pair of what is given up has a receive queue,
@@ -153,6 +176,19 @@ pub struct Taker {
     bad: Signal<Local, Bit>,
     found: Signal<Local, Bit>,
     now: Signal<Local, Name>,
+    regions: Signal<Local, Bits<REGIONS>>,
+    first_of_walk: Signal<Local, Bit>,
+    described: Signal<Local, Bit>,
+    types: Signal<Local, Bits<32>>,
+    /// Types of regions that there are not.
+    extra: Signal<Local, Bits<32>>,
+    described_head: Signal<Local, Bit>,
+    described_blocks: Signal<Local, Bits<32>>,
+    /// The granule is wrong.
+    walk_bad: DFF<Bit>,
+    /// It was looked at.
+    looked: DFF<Bit>,
+    walk_ends: Signal<Local, Bit>,
     asks: Signal<Local, Bit>,
     unused: Signal<Local, Bits<6>>,
 }
@@ -197,6 +233,7 @@ impl Logic for Taker {
         self.now.next.cq = self.places.read_data.val().get_bits::<CQ>(0);
         self.now.next.shared = self.places.read_data.val().get_bit(CQ);
         self.found.next = self.block.q.val().kind == PoppedKind::Block;
+        self.regions.next = self.block.q.val().data.get_bits::<REGIONS>(16);
         self.head.next = true;
         self.here.next = self.left.q.val().get_bits::<3>(0);
         self.behind.next = 0.into();
@@ -211,7 +248,6 @@ impl Logic for Taker {
             self.now.next.position = self.block.q.val().position;
             self.now.next.queue = self.current.q.val().queue;
             self.now.next.life = self.block.q.val().life;
-            self.now.next.regions = self.block.q.val().data.get_bits::<REGIONS>(16);
             self.granules.next = bit_cast::<512, 256>(self.block.q.val().data.get_bits::<256>(256));
             // Two regions, then four a block.
             self.blocks.next =
@@ -225,11 +261,11 @@ impl Logic for Taker {
                 && !self.block.q.val().data.get_bits::<32>(96).any()
                 && !self.block.q.val().data.get_bits::<64>(192).any()
                 && (self.blocks.val() <= self.block.q.val().posted);
-            self.here.next = self.now.val().regions.get_bits::<3>(0);
+            self.here.next = self.regions.val().get_bits::<3>(0);
             self.behind.next = 0.into();
-            if self.now.val().regions > 2 {
+            if self.regions.val() > 2 {
                 self.here.next = 2.into();
-                self.behind.next = self.now.val().regions - 2;
+                self.behind.next = self.regions.val() - 2;
             }
         }
         self.empty.next = false;
@@ -249,6 +285,38 @@ impl Logic for Taker {
             }
         }
         self.bad.next = self.block.q.val().error || !self.head.val() || self.empty.val();
+
+        // Regions that are not all contiguous. A head is wrong if there are types of regions that there are not, or types
+        // but contiguous and strided.
+        self.types.next = self.block.q.val().data.get_bits::<32>(96);
+        self.described.next = self.found.val()
+            && !self.block.q.val().error
+            && !self.flush.q.val()
+            && (self.walks.q.val() || (!self.goes_on.q.val() && self.types.val().any()));
+        self.first_of_walk.next = (self.state.q.val() == TakerState::Judge)
+            && self.described.val()
+            && !self.walks.q.val();
+        self.extra.next = self.types.val() >> (bit_cast::<32, REGIONS>(self.regions.val()) << 1);
+        self.described_blocks.next = (self.block.q.val().data.get_bits::<32>(32) + 3) >> 2;
+        self.described_head.next = (self.block.q.val().data.get_bits::<16>(0) == MAGIC)
+            && (self.block.q.val().data.get_bits::<16>(16) <= MOST_REGIONS)
+            && !(self.types.val() & ODD_BITS).any()
+            && !self.extra.val().any()
+            && (self.block.q.val().data.get_bits::<32>(32) > 2)
+            && (self.block.q.val().data.get_bits::<32>(32) <= MOST_GRANULES + 2)
+            && (self.block.q.val().data.get_bits::<32>(64) == self.block.q.val().position)
+            && !self.block.q.val().data.get_bits::<64>(192).any()
+            && (self.described_blocks.val() <= self.block.q.val().posted);
+        self.walk_ends.next = self.granules_left.q.val() == 1;
+        self.shapes.starts.next = self.first_of_walk.val();
+        self.shapes.types.next = self.types.val();
+        self.shapes.regions.next = self.regions.val();
+        self.shapes.granule.next = self.block.q.val().data.get_bits::<128>(0);
+        self.shapes.last.next = self.walk_ends.val();
+        self.shapes.step.next = self.looked.q.val() && self.piece.ready.val();
+        self.walk_bad.d.next = self.wrong.q.val() || self.shapes.bad.val();
+        self.looked.d.next = (self.state.q.val() == TakerState::Walk)
+            && !(self.looked.q.val() && self.piece.ready.val());
 
         self.asks.next = self.goes_on.q.val() || !self.in_use.val();
         if self.flush.q.val() {
@@ -273,8 +341,21 @@ impl Logic for Taker {
         if !self.found.val() || self.bad.val() || self.flush.q.val() {
             self.piece.here.next = 0.into();
         }
+        self.piece.kind.next = GranuleKind::Contiguous;
+        self.piece.closes.next = false;
         self.piece.data.next = self.granules.val();
         self.piece.name.next = self.now.val();
+        if self.state.q.val() == TakerState::Walk {
+            self.piece.malformed.next = self.walk_bad.q.val();
+            self.piece.starts.next = self.starts.q.val();
+            self.piece.ends.next = self.walk_bad.q.val() || self.walk_ends.val();
+            self.piece.here.next = 1.into();
+            if self.walk_bad.q.val() {
+                self.piece.here.next = 0.into();
+            }
+            self.piece.kind.next = self.shapes.kind.val();
+            self.piece.closes.next = self.shapes.closes.val() && !self.walk_bad.q.val();
+        }
         self.mark.valid.next = false;
         self.mark.queue.next = self.current.q.val().queue;
         self.mark.life.next = self.name.q.val().life;
@@ -288,6 +369,7 @@ impl Logic for Taker {
         match self.state.q.val() {
             TakerState::Ready => {
                 self.goes_on.d.next = false;
+                self.walks.d.next = false;
                 self.flush.d.next = false;
                 self.event.d.next = self.events.event.val();
                 if self.events.event.valid.val() {
@@ -333,8 +415,23 @@ impl Logic for Taker {
                 }
             }
             TakerState::Judge => {
-                self.piece.valid.next = true;
-                if self.piece.ready.val() {
+                self.piece.valid.next = !self.described.val();
+                if self.described.val() {
+                    // The head goes by itself.
+                    self.granules_here.d.next = 4.into();
+                    self.goes_on.d.next = true;
+                    self.walks.d.next = true;
+                    self.state.d.next = TakerState::Walk;
+                    if self.first_of_walk.val() {
+                        self.name.d.next = self.now.val();
+                        self.block.d.next.data = self.granules.val();
+                        self.wrong.d.next = !self.described_head.val();
+                        self.starts.d.next = true;
+                        self.granules_left.d.next =
+                            self.block.q.val().data.get_bits::<GRANULES>(32) - 2;
+                        self.granules_here.d.next = 2.into();
+                    }
+                } else if self.piece.ready.val() {
                     self.name.d.next = self.now.val();
                     self.left.d.next = self.behind.val();
                     self.goes_on.d.next = true;
@@ -346,6 +443,23 @@ impl Logic for Taker {
                         self.state.d.next = TakerState::Mark;
                     } else if self.piece.ends.val() {
                         self.state.d.next = TakerState::Ready;
+                    }
+                }
+            }
+            TakerState::Walk => {
+                self.piece.valid.next = self.looked.q.val();
+                self.kind.d.next = MarkKind::Halt;
+                if self.looked.q.val() && self.piece.ready.val() {
+                    self.block.d.next.data = self.block.q.val().data >> 128;
+                    self.starts.d.next = false;
+                    self.granules_left.d.next = self.granules_left.q.val() - 1;
+                    self.granules_here.d.next = self.granules_here.q.val() - 1;
+                    if self.walk_bad.q.val() {
+                        self.state.d.next = TakerState::Mark;
+                    } else if self.walk_ends.val() {
+                        self.state.d.next = TakerState::Ready;
+                    } else if self.granules_here.q.val() == 1 {
+                        self.state.d.next = TakerState::Ask;
                     }
                 }
             }
@@ -434,6 +548,7 @@ impl Logic for Taker {
         if self.rst.val() {
             self.state.d.next = TakerState::Ready;
             self.waiting.d.next = false;
+            self.looked.d.next = false;
         }
         self.places.ahead.next = self.current.d.val().queue;
         self.owns.ahead.next = self.current.d.val().qp;

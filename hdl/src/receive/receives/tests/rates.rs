@@ -2,7 +2,7 @@
 
 use super::host::*;
 use drdma_semantics::receive::encode;
-use drdma_semantics::region::Region;
+use drdma_semantics::region::{Extent, Region};
 use drdma_verilated::testbench::{Beat, Random};
 
 /// Cycles from a read's request to what it brings: of a board.
@@ -155,4 +155,38 @@ fn payload_is_cut_at_64_bytes_a_cycle() {
     assert_eq!(cycles.len(), 116);
     assert!(cycles[15] - cycles[0] <= 31, "16 orders in {} cycles", cycles[15] - cycles[0]);
     assert!(cycles[115] - cycles[16] <= 4 * 99, "{} cycles", cycles[115] - cycles[16]);
+}
+
+/// Two messages of 4 KiB over rows of 16 extents of 8 B: 512 orders each. What is contiguous keeps its pace beside.
+#[test]
+fn an_extent_of_a_strided_region_is_an_order_in_2_cycles() {
+    let mut host = Host::new(&library(), 1);
+    host.queue(3, 6, None);
+    let pattern = (0..16).map(|k| Extent { offset: 32 * k, len: 8 }).collect();
+    let strided = Region::Strided { base: 0x9000, period: 512, count: 64, lkey: 1, pattern };
+    let entry = encode(1, &[strided], 0);
+    host.put(3, 6, 0, &entry);
+    host.ring_doorbell(3, entry.len() as u32 / 64);
+    host.settle();
+    assert_eq!(host.take(5, 3), (true, 0, 8192));
+    let at = host.bench.received_at(host.order).len();
+    for half in 0..2 {
+        let placing = [
+            ("kind", RECEIVE),
+            ("qp", 5),
+            ("first", 1 - half),
+            ("bytes", 4096),
+            ("completes", half),
+        ];
+        host.bench.send(host.placing, Beat::from(placing));
+    }
+    for k in 0..100_u64 {
+        let beat = [("kind", WRITE), ("qp", 9), ("addr", k), ("bytes", 64), ("frame_end", 1)];
+        host.bench.send(host.placing, Beat::from(beat));
+    }
+    host.settle();
+    let cycles = &host.bench.received_at(host.order)[at..];
+    assert_eq!(cycles.len(), 1124);
+    assert!(cycles[1023] - cycles[0] <= 2 * 1023 + 2, "{} cycles", cycles[1023] - cycles[0]);
+    assert!(cycles[1123] - cycles[1024] <= 4 * 99, "{} cycles", cycles[1123] - cycles[1024]);
 }

@@ -4,18 +4,20 @@
 use super::host::*;
 use drdma_abi::Layout;
 use drdma_abi::completion::Status;
-use drdma_abi::receive::{ReceiveCompletion, ReceiveHeader, rights};
+use drdma_abi::receive::{RECEIVE_PLACES, ReceiveCompletion, ReceiveHeader, rights};
 use drdma_abi::register::MemoryRegionEntry;
-use drdma_abi::work_request::BLOCK;
+use drdma_abi::work_request::{BLOCK, GRANULE};
 use drdma_semantics::memory::{Fault, HostMemory, WritableMemory};
 use drdma_semantics::receive::{ReceiveName, check_entry, check_head, encode};
-use drdma_semantics::region::{Extent, Region};
+use drdma_semantics::region::{Column, Extent, Region};
 use drdma_semantics::scatter::Scatter;
 use drdma_verilated::testbench::{Beat, Random, STALLS};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
 const LOG: u8 = 5;
+/// What the test of all does, one thing after the other.
+const ROUNDS: u32 = 6_000;
 
 /// Remembers what is written.
 #[derive(Default)]
@@ -23,7 +25,7 @@ struct Recorder(RefCell<Vec<(u64, u64)>>);
 
 impl HostMemory for Recorder {
     fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), Fault> {
-        unreachable!("{} bytes at {addr:#x}: nothing is read of contiguous regions", out.len())
+        unreachable!("{} bytes at {addr:#x}: nothing is read of these regions", out.len())
     }
 }
 
@@ -71,7 +73,37 @@ fn any_region(random: &mut Random) -> Region {
         },
     };
     let len = if random.chance(0.01) { u32::MAX } else { len };
-    Region::Contiguous { addr, len, lkey }
+    if random.chance(0.6) {
+        return Region::Contiguous { addr, len, lkey };
+    }
+    strided(random, addr, lkey)
+}
+
+/// A strided region from `base` on, the last bytes of which are not always in its key.
+fn strided(random: &mut Random, base: u64, lkey: u32) -> Region {
+    let extents = [1, 1 + random.below(4), 1 + random.below(16)][random.below(3) as usize];
+    let period = match random.below(12) {
+        0 => random.u64(),
+        1 => 1,
+        _ => 1 + random.below(300),
+    };
+    let pattern = (0..extents)
+        .map(|_| {
+            let offset = match random.below(200) {
+                0 => random.u64(),
+                _ => random.below(300),
+            };
+            let len = [1, 4, 8, 1 + random.below(40) as u32][random.below(4) as usize];
+            Extent { offset, len }
+        })
+        .collect();
+    let count = match random.below(60) {
+        0 => random.u64() as u32,
+        1..=5 => 0,
+        6..=15 => 1,
+        _ => 1 + random.below(60) as u32,
+    };
+    Region::Strided { base, period, count, lkey, pattern }
 }
 
 /// An entry, which is right most of the time.
@@ -79,8 +111,23 @@ fn any_entry(random: &mut Random, wr_id: u64, position: u32) -> Vec<u8> {
     let count = [1, 1, 1, 2, 3, random.below(17)][random.below(6) as usize];
     let mut regions: Vec<_> = (0..count).map(|_| any_region(random)).collect();
     if random.chance(0.02) {
-        let pattern = vec![Extent { offset: 0, len: 8 }];
-        regions.push(Region::Strided { base: 0x5000, period: 16, count: 2, lkey: 1, pattern });
+        // Of a type that it does not fill.
+        let columns = vec![Column { base: 0x5000, width: 8, lkey: 1 }];
+        let (bitmap, rows, fetch_rows) = (0x4000, 9, None);
+        regions.push(Region::Bitmapped { bitmap, rows, lkey: 1, columns, fetch_rows });
+    }
+    if random.chance(0.05) {
+        regions.push(just_as_many_places(random, &regions));
+    }
+    if random.chance(0.03) {
+        let mut pattern = vec![Extent { offset: 0, len: 8 }; 3];
+        let (mut period, base, count) = (16, 0x5000, random.below(3) as u32);
+        match random.below(3) {
+            0 => period = 0,
+            1 => pattern.clear(),
+            _ => pattern[random.below(3) as usize].len = 0,
+        }
+        regions.push(Region::Strided { base, period, count, lkey: 1, pattern });
     }
     if random.chance(0.02) {
         regions.push(Region::Contiguous { addr: 0x5000, len: 0, lkey: 1 });
@@ -147,16 +194,12 @@ impl Queue {
         let (position, posted) = (self.position, self.producer.wrapping_sub(self.position));
         self.position = behind;
         let fails =
-            |name: ReceiveName, status| Receive { name, status, regions: None, capacity: 0 };
+            |name, status| Receive { name, status, strided: false, regions: None, capacity: 0 };
         let head = check_head(entry.first_chunk().expect("a head"), position, posted);
         let found = match head {
             Err(name) => fails(name, Status::LocalQpOperationError),
-            // Of a card that fills contiguous regions alone.
-            Ok(ReceiveHeader { types: 1.., wr_id, .. }) => {
-                fails(ReceiveName { wr_id, position }, Status::LocalQpOperationError)
-            }
             // An entry that says to be longer than it is takes what is behind it, and fails.
-            Ok(head) if head.granules != 2 + u32::from(head.regions) => {
+            Ok(head) if !is_filled(&head) || head.granules as usize > entry.len() / GRANULE => {
                 let name = ReceiveName { wr_id: head.wr_id, position };
                 fails(name, Status::LocalQpOperationError)
             }
@@ -165,6 +208,7 @@ impl Queue {
                 Ok(receive) => Receive {
                     name: receive.name,
                     status: Status::Success,
+                    strided: head.is_ok_and(|head| head.types != 0),
                     capacity: receive.target.capacity,
                     regions: Some(receive.target.scatter()),
                 },
@@ -175,9 +219,35 @@ impl Queue {
     }
 }
 
+/// Whether the card fills regions of these types, and has places for them.
+fn is_filled(head: &ReceiveHeader) -> bool {
+    let types = (0..usize::from(head.regions)).map(|k| head.types >> (2 * k) & 3);
+    let strided = types.clone().filter(|&code| code == 1).count();
+    // Of a granule each but for the headers of strided regions.
+    let places = head.granules as usize - 2 - strided.min(head.granules as usize - 2);
+    types.max().unwrap_or(0) < 2 && places <= RECEIVE_PLACES
+}
+
+/// A strided region with which an entry of these needs as many places as there are, or one more.
+fn just_as_many_places(random: &mut Random, regions: &[Region]) -> Region {
+    let taken: usize = regions
+        .iter()
+        .map(|region| match region {
+            Region::Strided { pattern, .. } => 1 + pattern.len(),
+            _ => 1,
+        })
+        .sum();
+    let free = RECEIVE_PLACES.saturating_sub(taken + 1).clamp(1, 16) as u64;
+    let extents = (free + random.below(2)).min(16);
+    let pattern = (0..extents).map(|k| Extent { offset: 9 * k, len: 1 + k as u32 }).collect();
+    Region::Strided { base: 0x5000, period: 200, count: 40, lkey: 1, pattern }
+}
+
 struct Receive {
     name: ReceiveName,
     status: Status,
+    /// It has a strided region.
+    strided: bool,
     regions: Option<Scatter>,
     capacity: u128,
 }
@@ -330,6 +400,7 @@ fn enable(host: &mut Host<'_>, queue: &mut Queue, peers: &[Peer], at: usize) {
 fn messages_fill_their_receives_as_the_semantics_say() {
     let library = library();
     let mut statuses = [0; 256];
+    let mut strided = 0;
     for (seed, stalls) in (1..).zip(STALLS) {
         let mut random = Random::new(seed);
         let mut host = Host::new(&library, seed);
@@ -343,15 +414,20 @@ fn messages_fill_their_receives_as_the_semantics_say() {
         }
         let mut expected = Expected::default();
         let mut asked = VecDeque::new();
-        for round in 0..=4_000 {
+        for round in 0..=ROUNDS {
             let at = random.below(peers.len() as u64) as usize;
             let number = peers[at].queue;
             let peer = &mut peers[at];
             let queue = &mut queues[number];
-            let action = if round == 4_000 { 8 } else { random.below(8) };
+            let action = if round == ROUNDS { 8 } else { random.below(8) };
             match action {
-                // All that was asked is answered.
-                8 => host.settle(),
+                // All that was asked is answered, however slowly answers are taken.
+                8 => {
+                    host.settle();
+                    while host.bench.received(host.taken).len() < asked.len() {
+                        host.step();
+                    }
+                }
                 0 => queue.post(&mut host, &mut random),
                 1 => {
                     let free = !peers
@@ -389,6 +465,7 @@ fn messages_fill_their_receives_as_the_semantics_say() {
                     assert_eq!(capacity, most, "{:?}, {seed}", receive.name);
                 }
                 statuses[status as usize] += 1;
+                strided += u32::from(status == 0 && receive.strided);
                 peer.start(receive, &mut random);
             }
         }
@@ -418,6 +495,7 @@ fn messages_fill_their_receives_as_the_semantics_say() {
     let [good, malformed, forbidden] =
         [Status::Success, Status::LocalQpOperationError, Status::LocalProtectionError].map(count);
     assert!(good > 1_000 && malformed > 50 && forbidden > 200, "{good}, {malformed}, {forbidden}");
+    assert!(strided > 300, "{strided} with strided regions");
 }
 
 #[test]
