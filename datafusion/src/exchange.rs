@@ -18,8 +18,11 @@ pub(crate) mod site;
 
 pub use producer::partition_ids;
 
+use serde::{Deserialize, Serialize};
+
 /// How much memory an exchange takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Bytes that may be on their way from a task to a partition, or wait there to be taken. A batch that begins
     /// within the budget may exceed it.

@@ -194,7 +194,7 @@ impl Producer {
                     None => return Ok(()),
                 },
                 ticked = ticks.changed(), if !self.posted.is_empty() => {
-                    ticked.map_err(|_| Error::Stopped)?;
+                    ticked.map_err(|_| self.site.port.time().stopped())?;
                 }
                 // The query is over, and nobody needs what is left.
                 _ = alive.changed() => return Ok(()),
@@ -273,6 +273,7 @@ impl Producer {
         };
         match message {
             ToProducer::Open { .. } => Err(wrong("it opens a second exchange".into())),
+            ToProducer::Status => Err(wrong("it asks for the status in an exchange".into())),
             ToProducer::Connect(address) => {
                 let mut pairs = std::mem::take(&mut consumer.pairs);
                 self.connect(start, &mut pairs, &address, &peer)
