@@ -3,6 +3,7 @@
 //! | module | |
 //! |---|---|
 //! | `outbox` | what a task has to send: batches that wait, budgets |
+//! | [`gather`] | small batches, put together before they are posted |
 //! | `producer` | a task at work: partition ids, posts, credits |
 //! | `consumer` | the other end: streams of batches, one a partition |
 //! | `control` | what the ends tell each other beside the rows |
@@ -12,6 +13,7 @@
 pub(crate) mod consumer;
 pub(crate) mod control;
 mod counts;
+pub mod gather;
 mod outbox;
 pub(crate) mod producer;
 pub(crate) mod site;

@@ -81,7 +81,7 @@ pub enum WireSpec {
 /// A text that names no wire.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no wire; there are dgram:LOCAL,REMOTE, tap:NAME, udp:IP:PORT,IP:PORT, pcap:FILE and none"
+    "`{0}` is no wire; there are dgram:LOCAL,REMOTE, tap:NAME, udp:LOCAL,REMOTE, pcap:FILE and none"
 )]
 pub struct WireSpecError(String);
 
