@@ -66,7 +66,8 @@ fn a_message_that_misses_a_packet_keeps_the_others_waiting_and_fails_nothing() {
     lab.lost = |frame| frame * 7919 % 11 == 0;
     let ids: Vec<u8> = (0..600).map(|row| u8::from(row >= 500)).collect();
     for first in 0..20 {
-        lab.send(&batch(1000 * first, 600), &Selection::from(ids.clone())).unwrap();
+        let sent = lab.send(&batch(1000 * first, 600), &Selection::from(ids.clone())).unwrap();
+        assert_eq!(sent.rows, [500, 100]);
         let received = lab.run().remove(0);
         let mut rows: Vec<i64> = received
             .iter()
