@@ -96,18 +96,6 @@ impl Lab {
         self.connect_anew(usize::from(to.number) - 2);
     }
 
-    /// Connects the sender to its first receiver once more: the next partition goes there, too.
-    pub fn connect_first_again(&mut self) {
-        let (from, to) = (&self.nodes[0], &self.nodes[1]);
-        let mut pair = from.pd.queue_pair(&from.cq).build().unwrap();
-        let end = to.pd.queue_pair(&to.cq).shared_receive_queue(self.receivers[0].queue());
-        let mut end = end.build().unwrap();
-        pair.connect(&attributes(to.number, end.qpn())).unwrap();
-        end.connect(&attributes(from.number, pair.qpn())).unwrap();
-        self.pairs.push(pair);
-        self.ends.push(end);
-    }
-
     /// Connects the queue pairs of that receiver, once more if they were connected.
     pub fn connect_anew(&mut self, receiver: usize) {
         let (pair, end) = (&mut self.pairs[receiver], &mut self.ends[receiver]);
