@@ -6,7 +6,8 @@ use std::{collections::HashMap, sync::Arc};
 use arrow_array::RecordBatch;
 use arrow_buffer::{Buffer, MutableBuffer};
 use libdrdma::{
-    CompletionQueue, ProtectionDomain, ReceiveRequest, SharedReceiveQueue, Status, WorkCompletion,
+    CompletionQueue, PostError, ProtectionDomain, ReceiveRequest, SharedReceiveQueue, Status,
+    WorkCompletion,
 };
 
 use crate::{Format, ReceiveError, decode::Stream, slabs::Slabs};
@@ -122,7 +123,7 @@ impl Receiver {
         }
     }
 
-    /// Posts every free slab.
+    /// Posts every free slab that the queue has a place for.
     fn post(&mut self) -> Result<(), ReceiveError> {
         while let Some(slab) = self.slabs.take() {
             let posted = self.slabs.region(slab).and_then(|region| {
@@ -130,11 +131,17 @@ impl Receiver {
                 let request = ReceiveRequest::new(slab as u64).regions(&regions);
                 Ok(self.queue.post_recv(&request)?)
             });
-            if let Err(error) = posted {
-                self.slabs.put(slab);
-                return Err(error);
+            match posted {
+                Ok(()) => self.posted += 1,
+                Err(error) => {
+                    self.slabs.put(slab);
+                    // Places in the queue are free in the order of the receives: the oldest one is a message whose
+                    // missing packet comes once more. Until then the slab waits.
+                    let is_full =
+                        matches!(error, ReceiveError::Post(PostError::ReceiveQueueFull { .. }));
+                    return if is_full && self.posted > 0 { Ok(()) } else { Err(error) };
+                }
             }
-            self.posted += 1;
         }
         Ok(())
     }

@@ -515,8 +515,8 @@ fn a_wire_that_leads_nowhere_or_is_none_is_an_error() {
         ("dgram:a,b", 1, "error: 2 frames of the card were lost: nobody is at the other end"),
         ("dgram:no/where,b", 1, "error: the wire cannot be plugged in: "),
         ("dgram:a", 2, "error: invalid value 'dgram:a' for '--wire <WIRE>': `dgram:a` is no wire"),
-        ("none", 2, "error: --wire takes dgram:LOCAL,REMOTE or tap:NAME here"),
-        ("pcap:x", 2, "error: --wire takes dgram:LOCAL,REMOTE or tap:NAME here"),
+        ("none", 2, "error: --wire takes dgram:LOCAL,REMOTE, tap:NAME or udp:LOCAL,REMOTE here"),
+        ("pcap:x", 2, "error: --wire takes dgram:LOCAL,REMOTE, tap:NAME or udp:LOCAL,REMOTE here"),
     ] {
         let output = folder.drdma(&["run", "job.json", "--device", "soft:", "--wire", wire]);
         let stderr = String::from_utf8(output.stderr).unwrap();

@@ -1,6 +1,12 @@
-//! A cluster in one process: workers of the engine, each with a card `soft:`, and a coordinator that plans.
+//! A cluster: workers of the engine, each with a card `soft:`, and a coordinator that plans.
 
-use std::{fmt, num::NonZeroUsize, sync::Arc, thread};
+use std::{
+    fmt,
+    num::NonZeroUsize,
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
 
 use datafusion::{
     arrow::{array::AsArray, record_batch::RecordBatch},
@@ -12,46 +18,48 @@ use datafusion::{
 use datafusion_distributed::{
     DistributedExt, RouteTasksEvent, SessionStateBuilderExt, WorkerResolver, display_plan_ascii,
 };
-use drdma_fabric::NetworkConfig;
+use drdma_fabric::{NetworkConfig, nodes::MAX_NODES};
 use libdrdma::Arena;
 use tokio::runtime::{Builder, Runtime};
 use url::Url;
 
 use crate::{
-    Error,
+    Deployment, Error,
     codec::Codec,
-    exchange::{
-        Config,
-        site::{Member, Site},
-    },
-    network::{Network, Port},
+    deployment::{self, Workers},
+    exchange::Config,
+    health::{Health, Lost},
+    network::Totals,
     planner::{self, Routes},
-    worker::{self, Resolver, Sockets},
+    worker::Resolver,
 };
 
 /// How a cluster is made.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Workers, 1 to 254.
+    /// Workers, 1 to 254. On hosts there are as many as their directory has.
     pub workers: usize,
+    /// Where they run.
+    pub deployment: Deployment,
     /// Partitions that each task of a stage has (the engine's `target_partitions`).
     pub partitions: usize,
     /// Bytes of a table's files that are worth a partition of their own. 1 spreads every scan over all workers.
     pub scan_bytes: usize,
-    /// How much memory exchanges take.
+    /// How much memory exchanges take. On hosts their directory says it.
     pub exchange: Config,
-    /// The network of the cards.
-    pub network: NetworkConfig,
+    /// How long a worker may leave a question without an answer, while a query runs, before the query fails.
+    pub patience: Duration,
     /// The process's allocator, if it is an arena, so that cards read batches where they lie. Whatever lies
-    /// elsewhere is copied before it is sent.
+    /// elsewhere is copied before it is sent. Workers in processes have their own.
     pub memory: &'static Arena,
 }
 
 impl Options {
-    /// So many workers, with 2 partitions a task, on a network of 100 Gb/s.
+    /// So many workers on threads, with 2 partitions a task, on a network of 100 Gb/s.
     pub fn new(workers: usize, memory: &'static Arena) -> Self {
-        let (exchange, network) = (Config::default(), NetworkConfig::default());
-        Self { workers, partitions: 2, scan_bytes: 1, exchange, network, memory }
+        let (exchange, patience) = (Config::default(), Duration::from_secs(10));
+        let deployment = Deployment::Threads(NetworkConfig::default());
+        Self { workers, deployment, partitions: 2, scan_bytes: 1, exchange, patience, memory }
     }
 }
 
@@ -74,22 +82,19 @@ impl Options {
 /// ```
 pub struct Cluster {
     session: SessionContext,
-    /// Each worker has threads of its own. `None`: it was stopped.
-    workers: Vec<Option<Runtime>>,
-    sites: Vec<Arc<Site>>,
+    health: Health,
     coordinator: Option<Runtime>,
-    // The cards go last.
-    network: Network,
+    workers: Mutex<Box<dyn Workers>>,
 }
 
 impl fmt::Debug for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cluster").field("network", &self.network).finish_non_exhaustive()
+        f.debug_struct("Cluster").field("health", &self.health).finish_non_exhaustive()
     }
 }
 
 impl Cluster {
-    /// Starts workers on this machine, each on threads of its own.
+    /// Starts the workers, or finds those on hosts.
     ///
     /// # Errors
     /// A number of workers that is not possible, or what the system or a card refuses.
@@ -98,32 +103,25 @@ impl Cluster {
             let (what, value, expected) = ("partitions", "0".to_owned(), "at least 1");
             return Err(Error::Options { what, value, expected });
         }
-        let network = Network::new(options.network.clone(), options.workers)?;
-        let mut started = Vec::new();
-        for number in 0..options.workers {
-            let runtime = runtime(&format!("drdma-worker-{number}"))?;
-            let sockets = runtime.block_on(Sockets::bind())?;
-            started.push((runtime, sockets));
+        let possible = 1..=MAX_NODES;
+        let is_told = !matches!(options.deployment, Deployment::Hosts(_));
+        if is_told && !possible.contains(&options.workers) {
+            let (what, value, expected) = ("workers", options.workers.to_string(), "1 to 254");
+            return Err(Error::Options { what, value, expected });
         }
-        let member = |(_, sockets): &(Runtime, Sockets)| Member {
-            url: sockets.url.clone(),
-            exchange: sockets.exchange_at,
-        };
-        let members: Vec<Member> = started.iter().map(member).collect();
+        let workers = deployment::start(&options)?;
+        let members = workers.members().to_vec();
         let urls = members.iter().map(|member| member.url.clone()).collect();
-        let (mut workers, mut sites) = (Vec::new(), Vec::new());
-        for (number, (runtime, sockets)) in started.into_iter().enumerate() {
-            let port = &network.ports()[number];
-            let members = members.clone();
-            let site = Site::new(number, options.exchange, port, options.memory, members)?;
-            let site = Arc::new(site);
-            sites.push(site.clone());
-            runtime.spawn(worker::serve(site, sockets));
-            workers.push(Some(runtime));
-        }
         let session = session(&options, urls)?;
         let coordinator = Some(runtime("drdma-coordinator")?);
-        Ok(Self { session, workers, sites, coordinator, network })
+        let health = Health::new(members, options.patience);
+        let cluster = Self { session, health, coordinator, workers: Mutex::new(workers) };
+        // Workers on hosts may not be there at all.
+        let lost = cluster.coordinator().block_on(cluster.health.lost());
+        match lost {
+            None => Ok(cluster),
+            Some(lost) => Err(cluster.loss(lost)),
+        }
     }
 
     /// The coordinator's session.
@@ -131,9 +129,10 @@ impl Cluster {
         &self.session
     }
 
-    /// The cards of the workers.
-    pub fn ports(&self) -> &[Port] {
-        self.network.ports()
+    /// What the cards of all workers have sent. A worker that does not answer counts nothing.
+    pub fn totals(&self) -> Totals {
+        let statuses = self.coordinator().block_on(self.health.statuses());
+        statuses.into_iter().flatten().map(|status| status.totals).sum()
     }
 
     /// The threads that queries are coordinated on.
@@ -153,9 +152,41 @@ impl Cluster {
     /// Runs a query and collects its rows.
     ///
     /// # Errors
-    /// What DataFusion says, or an exchange that failed.
+    /// What DataFusion says, an exchange that failed, or a worker that is lost.
     pub fn query(&self, sql: &str) -> Result<Vec<RecordBatch>, Error> {
-        self.coordinator().block_on(async { Ok(self.session.sql(sql).await?.collect().await?) })
+        let work = async { Ok(self.session.sql(sql).await?.collect().await?) };
+        self.coordinator().block_on(self.watched(work))
+    }
+
+    /// Does what needs the workers. It ends with an error as soon as one of them has not answered for the time that
+    /// [`Options::patience`] says; an error of its own that comes with the loss of a worker names that one.
+    ///
+    /// # Errors
+    /// Those of the work, or a worker that is lost.
+    pub async fn watched<R>(
+        &self,
+        work: impl Future<Output = Result<R, Error>>,
+    ) -> Result<R, Error> {
+        let error = tokio::select! {
+            done = work => match done {
+                Ok(done) => return Ok(done),
+                Err(error) => error,
+            },
+            lost = self.health.watch() => return Err(self.loss(lost)),
+        };
+        let lost = self.health.lost().await;
+        Err(lost.map_or(error, |lost| self.loss(lost)))
+    }
+
+    /// The error that names a worker that is lost.
+    fn loss(&self, (worker, reason): Lost) -> Error {
+        let fate = self.workers().fate(worker);
+        let reason = fate.map_or_else(|| reason.clone(), |fate| format!("{fate} ({reason})"));
+        Error::Lost { worker: self.health.name_of(worker), reason }
+    }
+
+    fn workers(&self) -> std::sync::MutexGuard<'_, Box<dyn Workers>> {
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The plan of a query.
@@ -185,26 +216,25 @@ impl Cluster {
         Ok(text.unwrap_or_default())
     }
 
-    /// Ends of exchanges that are under way at all workers: 0 when no query runs.
+    /// Ends of exchanges that are under way at all workers that answer: 0 when no query runs.
     pub fn exchange_ends(&self) -> usize {
-        self.sites.iter().map(|site| site.ends()).sum()
+        let statuses = self.coordinator().block_on(self.health.statuses());
+        statuses.into_iter().flatten().map(|status| status.ends).sum()
     }
 
-    /// Stops a worker, as if its machine were lost: all of its connections are closed at once.
+    /// Stops a worker, as if its machine were lost: all of its connections are closed at once. One on another host
+    /// goes on.
     ///
     /// # Panics
     /// If there is no such worker.
-    pub fn stop_worker(&mut self, worker: usize) {
-        if let Some(runtime) = self.workers[worker].take() {
-            runtime.shutdown_background();
-        }
+    pub fn stop_worker(&self, worker: usize) {
+        self.workers().stop(worker);
     }
 }
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        let workers = self.workers.iter_mut().filter_map(Option::take);
-        workers.chain(self.coordinator.take()).for_each(Runtime::shutdown_background);
+        self.coordinator.take().into_iter().for_each(Runtime::shutdown_background);
     }
 }
 
@@ -226,7 +256,7 @@ pub fn one_process(partitions: usize) -> SessionContext {
 }
 
 /// Threads of a worker.
-fn runtime(name: &str) -> Result<Runtime, Error> {
+pub(crate) fn runtime(name: &str) -> Result<Runtime, Error> {
     let threads = thread::available_parallelism().map_or(2, NonZeroUsize::get).clamp(2, 4);
     let built = Builder::new_multi_thread()
         .worker_threads(threads)
@@ -238,9 +268,9 @@ fn runtime(name: &str) -> Result<Runtime, Error> {
 }
 
 #[derive(Debug)]
-struct Workers(Vec<Url>);
+struct Urls(Vec<Url>);
 
-impl WorkerResolver for Workers {
+impl WorkerResolver for Urls {
     fn get_urls(&self) -> DataFusionResult<Vec<Url>> {
         Ok(self.0.clone())
     }
@@ -253,7 +283,7 @@ fn session(options: &Options, urls: Vec<Url>) -> Result<SessionContext, Error> {
         .with_default_features()
         .with_config(config)
         .with_distributed_planner()
-        .with_distributed_worker_resolver(Workers(urls))
+        .with_distributed_worker_resolver(Urls(urls))
         .with_distributed_channel_resolver(Resolver::new(None))
         .with_distributed_user_codec(Codec)
         .with_distributed_route_tasks_handler(move |event: RouteTasksEvent<'_>| {

@@ -96,9 +96,36 @@ pub enum Error {
     /// Memory was not registered.
     #[error(transparent)]
     Arena(#[from] ArenaError),
-    /// A card failed, and with it the network.
-    #[error("the cards' time stands still: one of them failed")]
-    Stopped,
+    /// A card or its wire failed, and with it the network.
+    #[error("the card's time stands still: {reason}")]
+    Stopped {
+        /// Why.
+        reason: String,
+    },
+    /// A worker does not answer any more.
+    #[error("{worker} is lost: {reason}")]
+    Lost {
+        /// Which.
+        worker: String,
+        /// What shows it.
+        reason: String,
+    },
+    /// A worker's process was not started, or did not say where it is.
+    #[error("worker {worker} was not started: {reason}")]
+    Start {
+        /// Its number.
+        worker: usize,
+        /// Why.
+        reason: String,
+    },
+    /// A description of a cluster is none.
+    #[error("{what}: {reason}")]
+    Directory {
+        /// The file or the line that it was to be read from.
+        what: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The network was not made.
     #[error(transparent)]
     Network(#[from] drdma_fabric::FabricError),

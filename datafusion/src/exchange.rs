@@ -3,6 +3,7 @@
 //! | module | |
 //! |---|---|
 //! | `outbox` | what a task has to send: batches that wait, budgets |
+//! | [`gather`] | small batches, put together before they are posted |
 //! | `producer` | a task at work: partition ids, posts, credits |
 //! | `consumer` | the other end: streams of batches, one a partition |
 //! | `control` | what the ends tell each other beside the rows |
@@ -12,14 +13,18 @@
 pub(crate) mod consumer;
 pub(crate) mod control;
 mod counts;
+pub mod gather;
 mod outbox;
 pub(crate) mod producer;
 pub(crate) mod site;
 
 pub use producer::partition_ids;
 
+use serde::{Deserialize, Serialize};
+
 /// How much memory an exchange takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Bytes that may be on their way from a task to a partition, or wait there to be taken. A batch that begins
     /// within the budget may exceed it.

@@ -7,8 +7,11 @@
 //!
 //! | module | |
 //! |---|---|
-//! | [`cluster`] | workers on this machine, and a session that plans for them |
-//! | [`network`] | their cards `soft:`, and the thread that lets simulated time pass |
+//! | [`cluster`] | workers, and a session that plans for them |
+//! | [`deployment`] | where they run: threads, processes, hosts |
+//! | [`directory`] | who the workers are, where they are in processes |
+//! | [`network`] | their cards `soft:`, and the threads that let these work |
+//! | `health` | whether the workers are there |
 //! | [`node`] | the operators that plans show |
 //! | [`passage`] | what of a row goes as it lies, and what is copied |
 //! | [`exchange`] | rows between workers: budgets, credits, ends, failures |
@@ -18,8 +21,11 @@
 pub mod cluster;
 mod codec;
 pub mod cpu;
+pub mod deployment;
+pub mod directory;
 mod error;
 pub mod exchange;
+mod health;
 pub mod network;
 pub mod node;
 pub mod passage;
@@ -28,4 +34,6 @@ pub mod tpch;
 mod worker;
 
 pub use cluster::{Cluster, Options};
+pub use deployment::Deployment;
+pub use directory::Directory;
 pub use error::Error;

@@ -1,9 +1,10 @@
-//! The cards of a cluster in one process, and the thread that lets their time pass.
+//! The cards of a cluster, and the thread that lets their time pass: all of them in one process ([`Network`]), or one of a
+//! process of its own ([`Wired`]).
 
 use std::{
     fmt,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
         mpsc,
     },
@@ -12,12 +13,18 @@ use std::{
 };
 
 use drdma_abi::register::counter;
-use drdma_fabric::{Fabric, FabricError, NetworkConfig, SimulationError};
+use drdma_fabric::{Fabric, FabricError, NetworkConfig, Node, SimulationError, Wake, WiredNode};
+use drdma_wire::Wire;
 use libdrdma::{Context, MacAddress};
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
+
+use crate::Error;
 
 /// Slices of simulated time between two ticks while something is under way.
 const SLICES: u32 = 64;
+/// Turns of a wired card between two ticks while something is under way.
+const TURNS: u32 = 16;
 /// How long the thread sleeps at most where nothing is under way.
 const NAP: Duration = Duration::from_secs(1);
 
@@ -31,6 +38,10 @@ pub struct Port {
 }
 
 impl Port {
+    fn new(node: &Node, time: Time) -> Self {
+        Self { context: node.context().clone(), mac: node.mac(), ip: node.ip(), time }
+    }
+
     /// The open card.
     pub fn context(&self) -> &Context {
         &self.context
@@ -53,21 +64,34 @@ impl Port {
 }
 
 /// A handle of the time that passes in a network.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Time {
     ticks: watch::Receiver<u64>,
-    thread: thread::Thread,
+    wake: Arc<dyn Fn() + Send + Sync>,
+    failure: Arc<OnceLock<String>>,
+}
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Time").field("failure", &self.failure).finish_non_exhaustive()
+    }
 }
 
 impl Time {
     /// Says that something was posted: time goes on, if it stood still.
     pub fn kick(&self) {
-        self.thread.unpark();
+        (self.wake)();
     }
 
     /// A receiver that changes whenever cards may have done something.
     pub fn ticks(&self) -> watch::Receiver<u64> {
         self.ticks.clone()
+    }
+
+    /// The error of whoever waits for a tick when there is none any more.
+    pub fn stopped(&self) -> Error {
+        let reason = self.failure.get().cloned();
+        Error::Stopped { reason: reason.unwrap_or_else(|| "the worker ends".into()) }
     }
 }
 
@@ -78,7 +102,7 @@ impl Time {
 pub struct Network {
     ports: Vec<Port>,
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<(), SimulationError>>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Network {
@@ -91,6 +115,8 @@ impl Network {
         let (ticks, watcher) = watch::channel(0);
         let (made, wait) = mpsc::channel();
         let stopped = stop.clone();
+        let failure = Arc::new(OnceLock::new());
+        let failed = failure.clone();
         let thread = thread::Builder::new().name("drdma-network".into()).spawn(move || {
             // The fabric is made where it lives.
             let fabric = Fabric::new(config, cards).map(|fabric| {
@@ -100,24 +126,18 @@ impl Network {
             match fabric {
                 Ok((fabric, nodes)) => {
                     let _ = made.send(Ok(nodes));
-                    pass(fabric, &ticks, &stopped)
+                    if let Err(error) = pass(fabric, &ticks, &stopped) {
+                        let _ = failed.set(error.to_string());
+                    }
                 }
-                Err(error) => {
-                    let _ = made.send(Err(error));
-                    Ok(())
-                }
+                Err(error) => drop(made.send(Err(error))),
             }
         });
         let thread = thread.expect("the system starts a thread");
         let nodes = wait.recv().expect("the thread says what it made")?;
-        let time = Time { ticks: watcher, thread: thread.thread().clone() };
-        let port = |node: &drdma_fabric::Node| Port {
-            context: node.context().clone(),
-            mac: node.mac(),
-            ip: node.ip(),
-            time: time.clone(),
-        };
-        let ports = nodes.iter().map(port).collect();
+        let unpark = thread.thread().clone();
+        let time = Time { ticks: watcher, wake: Arc::new(move || unpark.unpark()), failure };
+        let ports = nodes.iter().map(|node| Port::new(node, time.clone())).collect();
         Ok(Self { ports, stop, thread: Some(thread) })
     }
 
@@ -161,8 +181,83 @@ fn pass(
     Ok(())
 }
 
+/// The card `soft:` of a worker that is a process of its own, and a thread that lets its time pass.
+///
+/// It stops when it is dropped.
+#[derive(Debug)]
+pub struct Wired {
+    port: Port,
+    stop: Arc<AtomicBool>,
+    wake: Wake,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Wired {
+    /// The card of worker `number`, whose port is plugged into `wire`.
+    ///
+    /// # Errors
+    /// See [`WiredNode::open`].
+    pub fn new(wire: Box<dyn Wire>, number: usize) -> Result<Self, FabricError> {
+        let node = WiredNode::open(wire, number)?;
+        let (stop, failure) = (Arc::new(AtomicBool::new(false)), Arc::new(OnceLock::new()));
+        let (ticks, watcher) = watch::channel(0);
+        let (wake, kicked) = (node.wake(), node.wake());
+        let time = Time {
+            ticks: watcher,
+            wake: Arc::new(move || kicked.kick()),
+            failure: failure.clone(),
+        };
+        let port = Port::new(node.node(), time);
+        let stopped = stop.clone();
+        let thread = thread::Builder::new().name("drdma-card".into()).spawn(move || {
+            if let Err(error) = pass_wired(node, &ticks, &stopped) {
+                let _ = failure.set(error.to_string());
+            }
+        });
+        let thread = Some(thread.expect("the system starts a thread"));
+        Ok(Self { port, stop, wake, thread })
+    }
+
+    /// The card.
+    pub fn port(&self) -> &Port {
+        &self.port
+    }
+}
+
+impl Drop for Wired {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.wake.kick();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Lets the time of a card pass until it is told to stop.
+fn pass_wired(
+    mut node: WiredNode,
+    ticks: &watch::Sender<u64>,
+    stop: &AtomicBool,
+) -> std::io::Result<()> {
+    // Turns in which something happened since the last tick.
+    let mut turns = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let is_idle = !node.turn()?;
+        turns += u32::from(!is_idle);
+        if turns >= TURNS || is_idle && turns > 0 {
+            ticks.send_modify(|tick| *tick += 1);
+            turns = 0;
+        }
+        if is_idle {
+            node.wait(NAP)?;
+        }
+    }
+    Ok(())
+}
+
 /// What cards have sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Payload bytes.
     pub payload: u64,
@@ -173,25 +268,34 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Those of some cards together. A card that fails counts nothing.
-    pub fn of(ports: &[Port]) -> Self {
-        let mut totals = Self::default();
-        for counters in ports.iter().filter_map(|port| port.context.counters().ok()) {
-            totals.payload += counters.get(counter::PAYLOAD_BYTES);
-            totals.packets += counters.get(counter::PACKETS);
-            totals.requests += counters.get(counter::WORK_REQUESTS);
+    /// Those of a card; none if it failed.
+    pub fn of(port: &Port) -> Self {
+        let Ok(counters) = port.context.counters() else { return Self::default() };
+        Self {
+            payload: counters.get(counter::PAYLOAD_BYTES),
+            packets: counters.get(counter::PACKETS),
+            requests: counters.get(counter::WORK_REQUESTS),
         }
-        totals
     }
 
     /// What was sent since `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
-            payload: self.payload - before.payload,
-            packets: self.packets - before.packets,
-            requests: self.requests - before.requests,
+            payload: self.payload.saturating_sub(before.payload),
+            packets: self.packets.saturating_sub(before.packets),
+            requests: self.requests.saturating_sub(before.requests),
         }
+    }
+}
+
+impl std::iter::Sum for Totals {
+    fn sum<I: Iterator<Item = Self>>(totals: I) -> Self {
+        totals.fold(Self::default(), |sum, totals| Self {
+            payload: sum.payload + totals.payload,
+            packets: sum.packets + totals.packets,
+            requests: sum.requests + totals.requests,
+        })
     }
 }
 

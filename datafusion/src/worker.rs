@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    net::{Ipv4Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -43,14 +43,17 @@ use crate::{
     codec::Codec,
     exchange::{
         consumer::{self, Wanted},
-        control::{self, Task, ToConsumer, ToProducer},
+        control::{self, Status, Task, ToConsumer, ToProducer},
         producer::{Event, Producer},
         site::{Member, Site},
     },
+    network::Totals,
     node::{Head, Kind},
     planner,
 };
 
+/// Any free port of this machine, for itself.
+pub(crate) const HERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 /// How often the engine's cache of plans is used while exchanges are under way.
 const SWEEP: Duration = Duration::from_millis(500);
 
@@ -70,23 +73,30 @@ impl TaskHead {
 pub(crate) struct Sockets {
     engine: TcpListener,
     exchange: TcpListener,
-    /// Where the engine reaches the worker.
-    pub url: Url,
-    /// Where consumers ask for rows.
-    pub exchange_at: SocketAddr,
 }
 
 impl Sockets {
+    /// Sockets at these addresses; a port 0 is one that is free.
+    pub async fn bind(engine: SocketAddr, exchange: SocketAddr) -> Result<Self, Error> {
+        let bind = async |at: SocketAddr| {
+            let what = || format!("a worker cannot listen at {at}");
+            TcpListener::bind(at).await.map_err(|source| Error::System { what: what(), source })
+        };
+        Ok(Self { engine: bind(engine).await?, exchange: bind(exchange).await? })
+    }
+
     /// Sockets of this machine, at ports that are free.
-    pub async fn bind() -> Result<Self, Error> {
-        let failed = |source| Error::System { what: "a socket of a worker".into(), source };
-        let any = (Ipv4Addr::LOCALHOST, 0);
-        let engine = TcpListener::bind(any).await.map_err(failed)?;
-        let exchange = TcpListener::bind(any).await.map_err(failed)?;
-        let at = engine.local_addr().map_err(failed)?;
-        let url = Url::parse(&format!("http://{at}")).expect("an address makes a URL");
-        let exchange_at = exchange.local_addr().map_err(failed)?;
-        Ok(Self { engine, exchange, url, exchange_at })
+    pub async fn bind_here() -> Result<Self, Error> {
+        Self::bind(HERE, HERE).await
+    }
+
+    /// Where the engine and the consumers reach the worker.
+    pub fn addresses(&self) -> Result<(SocketAddr, SocketAddr), Error> {
+        let at = |socket: &TcpListener| {
+            let failed = |source| Error::System { what: "a socket of a worker".into(), source };
+            socket.local_addr().map_err(failed)
+        };
+        Ok((at(&self.engine)?, at(&self.exchange)?))
     }
 }
 
@@ -174,6 +184,12 @@ impl Rows {
         let (task, start, end, partitions, from) = match control::read(&mut read).await {
             Ok(Some(ToProducer::Open { task, start, end, partitions, from })) => {
                 (task, start, end, partitions, from)
+            }
+            Ok(Some(ToProducer::Status)) => {
+                let totals = Totals::of(&self.site.port);
+                let status = Status { ends: self.site.ends(), totals };
+                let _ = replies.send(ToConsumer::Status(status));
+                return;
             }
             Ok(other) => return refuse(format!("a consumer begins with Open, not {other:?}")),
             Err(error) => return refuse(error.to_string()),

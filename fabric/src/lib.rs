@@ -1,4 +1,4 @@
-//! Several cards in one simulated time.
+//! Several cards in one simulated time, or one at a wire.
 //!
 //! | module | |
 //! |---|---|
@@ -7,8 +7,9 @@
 //! | [`slot_card`] | any simulated card in its slot, on the simulation's time |
 //! | [`simulation`] | cards at the ports of a network, in one time |
 //! | [`nodes`] | the same for programs: an open card a node, and time that goes on when the program says so |
+//! | [`wired`] | a node in a process of its own: a wire that leads out of it, and the machine's time |
 //!
-//! Everything here follows from the configuration and its seed: no clock of the machine, and no order
+//! Everything here but [`wired`] follows from the configuration and its seed: no clock of the machine, and no order
 //! in which threads run, has a part in it.
 #![deny(unsafe_code)]
 
@@ -22,6 +23,7 @@ pub mod simulation;
 pub mod slot_card;
 mod soft_card;
 pub mod time;
+pub mod wired;
 
 pub use config::{FaultConfig, NetworkConfig};
 pub use network::{Network, Port, PortCounters, Tap};
@@ -29,6 +31,7 @@ pub use nodes::{Fabric, FabricCard, FabricError, Node};
 pub use simulation::{Simulation, SimulationError, TimedCard};
 pub use slot_card::SlotCard;
 pub use time::Time;
+pub use wired::{Wake, WiredNode};
 
 /// Frames that may overtake one that is held back.
 pub const MAX_OVERTAKING: u64 = 8;

@@ -98,6 +98,24 @@ pub enum FabricError {
         /// Why.
         source: libdrdma::Error,
     },
+    /// The wire of a node, or what waits for it, failed.
+    #[error("the wire of node {node}: {source}")]
+    Wire {
+        /// The node's number.
+        node: usize,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+/// The Ethernet and IPv4 address of a node: `02:00:00:00:00:(node + 1)` and `10.0.0.(node + 1)`.
+///
+/// # Panics
+/// If the number is not below [`MAX_NODES`].
+pub fn addresses(node: usize) -> (MacAddress, Ipv4Addr) {
+    assert!(node < MAX_NODES, "node {node} of {MAX_NODES}");
+    let last = node as u8 + 1;
+    (MacAddress([2, 0, 0, 0, 0, last]), Ipv4Addr::new(10, 0, 0, last))
 }
 
 /// A card of a fabric, open, and its addresses.
@@ -109,6 +127,10 @@ pub struct Node {
 }
 
 impl Node {
+    pub(crate) fn new(context: Context, mac: MacAddress, ip: Ipv4Addr) -> Self {
+        Self { context, mac, ip }
+    }
+
     /// The open card. It lasts as long as somebody has it; without its fabric it does nothing any more.
     pub fn context(&self) -> &Context {
         &self.context
@@ -160,13 +182,12 @@ impl Fabric {
         check_nodes(cards.len())?;
         let seed = network.seed;
         let open = |(node, card): (usize, &dyn FabricCard)| {
-            let last = node as u8 + 1;
-            let (mac, ip) = (MacAddress([2, 0, 0, 0, 0, last]), Ipv4Addr::new(10, 0, 0, last));
+            let (mac, ip) = addresses(node);
             let mut options = Options::new(mac, ip);
             options.key_seed = Some(seed.wrapping_add(node as u64));
             let context = Context::open(card.card(), options);
             let context = context.map_err(|source| FabricError::Open { node, source })?;
-            Ok(Node { context, mac, ip })
+            Ok(Node::new(context, mac, ip))
         };
         let nodes =
             cards.iter().map(Box::as_ref).enumerate().map(open).collect::<Result<Vec<_>, _>>()?;

@@ -8,8 +8,6 @@
 //! | [`connection`] | a client's socket |
 //! | [`memory`] | a client's memory |
 //! | [`session`] | what a client's messages do |
-//! | [`wire`] | what the card's port is plugged into |
-//! | [`port`] | the port's end of it |
 //! | [`server`] | clients, clock and wire in one loop |
 //!
 //! The crate `vfio_user` has a server as well. It waits for messages, so that no clock can run
@@ -19,13 +17,11 @@
 pub mod connection;
 pub mod memory;
 pub mod pci;
-pub mod port;
 pub mod protocol;
 pub mod server;
 pub mod session;
-pub mod wire;
 
+pub use drdma_soft::port::PortEnd;
+pub use drdma_wire::{self as wire, WireSpec};
 pub use pci::Function;
-pub use port::PortEnd;
 pub use server::{Event, ServeError, Server};
-pub use wire::WireSpec;

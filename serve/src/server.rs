@@ -20,9 +20,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::{
-    connection::ConnectionError, pci::Function, port::PortEnd, session::Session, wire::Traffic,
-};
+use crate::{PortEnd, connection::ConnectionError, pci::Function, session::Session, wire::Traffic};
 
 /// Messages that are served before the card's clock goes on.
 const MESSAGES_A_TURN: usize = 64;

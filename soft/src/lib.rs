@@ -6,6 +6,7 @@
 //! | [`host`] | the memory that was mapped for a card |
 //! | [`clock`] | how long a card worked |
 //! | [`wire`] | the network: switch, peers, capture |
+//! | [`port`] | the card's port with a wire that leads out of the process |
 //! | [`slot`] | what holds a simulated card: mapped memory, reset, whether it is at work |
 //! | [`simulated`] | a card whose time its owner lets go on |
 //! | [`card`] | the semantics behind the card's registers: a [`Card`](drdma_driver::Card) without RTL |
@@ -27,6 +28,7 @@
 pub mod card;
 pub mod clock;
 pub mod host;
+pub mod port;
 pub mod simulated;
 pub mod slot;
 pub mod uri;

@@ -28,8 +28,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use drdma_driver::{Card, CardError, DmaMemory};
 
+use drdma_wire::Wire;
+
 use crate::{
     card::{NS_PER_CYCLE, SoftCard},
+    port::PortEnd,
     wire::{CapturedFrame, Network},
 };
 
@@ -62,6 +65,12 @@ impl SimulatedCard {
     /// The card for libdrdma. Its [`progress`](Card::progress) lets no time pass.
     pub fn card(&self) -> Box<dyn Card> {
         Box::new(Registers(self.clone()))
+    }
+
+    /// The card's port, plugged into a wire that leads out of the process: its end takes what the card has sent and
+    /// delivers what comes, in place of [`take_sent`](Self::take_sent) and [`deliver`](Self::deliver).
+    pub fn port(&self, wire: Box<dyn Wire>) -> PortEnd {
+        PortEnd::new(self.network.clone(), Some(wire))
     }
 
     /// Nanoseconds since the card was made.

@@ -44,9 +44,10 @@ fn build() -> Result<(), Error> {
 fn tpch(scale: &str) -> Result<(), Error> {
     build()?;
     let queries = ["--tpch", scale, "--check", "all"];
-    step("The 22 queries of TPC-H over three workers, each compared with one process", || {
-        in_folder("run").args(["--quiet", "--bin", "drdma-cluster", "--"]).args(queries).run()
-    })
+    step(
+        "The 22 queries of TPC-H over three worker processes, each compared with one process",
+        || in_folder("run").args(["--quiet", "--bin", "drdma-cluster", "--"]).args(queries).run(),
+    )
 }
 
 /// Cargo in the workspace of the engine.

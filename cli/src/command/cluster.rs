@@ -17,7 +17,7 @@ const PROGRAM: &str = "drdma-cluster";
 /// The variable that says where it is.
 const VARIABLE: &str = "DRDMA_CLUSTER";
 
-/// Run SQL over several workers of this machine, whose rows go by cards `soft:`.
+/// Run SQL over several workers, processes of this machine or on hosts, whose rows go by cards `soft:`.
 #[derive(Debug, Args)]
 #[command(
     disable_help_flag = true,

@@ -146,8 +146,8 @@ struct Common {
     /// card only what is sent and arrives is shown: two processes have no simulated time in common.
     #[arg(long, value_name = "ADDRESS:PORT")]
     connect: Option<String>,
-    /// What this end's packets go over: `dgram:LOCAL,REMOTE`, a pair of unix datagram sockets, or
-    /// `tap:NAME`, an interface. A board has its own.
+    /// What this end's packets go over: `dgram:LOCAL,REMOTE`, a pair of unix datagram sockets,
+    /// `tap:NAME`, an interface, or `udp:LOCAL,REMOTE`, UDP between addresses IP:PORT. A board has its own.
     #[arg(long, value_name = "WIRE")]
     wire: Option<WireSpec>,
     /// The MAC address of this end.
@@ -237,7 +237,7 @@ impl Common {
         let wire = spec.open();
         let wire = wire
             .map_err(|error| Failure::Failed(format!("the wire cannot be plugged in: {error}")))?;
-        let none = "--wire takes dgram:LOCAL,REMOTE or tap:NAME here";
+        let none = "--wire takes dgram:LOCAL,REMOTE, tap:NAME or udp:LOCAL,REMOTE here";
         wire.map(Some).ok_or_else(|| Failure::Usage(none.to_owned()))
     }
 

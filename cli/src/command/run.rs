@@ -53,8 +53,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// Plug the card's port into something outside of this program instead of simulated peers:
-    /// `dgram:LOCAL,REMOTE`, a pair of unix datagram sockets (QEMU's `-netdev dgram`), or `tap:NAME`,
-    /// an interface (`soft:` and `rtl:` only).
+    /// `dgram:LOCAL,REMOTE`, a pair of unix datagram sockets (QEMU's `-netdev dgram`), `tap:NAME`,
+    /// an interface, or `udp:LOCAL,REMOTE`, UDP between addresses IP:PORT (`soft:` and `rtl:` only).
     #[arg(long, value_name = "WIRE")]
     wire: Option<WireSpec>,
     /// Give up after so many seconds without a packet or a completion.
@@ -181,7 +181,8 @@ fn plug(network: &Network, spec: &WireSpec) -> Result<Cable, Failure> {
         .open()
         .map_err(|error| Failure::Failed(format!("the wire cannot be plugged in: {error}")))?;
     // What is captured goes to the simulated peers as well.
-    let none = "--wire takes dgram:LOCAL,REMOTE or tap:NAME here; --pcap captures";
+    let none =
+        "--wire takes dgram:LOCAL,REMOTE, tap:NAME or udp:LOCAL,REMOTE here; --pcap captures";
     wire.map(|wire| Cable::plug(network, wire)).ok_or_else(|| Failure::Usage(none.to_owned()))
 }
 

@@ -37,7 +37,8 @@ pub struct Arguments {
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
     /// What the card's port is plugged into: `dgram:LOCAL,REMOTE`, a pair of unix datagram sockets
-    /// (QEMU's `-netdev dgram`); `tap:NAME`, an interface; `none`. And `pcap:FILE`, where the card's
+    /// (QEMU's `-netdev dgram`); `tap:NAME`, an interface; `udp:LOCAL,REMOTE[,REMOTE...]`, UDP between
+    /// addresses IP:PORT; `none`. And `pcap:FILE`, where the card's
     /// frames are written, beside one of those or alone.
     #[arg(long = "wire", value_name = "WIRE")]
     wires: Vec<WireSpec>,

@@ -26,7 +26,11 @@ use datafusion::{
     physical_plan::repartition::REPARTITION_RANDOM_STATE,
 };
 use drdma_arrow::{Arena, Foreign, Format, Receiver, Selection, Sender};
-use drdma_datafusion::{cpu, exchange::partition_ids, tpch};
+use drdma_datafusion::{
+    cpu,
+    exchange::{gather::Gather, partition_ids},
+    tpch,
+};
 use drdma_fabric::{Fabric, NetworkConfig};
 use futures::{StreamExt as _, stream};
 use libdrdma::{Access, QueuePair, QueuePairAttributes, Status};
@@ -49,11 +53,13 @@ const MESSAGE: usize = 16 << 10;
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 fn main() -> Result<()> {
-    println!("ns of CPU a row of the sender, {PARTITIONS} destinations, batches of {ROWS} rows\n");
     println!(
-        "| rows | B a row | ids | posts | together | take | coalesce | Flight | socket | together | ratio |"
+        "ns of CPU a row of the sender, {PARTITIONS} destinations, batches of {ROWS} rows unless told\n"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|---|");
+    println!(
+        "| rows | B a row | gather | ids | posts | together | take | coalesce | Flight | socket | together | ratio |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
     let lineitem = |columns: Option<&[usize]>| -> Result<Vec<RecordBatch>> {
         let batches = tpch::batches("lineitem", 0.1, 1, 1).take(BATCHES);
         batches
@@ -66,37 +72,39 @@ fn main() -> Result<()> {
     // Keys, number, quantity, price, discount, tax, three dates.
     let fixed = lineitem(Some(&[0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12]))?;
     for (name, batches) in [
-        ("5 x Int32", integers()?),
+        ("5 x Int32", integers(ROWS)?),
+        ("5 x Int32, batches of 256 rows", integers(256)?),
         ("LINEITEM, fixed width", fixed),
         ("LINEITEM", lineitem(None)?),
     ] {
         let card = by_card(&batches)?;
         let socket = by_socket(&batches)?;
         let (ours, theirs) = (card.iter().sum::<f64>(), socket.iter().sum::<f64>());
-        let [ids, posts] = card;
+        let [gather, ids, posts] = card;
         let [take, coalesce, flight, wire] = socket;
         let bytes = row_bytes(&batches);
         println!(
-            "| {name} | {bytes:.0} | {ids:.1} | {posts:.1} | {ours:.1} | {take:.1} | {coalesce:.1} | {flight:.1} | {wire:.1} | {theirs:.1} | {:.1} |",
+            "| {name} | {bytes:.0} | {gather:.1} | {ids:.1} | {posts:.1} | {ours:.1} | {take:.1} | {coalesce:.1} | {flight:.1} | {wire:.1} | {theirs:.1} | {:.1} |",
             theirs / ours
         );
     }
     Ok(())
 }
 
-fn integers() -> Result<Vec<RecordBatch>> {
+/// As many rows in all, whatever the batches have.
+fn integers(rows: usize) -> Result<Vec<RecordBatch>> {
     let fields: Vec<_> =
         (0..5).map(|i| Field::new(format!("c{i}"), DataType::Int32, false)).collect();
     let schema = Arc::new(Schema::new(fields));
     let column = |batch: usize, column: i32| -> ArrayRef {
-        let value = |row: usize| (batch * ROWS + row) as i32 ^ column << 20;
-        Arc::new(Int32Array::from_iter_values((0..ROWS).map(value)))
+        let value = |row: usize| (batch * rows + row) as i32 ^ column << 20;
+        Arc::new(Int32Array::from_iter_values((0..rows).map(value)))
     };
     let batch = |batch| {
         let columns = (0..5).map(|c| column(batch, c)).collect();
         Ok(RecordBatch::try_new(schema.clone(), columns)?)
     };
-    (0..BATCHES).map(batch).collect()
+    (0..BATCHES * ROWS / rows).map(batch).collect()
 }
 
 fn row_bytes(batches: &[RecordBatch]) -> f64 {
@@ -129,8 +137,8 @@ fn least<const N: usize>(
     Ok(best)
 }
 
-/// Ids, posts.
-fn by_card(batches: &[RecordBatch]) -> Result<[f64; 2]> {
+/// Gathering small batches, ids, posts.
+fn by_card(batches: &[RecordBatch]) -> Result<[f64; 3]> {
     let mut fabric = Fabric::new(NetworkConfig::default(), 2)?;
     let [from, to] = [0, 1].map(|node| fabric.node(node).clone());
     let [pd, pd_to] = [&from, &to].map(|node| node.context().protection_domain());
@@ -155,14 +163,22 @@ fn by_card(batches: &[RecordBatch]) -> Result<[f64; 2]> {
     let exprs: Vec<Arc<dyn PhysicalExpr>> = vec![key(batches)];
     let to: Vec<_> = (0..).zip(&pairs).collect();
     least(batches, || {
-        let mut times = [0.0; 2];
+        let mut times = [0.0; 3];
+        let mut gather = Gather::new(batches[0].schema(), 1);
+        let start = now();
+        let mut gathered = Vec::new();
         for batch in batches {
+            gathered.extend(gather.push(0, batch.clone())?);
+        }
+        gathered.extend(gather.flush()?.into_iter().map(|(_, batch)| batch));
+        times[0] += now() - start;
+        for batch in &gathered {
             let start = now();
             let ids = Selection::from(partition_ids(&exprs, batch, PARTITIONS)?);
             let middle = now();
             let sent = sender.send(&mut queue, 1, batch, &ids, &to)?;
-            times[0] += middle - start;
-            times[1] += now() - middle;
+            times[1] += middle - start;
+            times[2] += now() - middle;
             let (mut left, mut rows) = (sent.completions, batch.num_rows());
             let arrived = fabric.run_until(Duration::from_secs(1), |_| {
                 for completion in cq.poll() {

@@ -1,6 +1,7 @@
-//! The command `drdma-cluster`, which `drdma cluster` starts: a query over workers of this machine.
+//! The command `drdma-cluster`, which `drdma cluster` starts: a query over several workers, or one of these.
 
 use std::{
+    env,
     io::{IsTerminal as _, Write as _, stderr},
     path::{Path, PathBuf},
     process::ExitCode,
@@ -14,11 +15,7 @@ use datafusion::{
     arrow::{record_batch::RecordBatch, util::pretty::pretty_format_batches},
     common::exec_datafusion_err,
 };
-use drdma_datafusion::{
-    Cluster, Error, Options, cluster,
-    network::{Port, Totals},
-    tpch,
-};
+use drdma_datafusion::{Cluster, Deployment, Directory, Error, Options, cluster, deployment, tpch};
 use libdrdma::Arena;
 
 /// What the engine computes lies where the cards read it.
@@ -28,14 +25,17 @@ static MEMORY: Arena = Arena::new(16 << 30).threshold(4096);
 /// How often progress is told.
 const PROGRESS: Duration = Duration::from_millis(200);
 
-/// Runs SQL over several workers of this machine. Rows go from worker to worker by cards `soft:`.
+/// Runs SQL over several workers: processes of this machine, or on hosts. Rows go from worker to worker by cards `soft:`,
+/// whose frames go by UDP.
 #[derive(Debug, Parser)]
 #[command(
     name = "drdma cluster",
     version,
     after_help = "Examples:
   drdma cluster --workers 3 -c 'select key, count(*) from t group by key' t.parquet
-  drdma cluster --tpch 0.01 --check all"
+  drdma cluster --tpch 0.01 --check all
+  drdma cluster --config hosts.json --serve 0          on the first host of the file, and so on
+  drdma cluster --config hosts.json -c 'select count(*) from t' /data/t.parquet"
 )]
 struct Arguments {
     /// Tables: Parquet files, CSV files with a header, or directories of Parquet files, as PATH or NAME=PATH
@@ -45,9 +45,24 @@ struct Arguments {
     /// The query, or several. EXPLAIN shows the plan, EXPLAIN ANALYZE with what each exchange did.
     #[arg(short = 'c', long = "command", value_name = "SQL")]
     commands: Vec<String>,
-    /// Workers.
+    /// Workers: processes of this machine, which end with the command.
     #[arg(long, value_name = "N", default_value_t = 3)]
     workers: usize,
+    /// Workers are threads of one process, and their cards are behind a simulated switch.
+    #[arg(long, conflicts_with = "config")]
+    threads: bool,
+    /// The workers are those of this file, started before on their hosts. Tables must have the same path on all of them.
+    #[arg(long, value_name = "FILE", conflicts_with = "workers")]
+    config: Option<PathBuf>,
+    /// Be that worker of the file, counted from 0, until interrupted.
+    #[arg(long, value_name = "NUMBER", requires = "config")]
+    serve: Option<usize>,
+    /// A query fails when a worker does not answer for so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    patience: u64,
+    /// Be a worker of the process that started this one.
+    #[arg(long, hide = true)]
+    worker: bool,
     /// Partitions of each worker's share.
     #[arg(long, value_name = "N", default_value_t = 2)]
     partitions: usize,
@@ -80,11 +95,18 @@ fn run(arguments: &Arguments) -> Result<bool, Error> {
             eprintln!("{text}");
         }
     };
+    if arguments.worker {
+        return deployment::serve_child(&MEMORY).map(|()| true);
+    }
+    let directory = arguments.config.as_deref().map(Directory::read).transpose()?;
+    if let (Some(directory), Some(number)) = (&directory, arguments.serve) {
+        return deployment::serve(directory, number, &MEMORY).map(|()| true);
+    }
     let queries = queries(arguments)?;
-    let mut options = Options::new(arguments.workers, &MEMORY);
-    options.partitions = arguments.partitions;
+    let options = options(arguments, directory)?;
+    let (workers, place) = (options.workers, place(&options.deployment));
     let cluster = Cluster::start(options)?;
-    say(format!("{} workers, each with a card soft:", arguments.workers));
+    say(format!("{workers} workers, {place}, each with a card soft:"));
 
     let directory = match arguments.tpch {
         Some(scale) => Some(tables_of_tpch(arguments, scale)?),
@@ -109,15 +131,41 @@ fn run(arguments: &Arguments) -> Result<bool, Error> {
             println!("{plan}");
             continue;
         }
-        let before = Totals::of(cluster.ports());
+        let before = cluster.totals();
         let started = Instant::now();
         let rows = with_progress(&cluster, arguments.quiet, || cluster.query(sql))?;
         println!("{}", pretty_format_batches(&rows)?);
         let count: usize = rows.iter().map(RecordBatch::num_rows).sum();
-        let totals = Totals::of(cluster.ports()).since(before);
+        let totals = cluster.totals().since(before);
         say(format!("{count} rows in {:.2} s; {totals}", started.elapsed().as_secs_f64()));
     }
     Ok(true)
+}
+
+/// How the cluster is made.
+fn options(arguments: &Arguments, directory: Option<Directory>) -> Result<Options, Error> {
+    let mut options = Options::new(arguments.workers, &MEMORY);
+    options.partitions = arguments.partitions;
+    options.patience = Duration::from_secs(arguments.patience);
+    if let Some(directory) = directory {
+        options.workers = directory.workers.len();
+        options.deployment = Deployment::Hosts(directory);
+    } else if !arguments.threads {
+        let program = env::current_exe();
+        let program = program
+            .map_err(|source| Error::System { what: "where this program is".into(), source })?;
+        options.deployment = Deployment::Processes { program };
+    }
+    Ok(options)
+}
+
+/// Where workers run, in words.
+fn place(deployment: &Deployment) -> &'static str {
+    match deployment {
+        Deployment::Threads(_) => "threads of this process",
+        Deployment::Processes { .. } => "processes of this machine",
+        Deployment::Hosts(_) => "on their hosts",
+    }
 }
 
 /// The query that EXPLAIN explains, and whether ANALYZE runs it.
@@ -190,21 +238,21 @@ fn with_progress<R>(cluster: &Cluster, quiet: bool, work: impl FnOnce() -> R) ->
     if quiet || !stderr().is_terminal() {
         return work();
     }
-    let ports: Vec<Port> = cluster.ports().to_vec();
     let (done, wait) = mpsc::channel::<()>();
-    let teller = thread::spawn(move || {
-        let (before, started) = (Totals::of(&ports), Instant::now());
-        while wait.recv_timeout(PROGRESS) == Err(RecvTimeoutError::Timeout) {
-            let totals = Totals::of(&ports).since(before);
-            eprint!("\r\x1b[K{:.1} s; {totals}", started.elapsed().as_secs_f64());
-            let _ = stderr().flush();
-        }
-        eprint!("\r\x1b[K");
-    });
-    let result = work();
-    drop(done);
-    let _ = teller.join();
-    result
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let (before, started) = (cluster.totals(), Instant::now());
+            while wait.recv_timeout(PROGRESS) == Err(RecvTimeoutError::Timeout) {
+                let totals = cluster.totals().since(before);
+                eprint!("\r\x1b[K{:.1} s; {totals}", started.elapsed().as_secs_f64());
+                let _ = stderr().flush();
+            }
+            eprint!("\r\x1b[K");
+        });
+        let result = work();
+        drop(done);
+        result
+    })
 }
 
 /// Compares queries with one process. False if any differs.
@@ -221,9 +269,9 @@ fn check(
     let mut differ = 0;
     for number in queries {
         let sql = tpch::QUERIES[number - 1];
-        let (before, started) = (Totals::of(cluster.ports()), Instant::now());
+        let (before, started) = (cluster.totals(), Instant::now());
         let rows = with_progress(cluster, arguments.quiet, || cluster.query(sql));
-        let (totals, time) = (Totals::of(cluster.ports()).since(before), started.elapsed());
+        let (time, totals) = (started.elapsed(), cluster.totals().since(before));
         let expected =
             cluster.coordinator().block_on(async { one.sql(sql).await?.collect().await })?;
         let expected = tpch::rows_as_text(&expected)?;

@@ -297,7 +297,7 @@ async fn try_run(
                 Some((partition, batch)) => exchange.arrived(partition - exchange.start, batch)?,
                 None => empty = true,
             },
-            ticked = ticks.changed(), if !is_local => ticked.map_err(|_| Error::Stopped)?,
+            ticked = ticks.changed(), if !is_local => ticked.map_err(|_| site.port.time().stopped())?,
         }
     }
 }

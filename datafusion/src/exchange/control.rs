@@ -7,6 +7,8 @@ use std::{io, net::Ipv4Addr};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
+use crate::network::Totals;
+
 /// Bytes of a message, at most.
 const LONGEST: usize = 16 << 20;
 
@@ -32,6 +34,15 @@ pub(crate) struct Task {
     pub task: usize,
 }
 
+/// How a worker is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Status {
+    /// Ends of exchanges that are under way.
+    pub ends: usize,
+    /// What its card has sent.
+    pub totals: Totals,
+}
+
 /// What a consumer says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ToProducer {
@@ -48,6 +59,8 @@ pub(crate) enum ToProducer {
         /// The consumer's worker, and what it calls this exchange.
         from: (usize, u64),
     },
+    /// It asks how the worker is. Nothing else is said on such a connection.
+    Status,
     /// Its queue pairs are connected to those of the producer.
     Connect(Address),
     /// It has taken batches of a partition.
@@ -88,6 +101,8 @@ pub(crate) enum ToConsumer {
         /// Which, from the first of the consumer's.
         partition: u16,
     },
+    /// How the worker is.
+    Status(Status),
     /// The task failed.
     Error {
         /// Why.

@@ -14,7 +14,7 @@ use datafusion::{
 };
 use drdma_arrow::{Foreign, Selection, SendError, Sender};
 use futures::{
-    StreamExt,
+    FutureExt, StreamExt,
     stream::{BoxStream, SelectAll},
 };
 use libdrdma::{CompletionQueue, PostError, QueuePair, SharedSendQueue, Status};
@@ -26,6 +26,7 @@ use tokio::sync::{
 use super::{
     control::{Address, ToConsumer, ToProducer},
     counts::Counts,
+    gather::Gather,
     outbox::{Outbox, Over, bytes_of},
     site::{Local, Site},
 };
@@ -82,6 +83,7 @@ pub(crate) struct Producer {
     partitions: usize,
     /// Batches, and the number of the head's partition that they are of.
     input: SelectAll<BoxStream<'static, (usize, DataFusionResult<RecordBatch>)>>,
+    gather: Gather,
     // Queues go before what they complete to.
     queue: SharedSendQueue<'static>,
     cq: CompletionQueue,
@@ -123,6 +125,7 @@ impl Producer {
         let number = |(number, stream): (usize, SendableRecordBatchStream)| {
             stream.map(move |batch| (number, batch)).boxed()
         };
+        let gather = Gather::new(schema.clone(), inputs.len());
         let input = futures::stream::select_all(inputs.into_iter().enumerate().map(number));
         let outbox = Outbox::new(partitions, site.config.budget, site.config.backlog);
         Ok(Self {
@@ -131,6 +134,7 @@ impl Producer {
             kind,
             partitions,
             input,
+            gather,
             queue,
             cq,
             sender,
@@ -194,12 +198,12 @@ impl Producer {
                     None => return Ok(()),
                 },
                 ticked = ticks.changed(), if !self.posted.is_empty() => {
-                    ticked.map_err(|_| Error::Stopped)?;
+                    ticked.map_err(|_| self.site.port.time().stopped())?;
                 }
                 // The query is over, and nobody needs what is left.
                 _ = alive.changed() => return Ok(()),
                 batch = self.input.next(), if wants_more => match batch {
-                    Some((stream, batch)) => self.add(stream, batch?)?,
+                    Some((stream, batch)) => self.take(stream, batch?)?,
                     None => self.outbox.end(),
                 },
             }
@@ -273,6 +277,7 @@ impl Producer {
         };
         match message {
             ToProducer::Open { .. } => Err(wrong("it opens a second exchange".into())),
+            ToProducer::Status => Err(wrong("it asks for the status in an exchange".into())),
             ToProducer::Connect(address) => {
                 let mut pairs = std::mem::take(&mut consumer.pairs);
                 self.connect(start, &mut pairs, &address, &peer)
@@ -303,6 +308,34 @@ impl Producer {
         for (partition, pair) in (start..).zip(pairs.drain(..)) {
             self.ways[usize::from(partition)] = Some(Way::Card(Box::new(pair)));
             self.outbox.open(partition);
+        }
+        Ok(())
+    }
+
+    /// Takes a batch of the input. One that is small waits for those behind it that are there already.
+    fn take(&mut self, stream: usize, batch: RecordBatch) -> Result<(), Error> {
+        let mut next = Some((stream, batch));
+        let mut is_end = false;
+        while let Some((stream, batch)) = next.take() {
+            for batch in self.gather.push(stream, batch)? {
+                self.add(stream, batch)?;
+            }
+            if !self.gather.is_holding() {
+                break;
+            }
+            match self.input.next().now_or_never() {
+                Some(Some((stream, batch))) => next = Some((stream, batch?)),
+                Some(None) => is_end = true,
+                // Nothing is there now: what is held is not to wait for it.
+                None => {}
+            }
+        }
+        for (stream, batch) in self.gather.flush()? {
+            self.add(stream, batch)?;
+        }
+        self.counts.coalesced.add(self.gather.take_count());
+        if is_end {
+            self.outbox.end();
         }
         Ok(())
     }

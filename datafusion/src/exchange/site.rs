@@ -20,10 +20,6 @@ use url::Url;
 use super::{Config, control::Address};
 use crate::{Error, network::Port};
 
-/// Payload bytes of a packet.
-const MTU: u32 = 4096;
-/// A packet is sent again after 4.096 us * 2^8, about 1 ms, of the card's time without an acknowledgement.
-const TIMEOUT: u8 = 8;
 /// How often; then the peer is lost.
 const RETRIES: u8 = 7;
 /// A sender that finds no receive tries again for ever.
@@ -43,6 +39,39 @@ pub(crate) struct Member {
     pub exchange: SocketAddr,
 }
 
+impl Member {
+    /// The worker whose engine serves at one address, and its rows at another.
+    pub fn new(engine: SocketAddr, exchange: SocketAddr) -> Self {
+        let url = Url::parse(&format!("http://{engine}")).expect("an address makes a URL");
+        Self { url, exchange }
+    }
+
+    /// A worker's name, for errors.
+    pub fn name(&self, number: usize) -> String {
+        format!("worker {number} ({})", self.url)
+    }
+}
+
+/// How queue pairs use the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    /// Payload bytes of a packet.
+    pub mtu: u32,
+    /// A packet is sent again after 4.096 us * 2^`timeout` of the card's time without an acknowledgement.
+    pub timeout: u8,
+}
+
+impl Link {
+    /// Cards in one simulated time: 1 ms.
+    pub const SIMULATED: Self = Self { mtu: 4096, timeout: 8 };
+
+    /// Cards in processes, whose time is the machine's: 0.27 s, as a process may have to wait for its turn. After eight
+    /// times, 2.1 s, a peer is lost.
+    pub const fn wired(mtu: u32) -> Self {
+        Self { mtu, timeout: 16 }
+    }
+}
+
 /// What the exchanges of a worker share: its card, its memory, and who the others are.
 #[derive(Debug)]
 pub(crate) struct Site {
@@ -53,6 +82,7 @@ pub(crate) struct Site {
     pub pd: ProtectionDomain,
     pub arena: Arena,
     pub members: Vec<Member>,
+    link: Link,
     /// Where queue pairs complete that nothing is posted to.
     quiet: CompletionQueue,
     /// Exchanges with this worker itself, by the consumer's name for them.
@@ -79,6 +109,7 @@ impl Site {
         port: &Port,
         memory: &'static libdrdma::Arena,
         members: Vec<Member>,
+        link: Link,
     ) -> Result<Self, Error> {
         let pd = port.context().protection_domain();
         let arena = Arena::over(&pd, memory)?;
@@ -90,6 +121,7 @@ impl Site {
             pd,
             arena,
             members,
+            link,
             quiet,
             locals: Mutex::default(),
             next_local: AtomicU64::new(1),
@@ -111,7 +143,7 @@ impl Site {
     /// A worker's name, for errors.
     pub fn name_of(&self, worker: usize) -> String {
         match self.members.get(worker) {
-            Some(member) => format!("worker {worker} ({})", member.url),
+            Some(member) => member.name(worker),
             None => format!("worker {worker}"),
         }
     }
@@ -168,7 +200,7 @@ impl Site {
         }
         for (pair, qpn) in pairs.iter_mut().zip(&peer.qpns) {
             let attributes = QueuePairAttributes::new()
-                .path_mtu(MTU)
+                .path_mtu(self.link.mtu)
                 .dest_qpn(*qpn)
                 .dest_mac(MacAddress(peer.mac))
                 .dest_ip(peer.ip)
@@ -176,7 +208,7 @@ impl Site {
                 .rq_psn(0)
                 .access(Access::empty())
                 .min_rnr_timer(RNR_TIMER)
-                .timeout(TIMEOUT)
+                .timeout(self.link.timeout)
                 .retry_cnt(RETRIES)
                 .rnr_retry(FOR_EVER)
                 .max_rd_atomic(1)

@@ -3,6 +3,7 @@
 mod ends;
 mod explain;
 mod lab;
+mod processes;
 mod queries;
 
 use libdrdma::Arena;

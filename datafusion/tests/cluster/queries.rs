@@ -1,6 +1,6 @@
 //! Answers equal to those of one process.
 
-use drdma_datafusion::{Cluster, Options, cluster, exchange::Config, tpch};
+use drdma_datafusion::{Cluster, Deployment, Options, cluster, exchange::Config, tpch};
 use drdma_fabric::{FaultConfig, NetworkConfig};
 use libdrdma::Arena;
 
@@ -61,7 +61,8 @@ fn budgets_of_a_byte_and_two_messages_stop_nothing() {
 fn frames_that_are_lost_are_sent_again() {
     let mut options = Options::new(3, &crate::MEMORY);
     let faults = FaultConfig { loss: 0.01, ..FaultConfig::default() };
-    options.network = NetworkConfig { faults, seed: 7, ..NetworkConfig::default() };
+    let network = NetworkConfig { faults, seed: 7, ..NetworkConfig::default() };
+    options.deployment = Deployment::Threads(network);
     let lab = Lab::with(options).shuffling_joins();
     lab.check(tpch::QUERIES[4]);
     lab.comes_to_rest();
@@ -100,7 +101,7 @@ fn options_that_are_not_possible_are_named() {
         change(&mut options);
         Cluster::start(options).expect_err("refused").to_string()
     };
-    assert_eq!(fails(|o| o.workers = 0), "a fabric of 0 nodes: 1 to 254 are possible");
+    assert_eq!(fails(|o| o.workers = 0), "workers is 0: it must be 1 to 254");
     assert_eq!(fails(|o| o.partitions = 0), "partitions is 0: it must be at least 1");
     let error = tpch::write_tables("/nowhere".as_ref(), f64::NAN, 1).unwrap_err().to_string();
     assert_eq!(error, "scale is NaN: it must be above 0 and at most 1000");

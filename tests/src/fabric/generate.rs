@@ -315,8 +315,8 @@ fn of_node(
                 continue;
             }
             // A WRITE by columns has immediate data with the last one of each group alone.
-            let columns = fields.get("remote_columns").map_or(1, |columns| list(columns).len());
-            let told = messages.iter().skip(columns - 1).step_by(columns);
+            let streams = fields.get("remote_columns").map_or(1, |columns| list(columns).len());
+            let told = messages.iter().skip(streams - 1).step_by(streams);
             let short = random.range(0..=told.len() as u64) as usize;
             for (m, message) in told.enumerate() {
                 let mut room = longest[&name] + random.skewed(0..=64);

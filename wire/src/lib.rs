@@ -1,17 +1,20 @@
-//! What the card's port is plugged into, outside of the simulation.
+//! What a simulated card's port is plugged into, outside of the simulation.
 //!
 //! | module | |
 //! |---|---|
 //! | [`dgram`] | a pair of unix datagram sockets, a frame a datagram: another card, or QEMU's `-netdev dgram` |
 //! | [`tap`] | a network interface of this machine |
+//! | [`udp`] | UDP, a frame a datagram: cards of other processes and hosts |
 
 pub mod dgram;
 pub mod tap;
+pub mod udp;
 
-use std::{fmt, io, os::fd::BorrowedFd, path::PathBuf, str::FromStr};
+use std::{fmt, io, net::SocketAddr, os::fd::BorrowedFd, path::PathBuf, str::FromStr};
 
 use dgram::Datagrams;
 use tap::Tap;
+use udp::Udp;
 
 /// Bytes of the shortest frame, without FCS: shorter ones are padded.
 pub const MIN_FRAME: usize = 60;
@@ -64,13 +67,22 @@ pub enum WireSpec {
     },
     /// `tap:NAME`: an interface.
     Tap(String),
+    /// `udp:LOCAL,REMOTE[,REMOTE...]`: UDP between addresses `IP:PORT`.
+    Udp {
+        /// Where this end receives.
+        local: SocketAddr,
+        /// Where the other ends receive, one or several.
+        remotes: Vec<SocketAddr>,
+    },
     /// `pcap:FILE`: frames of the card are written there.
     Pcap(PathBuf),
 }
 
 /// A text that names no wire.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no wire; there are dgram:LOCAL,REMOTE, tap:NAME, pcap:FILE and none")]
+#[error(
+    "`{0}` is no wire; there are dgram:LOCAL,REMOTE, tap:NAME, udp:LOCAL,REMOTE, pcap:FILE and none"
+)]
 pub struct WireSpecError(String);
 
 impl FromStr for WireSpec {
@@ -85,6 +97,11 @@ impl FromStr for WireSpec {
         match (kind, rest.split_once(',')) {
             ("dgram", Some((local, remote))) if !local.is_empty() && !remote.is_empty() => {
                 Ok(Self::Datagrams { local: local.into(), remote: remote.into() })
+            }
+            ("udp", Some((local, remotes))) => {
+                let address = |text: &str| text.parse().map_err(|_| wrong());
+                let remotes = remotes.split(',').map(address).collect::<Result<_, _>>()?;
+                Ok(Self::Udp { local: address(local)?, remotes })
             }
             ("tap", _) if !rest.is_empty() => Ok(Self::Tap(rest.to_owned())),
             ("pcap", _) if !rest.is_empty() => Ok(Self::Pcap(rest.into())),
@@ -103,6 +120,7 @@ impl WireSpec {
             Self::None | Self::Pcap(_) => None,
             Self::Datagrams { local, remote } => Some(Box::new(Datagrams::open(local, remote)?)),
             Self::Tap(name) => Some(Box::new(Tap::open(name)?)),
+            Self::Udp { local, remotes } => Some(Box::new(Udp::open(*local, remotes)?)),
         })
     }
 }
@@ -143,15 +161,34 @@ mod tests {
     #[test]
     fn wires_are_named() {
         let datagrams = WireSpec::Datagrams { local: "/a".into(), remote: "/b".into() };
+        let [one, two, three] =
+            ["10.0.0.1:7", "10.0.0.2:7", "[::1]:9"].map(|text| text.parse().unwrap());
         for (text, spec) in [
             ("dgram:/a,/b", datagrams),
+            ("udp:10.0.0.1:7,10.0.0.2:7", WireSpec::Udp { local: one, remotes: vec![two] }),
+            (
+                "udp:10.0.0.1:7,10.0.0.2:7,[::1]:9",
+                WireSpec::Udp { local: one, remotes: vec![two, three] },
+            ),
             ("tap:tap0", WireSpec::Tap("tap0".into())),
             ("pcap:x:y", WireSpec::Pcap("x:y".into())),
             ("none", WireSpec::None),
         ] {
             assert_eq!(text.parse(), Ok(spec));
         }
-        for text in ["", "dgram:", "dgram:a", "dgram:,b", "dgram:a,", "tap:", "pcap:", "udp:1"] {
+        for text in [
+            "",
+            "dgram:",
+            "dgram:a",
+            "dgram:,b",
+            "dgram:a,",
+            "tap:",
+            "pcap:",
+            "udp:1",
+            "udp:10.0.0.1:7",
+            "udp:10.0.0.1:7,",
+            "udp:10.0.0.1,10.0.0.2:7",
+        ] {
             let error = text.parse::<WireSpec>().unwrap_err().to_string();
             assert!(error.starts_with(&format!("`{text}` is no wire; ")), "{error}");
         }

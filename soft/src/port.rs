@@ -1,11 +1,11 @@
 //! The card's port with the wire that is plugged in: frames that leave, frames that arrive, and
 //! those that neither do.
 
-use std::{collections::VecDeque, io, os::fd::BorrowedFd};
+use std::{collections::VecDeque, fmt, io, os::fd::BorrowedFd};
 
-use drdma_sim::wire::{CapturedFrame, Network};
+use drdma_wire::{MAX_FRAME, Sent, Traffic, Wire, frame};
 
-use crate::wire::{MAX_FRAME, Sent, Traffic, Wire, frame};
+use crate::wire::{CapturedFrame, Network};
 
 /// Frames that wait for room at the other end before the card's clock waits as well, as it would for
 /// pause frames.
@@ -20,6 +20,12 @@ pub struct PortEnd {
     /// Frames that the other end had no room for, and those behind them.
     waiting: VecDeque<CapturedFrame>,
     traffic: Traffic,
+}
+
+impl fmt::Debug for PortEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PortEnd").field("traffic", &self.traffic).finish_non_exhaustive()
+    }
 }
 
 impl PortEnd {
@@ -108,7 +114,7 @@ impl PortEnd {
 mod tests {
     use std::os::{fd::AsFd, unix::net::UnixDatagram};
 
-    use drdma_sim::wire::Port;
+    use crate::wire::Port;
 
     use super::*;
 

@@ -1,0 +1,65 @@
+//! Workers on threads of this process.
+
+use std::sync::Arc;
+
+use drdma_fabric::NetworkConfig;
+use tokio::runtime::Runtime;
+
+use super::Workers;
+use crate::{
+    Error, Options,
+    cluster::runtime,
+    exchange::site::{Link, Member, Site},
+    network::Network,
+    worker::{self, Sockets},
+};
+
+/// Workers, each on threads of its own, and their cards.
+pub(super) struct Threads {
+    members: Vec<Member>,
+    /// `None`: it was stopped.
+    workers: Vec<Option<Runtime>>,
+    // The cards go last.
+    _network: Network,
+}
+
+impl Threads {
+    pub fn start(options: &Options, network: &NetworkConfig) -> Result<Self, Error> {
+        let network = Network::new(network.clone(), options.workers)?;
+        let (mut started, mut members) = (Vec::new(), Vec::new());
+        for number in 0..options.workers {
+            let runtime = runtime(&format!("drdma-worker-{number}"))?;
+            let sockets = runtime.block_on(Sockets::bind_here())?;
+            let (engine, exchange) = sockets.addresses()?;
+            members.push(Member::new(engine, exchange));
+            started.push((runtime, sockets));
+        }
+        let mut workers = Vec::new();
+        for (number, (runtime, sockets)) in started.into_iter().enumerate() {
+            let port = &network.ports()[number];
+            let (config, memory) = (options.exchange, options.memory);
+            let site = Site::new(number, config, port, memory, members.clone(), Link::SIMULATED)?;
+            runtime.spawn(worker::serve(Arc::new(site), sockets));
+            workers.push(Some(runtime));
+        }
+        Ok(Self { members, workers, _network: network })
+    }
+}
+
+impl Workers for Threads {
+    fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    fn stop(&mut self, worker: usize) {
+        if let Some(runtime) = self.workers[worker].take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.workers.iter_mut().filter_map(Option::take).for_each(Runtime::shutdown_background);
+    }
+}
