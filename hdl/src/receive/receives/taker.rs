@@ -117,6 +117,8 @@ pub struct Taker {
     #[init(bit_of::<AttributesEntry>("receives"))]
     receives_at: Constant<Bits<5>>,
     places: Table<PLACE, QUEUE>,
+    /// The last take of a queue pair has found nothing.
+    dry: Table<1, QP>,
     owns: Table<OWN, QP>,
 
     takes: StreamSkid<Take>,
@@ -154,6 +156,8 @@ pub struct Taker {
     found: Signal<Local, Bit>,
     now: Signal<Local, Name>,
     asks: Signal<Local, Bit>,
+    /// Nothing is found, whatever is posted.
+    refuses: Signal<Local, Bit>,
     unused: Signal<Local, Bits<6>>,
 }
 
@@ -254,6 +258,16 @@ impl Logic for Taker {
         if self.flush.q.val() {
             self.asks.next = self.events.is_broken.val();
         }
+        self.refuses.next = self.current.q.val().follows
+            && (self.dry.read_data.val() == 1)
+            && !self.goes_on.q.val()
+            && !self.flush.q.val();
+        self.dry.write_enable.next = false;
+        self.dry.write_address.next = self.current.q.val().qp;
+        self.dry.write_data.next = 0.into();
+        if !self.found.val() {
+            self.dry.write_data.next = 1.into();
+        }
         self.pop.valid.next = false;
         self.pop.queue.next = self.current.q.val().queue;
         self.pop.flush.next = self.flush.q.val();
@@ -305,8 +319,11 @@ impl Logic for Taker {
                 }
             }
             TakerState::Ask => {
-                self.pop.valid.next = self.asks.val();
-                if self.asks.val() && self.pop.ready.val() {
+                self.pop.valid.next = self.asks.val() && !self.refuses.val();
+                if self.refuses.val() {
+                    self.block.d.next.kind = PoppedKind::Nothing;
+                    self.state.d.next = TakerState::Judge;
+                } else if self.asks.val() && self.pop.ready.val() {
                     self.state.d.next = TakerState::Answer;
                 } else if self.flush.q.val() && !self.asks.val() {
                     // The host has reset its queue pair meanwhile.
@@ -334,6 +351,7 @@ impl Logic for Taker {
             }
             TakerState::Judge => {
                 self.piece.valid.next = true;
+                self.dry.write_enable.next = !self.goes_on.q.val() && !self.flush.q.val();
                 if self.piece.ready.val() {
                     self.name.d.next = self.now.val();
                     self.left.d.next = self.behind.val();
@@ -436,6 +454,7 @@ impl Logic for Taker {
             self.waiting.d.next = false;
         }
         self.places.ahead.next = self.current.d.val().queue;
+        self.dry.ahead.next = self.current.d.val().qp;
         self.owns.ahead.next = self.current.d.val().qp;
         self.next_qp.next = self.current.d.val().qp;
         self.events.next_qp.next = self.current.d.val().qp;

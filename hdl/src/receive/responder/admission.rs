@@ -479,6 +479,7 @@ impl Logic for Admission {
             && self.in_sequence.val()
             && (!self.operation.write.val() || self.settings.q.val().writable);
         self.able.next = self.regular.val()
+            && !self.settings.q.val().fresh
             && !(self.contexts.shared.val()
                 && ((self.operation.send.val() && self.operation.first.val())
                     || self.operation.with_imm.val()));

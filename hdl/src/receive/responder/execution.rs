@@ -116,6 +116,8 @@ pub struct Execution {
     state: DFF<ExecutionState>,
     held: DFF<Job>,
     at: Signal<Local, Job>,
+    /// Nothing of it is done.
+    lost: Signal<Local, Bit>,
     failed: DFF<Bit>,
     failure: DFF<Failure>,
     unused: Signal<Local, Job>,
@@ -159,13 +161,11 @@ impl Logic for Execution {
     #[hdl_gen]
     fn update(&mut self) {
         self.at.next = self.held.q.val();
-        if self.fate.void.val() {
-            self.at.next.kind = JobKind::Nothing;
-        }
+        self.lost.next = self.fate.stale.val() || self.fate.void.val();
         self.unused.next = self.at.val();
         self.cfg.join(&mut self.checks.cfg);
         self.checks.at.next = self.at.val();
-        self.checks.stale.next = self.fate.stale.val();
+        self.checks.stale.next = self.lost.val();
         self.checks.sample.next = self.state.q.val() == ExecutionState::Key;
         self.verdict.next = self.checks.verdict.val();
         self.executes.next = self.at.val().kind == JobKind::Execute;
@@ -274,8 +274,8 @@ impl Logic for Execution {
             }
             JobKind::Refuse | JobKind::Execute => {}
         }
-        // The host has let the queue pair begin anew: its receive, if one was taken, is given back.
-        if self.fate.stale.val() && (self.at.val().kind != JobKind::Abandon) {
+        // The host has let the queue pair begin anew, or a packet before has failed: its receive, if one was taken, is given back.
+        if self.lost.val() && (self.at.val().kind != JobKind::Abandon) {
             self.completes.next = self.at.val().taken;
             self.status.next = FLUSHED.into();
             self.answers.next = false;
@@ -518,7 +518,7 @@ impl Logic for Execution {
             && (!self.at.val().foreseen || (self.verdict.val() != Verdict::Good));
         self.failed.d.next = self.finishes.val()
             && self.executes.val()
-            && !self.fate.stale.val()
+            && !self.lost.val()
             && (self.verdict.val() != Verdict::Good);
         self.failure.d.next.qp = self.at.val().qp;
         self.failure.d.next.breaks = self.breaks.val();

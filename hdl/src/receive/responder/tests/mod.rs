@@ -1,3 +1,4 @@
+mod ahead;
 mod host;
 mod limits;
 mod rates;
@@ -119,6 +120,8 @@ struct Oracle {
     pairs: Vec<Pair>,
     broken: Vec<u64>,
     dropped: u64,
+    /// Receives in use of queue pairs that broke, whose own queues decide what becomes of them.
+    flushed: usize,
     outcomes: [u64; 4],
 }
 
@@ -126,7 +129,7 @@ impl Oracle {
     fn new(random: &mut Random) -> Self {
         let lab = Lab { memory: RefCell::new(random.bytes(SIZE as usize)), ..Lab::default() };
         let (pairs, broken) = Default::default();
-        Self { lab, pairs, broken, dropped: 0, outcomes: [0; 4] }
+        Self { lab, pairs, broken, dropped: 0, flushed: 0, outcomes: [0; 4] }
     }
 
     fn take(&mut self, packet: &Packet) {
@@ -169,6 +172,7 @@ impl Oracle {
                     let flushed = drdma_abi::completion::Status::WrFlushError;
                     lab.completed(Received::failed(name, flushed));
                 } else {
+                    self.flushed += 1;
                     let posted = lab.last[&pair.index];
                     lab.queues.entry(pair.queue()).or_default().push_front(posted);
                 }
@@ -521,7 +525,7 @@ fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
     let library = library();
     let (mut outcomes, mut statuses, mut syndromes) = ([0; 4], [0; 256], [0; 256]);
     let (mut reads, mut atomics) = (0, 0);
-    let (mut refused, mut returned) = (0, 0);
+    let mut returned = 0;
     for (seed, stalls) in (1..).zip(STALLS) {
         let mut random = Random::new(seed);
         let mut around = Around::new(&library, seed, stalls);
@@ -538,7 +542,7 @@ fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
             make_keys(&mut around, &mut oracle.lab, &mut pair, &mut random, errors);
             oracle.pairs.push(pair);
         }
-        for round in 0..40 {
+        for round in 0..48 {
             let what = format!("in round {round} of seed {seed}");
             for k in 0..oracle.pairs.len() {
                 let mut pair = oracle.pairs[k].clone();
@@ -571,6 +575,9 @@ fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
                     let index = pair.index;
                     oracle.take(&packet);
                     words += around.send(&packet, index, &mut random);
+                    if words > 1700 {
+                        break;
+                    }
                 }
                 if words > 1700 {
                     break;
@@ -586,10 +593,10 @@ fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
             compare(&mut around, &mut oracle, &what);
         }
         (0..4).for_each(|k| outcomes[k] += oracle.outcomes[k]);
-        refused += around.card.refused;
         returned += around.card.returned;
+        statuses[5] += oracle.flushed;
     }
-    assert!(refused > 10 && returned > 10, "{refused} takes refused, {returned} receives returned");
+    assert!(returned > 10, "{returned} receives were taken ahead in vain");
     // Everything has happened.
     assert!(reads > 150 && atomics > 150, "{reads} READs, {atomics} atomics");
     assert!(outcomes.iter().all(|count| *count > 200), "{outcomes:?}");

@@ -178,8 +178,9 @@ pub struct Card {
     pub dry: HashSet<u64>,
     /// Takes behind one that has found nothing.
     pub refused: u64,
-    /// Receives that were taken ahead for messages of a queue pair that broke.
+    /// Receives that were taken ahead for messages of a queue pair that broke, and placings that give them back.
     pub returned: u64,
+    pub flushed: u64,
     pub completed: Vec<Completed>,
     /// A queue pair may begin anew at any time, with or without a receive in use.
     pub loose: bool,
@@ -267,7 +268,14 @@ impl Card {
             }
             kind => panic!("kind {kind}"),
         }
-        if get("completes") == 1 && !(self.loose && !self.used.contains_key(&qp)) {
+        // What was taken for a message behind one that broke the queue pair.
+        let returns = get("completes") == 1
+            && get("status") == Status::WrFlushError as u64
+            && self.broken.contains(&qp);
+        if returns {
+            assert!(self.reliable.contains(&qp), "{placing:?}");
+            self.flushed += 1;
+        } else if get("completes") == 1 && !(self.loose && !self.used.contains_key(&qp)) {
             let used = self.use_up(qp);
             let posted = used.unwrap_or_else(|| panic!("no receive is in use: {placing:?}"));
             self.completed.push((
