@@ -121,7 +121,7 @@ struct Oracle {
     broken: Vec<u64>,
     dropped: u64,
     /// Receives in use of queue pairs that broke, whose own queues decide what becomes of them.
-    flushed: usize,
+    flushed: u64,
     outcomes: [u64; 4],
 }
 
