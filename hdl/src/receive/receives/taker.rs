@@ -21,6 +21,8 @@ use drdma_emit::prelude::*;
 const MAGIC: u64 = RECEIVE_MAGIC as u64;
 /// Regions of an entry, at most.
 const MOST_REGIONS: u64 = drdma_abi::work_request::MAX_REGIONS as u64;
+/// A receive of so many regions has few.
+const FEW: u64 = super::in_use::FEW;
 /// Bits of where a queue's receives complete, and whether it is shared.
 const PLACE: usize = CQ + 1;
 /// Bits of a queue pair's receive queue, and whether it has one.
@@ -100,6 +102,8 @@ pub struct Taker {
     pub next_qp: Signal<Out, Bits<QP>>,
     /// That of the cycle before has.
     pub in_use: Signal<In, Bit>,
+    /// It has as many as it may, or one of many regions.
+    pub full: Signal<In, Bit>,
     /// Something is at work.
     pub busy: Signal<Out, Bit>,
 
@@ -156,6 +160,8 @@ pub struct Taker {
     found: Signal<Local, Bit>,
     now: Signal<Local, Name>,
     asks: Signal<Local, Bit>,
+    /// There is room for it among those in use.
+    fits: Signal<Local, Bit>,
     /// Nothing is found, whatever is posted.
     refuses: Signal<Local, Bit>,
     unused: Signal<Local, Bits<6>>,
@@ -254,7 +260,14 @@ impl Logic for Taker {
         }
         self.bad.next = self.block.q.val().error || !self.head.val() || self.empty.val();
 
-        self.asks.next = self.goes_on.q.val() || !self.in_use.val();
+        // What is taken of a shared queue may fail and halt it first. A queue of its own is not asked behind that.
+        self.asks.next =
+            self.goes_on.q.val() || !self.in_use.val() || !self.places.read_data.val().get_bit(CQ);
+        self.fits.next = !self.found.val()
+            || self.goes_on.q.val()
+            || self.flush.q.val()
+            || !self.in_use.val()
+            || (!self.full.val() && (self.now.val().regions <= FEW));
         if self.flush.q.val() {
             self.asks.next = self.events.is_broken.val();
         }
@@ -350,9 +363,10 @@ impl Logic for Taker {
                 }
             }
             TakerState::Judge => {
-                self.piece.valid.next = true;
+                // It waits until there is room among those in use.
+                self.piece.valid.next = self.fits.val();
                 self.dry.write_enable.next = !self.goes_on.q.val() && !self.flush.q.val();
-                if self.piece.ready.val() {
+                if self.fits.val() && self.piece.ready.val() {
                     self.name.d.next = self.now.val();
                     self.left.d.next = self.behind.val();
                     self.goes_on.d.next = true;
