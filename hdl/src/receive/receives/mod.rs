@@ -117,10 +117,12 @@ impl Logic for Receives {
         self.checks.taken.join(&mut self.taken);
         self.in_use.span_at.next = self.checks.span_at.val();
         self.checks.span.join(&mut self.in_use.span);
-        self.in_use.named_qp.next = self.checks.named_qp.val();
+        self.in_use.span_narrow.next = self.checks.span_narrow.val();
+        self.in_use.checker_qp.next = self.checks.next_qp.val();
         self.checks.named.join(&mut self.in_use.named);
         self.in_use.taker_qp.next = self.taker.next_qp.val();
         self.taker.in_use.next = self.in_use.taker_used.val();
+        self.taker.full.next = self.in_use.taker_full.val();
 
         self.placing.join(&mut self.scatter.placing);
         self.scatter.order.join(&mut self.order);
@@ -133,6 +135,9 @@ impl Logic for Receives {
         self.in_use.next_span.next = self.scatter.next_span.val();
         self.scatter.region.next = self.in_use.region.val();
         self.in_use.cleared.next = self.scatter.cleared.val();
+        self.in_use.cleared_all.next = self.scatter.cleared_all.val();
+        self.scatter.wiped.next = self.in_use.wiped.val();
+        self.scatter.wiped_qp.next = self.in_use.wiped_qp.val();
         self.in_use.cleared_qp.next = self.scatter.cleared_qp.val();
 
         self.busy.next = self.planner.busy.val()

@@ -47,6 +47,7 @@ mod admission;
 mod checks;
 mod contexts;
 mod execution;
+mod flights;
 pub mod keys;
 mod operation;
 mod record;
@@ -97,8 +98,8 @@ pub struct Responder {
     /// A queue pair breaks.
     pub set_qp_error: Stream<Out, QueuePairIndex>,
 
-    /// A packet was dropped that no queue pair takes.
-    pub count_dropped: Signal<Out, Bit>,
+    /// So many packets were dropped that no queue pair takes.
+    pub count_dropped: Signal<Out, Bits<2>>,
     /// So many were dropped that their queue pairs do not need: twice there, out of order, or of a message that is given up.
     pub count_ignored: Signal<Out, Bits<2>>,
 
@@ -123,12 +124,12 @@ impl Logic for Responder {
         self.arriving.output.join(&mut self.admission.located);
         self.admission.job.join(&mut self.supply.job);
         self.supply.supplied.join(&mut self.execution.job);
-        self.admission.begins.join(&mut self.supply.begins);
-        self.admission.begins.join(&mut self.execution.begins);
+        self.execution.begins.next = self.admission.begins.valid.val();
         self.execution.write.join(&mut self.admission.write);
-        self.supply.occupied.join(&mut self.admission.occupied[0]);
-        self.execution.occupied[0].join(&mut self.admission.occupied[1]);
-        self.execution.occupied[1].join(&mut self.admission.occupied[2]);
+        self.admission.ended.next = self.execution.ended.val();
+        self.execution.fails.join(&mut self.admission.fails);
+        self.execution.lingers.join(&mut self.admission.lingers);
+        self.execution.fate.next = self.admission.fate.val();
         self.answered.join(&mut self.admission.answered);
         self.execution.has_slot.next = self.has_slot.val();
         self.execution.slot.next = self.slot.val();
@@ -142,7 +143,8 @@ impl Logic for Responder {
         self.execution.answer.join(&mut self.answer);
         self.execution.invalidate.join(&mut self.invalidate);
         self.execution.set_qp_error.join(&mut self.set_qp_error);
-        self.count_dropped.next = self.admission.count_dropped.val();
+        self.count_dropped.next = bit_cast::<2, 1>(self.admission.count_dropped.val().into())
+            + bit_cast::<2, 1>(self.execution.count_dropped.val().into());
         self.count_ignored.next = bit_cast::<2, 1>(self.admission.count_ignored.val().into())
             + bit_cast::<2, 1>(self.execution.count_ignored.val().into());
     }
