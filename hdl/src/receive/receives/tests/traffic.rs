@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 
 const LOG: u8 = 5;
 /// What the test of all does, one thing after the other.
-const ROUNDS: u32 = 6_000;
+const ROUNDS: u32 = 10_000;
 
 /// Remembers what is written.
 #[derive(Default)]
@@ -50,7 +50,7 @@ fn keys() -> Keys {
     ])
 }
 
-fn any_region(random: &mut Random) -> Region {
+fn any_region(random: &mut Random, contiguous: bool) -> Region {
     let lkey = match random.below(20) {
         // The same entry, and another key.
         0 => 2,
@@ -73,7 +73,7 @@ fn any_region(random: &mut Random) -> Region {
         },
     };
     let len = if random.chance(0.01) { u32::MAX } else { len };
-    if random.chance(0.6) {
+    if contiguous || random.chance(0.4) {
         return Region::Contiguous { addr, len, lkey };
     }
     strided(random, addr, lkey)
@@ -109,7 +109,9 @@ fn strided(random: &mut Random, base: u64, lkey: u32) -> Region {
 /// An entry, which is right most of the time.
 fn any_entry(random: &mut Random, wr_id: u64, position: u32) -> Vec<u8> {
     let count = [1, 1, 1, 2, 3, random.below(17)][random.below(6) as usize];
-    let mut regions: Vec<_> = (0..count).map(|_| any_region(random)).collect();
+    // What is taken ahead has contiguous regions alone.
+    let contiguous = random.chance(0.6);
+    let mut regions: Vec<_> = (0..count).map(|_| any_region(random, contiguous)).collect();
     if random.chance(0.02) {
         // Of a type that it does not fill.
         let columns = vec![Column { base: 0x5000, width: 8, lkey: 1 }];
