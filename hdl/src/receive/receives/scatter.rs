@@ -5,7 +5,7 @@
 //! order of its own in every row. The bytes of a receive that is not in use any more are
 //! not written, and nothing completes; nor are bytes written for which its regions have no room. A receive that is
 //! given up completes behind the placings that were there before: the turn comes when no placing waits, or
-//! after 15 of them. One that fails halts its queue, if that is not shared, or the entry itself was wrong.
+//! after 15 of them; further ones of its queue pair go without a completion. One that fails halts its queue, if that is not shared, or the entry itself was wrong.
 
 use super::in_use::PLACE;
 use super::record::*;

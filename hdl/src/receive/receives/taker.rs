@@ -5,8 +5,9 @@
 //!
 //! Contract: a take of a receive that is there occupies the taker for 5 cycles a block, and for 2 more each granule of an
 //! entry with strided regions. One whose blocks are not
-//! there yet waits for them, and tells the planner so; nothing overtakes it. A take of a queue pair whose last
-//! receive is still in use waits for its completion, which must be on its way. What is given up has its turn
+//! there yet waits for them, and tells the planner so; nothing overtakes it. A take of a shared queue by a queue pair whose last
+//! receive is still in use waits for its completion, which must be on its way; what is taken of a queue of its own waits until there is room among those in
+//! use. What is given up has its turn
 //! when all takes before it are answered, and before all behind it.
 
 use super::events::Events;

@@ -52,7 +52,7 @@ pub enum AdmissionState {
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; stream `located`; `qp_error` of `error_next` of the cycle before; `ended`: the oldest job is done; `fails`; `lingers`: the queue pair
-/// of a placing that was not taken; `write`: how far a queue pair has come, not in a cycle with `begins`; `answered`.
+/// of a placing that was not taken; `write`: how far a queue pair has come, not in a cycle with `begins`, nor in two that follow each other; `answered`.
 ///
 /// # Outputs
 /// Stream `job` (one a packet); `fate` of the oldest one; `error_next`; `begins`; `count_dropped`, `count_ignored`.
@@ -120,7 +120,12 @@ pub struct Admission {
     then: Signal<Local, Progress>,
     writes: Signal<Local, Bit>,
     written_qp: Signal<Local, Bits<QP>>,
-    /// It does not hold any more.
+    /// What was executed.
+    executes: DFF<Bit>,
+    executed: DFF<ProgressWrite>,
+    /// One of them is not in the table yet.
+    waits: Signal<Local, Bit>,
+    /// What was foreseen does not hold any more.
     revokes: Signal<Local, Bit>,
     /// A SEND or WRITE that is the next one of an RC queue pair.
     regular: Signal<Local, Bit>,
@@ -193,17 +198,27 @@ impl Logic for Admission {
         self.revokes.next = (self.begins.valid.val()
             && (self.begins.qp.val() == self.foreseen.q.val().qp))
             || (self.fails.valid.val() && (self.fails.qp.val() == self.foreseen.q.val().qp));
-        self.writes.next = self.write.valid.val()
-            || (self.foresees.q.val() && !self.begins.valid.val() && !self.revokes.val());
+        self.writes.next = !self.begins.valid.val()
+            && (self.executes.q.val() || (self.foresees.q.val() && !self.revokes.val()));
         self.written_qp.next = self.foreseen.q.val().qp;
         self.flatten.record.next = self.then.val();
-        if self.write.valid.val() {
-            self.written_qp.next = self.write.qp.val();
-            self.flatten.record.next = self.write.progress.val();
+        if self.executes.q.val() {
+            self.written_qp.next = self.executed.q.val().qp;
+            self.flatten.record.next = self.executed.q.val().progress;
         }
-        if (!self.write.valid.val() && !self.begins.valid.val()) || self.revokes.val() {
+        if (!self.executes.q.val() && !self.begins.valid.val()) || self.revokes.val() {
             self.foresees.d.next = false;
         }
+        // What was executed is written a cycle later, or two if a queue pair begins anew in the first.
+        if !self.begins.valid.val() || (self.begins.qp.val() == self.executed.q.val().qp) {
+            self.executes.d.next = false;
+        }
+        if self.write.valid.val() {
+            self.executes.d.next = true;
+            self.executed.d.next = self.write.val();
+        }
+        self.waits.next = self.foresees.q.val()
+            || (self.executes.q.val() && (self.executed.q.val().qp == self.located.qp.val()));
         self.contexts.used.valid.next = self.writes.val();
         self.contexts.used.qp.next = self.written_qp.val();
         self.contexts.next_qp.next = self.located.qp.val();
@@ -221,9 +236,9 @@ impl Logic for Admission {
         self.progress.ahead.next = self.located.qp.val();
         self.restore.bits.next = self.progress.read_data.val();
         self.clears.next = self.cfg.valid.val() && (self.cfg.table.val() == EVERY_TABLE);
-        self.accepted.write_enable.next = self.clears.val() || self.write.valid.val();
-        self.accepted.write_address.next = self.write.qp.val();
-        self.accepted.write_data.next = self.write.resource.val();
+        self.accepted.write_enable.next = self.clears.val() || self.executes.q.val();
+        self.accepted.write_address.next = self.executed.q.val().qp;
+        self.accepted.write_data.next = self.executed.q.val().resource;
         self.gone.write_enable.next = self.clears.val() || self.answered.valid.val();
         self.gone.write_address.next = self.answered.qp.val();
         self.gone.write_data.next = self.answered.resource.val();
@@ -483,8 +498,11 @@ impl Logic for Admission {
             && !(self.contexts.shared.val()
                 && ((self.operation.send.val() && self.operation.first.val())
                     || self.operation.with_imm.val()));
-        // How much the receive holds that is taken now is not known.
+        // How much the receive holds that is taken now is not known; and without a queue there is none.
         self.work.next.foreseen = self.regular.val()
+            && (self.settings.q.val().has_queue
+                || !((self.operation.send.val() && self.operation.first.val())
+                    || self.operation.with_imm.val()))
             && !(self.operation.send.val()
                 && self.operation.first.val()
                 && !self.operation.last.val());
@@ -525,8 +543,7 @@ impl Logic for Admission {
                 }
             }
             AdmissionState::Read => {
-                // What was foreseen is in the table first.
-                if !self.foresees.q.val() {
+                if !self.waits.val() {
                     self.state.d.next = AdmissionState::Decide;
                 }
                 if self.restarts.val() {
@@ -560,6 +577,7 @@ impl Logic for Admission {
         if self.rst.val() {
             self.state.d.next = AdmissionState::Wait;
             self.foresees.d.next = false;
+            self.executes.d.next = false;
             self.alone.d.next = false;
         }
     }

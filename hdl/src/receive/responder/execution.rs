@@ -59,7 +59,7 @@ pub enum ExecutionState {
 /// Executes jobs; see the [module](self).
 ///
 /// Contract: a packet of a WRITE, a READ and an atomic take 5 cycles, one of a SEND 3, a datagram 5, a SEND that makes a key invalid 8; any other
-/// job 2, for its placing; one that breaks its queue pair 2 more. An atomic waits for a slot. Each is done, and its queue pair's progress written,
+/// job 2, for its placing; what is void takes as long as if it were not; one that breaks its queue pair 2 more. An atomic waits for a slot. Each is done, and its queue pair's progress written,
 /// when its first placing is put out. May stall at any time; no ready of an output reaches that of `job` within a cycle.
 ///
 /// # Inputs

@@ -424,3 +424,66 @@ fn collect(host: &mut Host<'_>, done: &mut [Vec<(u32, u8)>; 10]) {
         done[queue].push((completion.position, completion.status));
     }
 }
+
+/// Asks for a receive of queue 3 for queue pair 5, behind a message that may have found none.
+fn follow(host: &mut Host<'_>) -> (bool, u64, u64) {
+    let take = [("qp", 5_u64), ("queue", 3), ("pd", PD.into()), ("follows", 1)];
+    host.bench.send(host.take, Beat::from(take));
+    host.settle();
+    answer(&host.bench.take(host.taken)[0])
+}
+
+#[test]
+fn a_take_that_follows_one_that_found_nothing_finds_nothing() {
+    let mut host = host(1, 0);
+    assert_eq!(taken(&mut host, 5, 3), NONE);
+    post(&mut host, 3, 0..3);
+    host.settle();
+    for _ in 0..3 {
+        assert_eq!(follow(&mut host), NONE);
+    }
+    // The message that found nothing comes again, and those behind it.
+    assert_eq!(taken(&mut host, 5, 3), GOOD);
+    assert_eq!(follow(&mut host), GOOD);
+    assert_eq!(follow(&mut host), GOOD);
+    assert_eq!(follow(&mut host), NONE);
+}
+
+#[test]
+fn a_receive_with_many_regions_waits_until_it_is_alone() {
+    for (first, second) in [(1, 5), (5, 1), (5, 5), (4, 4), (1, 16)] {
+        let mut host = host(1, 0);
+        let mut position = 0;
+        for (name, count) in [(1, first), (2, second)] {
+            let region = |k| Region::Contiguous { addr: 0x1000 * name + 8 * k, len: 8, lkey: 1 };
+            let entry = encode(name, &(0..count).map(region).collect::<Vec<_>>(), position);
+            host.put(3, LOG, position, &entry);
+            position += (entry.len() / 64) as u32;
+        }
+        host.ring_doorbell(3, position);
+        host.settle();
+        host.ask(5, 3);
+        host.ask(5, 3);
+        host.run(200);
+        let fits = first <= 4 && second <= 4;
+        let answers = host.bench.take(host.taken);
+        assert_eq!(answers.len(), if fits { 2 } else { 1 }, "{first} and {second} regions");
+        let message = |bytes: u64| {
+            let first = [("kind", RECEIVE), ("qp", 5), ("first", 1), ("bytes", bytes)];
+            Beat::from(first).with("completes", 1_u64)
+        };
+        host.bench.send(host.placing, message(8 * first));
+        host.run(200);
+        assert_eq!(answers.len() + host.bench.take(host.taken).len(), 2);
+        host.bench.send(host.placing, message(8 * second));
+        host.settle();
+        let (runs, completions) = host.orders();
+        let names: Vec<_> = completions.iter().map(|(_, completion)| completion.wr_id).collect();
+        assert_eq!(names, [1, 2]);
+        let expected = [(1, first), (2, second)].into_iter();
+        let expected =
+            expected.flat_map(|(name, count)| (0..count).map(move |k| 0x1000 * name + 8 * k));
+        let places: Vec<_> = runs.iter().map(|run| run.0).collect();
+        assert_eq!(places, expected.collect::<Vec<_>>(), "{first} and {second} regions");
+    }
+}
