@@ -4,7 +4,6 @@
 //! the output a cycle later. Only the first piece of an entry waits for the one before. Answers wait in a FIFO of 8
 //! places. `span` and `named` are written before the answer leaves.
 
-use super::in_use::PLACE;
 use super::record::*;
 use crate::context::{ConfigWrite, QP, REGION, Table, TableSelect};
 use crate::primitive::StreamFifo;
@@ -20,6 +19,9 @@ use drdma_emit::prelude::*;
 const MALFORMED: u64 = Status::LocalQpOperationError as u64;
 /// Its memory is.
 const FORBIDDEN: u64 = Status::LocalProtectionError as u64;
+
+/// A receive of so many regions has few.
+const FEW: u64 = super::in_use::FEW;
 
 const _: () = assert!(rights::LOCAL_WRITE == 1, "the right to write is not the lowest bit");
 
@@ -40,13 +42,15 @@ pub struct Checker {
     pub room: Signal<Out, Bit>,
     /// Nothing is under way.
     pub settled: Signal<Out, Bit>,
-    /// A region of an entry: where it is kept,
-    pub span_at: Signal<Out, Bits<PLACE>>,
+    /// The queue pair of the entry in the next cycle.
+    pub next_qp: Signal<Out, Bits<QP>>,
+    /// A region of the entry: which,
+    pub span_at: Signal<Out, Bits<4>>,
+    /// whether the entry has few,
+    pub span_narrow: Signal<Out, Bit>,
     /// and what it is.
     pub span: Flow<Out, Span>,
-    /// An entry is in use from now on: by this queue pair,
-    pub named_qp: Signal<Out, Bits<QP>>,
-    /// under this name.
+    /// The entry is in use from now on, under this name.
     pub named: Flow<Out, Name>,
 
     // Keys.
@@ -167,8 +171,8 @@ impl Logic for Checker {
         self.keyed_addr.d.next = self.addr.val();
         self.keyed_len.d.next = self.len.val();
         self.span.valid.next = self.working.q.val() && self.looks.val();
-        self.span_at.next = bit_cast::<PLACE, 4>(self.index.q.val())
-            | (bit_cast::<PLACE, QP>(self.qp.q.val()) << 4);
+        self.span_at.next = self.index.q.val();
+        self.span_narrow.next = self.name.q.val().regions <= FEW;
         self.span.addr.next = self.addr.val();
         self.span.len.next = self.len.val();
 
@@ -196,7 +200,7 @@ impl Logic for Checker {
         }
 
         // The entry is in use, and its answer leaves.
-        self.named_qp.next = self.qp.q.val();
+        self.next_qp.next = self.qp.d.val();
         self.named.valid.next = self.done.q.val() && self.found.q.val();
         self.named.next = self.name.q.val();
         self.answer.found.next = self.found.q.val();

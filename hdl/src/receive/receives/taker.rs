@@ -4,8 +4,9 @@
 //! describe to the checker, which looks at keys.
 //!
 //! Contract: a take of a receive that is there occupies the taker for 5 cycles a block. One whose blocks are not
-//! there yet waits for them, and tells the planner so; nothing overtakes it. A take of a queue pair whose last
-//! receive is still in use waits for its completion, which must be on its way. What is given up has its turn
+//! there yet waits for them, and tells the planner so; nothing overtakes it. A take of a shared queue by a queue pair whose last
+//! receive is still in use waits for its completion, which must be on its way; what is taken of a queue of its own waits until there is room among those in
+//! use. What is given up has its turn
 //! when all takes before it are answered, and before all behind it.
 
 use super::events::Events;
@@ -21,6 +22,8 @@ use drdma_emit::prelude::*;
 const MAGIC: u64 = RECEIVE_MAGIC as u64;
 /// Regions of an entry, at most.
 const MOST_REGIONS: u64 = drdma_abi::work_request::MAX_REGIONS as u64;
+/// A receive of so many regions has few.
+const FEW: u64 = super::in_use::FEW;
 /// Bits of where a queue's receives complete, and whether it is shared.
 const PLACE: usize = CQ + 1;
 /// Bits of a queue pair's receive queue, and whether it has one.
@@ -100,6 +103,8 @@ pub struct Taker {
     pub next_qp: Signal<Out, Bits<QP>>,
     /// That of the cycle before has.
     pub in_use: Signal<In, Bit>,
+    /// It has as many as it may, or one of many regions.
+    pub full: Signal<In, Bit>,
     /// Something is at work.
     pub busy: Signal<Out, Bit>,
 
@@ -117,6 +122,8 @@ pub struct Taker {
     #[init(bit_of::<AttributesEntry>("receives"))]
     receives_at: Constant<Bits<5>>,
     places: Table<PLACE, QUEUE>,
+    /// The last take of a queue pair has found nothing.
+    dry: Table<1, QP>,
     owns: Table<OWN, QP>,
 
     takes: StreamSkid<Take>,
@@ -154,6 +161,10 @@ pub struct Taker {
     found: Signal<Local, Bit>,
     now: Signal<Local, Name>,
     asks: Signal<Local, Bit>,
+    /// There is room for it among those in use.
+    fits: Signal<Local, Bit>,
+    /// Nothing is found, whatever is posted.
+    refuses: Signal<Local, Bit>,
     unused: Signal<Local, Bits<6>>,
 }
 
@@ -250,9 +261,26 @@ impl Logic for Taker {
         }
         self.bad.next = self.block.q.val().error || !self.head.val() || self.empty.val();
 
-        self.asks.next = self.goes_on.q.val() || !self.in_use.val();
+        // What is taken of a shared queue may fail and halt it first. A queue of its own is not asked behind that.
+        self.asks.next =
+            self.goes_on.q.val() || !self.in_use.val() || !self.places.read_data.val().get_bit(CQ);
+        self.fits.next = !self.found.val()
+            || self.goes_on.q.val()
+            || self.flush.q.val()
+            || !self.in_use.val()
+            || (!self.full.val() && (self.now.val().regions <= FEW));
         if self.flush.q.val() {
             self.asks.next = self.events.is_broken.val();
+        }
+        self.refuses.next = self.current.q.val().follows
+            && (self.dry.read_data.val() == 1)
+            && !self.goes_on.q.val()
+            && !self.flush.q.val();
+        self.dry.write_enable.next = false;
+        self.dry.write_address.next = self.current.q.val().qp;
+        self.dry.write_data.next = 0.into();
+        if !self.found.val() {
+            self.dry.write_data.next = 1.into();
         }
         self.pop.valid.next = false;
         self.pop.queue.next = self.current.q.val().queue;
@@ -305,8 +333,11 @@ impl Logic for Taker {
                 }
             }
             TakerState::Ask => {
-                self.pop.valid.next = self.asks.val();
-                if self.asks.val() && self.pop.ready.val() {
+                self.pop.valid.next = self.asks.val() && !self.refuses.val();
+                if self.refuses.val() {
+                    self.block.d.next.kind = PoppedKind::Nothing;
+                    self.state.d.next = TakerState::Judge;
+                } else if self.asks.val() && self.pop.ready.val() {
                     self.state.d.next = TakerState::Answer;
                 } else if self.flush.q.val() && !self.asks.val() {
                     // The host has reset its queue pair meanwhile.
@@ -333,8 +364,10 @@ impl Logic for Taker {
                 }
             }
             TakerState::Judge => {
-                self.piece.valid.next = true;
-                if self.piece.ready.val() {
+                // It waits until there is room among those in use.
+                self.piece.valid.next = self.fits.val();
+                self.dry.write_enable.next = !self.goes_on.q.val() && !self.flush.q.val();
+                if self.fits.val() && self.piece.ready.val() {
                     self.name.d.next = self.now.val();
                     self.left.d.next = self.behind.val();
                     self.goes_on.d.next = true;
@@ -436,6 +469,7 @@ impl Logic for Taker {
             self.waiting.d.next = false;
         }
         self.places.ahead.next = self.current.d.val().queue;
+        self.dry.ahead.next = self.current.d.val().qp;
         self.owns.ahead.next = self.current.d.val().qp;
         self.next_qp.next = self.current.d.val().qp;
         self.events.next_qp.next = self.current.d.val().qp;
