@@ -219,13 +219,11 @@ impl Logic for ReceivePath {
             || self.order.valid.val()
             || self.reads.busy.val()
             || self.answer.valid.val();
-        self.count_dropped.next = bit_cast::<3, 2>(self.parser.count_dropped.val());
+        self.count_dropped.next = bit_cast::<3, 2>(self.parser.count_dropped.val())
+            + bit_cast::<3, 2>(self.responder.count_dropped.val());
         self.count_ignored.next = self.responder.count_ignored.val();
         self.count_overrun.next = self.parser.count_overrun.val();
         if self.parser.count_left.val() {
-            self.count_dropped.next = self.count_dropped.val() + 1;
-        }
-        if self.responder.count_dropped.val() {
             self.count_dropped.next = self.count_dropped.val() + 1;
         }
     }

@@ -207,6 +207,8 @@ pub struct Take {
     pub queue: Bits<QUEUE>,
     /// The queue pair's protection domain.
     pub pd: Bits<32>,
+    /// The message comes behind one whose own take may have found nothing: then nothing is found for this one either.
+    pub follows: Bit,
 }
 
 /// The answer to a [`Take`].

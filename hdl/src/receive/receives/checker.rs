@@ -5,7 +5,6 @@
 //! the output a cycle later. Only the first piece of an entry waits for the one before. Answers wait in a FIFO of 8
 //! places. `span` and `named` are written before the answer leaves.
 
-use super::in_use::PLACE;
 use super::record::*;
 use super::strided::Strided;
 use crate::context::{ConfigWrite, QP, REGION, Table, TableSelect};
@@ -42,13 +41,15 @@ pub struct Checker {
     pub room: Signal<Out, Bit>,
     /// Nothing is under way.
     pub settled: Signal<Out, Bit>,
-    /// A region of an entry: where it is kept,
-    pub span_at: Signal<Out, Bits<PLACE>>,
+    /// The queue pair of the entry in the next cycle.
+    pub next_qp: Signal<Out, Bits<QP>>,
+    /// A region of the entry: which,
+    pub span_at: Signal<Out, Bits<5>>,
+    /// whether the entry has few,
+    pub span_narrow: Signal<Out, Bit>,
     /// and what it is.
     pub span: Flow<Out, Span>,
-    /// An entry is in use from now on: by this queue pair,
-    pub named_qp: Signal<Out, Bits<QP>>,
-    /// under this name.
+    /// The entry is in use from now on, under this name.
     pub named: Flow<Out, Name>,
 
     // Keys.
@@ -212,8 +213,8 @@ impl Logic for Checker {
         self.strided.high.next = self.len.val();
         self.span.valid.next = self.working.q.val()
             && (self.contiguous.val() || self.shape.val() || self.extent.val());
-        self.span_at.next = bit_cast::<PLACE, 5>(self.index.q.val().get_bits::<5>(0))
-            | (bit_cast::<PLACE, QP>(self.qp.q.val()) << 5);
+        self.span_at.next = self.index.q.val().get_bits::<5>(0);
+        self.span_narrow.next = !self.name.q.val().wide;
         self.span.addr.next = self.addr.val();
         self.span.len.next = self.len.val();
         self.span.strided.next = self.shape.val();
@@ -268,7 +269,7 @@ impl Logic for Checker {
         }
 
         // The entry is in use, and its answer leaves.
-        self.named_qp.next = self.qp.q.val();
+        self.next_qp.next = self.qp.d.val();
         self.named.valid.next = self.done.q.val() && self.found.q.val();
         self.named.next = self.name.q.val();
         self.named.places.next = self.index.q.val();

@@ -13,9 +13,13 @@
 //!
 //! Contract: a take is answered 8 cycles later or more: its blocks may still have to be read. Takes may follow
 //! each other before they are answered, one in 5 cycles a block of their entries; answers come in their order. A
-//! queue pair asks for no receive while it has one in use. Each placing leads to one order or more, in
+//! queue pair asks for no receive of a shared queue while it has one in use. Of its own queue it may take several, which its messages use up in
+//! the order of the takes: up to 4 are in use, and one of more than 4 regions, or with a strided one, is alone; a take beyond that waits, and all behind it. A take that
+//! `follows` finds nothing if the one before it of its queue pair did. Each placing leads to one order or more, in
 //! their order, an order in 4 cycles for the first one of a placing, in 2 for others.
-//! `broken` tells of a queue pair that has entered the error state: its receive in use, or else its own queue's oldest
+//! In a queue that is not shared, only the first receive that fails completes until the host enables it again: further ones are used up in silence, because the
+//! queue is halted and all behind its failed receive is the driver's.
+//! `broken` tells of a queue pair that has entered the error state: its oldest receive in use, or else its own queue's oldest
 //! one, now or when it is posted, completes with `wr_flush_error`. It is given up in its turn among takes.
 //! What the host writes to the state of a queue pair or its attributes gives a shared queue's receive back; 4,096 such
 //! words and broken queue pairs can wait. Regions are contiguous or strided, up to 32 places an entry
@@ -117,10 +121,12 @@ impl Logic for Receives {
         self.checks.taken.join(&mut self.taken);
         self.in_use.span_at.next = self.checks.span_at.val();
         self.checks.span.join(&mut self.in_use.span);
-        self.in_use.named_qp.next = self.checks.named_qp.val();
+        self.in_use.span_narrow.next = self.checks.span_narrow.val();
+        self.in_use.checker_qp.next = self.checks.next_qp.val();
         self.checks.named.join(&mut self.in_use.named);
         self.in_use.taker_qp.next = self.taker.next_qp.val();
         self.taker.in_use.next = self.in_use.taker_used.val();
+        self.taker.full.next = self.in_use.taker_full.val();
 
         self.placing.join(&mut self.scatter.placing);
         self.scatter.order.join(&mut self.order);
@@ -133,6 +139,9 @@ impl Logic for Receives {
         self.in_use.next_span.next = self.scatter.next_span.val();
         self.scatter.region.next = self.in_use.region.val();
         self.in_use.cleared.next = self.scatter.cleared.val();
+        self.in_use.cleared_all.next = self.scatter.cleared_all.val();
+        self.scatter.wiped.next = self.in_use.wiped.val();
+        self.scatter.wiped_qp.next = self.in_use.wiped_qp.val();
         self.in_use.cleared_qp.next = self.scatter.cleared_qp.val();
 
         self.busy.next = self.planner.busy.val()

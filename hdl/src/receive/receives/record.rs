@@ -215,10 +215,12 @@ pub struct Name {
     pub shared: Bit,
     /// Places of its regions.
     pub places: Bits<PLACES>,
+    /// It has many regions, or a strided one: it is in use alone.
+    pub wide: Bit,
 }
 
 /// Bits of a [`Name`].
-pub const NAME: usize = 64 + 32 + QUEUE + LIFE + CQ + 1 + PLACES;
+pub const NAME: usize = 64 + 32 + QUEUE + LIFE + CQ + 1 + PLACES + 1;
 
 /// A place of a receive in use: a contiguous region; or the shape of a strided one, behind which its extents have
 /// places of their own.

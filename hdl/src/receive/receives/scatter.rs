@@ -5,7 +5,7 @@
 //! order of its own in every row. The bytes of a receive that is not in use any more are
 //! not written, and nothing completes; nor are bytes written for which its regions have no room. A receive that is
 //! given up completes behind the placings that were there before: the turn comes when no placing waits, or
-//! after 15 of them. One that fails halts its queue, if that is not shared, or the entry itself was wrong.
+//! after 15 of them; further ones of its queue pair go without a completion. One that fails halts its queue, if that is not shared, or the entry itself was wrong.
 
 use super::in_use::PLACE;
 use super::record::*;
@@ -82,6 +82,9 @@ pub struct Cursor {
     pub past: Bits<PLACES>,
 }
 
+/// Bits of a life of a queue, and whether it is one.
+const FAILURE: usize = LIFE + 1;
+const LIFE_BITS: u64 = LIFE as u64;
 /// Bits of a [`Cursor`].
 const CURSOR: usize = 96 + 1 + 64 + 64 + 32 + 3 * PLACES;
 
@@ -132,15 +135,24 @@ pub struct Scatter {
     pub next_span: Signal<Out, Bits<PLACE>>,
     /// What is there.
     pub region: Signals<In, Span>,
-    /// A queue pair's receive is not in use any more:
+    /// A queue pair's oldest receive is used up,
     pub cleared: Signal<Out, Bit>,
+    /// or all that it has,
+    pub cleared_all: Signal<Out, Bit>,
     /// this one's.
     pub cleared_qp: Signal<Out, Bits<QP>>,
+    /// The entry of a queue pair is cleared with all tables:
+    pub wiped: Signal<In, Bit>,
+    /// this one's.
+    pub wiped_qp: Signal<In, Bits<QP>>,
     /// Something is at work.
     pub busy: Signal<Out, Bit>,
 
     placings: StreamSkid<Placing>,
     cursors: Table<CURSOR, QP>,
+    /// The life in which a receive of a queue pair's own queue has failed, if there is one: no other one completes in it.
+    failures: Table<FAILURE, QP>,
+    failure: Signal<Local, Bits<FAILURE>>,
     cursor_in: Flatten<Cursor, CURSOR>,
     cursor_out: Restore<Cursor, CURSOR>,
     state: DFF<ScatterState>,
@@ -173,7 +185,10 @@ pub struct Scatter {
     addr: DFF<Bits<64>>,
     piece: DFF<Bits<13>>,
     last: DFF<Bit>,
+    /// The receive is used up, completes, and does not because one has failed before it.
+    uses_up: Signal<Local, Bit>,
     completes: Signal<Local, Bit>,
+    silent: DFF<Bit>,
     /// What is given up has its turn.
     has_turn: Signal<Local, Bit>,
     fails: Signal<Local, Bit>,
@@ -195,6 +210,7 @@ impl Logic for Scatter {
         self.halt.life.next = self.held.q.val().life;
         self.halt.kind.next = MarkKind::Halt;
         self.cleared.next = false;
+        self.cleared_all.next = false;
         self.cleared_qp.next = self.current.q.val().qp;
 
         // What fits the region that the cursor is in.
@@ -229,12 +245,18 @@ impl Logic for Scatter {
             }
         }
 
-        self.completes.next = self.current.q.val().completes
+        self.uses_up.next = self.current.q.val().completes
             && self.present.q.val()
             && (!self.gives_up.q.val() || !self.resets.q.val() || self.held.q.val().shared);
+        self.completes.next = self.uses_up.val() && !self.silent.q.val();
         self.fails.next = self.current.q.val().status.any()
             && (!self.held.q.val().shared || (self.current.q.val().status == MALFORMED));
         self.cursors.write_enable.next = false;
+        self.failure.next = bit_cast::<FAILURE, LIFE>(self.held.q.val().life)
+            | (bit_cast::<FAILURE, 1>(1.into()) << LIFE_BITS);
+        self.failures.write_enable.next = self.wiped.val();
+        self.failures.write_address.next = self.wiped_qp.val();
+        self.failures.write_data.next = 0.into();
         // Not within the states: simulators that run a process again for every change would go round for ever
         // between this block's and the taker's.
         self.has_turn.next = !self.placings.output.valid.val() || self.passed.q.val().all();
@@ -277,6 +299,9 @@ impl Logic for Scatter {
             ScatterState::Load => {
                 self.held.d.next = self.name.val();
                 self.present.d.next = self.used.val();
+                self.silent.d.next = !self.name.shared.val()
+                    && self.failures.read_data.val().get_bit(LIFE)
+                    && (self.failures.read_data.val().get_bits::<LIFE>(0) == self.name.life.val());
                 self.receives.d.next =
                     (self.current.q.val().kind == PlacingKind::Receive) && self.used.val();
                 self.ram.d.next = self.current.q.val().ram;
@@ -373,7 +398,8 @@ impl Logic for Scatter {
                     }
                     if self.last.q.val() {
                         self.cursors.write_enable.next = self.receives.q.val();
-                        self.cleared.next = self.completes.val() && !self.fails.val();
+                        self.cleared.next =
+                            self.uses_up.val() && (self.silent.q.val() || !self.fails.val());
                         self.state.d.next = ScatterState::Idle;
                         if self.gives_up.q.val() {
                             self.state.d.next = ScatterState::Answer;
@@ -387,6 +413,11 @@ impl Logic for Scatter {
             ScatterState::Halt => {
                 // The queue pair's next take finds its queue halted.
                 self.halt.valid.next = true;
+                if !self.held.q.val().shared {
+                    self.failures.write_enable.next = true;
+                    self.failures.write_address.next = self.current.q.val().qp;
+                    self.failures.write_data.next = self.failure.val();
+                }
                 if self.halt.ready.val() {
                     self.cleared.next = true;
                     self.state.d.next = ScatterState::Idle;
@@ -397,7 +428,7 @@ impl Logic for Scatter {
             }
             ScatterState::Answer => {
                 self.given_up.valid.next = true;
-                self.cleared.next = self.present.q.val();
+                self.cleared_all.next = self.present.q.val();
                 self.state.d.next = ScatterState::Idle;
             }
         }
@@ -451,6 +482,7 @@ impl Logic for Scatter {
         }
         self.next_qp.next = self.current.d.val().qp;
         self.cursors.ahead.next = self.current.d.val().qp;
+        self.failures.ahead.next = self.current.d.val().qp;
         // The first place with a new placing, then the one behind the cursor's.
         self.next_span.next = (bit_cast::<PLACE, QP>(self.current.d.val().qp) << 5)
             | bit_cast::<PLACE, 5>(self.cursor.d.val().behind.get_bits::<5>(0));

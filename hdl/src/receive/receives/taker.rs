@@ -5,8 +5,9 @@
 //!
 //! Contract: a take of a receive that is there occupies the taker for 5 cycles a block, and for 2 more each granule of an
 //! entry with strided regions. One whose blocks are not
-//! there yet waits for them, and tells the planner so; nothing overtakes it. A take of a queue pair whose last
-//! receive is still in use waits for its completion, which must be on its way. What is given up has its turn
+//! there yet waits for them, and tells the planner so; nothing overtakes it. A take of a shared queue by a queue pair whose last
+//! receive is still in use waits for its completion, which must be on its way; what is taken of a queue of its own waits until there is room among those in
+//! use. What is given up has its turn
 //! when all takes before it are answered, and before all behind it.
 
 use super::events::Events;
@@ -30,6 +31,8 @@ const ODD_BITS: u64 = 0xaaaa_aaaa;
 const GRANULES: usize = 6;
 /// So many at most.
 const MOST_GRANULES: u64 = (RECEIVE_PLACES + MAX_REGIONS) as u64;
+/// A receive of so many regions has few.
+const FEW: u64 = super::in_use::FEW;
 /// Bits of where a queue's receives complete, and whether it is shared.
 const PLACE: usize = CQ + 1;
 /// Bits of a queue pair's receive queue, and whether it has one.
@@ -111,6 +114,8 @@ pub struct Taker {
     pub next_qp: Signal<Out, Bits<QP>>,
     /// That of the cycle before has.
     pub in_use: Signal<In, Bit>,
+    /// It has as many as it may, or one of many regions.
+    pub full: Signal<In, Bit>,
     /// Something is at work.
     pub busy: Signal<Out, Bit>,
 
@@ -128,6 +133,8 @@ pub struct Taker {
     #[init(bit_of::<AttributesEntry>("receives"))]
     receives_at: Constant<Bits<5>>,
     places: Table<PLACE, QUEUE>,
+    /// The last take of a queue pair has found nothing.
+    dry: Table<1, QP>,
     owns: Table<OWN, QP>,
 
     takes: StreamSkid<Take>,
@@ -178,6 +185,8 @@ pub struct Taker {
     now: Signal<Local, Name>,
     regions: Signal<Local, Bits<REGIONS>>,
     first_of_walk: Signal<Local, Bit>,
+    /// Its queue pair has nothing in use.
+    alone: Signal<Local, Bit>,
     described: Signal<Local, Bit>,
     types: Signal<Local, Bits<32>>,
     /// Types of regions that there are not.
@@ -190,6 +199,10 @@ pub struct Taker {
     looked: DFF<Bit>,
     walk_ends: Signal<Local, Bit>,
     asks: Signal<Local, Bit>,
+    /// There is room for it among those in use.
+    fits: Signal<Local, Bit>,
+    /// Nothing is found, whatever is posted.
+    refuses: Signal<Local, Bit>,
     unused: Signal<Local, Bits<6>>,
 }
 
@@ -234,6 +247,7 @@ impl Logic for Taker {
         self.now.next.shared = self.places.read_data.val().get_bit(CQ);
         self.found.next = self.block.q.val().kind == PoppedKind::Block;
         self.regions.next = self.block.q.val().data.get_bits::<REGIONS>(16);
+        self.types.next = self.block.q.val().data.get_bits::<32>(96);
         self.head.next = true;
         self.here.next = self.left.q.val().get_bits::<3>(0);
         self.behind.next = 0.into();
@@ -248,6 +262,7 @@ impl Logic for Taker {
             self.now.next.position = self.block.q.val().position;
             self.now.next.queue = self.current.q.val().queue;
             self.now.next.life = self.block.q.val().life;
+            self.now.next.wide = self.types.val().any() || (self.regions.val() > FEW);
             self.granules.next = bit_cast::<512, 256>(self.block.q.val().data.get_bits::<256>(256));
             // Two regions, then four a block.
             self.blocks.next =
@@ -288,14 +303,15 @@ impl Logic for Taker {
 
         // Regions that are not all contiguous. A head is wrong if there are types of regions that there are not, or types
         // but contiguous and strided.
-        self.types.next = self.block.q.val().data.get_bits::<32>(96);
         self.described.next = self.found.val()
             && !self.block.q.val().error
             && !self.flush.q.val()
             && (self.walks.q.val() || (!self.goes_on.q.val() && self.types.val().any()));
+        self.alone.next = self.settled.val() && !self.in_use.val();
         self.first_of_walk.next = (self.state.q.val() == TakerState::Judge)
             && self.described.val()
-            && !self.walks.q.val();
+            && !self.walks.q.val()
+            && self.alone.val();
         self.extra.next = self.types.val() >> (bit_cast::<32, REGIONS>(self.regions.val()) << 1);
         self.described_blocks.next = (self.block.q.val().data.get_bits::<32>(32) + 3) >> 2;
         self.described_head.next = (self.block.q.val().data.get_bits::<16>(0) == MAGIC)
@@ -318,9 +334,26 @@ impl Logic for Taker {
         self.looked.d.next = (self.state.q.val() == TakerState::Walk)
             && !(self.looked.q.val() && self.piece.ready.val());
 
-        self.asks.next = self.goes_on.q.val() || !self.in_use.val();
+        // What is taken of a shared queue may fail and halt it first. A queue of its own is not asked behind that.
+        self.asks.next =
+            self.goes_on.q.val() || !self.in_use.val() || !self.places.read_data.val().get_bit(CQ);
+        self.fits.next = !self.found.val()
+            || self.goes_on.q.val()
+            || self.flush.q.val()
+            || !self.in_use.val()
+            || (!self.full.val() && !self.now.val().wide);
         if self.flush.q.val() {
             self.asks.next = self.events.is_broken.val();
+        }
+        self.refuses.next = self.current.q.val().follows
+            && (self.dry.read_data.val() == 1)
+            && !self.goes_on.q.val()
+            && !self.flush.q.val();
+        self.dry.write_enable.next = false;
+        self.dry.write_address.next = self.current.q.val().qp;
+        self.dry.write_data.next = 0.into();
+        if !self.found.val() {
+            self.dry.write_data.next = 1.into();
         }
         self.pop.valid.next = false;
         self.pop.queue.next = self.current.q.val().queue;
@@ -387,8 +420,11 @@ impl Logic for Taker {
                 }
             }
             TakerState::Ask => {
-                self.pop.valid.next = self.asks.val();
-                if self.asks.val() && self.pop.ready.val() {
+                self.pop.valid.next = self.asks.val() && !self.refuses.val();
+                if self.refuses.val() {
+                    self.block.d.next.kind = PoppedKind::Nothing;
+                    self.state.d.next = TakerState::Judge;
+                } else if self.asks.val() && self.pop.ready.val() {
                     self.state.d.next = TakerState::Answer;
                 } else if self.flush.q.val() && !self.asks.val() {
                     // The host has reset its queue pair meanwhile.
@@ -415,8 +451,13 @@ impl Logic for Taker {
                 }
             }
             TakerState::Judge => {
-                self.piece.valid.next = !self.described.val();
-                if self.described.val() {
+                // It waits until there is room among those in use. One that is looked at granule by granule waits as
+                // well until all before it are named.
+                self.piece.valid.next = !self.described.val() && self.fits.val();
+                self.dry.write_enable.next = !self.goes_on.q.val() && !self.flush.q.val();
+                if self.described.val() && !self.walks.q.val() && !self.alone.val() {
+                    self.state.d.next = TakerState::Judge;
+                } else if self.described.val() {
                     // The head goes by itself.
                     self.granules_here.d.next = 4.into();
                     self.goes_on.d.next = true;
@@ -431,7 +472,7 @@ impl Logic for Taker {
                             self.block.q.val().data.get_bits::<GRANULES>(32) - 2;
                         self.granules_here.d.next = 2.into();
                     }
-                } else if self.piece.ready.val() {
+                } else if self.fits.val() && self.piece.ready.val() {
                     self.name.d.next = self.now.val();
                     self.left.d.next = self.behind.val();
                     self.goes_on.d.next = true;
@@ -551,6 +592,7 @@ impl Logic for Taker {
             self.looked.d.next = false;
         }
         self.places.ahead.next = self.current.d.val().queue;
+        self.dry.ahead.next = self.current.d.val().qp;
         self.owns.ahead.next = self.current.d.val().qp;
         self.next_qp.next = self.current.d.val().qp;
         self.events.next_qp.next = self.current.d.val().qp;

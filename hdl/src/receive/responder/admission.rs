@@ -1,8 +1,11 @@
 //! Is a packet for its queue pair, and is it the next one?
 
 use super::contexts::Contexts;
+use super::flights::{Failure, Fate, Flights};
 use super::operation::Operation;
-use super::record::{Job, JobKind, Located, Message, PROGRESS, Progress, ProgressWrite, Settings};
+use super::record::{
+    Foreseen, Job, JobKind, Located, Message, PROGRESS, Progress, ProgressWrite, Settings,
+};
 use crate::context::{ConfigWrite, EVERY_TABLE, QP, QueuePairIndex, Stamps, Table, TableSelect};
 use crate::primitive::{Flatten, Restore};
 use crate::receive::record::{Answered, KEPT, RESOURCE, STORE};
@@ -31,7 +34,7 @@ const TAGGED_HEADER: u64 = 18;
 /// How far a packet's check is.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum AdmissionState {
-    /// Waits for a packet whose queue pair has nothing else under way.
+    /// Waits for a packet, and until nothing of its queue pair is under way that it has to wait for.
     Wait,
     /// What is known of the queue pair is there.
     Read,
@@ -41,16 +44,18 @@ pub enum AdmissionState {
 
 /// Checks whose packets they are, and their order; see the [module](self).
 ///
-/// Contract: a packet in 3 cycles. One that finds an earlier one of its queue pair under way (`occupied`) waits until that is
-/// done, and those behind it too. When the host says that a queue pair begins anew, the
-/// check of its packet starts again.
+/// Contract: a packet in 3 cycles. A packet of a SEND or a WRITE that is the next one of an RC queue pair leaves as if those under way before it were executed;
+/// how far the queue pair comes with it is in the table a cycle later. If one of them is not (`fails`), `write` has put
+/// right what is in the table, and those behind it are void (`fate`). Any other packet, and the first one of a SEND from a shared queue, waits until those before
+/// it are done, and those behind it too; so does what follows a READ, an atomic or the first of several packets that take a receive. When the host says that a queue
+/// pair begins anew, or one of its packets fails, the check of its packet starts again.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; stream `located`; `qp_error` of `error_next` of the cycle before; `occupied`: queue pairs with a packet under
-/// way; `write`: how far a queue pair has come, not in a cycle with `begins`; `answered`.
+/// `clk`, `rst`; `cfg`; stream `located`; `qp_error` of `error_next` of the cycle before; `ended`: the oldest job is done; `fails`; `lingers`: the queue pair
+/// of a placing that was not taken; `write`: how far a queue pair has come, not in a cycle with `begins`, nor in two that follow each other; `answered`.
 ///
 /// # Outputs
-/// Stream `job` (one a packet); `error_next`; `begins`; `count_dropped`, `count_ignored`.
+/// Stream `job` (one a packet); `fate` of the oldest one; `error_next`; `begins`; `count_dropped`, `count_ignored`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Admission {
     /// Clock.
@@ -65,8 +70,14 @@ pub struct Admission {
     pub error_next: Signal<Out, Bits<QP>>,
     /// That of the cycle before is in error.
     pub qp_error: Signal<In, Bit>,
-    /// Queue pairs with a packet under way: taking, executing, placing.
-    pub occupied: [Flow<In, QueuePairIndex>; 3],
+    /// The oldest job is done.
+    pub ended: Signal<In, Bit>,
+    /// One has failed, and `write` was told so in the cycle before.
+    pub fails: Flow<In, Failure>,
+    /// The queue pair of a placing that was not taken.
+    pub lingers: Flow<In, QueuePairIndex>,
+    /// What is known of the oldest job besides itself.
+    pub fate: Signals<Out, Fate>,
     /// How far a queue pair has come.
     pub write: Flow<In, ProgressWrite>,
     /// A READ or an atomic was answered, or given up.
@@ -96,7 +107,31 @@ pub struct Admission {
     kept: Signal<Local, Bits<KEPT>>,
 
     state: DFF<AdmissionState>,
-    conflict: Signal<Local, Bit>,
+    flights: Flights,
+    /// The packet waits until nothing of its queue pair is under way.
+    alone: DFF<Bit>,
+    lingering: Signal<Local, Bit>,
+    // Something of its queue pair is under way; and takes a receive.
+    shares: DFF<Bit>,
+    follows: DFF<Bit>,
+    /// How far the packet that has left brings its queue pair, until that is written.
+    foresees: DFF<Bit>,
+    foreseen: DFF<Foreseen>,
+    then: Signal<Local, Progress>,
+    writes: Signal<Local, Bit>,
+    written_qp: Signal<Local, Bits<QP>>,
+    /// What was executed.
+    executes: DFF<Bit>,
+    executed: DFF<ProgressWrite>,
+    /// One of them is not in the table yet.
+    waits: Signal<Local, Bit>,
+    /// What was foreseen does not hold any more.
+    revokes: Signal<Local, Bit>,
+    /// A SEND or WRITE that is the next one of an RC queue pair.
+    regular: Signal<Local, Bit>,
+    /// It need not wait for those before it.
+    able: Signal<Local, Bit>,
+    leaves: Signal<Local, Bit>,
     // What is known of the queue pair, in `Decide`.
     settings: DFF<Settings>,
     stamp: DFF<Bits<32>>,
@@ -127,7 +162,7 @@ pub struct Admission {
     // Of UC: the message before is given up; the one that is left; the packet follows it.
     breaks_off: Signal<Local, Bit>,
     left: Signal<Local, Message>,
-    follows: Signal<Local, Bit>,
+    goes_on: Signal<Local, Bit>,
     in_sequence: Signal<Local, Bit>,
     work: Signal<Local, Job>,
 }
@@ -137,8 +172,55 @@ impl Logic for Admission {
     fn update(&mut self) {
         self.cfg.join(&mut self.contexts.cfg);
         self.contexts.begins.join(&mut self.begins);
-        self.contexts.used.valid.next = self.write.valid.val();
-        self.contexts.used.qp.next = self.write.qp.val();
+        // What was foreseen waits while something else is written.
+        self.then.next = self.foreseen.q.val().progress;
+        self.then.next.expected = self.foreseen.q.val().psn + 1;
+        self.then.next.message = Message::None;
+        if self.foreseen.q.val().last {
+            self.then.next.msn = self.foreseen.q.val().progress.msn + 1;
+        } else if self.foreseen.q.val().write {
+            self.then.next.message = Message::Write;
+        } else {
+            self.then.next.message = Message::Send;
+        }
+        if self.foreseen.q.val().completes {
+            self.then.next.in_use = false;
+        }
+        if self.foreseen.q.val().write {
+            self.then.next.addr = self.foreseen.q.val().progress.addr
+                + bit_cast::<64, 13>(self.foreseen.q.val().bytes);
+            self.then.next.remaining = self.foreseen.q.val().progress.remaining
+                - bit_cast::<32, 13>(self.foreseen.q.val().bytes);
+        } else {
+            self.then.next.len = self.foreseen.q.val().progress.len
+                + bit_cast::<32, 13>(self.foreseen.q.val().bytes);
+        }
+        self.revokes.next = (self.begins.valid.val()
+            && (self.begins.qp.val() == self.foreseen.q.val().qp))
+            || (self.fails.valid.val() && (self.fails.qp.val() == self.foreseen.q.val().qp));
+        self.writes.next = !self.begins.valid.val()
+            && (self.executes.q.val() || (self.foresees.q.val() && !self.revokes.val()));
+        self.written_qp.next = self.foreseen.q.val().qp;
+        self.flatten.record.next = self.then.val();
+        if self.executes.q.val() {
+            self.written_qp.next = self.executed.q.val().qp;
+            self.flatten.record.next = self.executed.q.val().progress;
+        }
+        if (!self.executes.q.val() && !self.begins.valid.val()) || self.revokes.val() {
+            self.foresees.d.next = false;
+        }
+        // What was executed is written a cycle later, or two if a queue pair begins anew in the first.
+        if !self.begins.valid.val() || (self.begins.qp.val() == self.executed.q.val().qp) {
+            self.executes.d.next = false;
+        }
+        if self.write.valid.val() {
+            self.executes.d.next = true;
+            self.executed.d.next = self.write.val();
+        }
+        self.waits.next = self.foresees.q.val()
+            || (self.executes.q.val() && (self.executed.q.val().qp == self.located.qp.val()));
+        self.contexts.used.valid.next = self.writes.val();
+        self.contexts.used.qp.next = self.written_qp.val();
         self.contexts.next_qp.next = self.located.qp.val();
         self.error_next.next = self.located.qp.val();
         self.select.valid.next = self.cfg.valid.val();
@@ -148,16 +230,15 @@ impl Logic for Admission {
         self.stamps.index.next = self.cfg.index.val().get_bits::<QP>(0);
         self.stamps.ahead[0].next = self.located.qp.val();
         self.unused.next = self.cfg.data.val();
-        self.flatten.record.next = self.write.progress.val();
-        self.progress.write_enable.next = self.write.valid.val();
-        self.progress.write_address.next = self.write.qp.val();
+        self.progress.write_enable.next = self.writes.val();
+        self.progress.write_address.next = self.written_qp.val();
         self.progress.write_data.next = self.flatten.bits.val();
         self.progress.ahead.next = self.located.qp.val();
         self.restore.bits.next = self.progress.read_data.val();
         self.clears.next = self.cfg.valid.val() && (self.cfg.table.val() == EVERY_TABLE);
-        self.accepted.write_enable.next = self.clears.val() || self.write.valid.val();
-        self.accepted.write_address.next = self.write.qp.val();
-        self.accepted.write_data.next = self.write.resource.val();
+        self.accepted.write_enable.next = self.clears.val() || self.executes.q.val();
+        self.accepted.write_address.next = self.executed.q.val().qp;
+        self.accepted.write_data.next = self.executed.q.val().resource;
         self.gone.write_enable.next = self.clears.val() || self.answered.valid.val();
         self.gone.write_address.next = self.answered.qp.val();
         self.gone.write_data.next = self.answered.resource.val();
@@ -184,6 +265,8 @@ impl Logic for Admission {
         }
         // Of those that wait only what was accepted since the queue pair began counts.
         self.waiting.next = self.accepted.read_data.val() - self.gone.read_data.val();
+        self.lingering.next =
+            self.lingers.valid.val() && (self.lingers.qp.val() == self.located.qp.val());
         if self.state.q.val() == AdmissionState::Read {
             self.settings.d.next = self.contexts.settings.val();
             self.stamp.d.next = self.stamps.stamp[0].val();
@@ -210,6 +293,8 @@ impl Logic for Admission {
                 >= bit_cast::<RESOURCE, KEPT>(self.contexts.settings.limit.val()))
                 && (self.now.val().accepted >= self.contexts.settings.limit.val());
             self.resource.d.next = self.accepted.read_data.val();
+            self.shares.d.next = self.flights.shares.val() || self.lingering.val();
+            self.follows.d.next = self.flights.takes.val();
         }
 
         // Decide: whose packet it is.
@@ -268,7 +353,7 @@ impl Logic for Admission {
         self.work.next.missing = false;
         self.work.next.taken = false;
         self.work.next.status = 0.into();
-        self.work.next.stale = false;
+        self.work.next.follows = self.follows.q.val();
         if self.operation.first.val() {
             self.work.next.progress.len = 0.into();
             if self.operation.write.val() {
@@ -288,11 +373,11 @@ impl Logic for Admission {
         if self.connected.q.val() && self.breaks_off.val() {
             self.left.next = Message::None;
         }
-        self.follows.next = (self.left.val() == Message::Send && self.operation.send.val())
+        self.goes_on.next = (self.left.val() == Message::Send && self.operation.send.val())
             || (self.left.val() == Message::Write && self.operation.write.val());
         self.in_sequence.next = (self.operation.send.val() || self.operation.write.val())
             && ((self.left.val() == Message::None && self.operation.first.val())
-                || (self.follows.val() && !self.operation.first.val()));
+                || (self.goes_on.val() && !self.operation.first.val()));
 
         self.drops.next = false;
         self.counts.next = false;
@@ -401,42 +486,99 @@ impl Logic for Admission {
             self.work.next.missing = !self.settings.q.val().has_queue;
         }
 
+        // Packets that are the next ones of RC queue pairs follow each other.
+        self.regular.next = self.known.val()
+            && self.receiving.q.val()
+            && self.reliable.q.val()
+            && !self.ahead.q.val().any()
+            && self.in_sequence.val()
+            && (!self.operation.write.val() || self.settings.q.val().writable);
+        self.able.next = self.regular.val()
+            && !self.settings.q.val().fresh
+            && !(self.contexts.shared.val()
+                && ((self.operation.send.val() && self.operation.first.val())
+                    || self.operation.with_imm.val()));
+        // How much the receive holds that is taken now is not known; and without a queue there is none.
+        self.work.next.foreseen = self.regular.val()
+            && (self.settings.q.val().has_queue
+                || !((self.operation.send.val() && self.operation.first.val())
+                    || self.operation.with_imm.val()))
+            && !(self.operation.send.val()
+                && self.operation.first.val()
+                && !self.operation.last.val());
+
         // Three steps.
-        self.conflict.next = false;
-        for k in 0..3 {
-            if self.occupied[k].valid.val() && (self.occupied[k].qp.val() == self.located.qp.val())
-            {
-                self.conflict.next = true;
-            }
-        }
-        self.restarts.next =
-            self.begins.valid.val() && (self.begins.qp.val() == self.located.qp.val());
-        self.decides.next = (self.state.q.val() == AdmissionState::Decide) && !self.restarts.val();
+        self.restarts.next = (self.begins.valid.val()
+            && (self.begins.qp.val() == self.located.qp.val()))
+            || (self.fails.valid.val() && (self.fails.qp.val() == self.located.qp.val()));
+        self.decides.next = (self.state.q.val() == AdmissionState::Decide)
+            && !self.restarts.val()
+            && !self.flights.full.val()
+            && (self.able.val() || !self.shares.q.val());
         self.job.valid.next = self.decides.val();
         self.job.next = self.work.val();
-        self.located.ready.next = self.decides.val() && self.job.ready.val();
-        self.count_dropped.next = self.located.ready.val() && self.drops.val();
-        self.count_ignored.next = self.located.ready.val() && self.counts.val();
+        self.leaves.next = self.decides.val() && self.job.ready.val();
+        self.located.ready.next = self.leaves.val();
+        self.count_dropped.next = self.leaves.val() && self.drops.val();
+        self.count_ignored.next = self.leaves.val() && self.counts.val();
+        if self.leaves.val() {
+            self.foresees.d.next = self.work.val().foreseen;
+            self.foreseen.d.next.qp = self.work.val().qp;
+            self.foreseen.d.next.progress = self.work.val().progress;
+            self.foreseen.d.next.psn = self.work.val().psn;
+            self.foreseen.d.next.bytes = self.work.val().bytes;
+            self.foreseen.d.next.write = self.work.val().write;
+            self.foreseen.d.next.last = self.work.val().last;
+            self.foreseen.d.next.completes =
+                self.work.val().last && (!self.work.val().write || self.work.val().with_imm);
+        }
         match self.state.q.val() {
             AdmissionState::Wait => {
-                if self.located.valid.val() && !self.conflict.val() {
+                if self.located.valid.val()
+                    && !self.restarts.val()
+                    && !self.flights.blocks.val()
+                    && !(self.alone.q.val() && (self.flights.shares.val() || self.lingering.val()))
+                {
                     self.state.d.next = AdmissionState::Read;
                 }
             }
             AdmissionState::Read => {
-                self.state.d.next = AdmissionState::Decide;
+                if !self.waits.val() {
+                    self.state.d.next = AdmissionState::Decide;
+                }
                 if self.restarts.val() {
                     self.state.d.next = AdmissionState::Wait;
                 }
             }
             AdmissionState::Decide => {
-                if self.restarts.val() || self.located.ready.val() {
+                if self.restarts.val() {
+                    self.state.d.next = AdmissionState::Wait;
+                } else if self.shares.q.val() && !self.able.val() {
+                    self.alone.d.next = true;
+                    self.state.d.next = AdmissionState::Wait;
+                } else if self.leaves.val() {
+                    self.alone.d.next = false;
                     self.state.d.next = AdmissionState::Wait;
                 }
             }
         }
+
+        // What is under way.
+        self.flights.begun.valid.next = self.leaves.val();
+        self.flights.begun.qp.next = self.located.qp.val();
+        self.flights.begun.ahead.next = self.work.val().foreseen;
+        self.flights.begun.takes.next = self.work.val().takes;
+        self.flights.ended.next = self.ended.val();
+        self.flights.begins.valid.next = self.begins.valid.val();
+        self.flights.begins.qp.next = self.begins.qp.val();
+        self.fails.join(&mut self.flights.fails);
+        self.flights.qp.next = self.located.qp.val();
+        self.fate.next = self.flights.fate.val();
         if self.rst.val() {
             self.state.d.next = AdmissionState::Wait;
+            self.foresees.d.next = false;
+            self.executes.d.next = false;
+            self.alone.d.next = false;
         }
     }
 }

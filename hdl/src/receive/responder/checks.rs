@@ -32,10 +32,10 @@ pub enum Verdict {
 /// docs/semantics.md, "Receiving"; order, opcode and rights were checked before.
 ///
 /// Contract: while `at` stays, `sum` holds from the cycle after the first on, the verdict from the second on as far as lengths and the receive
-/// go. The key's answer is there in the third cycle after the first; `sample` keeps it. Any other job is `Invalid`.
+/// go. The key's answer is there in the third cycle after the first; `sample` keeps it. Any other job, and one that is `stale`, is `Invalid`.
 ///
 /// # Inputs
-/// `clk`; `cfg`; `at`; `sample`; stream `revoke`.
+/// `clk`; `cfg`; `at`, `stale`; `sample`; stream `revoke`.
 ///
 /// # Outputs
 /// `verdict`; `sum`: of a SEND the bytes with this packet; `packets`: of a READ those of its answer.
@@ -47,6 +47,8 @@ pub struct Checks {
     pub cfg: Flow<In, ConfigWrite>,
     /// The job.
     pub at: Signal<In, Job>,
+    /// Nothing of it is done any more.
+    pub stale: Signal<In, Bit>,
     /// The key has been looked up.
     pub sample: Signal<In, Bit>,
     /// What the checks say.
@@ -145,7 +147,7 @@ impl Logic for Checks {
         // The first check that fails decides.
         self.verdict.next = Verdict::Good;
         if ((self.at.val().kind != JobKind::Execute) && (self.at.val().kind != JobKind::Again))
-            || self.at.val().stale
+            || self.stale.val()
         {
             self.verdict.next = Verdict::Invalid;
         } else if self.at.val().missing {

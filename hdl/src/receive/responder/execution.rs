@@ -1,6 +1,7 @@
 //! What follows from a packet: placings, answers, progress, queue pairs that break.
 
 use super::checks::{Checks, Verdict};
+use super::flights::{Failure, Fate};
 use super::record::{Job, JobKind, Message, Progress, ProgressWrite};
 use crate::context::{ConfigWrite, QueuePairIndex, REGION, RegionIndex};
 use crate::receive::record::{Answer, Operands, Placing, PlacingKind, SLOT};
@@ -58,15 +59,16 @@ pub enum ExecutionState {
 /// Executes jobs; see the [module](self).
 ///
 /// Contract: a packet of a WRITE, a READ and an atomic take 5 cycles, one of a SEND 3, a datagram 5, a SEND that makes a key invalid 8; any other
-/// job 2, for its placing; one that breaks its queue pair 2 more. An atomic waits for a slot. Each is done, and its queue pair's progress written,
+/// job 2, for its placing; what is void takes as long as if it were not; one that breaks its queue pair 2 more. An atomic waits for a slot. Each is done, and its queue pair's progress written,
 /// when its first placing is put out. May stall at any time; no ready of an output reaches that of `job` within a cycle.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; stream `job`; `begins`; `has_slot`, `slot`.
+/// `clk`, `rst`; `cfg`; stream `job`; `begins`; `fate` of the job at hand; `has_slot`, `slot`.
 ///
 /// # Outputs
-/// Streams `placing`, `answer`, `invalidate`, `set_qp_error`; `accepted`; `write`; `occupied`: the queue pairs of the job at hand and of the
-/// placing that is put out; `count_ignored`; `idle`: there is none of them.
+/// Streams `placing`, `answer`, `invalidate`, `set_qp_error`; `accepted`; `write`; `ended`: the job at hand is done; `fails`: one was not
+/// executed, a cycle later; `lingers`: the queue pair of the placing that is put out; `count_dropped`, `count_ignored`; `idle`: there is neither a job nor a
+/// placing.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Execution {
     /// Clock.
@@ -77,8 +79,10 @@ pub struct Execution {
     pub cfg: Flow<In, ConfigWrite>,
     /// What is to be done.
     pub job: Stream<In, Job>,
-    /// A queue pair begins anew.
-    pub begins: Flow<In, QueuePairIndex>,
+    /// A queue pair begins anew: no job is done in this cycle.
+    pub begins: Signal<In, Bit>,
+    /// What is known of the job at hand besides.
+    pub fate: Signals<In, Fate>,
     /// What becomes of the packets' bytes.
     pub placing: Stream<Out, Placing>,
     /// Answers to send.
@@ -95,9 +99,15 @@ pub struct Execution {
     pub set_qp_error: Stream<Out, QueuePairIndex>,
     /// How far a queue pair has come.
     pub write: Flow<Out, ProgressWrite>,
-    /// Queue pairs that wait for what this block does: of the job, of its placing.
-    pub occupied: [Flow<Out, QueuePairIndex>; 2],
-    /// A READ came again that is not answered.
+    /// The job at hand is done.
+    pub ended: Signal<Out, Bit>,
+    /// One was not executed in the cycle before, though its order was right.
+    pub fails: Flow<Out, Failure>,
+    /// The queue pair of the placing that is put out.
+    pub lingers: Flow<Out, QueuePairIndex>,
+    /// A packet is dropped behind one that has broken their queue pair.
+    pub count_dropped: Signal<Out, Bit>,
+    /// A READ came again that is not answered, or a packet is dropped behind one that will come again.
     pub count_ignored: Signal<Out, Bit>,
     /// Nothing is under way.
     pub idle: Signal<Out, Bit>,
@@ -106,7 +116,10 @@ pub struct Execution {
     state: DFF<ExecutionState>,
     held: DFF<Job>,
     at: Signal<Local, Job>,
-    stales: Signal<Local, Bit>,
+    /// Nothing of it is done.
+    lost: Signal<Local, Bit>,
+    failed: DFF<Bit>,
+    failure: DFF<Failure>,
     unused: Signal<Local, Job>,
     /// The key has been made invalid.
     revoked: DFF<Bit>,
@@ -147,16 +160,12 @@ pub struct Execution {
 impl Logic for Execution {
     #[hdl_gen]
     fn update(&mut self) {
-        self.stales.next =
-            self.begins.valid.val() && (self.begins.qp.val() == self.held.q.val().qp);
         self.at.next = self.held.q.val();
+        self.lost.next = self.fate.stale.val() || self.fate.void.val();
         self.unused.next = self.at.val();
-        self.held.d.next = self.held.q.val();
-        if self.stales.val() {
-            self.held.d.next.stale = true;
-        }
         self.cfg.join(&mut self.checks.cfg);
         self.checks.at.next = self.at.val();
+        self.checks.stale.next = self.lost.val();
         self.checks.sample.next = self.state.q.val() == ExecutionState::Key;
         self.verdict.next = self.checks.verdict.val();
         self.executes.next = self.at.val().kind == JobKind::Execute;
@@ -265,8 +274,8 @@ impl Logic for Execution {
             }
             JobKind::Refuse | JobKind::Execute => {}
         }
-        // The host has let the queue pair begin anew: its receive, if one was taken, is given back.
-        if self.at.val().stale && (self.at.val().kind != JobKind::Abandon) {
+        // The host has let the queue pair begin anew, or a packet before has failed: its receive, if one was taken, is given back.
+        if self.lost.val() && (self.at.val().kind != JobKind::Abandon) {
             self.completes.next = self.at.val().taken;
             self.status.next = FLUSHED.into();
             self.answers.next = false;
@@ -420,7 +429,7 @@ impl Logic for Execution {
                     && !self.revoked.q.val()
                 {
                     self.state.d.next = ExecutionState::Revoke;
-                } else if !self.begins.valid.val()
+                } else if !self.begins.val()
                     && !self.placing_full.q.val()
                     && !(self.answers.val() && self.answer_full.q.val())
                     && !(self.changes.val() && !self.has_slot.val())
@@ -498,15 +507,37 @@ impl Logic for Execution {
         if self.placing.valid.val() && self.placing.ready.val() && self.placed.q.val().frame_end {
             self.frames.d.next = self.frames.q.val() + 1;
         }
-        self.count_ignored.next =
-            self.finishes.val() && (self.at.val().kind == JobKind::Again) && !self.answers.val();
-        self.write.valid.next = self.finishes.val() && self.writes.val();
+        self.count_dropped.next =
+            self.finishes.val() && self.fate.void.val() && self.fate.broken.val();
+        self.count_ignored.next = self.finishes.val()
+            && (((self.at.val().kind == JobKind::Again) && !self.answers.val())
+                || (self.fate.void.val() && !self.fate.broken.val()));
+        // What was foreseen is in the table, and perhaps more than that.
+        self.write.valid.next = self.finishes.val()
+            && self.writes.val()
+            && (!self.at.val().foreseen || (self.verdict.val() != Verdict::Good));
+        self.failed.d.next = self.finishes.val()
+            && self.executes.val()
+            && !self.lost.val()
+            && (self.verdict.val() != Verdict::Good);
+        self.failure.d.next.qp = self.at.val().qp;
+        self.failure.d.next.breaks = self.breaks.val();
+        self.fails.valid.next = self.failed.q.val();
+        self.fails.next = self.failure.q.val();
         self.write.qp.next = self.at.val().qp;
         self.write.progress.next = self.then.val();
         self.write.resource.next = self.at.val().resource;
         if self.accepts.val() {
             self.write.resource.next = self.at.val().resource + 1;
         }
+
+        // What gives up another message's receive is the first half of a job.
+        self.ended.next = (self.ends.val()
+            && (self.state.q.val() != ExecutionState::Empty)
+            && (self.at.val().kind != JobKind::Abandon))
+            || ((self.state.q.val() == ExecutionState::Break)
+                && self.set_qp_error.valid.val()
+                && self.set_qp_error.ready.val());
 
         // The next job.
         self.job.ready.next = self.ends.val();
@@ -523,16 +554,15 @@ impl Logic for Execution {
                 }
             }
         }
-        self.occupied[0].valid.next = self.state.q.val() != ExecutionState::Empty;
-        self.occupied[0].qp.next = self.at.val().qp;
-        self.occupied[1].valid.next = self.placing_full.q.val();
-        self.occupied[1].qp.next = self.placed.q.val().qp;
+        self.lingers.valid.next = self.placing_full.q.val();
+        self.lingers.qp.next = self.placed.q.val().qp;
         self.idle.next =
             (self.state.q.val() == ExecutionState::Empty) && !self.placing_full.q.val();
         if self.rst.val() {
             self.state.d.next = ExecutionState::Empty;
             self.placing_full.d.next = false;
             self.answer_full.d.next = false;
+            self.failed.d.next = false;
             self.frames.d.next = 0.into();
         }
     }

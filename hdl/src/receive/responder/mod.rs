@@ -16,14 +16,21 @@
 //! packet -> Admission -----> Supply ---------> Execution -> placing, answer
 //!           for it? next?    take, taken       lengths, key    invalidate, set_qp_error
 //!                  ^                              |
-//!                  +------- progress -------------+
+//!                  +------- progress, fails ------+
 //! ```
 //!
-//! Packets stay in order. Each gives one or two placings, of which the last has `frame_end`. A packet waits in `Admission`
-//! until the one before of the same queue pair is done and its placing was taken: so one sees all that those before have
-//! changed, the error state included. A placing with which a receive completes is taken before the next [`Take`] of its queue
-//! pair is offered. A queue pair is put into error when the placing and the answer of the packet that broke it were
-//! taken.
+//! Packets stay in order. Each gives one or two placings, of which the last has `frame_end`.
+//!
+//! The next SEND or WRITE of an RC queue pair follows those before it at once: `Admission` writes how far the queue pair comes as if they
+//! were executed, and [`Flights`](flights::Flights) remembers what is under way. If one of them fails, `Execution` puts that right, and those behind it are
+//! void: dropped, because the queue pair is broken, or ignored, because their peer sends them again. A receive that was taken for one of them
+//! completes with `wr_flush_error`; it is of the queue pair's own queue, in which only the first receive that fails is told. A [`Take`] with
+//! `follows` must find nothing if the one before it of its queue pair did.
+//!
+//! All other packets, and SENDs that take receives of a shared queue, wait in `Admission` until those before of the same queue pair are done
+//! and their placings were taken: so these see all that was changed, the error state included, and a placing with which a
+//! receive of a shared queue completes is taken before the next take of its queue pair is offered. A queue pair is put into error when the placing and the
+//! answer of the packet that broke it were taken.
 //!
 //! When the host writes 1 to the `state` of a queue pair's attributes, it begins anew. What is under way for it then is
 //! dropped; a receive that was taken for it completes with `wr_flush_error`. Other words that are written to the entries of a queue
@@ -33,9 +40,9 @@
 //! the other copies of the table.
 //!
 //! Contract: where packets of many queue pairs come by turns, a packet that is dropped, and a packet of
-//! a SEND that has its receive take 3 cycles each, a packet of a WRITE, a READ and an atomic 5, a datagram 5, a SEND that makes a key invalid 8; one
-//! that takes a receive takes at least as long as the answer to `take`, and 1. Of one queue pair, 9 cycles lie between SENDs, and the
-//! wait for that answer, 10 between WRITEs. The first output comes 6 (dropped) to 10 cycles after the packet. May stall at any time; no
+//! a SEND that has its receive take 3 cycles each, a packet of a WRITE, a READ and an atomic 5, a datagram 5, a SEND that makes a key invalid 8. The answer to a take
+//! is waited for, but up to 8 packets are under way meanwhile. Packets of one RC queue pair take as long; of a UC queue pair 8 cycles lie between SENDs, and the
+//! wait for that answer. The first output comes 6 (dropped) to 10 cycles after the packet. May stall at any time; no
 //! ready of an input depends on that of an output within a cycle.
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, RegionIndex};
@@ -47,6 +54,7 @@ mod admission;
 mod checks;
 mod contexts;
 mod execution;
+mod flights;
 pub mod keys;
 mod operation;
 mod record;
@@ -97,8 +105,8 @@ pub struct Responder {
     /// A queue pair breaks.
     pub set_qp_error: Stream<Out, QueuePairIndex>,
 
-    /// A packet was dropped that no queue pair takes.
-    pub count_dropped: Signal<Out, Bit>,
+    /// So many packets were dropped that no queue pair takes.
+    pub count_dropped: Signal<Out, Bits<2>>,
     /// So many were dropped that their queue pairs do not need: twice there, out of order, or of a message that is given up.
     pub count_ignored: Signal<Out, Bits<2>>,
 
@@ -123,12 +131,12 @@ impl Logic for Responder {
         self.arriving.output.join(&mut self.admission.located);
         self.admission.job.join(&mut self.supply.job);
         self.supply.supplied.join(&mut self.execution.job);
-        self.admission.begins.join(&mut self.supply.begins);
-        self.admission.begins.join(&mut self.execution.begins);
+        self.execution.begins.next = self.admission.begins.valid.val();
         self.execution.write.join(&mut self.admission.write);
-        self.supply.occupied.join(&mut self.admission.occupied[0]);
-        self.execution.occupied[0].join(&mut self.admission.occupied[1]);
-        self.execution.occupied[1].join(&mut self.admission.occupied[2]);
+        self.admission.ended.next = self.execution.ended.val();
+        self.execution.fails.join(&mut self.admission.fails);
+        self.execution.lingers.join(&mut self.admission.lingers);
+        self.execution.fate.next = self.admission.fate.val();
         self.answered.join(&mut self.admission.answered);
         self.execution.has_slot.next = self.has_slot.val();
         self.execution.slot.next = self.slot.val();
@@ -142,7 +150,8 @@ impl Logic for Responder {
         self.execution.answer.join(&mut self.answer);
         self.execution.invalidate.join(&mut self.invalidate);
         self.execution.set_qp_error.join(&mut self.set_qp_error);
-        self.count_dropped.next = self.admission.count_dropped.val();
+        self.count_dropped.next = bit_cast::<2, 1>(self.admission.count_dropped.val().into())
+            + bit_cast::<2, 1>(self.execution.count_dropped.val().into());
         self.count_ignored.next = bit_cast::<2, 1>(self.admission.count_ignored.val().into())
             + bit_cast::<2, 1>(self.execution.count_ignored.val().into());
     }

@@ -250,6 +250,27 @@ pub struct Job {
     pub taken: Bit,
     /// The status with which that one completes, if it cannot be used; else 0.
     pub status: Bits<8>,
-    /// The queue pair begins anew: nothing of the packet is done any more.
-    pub stale: Bit,
+    /// How far its queue pair comes with it is known already, if it is executed.
+    pub foreseen: Bit,
+    /// A job before it in its queue pair, which is still under way, takes a receive, too.
+    pub follows: Bit,
+}
+
+/// How far a queue pair will have come, if a job is executed.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Foreseen {
+    /// The queue pair.
+    pub qp: Bits<QP>,
+    /// How far it has come, as in the `Job`.
+    pub progress: Progress,
+    /// The packet's sequence number.
+    pub psn: Bits<24>,
+    /// Bytes of its payload.
+    pub bytes: Bits<PAYLOAD>,
+    /// It is of a WRITE, else of a SEND.
+    pub write: Bit,
+    /// It is the last packet of its message.
+    pub last: Bit,
+    /// A receive completes with it.
+    pub completes: Bit,
 }

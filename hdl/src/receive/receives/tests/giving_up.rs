@@ -318,7 +318,7 @@ fn a_queue_that_is_enabled_again_starts_anew_and_gives_its_blocks_back() {
 #[test]
 fn whenever_queue_pairs_break_no_receive_is_lost_or_completes_twice() {
     let library = library();
-    let mut flushes = 0;
+    let (mut flushes, mut several) = (0, 0);
     for (seed, stalls) in (1..).zip(STALLS.into_iter().cycle().take(24)) {
         let mut random = Random::new(seed);
         let mut host = Host::new(&library, seed);
@@ -335,7 +335,8 @@ fn whenever_queue_pairs_break_no_receive_is_lost_or_completes_twice() {
         // Of each queue: what completed, and of the shared one what was found.
         let mut done: [Vec<(u32, u8)>; 10] = Default::default();
         let mut found = 0;
-        let (mut broken, mut asks, mut holds) = ([false; 12], [false; 12], [false; 12]);
+        // Those with queues of their own take up to four receives ahead.
+        let (mut broken, mut asks, mut holds) = ([false; 12], [0; 12], [0; 12]);
         let mut asked = VecDeque::new();
         for _ in 0..500 {
             let qp = random.below(12) as usize;
@@ -348,12 +349,12 @@ fn whenever_queue_pairs_break_no_receive_is_lost_or_completes_twice() {
                     post(&mut host, queue, *count..end);
                     *count = end;
                 }
-                1 | 2 if !broken[qp] && !asks[qp] && !holds[qp] => {
+                1 | 2 if !broken[qp] && asks[qp] + holds[qp] < if qp < 6 { 4 } else { 1 } => {
                     host.ask(qp as u64, queue);
-                    asks[qp] = true;
+                    asks[qp] += 1;
                     asked.push_back(qp);
                 }
-                3 if !broken[qp] && holds[qp] => {
+                3 if !broken[qp] && holds[qp] > 0 => {
                     let first = random.below(2);
                     let placing = [
                         ("kind", RECEIVE),
@@ -363,7 +364,7 @@ fn whenever_queue_pairs_break_no_receive_is_lost_or_completes_twice() {
                         ("completes", 1),
                     ];
                     host.bench.send(host.placing, Beat::from(placing));
-                    holds[qp] = false;
+                    holds[qp] -= 1;
                 }
                 4 if !broken[qp] && random.chance(0.1) => {
                     // What it has placed was taken, as its responder sees to.
@@ -377,9 +378,11 @@ fn whenever_queue_pairs_break_no_receive_is_lost_or_completes_twice() {
             }
             for taken in host.bench.take(host.taken) {
                 let qp = asked.pop_front().expect("it was asked");
-                asks[qp] = false;
-                holds[qp] = answer(&taken).0;
-                found += u32::from(qp >= 6 && holds[qp]);
+                asks[qp] -= 1;
+                let is_found = answer(&taken).0;
+                holds[qp] += i32::from(is_found);
+                found += u32::from(qp >= 6 && is_found);
+                several += u32::from(holds[qp] > 1);
             }
             collect(&mut host, &mut done);
         }
@@ -412,12 +415,75 @@ fn whenever_queue_pairs_break_no_receive_is_lost_or_completes_twice() {
         positions.sort_unstable();
         assert_eq!(positions, (0..found).collect::<Vec<_>>(), "{seed}");
     }
-    assert!(flushes > 60, "{flushes}");
+    assert!(flushes > 60 && several > 500, "{flushes}, {several}");
 }
 
 fn collect(host: &mut Host<'_>, done: &mut [Vec<(u32, u8)>; 10]) {
     for (_, completion) in host.completions() {
         let queue = usize::from(completion.receive_queue);
         done[queue].push((completion.position, completion.status));
+    }
+}
+
+/// Asks for a receive of queue 3 for queue pair 5, behind a message that may have found none.
+fn follow(host: &mut Host<'_>) -> (bool, u64, u64) {
+    let take = [("qp", 5_u64), ("queue", 3), ("pd", PD.into()), ("follows", 1)];
+    host.bench.send(host.take, Beat::from(take));
+    host.settle();
+    answer(&host.bench.take(host.taken)[0])
+}
+
+#[test]
+fn a_take_that_follows_one_that_found_nothing_finds_nothing() {
+    let mut host = host(1, 0);
+    assert_eq!(taken(&mut host, 5, 3), NONE);
+    post(&mut host, 3, 0..3);
+    host.settle();
+    for _ in 0..3 {
+        assert_eq!(follow(&mut host), NONE);
+    }
+    // The message that found nothing comes again, and those behind it.
+    assert_eq!(taken(&mut host, 5, 3), GOOD);
+    assert_eq!(follow(&mut host), GOOD);
+    assert_eq!(follow(&mut host), GOOD);
+    assert_eq!(follow(&mut host), NONE);
+}
+
+#[test]
+fn a_receive_with_many_regions_waits_until_it_is_alone() {
+    for (first, second) in [(1, 5), (5, 1), (5, 5), (4, 4), (1, 16)] {
+        let mut host = host(1, 0);
+        let mut position = 0;
+        for (name, count) in [(1, first), (2, second)] {
+            let region = |k| Region::Contiguous { addr: 0x1000 * name + 8 * k, len: 8, lkey: 1 };
+            let entry = encode(name, &(0..count).map(region).collect::<Vec<_>>(), position);
+            host.put(3, LOG, position, &entry);
+            position += (entry.len() / 64) as u32;
+        }
+        host.ring_doorbell(3, position);
+        host.settle();
+        host.ask(5, 3);
+        host.ask(5, 3);
+        host.run(200);
+        let fits = first <= 4 && second <= 4;
+        let answers = host.bench.take(host.taken);
+        assert_eq!(answers.len(), if fits { 2 } else { 1 }, "{first} and {second} regions");
+        let message = |bytes: u64| {
+            let first = [("kind", RECEIVE), ("qp", 5), ("first", 1), ("bytes", bytes)];
+            Beat::from(first).with("completes", 1_u64)
+        };
+        host.bench.send(host.placing, message(8 * first));
+        host.run(200);
+        assert_eq!(answers.len() + host.bench.take(host.taken).len(), 2);
+        host.bench.send(host.placing, message(8 * second));
+        host.settle();
+        let (runs, completions) = host.orders();
+        let names: Vec<_> = completions.iter().map(|(_, completion)| completion.wr_id).collect();
+        assert_eq!(names, [1, 2]);
+        let expected = [(1, first), (2, second)].into_iter();
+        let expected =
+            expected.flat_map(|(name, count)| (0..count).map(move |k| 0x1000 * name + 8 * k));
+        let places: Vec<_> = runs.iter().map(|run| run.0).collect();
+        assert_eq!(places, expected.collect::<Vec<_>>(), "{first} and {second} regions");
     }
 }

@@ -1,7 +1,7 @@
 //! Memory, keys and receive queues: as the semantics reach them, and as the block's placings change them.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use drdma_abi::completion::Status;
 use drdma_abi::receive::{ReceiveOpcode, rights};
@@ -55,6 +55,8 @@ pub struct Lab {
     pub keys: HashMap<u32, MemoryRegionEntry>,
     pub queues: HashMap<u64, VecDeque<Posted>>,
     pub completed: Vec<Completed>,
+    /// The receive that was taken last.
+    pub last: HashMap<u64, Posted>,
     pub answered: Vec<Answered>,
     pub invalidated: Vec<u64>,
     /// The queue pair that is at work, its queue and protection domain.
@@ -115,6 +117,7 @@ impl World for Lab {
     fn take(&mut self) -> Taken {
         let queue = self.queue.and_then(|queue| self.queues.get_mut(&queue));
         let Some(posted) = queue.and_then(VecDeque::pop_front) else { return Taken::Nothing };
+        self.last.insert(self.qp, posted);
         let name = ReceiveName { wr_id: posted.name, position: 0 };
         if let Some(status) = posted.malformed {
             return Taken::Malformed(name, status);
@@ -148,14 +151,36 @@ impl World for Lab {
     }
 }
 
+/// A receive in use.
+pub struct Used {
+    posted: Posted,
+    queue: u64,
+    /// Bytes that it has got.
+    got: u64,
+}
+
+/// A queue is a shared one.
+pub fn is_shared(queue: u64) -> bool {
+    [4000, 4001].contains(&queue)
+}
+
 /// What the block's outputs do: receive queues and writer.
 #[derive(Default)]
 pub struct Card {
     pub memory: Vec<u8>,
     pub store: Vec<u8>,
     pub queues: HashMap<u64, VecDeque<Posted>>,
-    /// Receives in use, and the bytes that they have got.
-    pub used: HashMap<u64, (Posted, u64)>,
+    /// Receives in use, in the order in which they were taken.
+    pub used: HashMap<u64, VecDeque<Used>>,
+    /// Queue pairs of RC, those that are broken, and those whose last take has found nothing.
+    pub reliable: HashSet<u64>,
+    pub broken: HashSet<u64>,
+    pub dry: HashSet<u64>,
+    /// Takes behind one that has found nothing.
+    pub refused: u64,
+    /// Receives that were taken ahead for messages of a queue pair that broke, and placings that give them back.
+    pub returned: u64,
+    pub flushed: u64,
     pub completed: Vec<Completed>,
     /// A queue pair may begin anew at any time, with or without a receive in use.
     pub loose: bool,
@@ -170,15 +195,37 @@ pub struct Card {
 impl Card {
     /// Answers a `take`.
     pub fn take(&mut self, take: &Beat) -> Beat {
-        let qp = take.u64("qp");
-        assert!(self.loose || !self.used.contains_key(&qp), "queue pair {qp} has a receive in use");
-        let queue = self.queues.get_mut(&take.u64("queue"));
-        let Some(posted) = queue.and_then(VecDeque::pop_front) else {
-            return Beat::from([("found", 0_u64), ("status", 9), ("capacity", 100)]);
+        let [qp, queue, follows] = ["qp", "queue", "follows"].map(|field| take.u64(field));
+        // Messages may take receives of their own queue before those ahead of them have used theirs.
+        assert!(
+            self.loose || !is_shared(queue) || !self.used.contains_key(&qp),
+            "queue pair {qp} has a receive in use"
+        );
+        let nothing = Beat::from([("found", 0_u64), ("status", 9), ("capacity", 100)]);
+        let refuses = follows == 1 && self.dry.contains(&qp);
+        self.refused += u64::from(refuses);
+        // A broken queue pair's own queue is halted.
+        if refuses || self.broken.contains(&qp) {
+            return nothing;
+        }
+        let Some(posted) = self.queues.get_mut(&queue).and_then(VecDeque::pop_front) else {
+            self.dry.insert(qp);
+            return nothing;
         };
-        self.used.insert(qp, (posted, 0));
+        self.dry.remove(&qp);
+        self.used.entry(qp).or_default().push_back(Used { posted, queue, got: 0 });
         let status = posted.malformed.map_or(0, |status| status as u64);
         Beat::from([("found", 1), ("status", status), ("capacity", posted.len.into())])
+    }
+
+    /// Takes a queue pair's oldest receive out of use.
+    fn use_up(&mut self, qp: u64) -> Option<Posted> {
+        let used = self.used.get_mut(&qp)?;
+        let oldest = used.pop_front();
+        if used.is_empty() {
+            self.used.remove(&qp);
+        }
+        oldest.map(|used| used.posted)
     }
 
     fn write(&mut self, addr: u64, ram: u64, bytes: u64) {
@@ -205,23 +252,32 @@ impl Card {
             }
             2 if self.loose && !self.used.contains_key(&qp) => {}
             2 => {
-                let (posted, got) = self.used.get_mut(&qp).expect("a receive is in use");
+                let used = self.used.get_mut(&qp).expect("a receive is in use");
+                let Used { posted, got, .. } = &mut used[0];
                 if get("first") == 1 {
                     *got = get("skip");
                 }
                 let addr = posted.addr + *got;
                 *got += bytes;
-                if self.loose && *got > u64::from(posted.len) {
+                let (end, posted) = (*got, *posted);
+                if self.loose && end > u64::from(posted.len) {
                     return self.give_back(placing);
                 }
-                assert!(*got <= u64::from(posted.len), "{placing:?} in {posted:?}");
+                assert!(end <= u64::from(posted.len), "{placing:?} in {posted:?}");
                 self.write(addr, get("ram"), bytes);
             }
             kind => panic!("kind {kind}"),
         }
-        if get("completes") == 1 && !(self.loose && !self.used.contains_key(&qp)) {
-            let used = self.used.remove(&qp);
-            let (posted, _) = used.unwrap_or_else(|| panic!("no receive is in use: {placing:?}"));
+        // What was taken for a message behind one that broke the queue pair.
+        let returns = get("completes") == 1
+            && get("status") == Status::WrFlushError as u64
+            && self.broken.contains(&qp);
+        if returns {
+            assert!(self.reliable.contains(&qp), "{placing:?}");
+            self.flushed += 1;
+        } else if get("completes") == 1 && !(self.loose && !self.used.contains_key(&qp)) {
+            let used = self.use_up(qp);
+            let posted = used.unwrap_or_else(|| panic!("no receive is in use: {placing:?}"));
             self.completed.push((
                 qp,
                 posted.name,
@@ -258,10 +314,18 @@ impl Card {
         }
     }
 
-    /// A queue pair has broken: its receive is flushed.
+    /// A queue pair has broken: its receive is flushed. Those of an RC queue pair's own queue are as if they had not been taken:
+    /// which of them are flushed is decided where they are.
     pub fn flush(&mut self, qp: u64) {
-        if let Some((posted, _)) = self.used.remove(&qp) {
-            self.completed.push((qp, posted.name, Status::WrFlushError as u8, false, 0, 0, 0, 0));
+        self.broken.insert(qp);
+        for used in self.used.remove(&qp).into_iter().flatten().rev() {
+            if is_shared(used.queue) || !self.reliable.contains(&qp) {
+                let name = used.posted.name;
+                self.completed.push((qp, name, Status::WrFlushError as u8, false, 0, 0, 0, 0));
+            } else {
+                self.returned += 1;
+                self.queues.entry(used.queue).or_default().push_front(used.posted);
+            }
         }
     }
 }
