@@ -57,9 +57,10 @@ pub unsafe extern "C" fn drdma_open_device(
 pub enum drdma_features {
     /// It takes SENDs and WRITEs, and acknowledges them. A card without this has none of the others.
     DRDMA_FEATURE_RECEIVES = 1,
-    /// Receives and READs fill regions of every type; without it, contiguous ones alone.
+    /// Receives and READs fill regions of every type; without it, contiguous ones alone, but for
+    /// `DRDMA_FEATURE_STRIDED_RECEIVES`.
     DRDMA_FEATURE_SCATTERS = 2,
-    /// It answers READs and atomics, and sends them.
+    /// It sends READs and atomics, and waits at fences.
     DRDMA_FEATURE_READS = 4,
     /// Requests can invalidate remote keys, be solicited, and name an address.
     DRDMA_FEATURE_REQUESTS = 8,
@@ -69,10 +70,18 @@ pub enum drdma_features {
     DRDMA_FEATURE_VARLEN = 128,
     /// Columns are bits, and bitmaps begin at any bit.
     DRDMA_FEATURE_BITS = 256,
+    /// Messages go column by column, and WRITEs have an address a column.
+    DRDMA_FEATURE_COLUMNS = 512,
     /// Records lead to further ones by pointers.
     DRDMA_FEATURE_CHASE = 1024,
     /// Partitions are made from keys.
     DRDMA_FEATURE_PARTITIONS = 2048,
+    /// It answers READs.
+    DRDMA_FEATURE_READ_ANSWERS = 4096,
+    /// It answers atomics.
+    DRDMA_FEATURE_ATOMIC_ANSWERS = 8192,
+    /// Receives fill strided regions as well as contiguous ones, as far as they have places.
+    DRDMA_FEATURE_STRIDED_RECEIVES = 16384,
 }
 
 /// What the card does beside sending: `drdma_features`; 0 if `context` is NULL.

@@ -5,7 +5,7 @@ use std::{
     ptr,
 };
 
-use libdrdma::{Context, MacAddress, Options, simulated::SimulatedCard};
+use libdrdma::{Context, Features, MacAddress, Options, simulated::SimulatedCard};
 
 use super::*;
 use crate::drdma_wr_opcode as code;
@@ -345,4 +345,25 @@ fn what_c_gives_wrong_is_said() {
         drdma_destroy_srq(srq);
         destroy(pairs, &[readable]);
     }
+}
+
+#[test]
+fn features_have_the_bits_of_the_register() {
+    use drdma_features::*;
+    let bits = [
+        (DRDMA_FEATURE_RECEIVES, Features::RECEIVES),
+        (DRDMA_FEATURE_SCATTERS, Features::SCATTERS),
+        (DRDMA_FEATURE_READS, Features::READS),
+        (DRDMA_FEATURE_REQUESTS, Features::REQUESTS),
+        (DRDMA_FEATURE_RETRANSMITS, Features::RETRANSMITS),
+        (DRDMA_FEATURE_VARLEN, Features::VARLEN),
+        (DRDMA_FEATURE_BITS, Features::BITS),
+        (DRDMA_FEATURE_COLUMNS, Features::COLUMNS),
+        (DRDMA_FEATURE_CHASE, Features::CHASE),
+        (DRDMA_FEATURE_PARTITIONS, Features::PARTITIONS),
+        (DRDMA_FEATURE_READ_ANSWERS, Features::READ_ANSWERS),
+        (DRDMA_FEATURE_ATOMIC_ANSWERS, Features::ATOMIC_ANSWERS),
+        (DRDMA_FEATURE_STRIDED_RECEIVES, Features::STRIDED_RECEIVES),
+    ];
+    assert!(bits.iter().all(|(ours, theirs)| *ours as u32 == theirs.bits()));
 }

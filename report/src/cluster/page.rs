@@ -19,7 +19,7 @@ come from the reference card, which takes no time.
 
 Every figure is of a whole run: all requests are posted at once, and the time is that from the first doorbell to the
 last completion, which is the receiver's for SENDs and the sender's for all others. Two round trips of PCIe and one of
-the network are taken out once; the latency at the end of the table has them. The memories on both sides are compared
+the network are taken out once, except from the latency in the last row. The memories on both sides are compared
 afterwards, byte for byte; a run with a wrong byte gives no figure.
 
 ";

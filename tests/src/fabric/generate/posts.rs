@@ -1,0 +1,337 @@
+//! What the nodes of a random fabric job post, and what is received for it.
+
+use std::collections::BTreeMap;
+
+use libdrdma::Features;
+use serde_json::{Value, json};
+
+use super::{
+    Abilities, Node,
+    order::{LATER, destinations},
+};
+use crate::{
+    expect::{self, Memory, list, text},
+    random::Random,
+};
+
+/// Bytes in front of a datagram in its receive.
+const GLOBAL_ROUTE: u64 = 40;
+
+/// What a node posts, and its peers for it.
+pub fn of_node(
+    random: &mut Random,
+    nodes: &mut [Node],
+    from: usize,
+    peers: &BTreeMap<(usize, String), usize>,
+    abilities: Abilities,
+) -> Vec<Value> {
+    let sends = nodes[from].sends.clone();
+    let (memory, qps) = (Memory::of(&sends), expect::queue_pairs(&sends));
+    let (node, mut steps) = (nodes[from].name.clone(), Vec::new());
+    // Receives of one queue pair hold its longest message, so that it does not matter which of its
+    // posts come to be sent.
+    let mut longest: BTreeMap<String, u64> = BTreeMap::new();
+    // What is sent to it, to be appended.
+    let mut sent: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    let posts: Vec<_> = list(&sends["posts"])
+        .iter()
+        .map(|post| {
+            let all = expect::messages(post, &memory, &qps, &|_| false).unwrap_or_default();
+            for (destination, messages) in destinations(post).iter().zip(&all) {
+                let len = messages.iter().map(Vec::len).max().unwrap_or(0) as u64;
+                if text(&post["op"]).starts_with("send") {
+                    let sent = sent.entry(text(&destination["qp"]).to_owned()).or_default();
+                    sent.extend(messages.iter().map(Vec::len));
+                }
+                let most = longest.entry(text(&destination["qp"]).to_owned()).or_default();
+                *most = len.max(*most);
+            }
+            (post.clone(), all)
+        })
+        .collect();
+    let mut appends = BTreeMap::new();
+    for (name, lengths) in sent {
+        let to = &mut nodes[peers[&(from, name.clone())]];
+        let transport = text(&qps[name.as_str()]["transport"]);
+        if abilities.does(to.rtl, Features::APPENDS) && transport != "ud" && random.one_in(4) {
+            let refuse = abilities.refusals && !is_shared(&sends, &json!(name));
+            let (alone, refuse) = (transport != "rc", refuse && transport == "rc");
+            let used = &mut to.used;
+            if let Some(region) = to.kept.append(random, &lengths, (alone, refuse), used) {
+                appends.insert(name, region);
+            }
+        }
+    }
+    for (mut post, all) in posts {
+        let op = text(&post["op"]).to_owned();
+        let shared = post.get("destinations").is_some();
+        let mut receives = Vec::new();
+        for (i, name) in destinations(&post)
+            .iter()
+            .map(|d| text(&d["qp"]).to_owned())
+            .enumerate()
+            .collect::<Vec<_>>()
+        {
+            let messages = all.get(i).map_or(&[][..], |messages| &messages[..]);
+            let to = peers[&(from, name.clone())];
+            let theirs = format!("{node}-{name}");
+            let transport = text(&qps[name.as_str()]["transport"]);
+            // Who else gets what of a request for several is open once one of them is refused.
+            let alone = !is_shared(&sends, &json!(name));
+            let refused =
+                abilities.refusals && alone && ["send", "send_imm", "write"].contains(&&*op);
+            let srq = nodes[to].srqs.iter().any(|srq| srq["name"] == *theirs);
+            let append = appends.get(&name);
+            let refuse =
+                refused && !srq && append.is_none() && transport == "rc" && random.one_in(6);
+            let fields = match shared {
+                true => &mut post["destinations"][i],
+                false => &mut post,
+            };
+            let object = fields.as_object_mut().expect("an object");
+            object.remove("rkey");
+            object.remove("remote_addr");
+            if transport == "ud" {
+                fields["destination"] = json!(format!("{}/{theirs}", nodes[to].name));
+            }
+            if op.starts_with("write") {
+                let described = abilities.does(nodes[to].rtl, Features::DESCRIBED_KEYS);
+                write_to(random, &mut nodes[to], fields, messages, (described, refuse));
+            }
+            if op == "write" {
+                continue;
+            }
+            // A WRITE by columns has immediate data with the last one of each group alone.
+            let streams = fields.get("remote_columns").map_or(1, |columns| list(columns).len());
+            let told = messages.iter().skip(streams - 1).step_by(streams);
+            let short = random.range(0..=told.len() as u64) as usize;
+            for (m, message) in told.enumerate() {
+                let mut room = longest[&name] + random.skewed(0..=64);
+                if refuse && m == short {
+                    room = random.range(0..=message.len() as u64 - 1);
+                }
+                if transport == "ud" {
+                    room += GLOBAL_ROUTE;
+                }
+                let wr_id = random.any() >> 12;
+                let (verb, queue) =
+                    if srq { ("post_srq_recv", "srq") } else { ("post_recv", "qp") };
+                let mut receive =
+                    json!({"node": nodes[to].name, "verb": verb, queue: theirs, "wr_id": wr_id});
+                match append {
+                    Some(append) => receive["append"] = json!(append),
+                    None => {
+                        let strided = abilities.does(nodes[to].rtl, Features::STRIDED_RECEIVES);
+                        receive["regions"] = match strided && room > 0 && random.one_in(3) {
+                            true => json!(columns(random, &mut nodes[to], room)),
+                            false => {
+                                let start = nodes[to].take(room);
+                                json!(pieces(random, start, room))
+                            }
+                        };
+                    }
+                }
+                receives.push(receive);
+            }
+        }
+        post["node"] = json!(node);
+        // RC waits for receives that come later; other messages would be lost.
+        let reliable = destinations(&post)
+            .iter()
+            .all(|destination| text(&qps[text(&destination["qp"])]["transport"]) == "rc");
+        let later = reliable && random.one_in(3);
+        match later {
+            true => receives.iter_mut().for_each(|receive| receive["$comment"] = json!(LATER)),
+            false => steps.append(&mut receives),
+        }
+        steps.push(post);
+        steps.append(&mut receives);
+        if abilities.answers {
+            steps.extend(answered(random, nodes, from, peers, abilities));
+        }
+    }
+    steps
+}
+
+/// Gives a WRITE of these messages bytes of the peer's that nothing else writes to: perhaps those of keys to regions with
+/// gaps, or, of one that is to be refused, none.
+fn write_to(
+    random: &mut Random,
+    to: &mut Node,
+    fields: &mut Value,
+    messages: &[Vec<u8>],
+    (described, refuse): (bool, bool),
+) {
+    let mut place = |random: &mut Random, total: u64, refuse: bool| {
+        if described && total > 0 && !refuse && random.one_in(3) {
+            let (key, offset) = to.kept.key_to_write(random, total, &mut to.used);
+            return json!({"remote": format!("{}/{key}", to.name), "remote_offset": offset});
+        }
+        let offset = to.take(total);
+        match refuse {
+            true => json!({"raw": {"remote_addr": offset, "rkey": u32::MAX}}),
+            false => json!({"remote": format!("{}/in", to.name), "remote_offset": offset}),
+        }
+    };
+    let total =
+        |messages: &mut dyn Iterator<Item = &Vec<u8>>| messages.map(Vec::len).sum::<usize>();
+    let Some(columns) = fields.get("remote_columns").map(|columns| list(columns).len()) else {
+        let place = place(random, total(&mut messages.iter()) as u64, refuse);
+        let object = fields.as_object_mut().expect("an object");
+        object.extend(place.as_object().expect("an object").clone());
+        return;
+    };
+    let refused = random.range(0..=columns as u64 - 1) as usize;
+    let column = |c: usize| {
+        let total = total(&mut messages.iter().skip(c).step_by(columns));
+        place(random, total as u64, refuse && c == refused)
+    };
+    fields["remote_columns"] = (0..columns).map(column).collect();
+}
+
+/// A READ or an atomic operation, perhaps.
+fn answered(
+    random: &mut Random,
+    nodes: &mut [Node],
+    from: usize,
+    peers: &BTreeMap<(usize, String), usize>,
+    abilities: Abilities,
+) -> Option<Value> {
+    let does = |node: usize, features| abilities.does(nodes[node].rtl, features);
+    let answers = |to: usize, read: bool| match read {
+        true => does(to, Features::READ_ANSWERS),
+        false => does(to, Features::ATOMIC_ANSWERS),
+    };
+    let reliable = |qp: &&Value| {
+        let peer = peers.get(&(from, text(&qp["name"]).to_owned()));
+        let answered = |to: &usize| answers(*to, true) || answers(*to, false);
+        qp["transport"] == "rc" && does(from, Features::READS) && peer.is_some_and(answered)
+    };
+    let candidates: Vec<Value> = nodes[from].qps.iter().filter(reliable).cloned().collect();
+    if candidates.is_empty() || random.one_in(2) {
+        return None;
+    }
+    let qp = random.pick(&candidates);
+    let to = peers[&(from, text(&qp["name"]).to_owned())];
+    let wr_id = random.any() >> 12;
+    let mut post =
+        json!({"node": nodes[from].name, "verb": "post_send", "qp": qp["name"], "wr_id": wr_id});
+    let read = match (answers(to, true), answers(to, false)) {
+        (true, true) => random.one_in(2),
+        (read, _) => read,
+    };
+    if read {
+        // Of bytes that nothing writes to.
+        let described = abilities.does(nodes[to].rtl, Features::DESCRIBED_KEYS);
+        let key = match described && random.one_in(2) {
+            true => {
+                let Node { sends, kept, .. } = &mut nodes[to];
+                kept.key_to_read(random, sends)
+            }
+            false => None,
+        };
+        if let Some((key, size)) = key {
+            let len = random.skewed(1..=size);
+            post["op"] = json!("read");
+            post["remote"] = json!(format!("{}/{key}", nodes[to].name));
+            post["remote_offset"] = json!(random.range(0..=size - len));
+            let start = nodes[from].take(len);
+            post["regions"] = json!(pieces(random, start, len));
+            return Some(post);
+        }
+        // What an address is, nobody knows. Some buffers are of no rows.
+        let known = |buffer: &&Value| buffer.get("pointers").is_none() && buffer["hex"] != "";
+        let tables: Vec<_> = list(&nodes[to].sends["buffers"]).iter().filter(known).collect();
+        let table = (*random.pick(&tables)).clone();
+        let size =
+            Memory::of(&json!({"buffers": [table]})).bytes(text(&table["name"])).len() as u64;
+        let len = random.skewed(1..=size);
+        post["op"] = json!("read");
+        post["remote"] = json!(format!("{}/{}", nodes[to].name, text(&table["name"])));
+        post["remote_offset"] = json!(random.range(0..=size - len));
+        let start = nodes[from].take(len);
+        post["regions"] = json!(pieces(random, start, len));
+        for buffer in nodes[to].sends["buffers"].as_array_mut().expect("a list") {
+            if buffer["name"] == table["name"] {
+                buffer["access"] = json!(["remote_read"]);
+            }
+        }
+    } else {
+        // A word of its own, or that of this node's before, which it then finds changed: those of one
+        // queue pair come in order.
+        let word = nodes[to].words;
+        nodes[to].words += 1;
+        post["op"] = json!(random.pick(&["fetch_and_add", "compare_and_swap"]));
+        match text(&post["op"]) {
+            "fetch_and_add" => post["add"] = json!(random.any()),
+            _ => {
+                post["compare"] = json!(random.range(0..=1));
+                post["swap"] = json!(random.any());
+            }
+        }
+        post["remote"] = json!(format!("{}/words", nodes[to].name));
+        post["remote_offset"] = json!(8 * word);
+        let start = nodes[from].take(8);
+        post["regions"] =
+            json!([{"type": "contiguous", "buffer": "in", "offset": start, "len": 8}]);
+    }
+    if abilities.does(nodes[from].rtl, Features::READS) && random.one_in(4) {
+        post["fence"] = json!(true);
+    }
+    Some(post)
+}
+
+/// True if a node posts something for several queue pairs, and this one is among them.
+pub fn is_shared(sends: &Value, qp: &Value) -> bool {
+    list(&sends["posts"]).iter().any(|post| {
+        post.get("destinations").is_some()
+            && destinations(post).iter().any(|destination| destination["qp"] == *qp)
+    })
+}
+
+/// So many bytes of `in` as some regions, in any order.
+fn pieces(random: &mut Random, start: u64, len: u64) -> Vec<Value> {
+    let mut cuts: Vec<u64> = (0..random.skewed(0..=4)).map(|_| random.range(0..=len)).collect();
+    cuts.extend([0, len]);
+    cuts.sort_unstable();
+    cuts.dedup();
+    let mut pieces: Vec<Value> = cuts
+        .windows(2)
+        .map(|cut| {
+            let (offset, len) = (start + cut[0], cut[1] - cut[0]);
+            json!({"type": "contiguous", "buffer": "in", "offset": offset, "len": len})
+        })
+        .collect();
+    for i in 1..pieces.len() {
+        pieces.swap(i, random.range(0..=i as u64) as usize);
+    }
+    pieces
+}
+
+/// Rows of a strided region, as many as there is room for, and other regions for what is left of so many bytes; at most 22
+/// places.
+fn columns(random: &mut Random, node: &mut Node, len: u64) -> Vec<Value> {
+    let (mut pattern, mut row, mut period) = (Vec::new(), 0, random.skewed(0..=9));
+    for _ in 0..random.range(1..=16) {
+        let extent = random.skewed(1..=40).min(len - row);
+        if extent > 0 {
+            pattern.push(json!({"offset": period, "len": extent}));
+        }
+        row += extent;
+        period += extent + random.skewed(0..=9);
+    }
+    // No two places are one, and what fills them comes in any order.
+    for i in 1..pattern.len() {
+        pattern.swap(i, random.range(0..=i as u64) as usize);
+    }
+    let count = random.range(0..=len / row);
+    let offset = node.take(count * period);
+    let left = len - count * row;
+    let start = node.take(left);
+    let mut regions = pieces(random, start, left);
+    let at = random.range(0..=regions.len() as u64) as usize;
+    let strided = json!({"type": "strided", "buffer": "in", "offset": offset, "period": period,
+                         "count": count, "pattern": pattern});
+    regions.insert(at, strided);
+    regions
+}
