@@ -19,8 +19,8 @@ pub fn write() -> Result<f64, RunError> {
     let network = NetworkConfig { delay: Time::ZERO, ..NetworkConfig::default() };
     let mut fabric = rig::fabric(network, &[Kind::Rtl, Kind::Rtl])?;
     let ends = [End::new(&fabric, 0, 1)?, End::new(&fabric, 1, 1)?];
-    let local = ends[0].pd.register([0x5a_u8; BYTES].to_vec())?;
-    let remote = ends[1].pd.register_with(vec![0_u8; BYTES], ends[1].access())?;
+    let local = ends[0].memory(&[0x5a; BYTES])?;
+    let remote = ends[1].memory(&[0; BYTES])?;
     let (mut qp, _peer) = rig::pair(&fabric, &ends[0], &ends[1], &Link::default())?;
     rig::settle(&mut fabric, 0)?;
     let start = fabric.now();

@@ -139,6 +139,12 @@ pub fn cycles(ns: f64) -> f64 {
 /// Values by the names of their trials, in the targets' units: docs/cluster.json.
 type Record = BTreeMap<String, f64>;
 
+/// Every trial, in the order of the page.
+#[cfg(test)]
+pub fn trials() -> Vec<Trial> {
+    trials::all()
+}
+
 /// Runs the trials whose names contain `only`, so many at a time. All of them are written to docs/cluster.md, or
 /// checked against their targets and what is recorded.
 ///

@@ -10,7 +10,8 @@ use drdma_sim::{
 };
 use drdma_soft::simulated::SimulatedCard;
 use libdrdma::{
-    Access, CompletionQueue, Features, ProtectionDomain, QueuePair, QueuePairAttributes, Status,
+    Access, CompletionQueue, Features, MemoryRegion, ProtectionDomain, QueuePair,
+    QueuePairAttributes, Status,
 };
 
 use crate::rig::{self, RunError};
@@ -121,8 +122,16 @@ impl End {
         Ok(builder.send_blocks(link.send_blocks).receive_blocks(link.receive_blocks).build()?)
     }
 
-    /// Memory that peers may use as the card allows.
-    pub fn access(&self) -> Access {
+    /// Memory with these bytes, from the beginning of a page on: a figure does not depend on where an allocator puts it. Peers may
+    /// use it as the card allows.
+    pub fn memory(&self, bytes: &[u8]) -> Result<MemoryRegion, RunError> {
+        let mut memory = self.pd.allocate_with(bytes.len(), self.access())?;
+        memory.write_at(0, bytes);
+        Ok(memory)
+    }
+
+    /// What memory allows that peers may use as the card does.
+    fn access(&self) -> Access {
         let features = self.pd.context().features();
         let mut access = Access::LOCAL_WRITE | Access::REMOTE_WRITE;
         access.set(Access::REMOTE_READ, features.contains(Features::READ_ANSWERS));

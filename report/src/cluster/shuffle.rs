@@ -39,14 +39,13 @@ impl Table {
     fn new(end: &End) -> Result<Self, RunError> {
         let mut random = Random::new(SEED + end.node as u64);
         let owners: Vec<u8> = (0..ROWS * POSTS).map(|_| random.below(NODES as u64) as u8).collect();
-        let register = |bytes: Vec<u8>| end.pd.register_with(bytes, end.access());
         let columns = (0..COLUMNS)
-            .map(|_| register(random.bytes(ROWS * POSTS * WIDTH)))
+            .map(|_| end.memory(&random.bytes(ROWS * POSTS * WIDTH)))
             .collect::<Result<_, _>>()?;
         let arrived = (0..NODES)
-            .map(|_| register(vec![0; ROWS * POSTS * WIDTH * COLUMNS]))
+            .map(|_| end.memory(&vec![0; ROWS * POSTS * WIDTH * COLUMNS]))
             .collect::<Result<_, _>>()?;
-        Ok(Self { columns, ids: register(owners.clone())?, owners, arrived })
+        Ok(Self { columns, ids: end.memory(&owners)?, owners, arrived })
     }
 
     /// The rows of a request that go to a node.

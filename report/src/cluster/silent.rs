@@ -27,7 +27,7 @@ fn run(with_silent: bool) -> Result<f64, RunError> {
     kinds[0] = Kind::Rtl;
     let mut fabric = rig::fabric(network.clone(), &kinds)?;
     let from = End::new(&fabric, 0, (PEERS * EACH) as u32)?;
-    let local = from.pd.register(vec![1_u8; BYTES])?;
+    let local = from.memory(&[1; BYTES])?;
     // Completions of the silent one, which never come, have a queue of their own.
     let apart = from.apart(EACH as u32)?;
     let link = Link { timeout: 20, ..Link::default() };
@@ -35,7 +35,7 @@ fn run(with_silent: bool) -> Result<f64, RunError> {
     let mut ends = Vec::new();
     for peer in 1..=PEERS {
         let end = End::new(&fabric, peer, 1)?;
-        remotes.push(end.pd.register_with(vec![0_u8; BYTES * EACH], end.access())?);
+        remotes.push(end.memory(&vec![0; BYTES * EACH])?);
         ends.push(end);
     }
     let mut queues = Vec::new();

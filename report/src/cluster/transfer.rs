@@ -142,8 +142,7 @@ impl Transfer {
             Verb::Read => (empty, bytes),
             Verb::AddApart | Verb::AddTogether => (empty.clone(), empty),
         };
-        let register = |end: &End, bytes| end.pd.register_with(bytes, end.access());
-        let (local, remote) = (register(&ends[from], local)?, register(&ends[1 - from], remote)?);
+        let (local, remote) = (ends[from].memory(&local)?, ends[1 - from].memory(&remote)?);
         Ok(Direction { from, local, remote })
     }
 
