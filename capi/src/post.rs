@@ -347,9 +347,9 @@ unsafe fn post_send(qp: &drdma_qp, wr: &drdma_send_wr) -> Result<(), Failure> {
         .row_mask(row_mask(wr.row_mask)?)
         .rows_per_message(wr.rows_per_message)
         .regions(&regions);
+    let (order, columns, count) = (wr.message_layout, wr.remote_columns, wr.num_remote_columns);
     // SAFETY: the caller's promise.
-    let layout =
-        unsafe { Layout::new(wr.message_layout, wr.remote_columns, wr.num_remote_columns) }?;
+    let layout = unsafe { Layout::new(order, columns, count) }?;
     request = lay_out!(request, &layout);
     if !is_signaled(wr.send_flags, OWN_FLAGS)? {
         request = request.unsignaled();

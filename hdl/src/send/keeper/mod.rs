@@ -215,7 +215,7 @@ pub struct Keeper {
     pub closed_next: [Signal<In, Bits<QP>>; CLOSED_READERS],
     /// Those of the cycle before are closed.
     pub closed: [Signal<Out, Bit>; CLOSED_READERS],
-    /// Queue pairs for which nothing is fetched for now.
+    /// Whether a queue pair's further requests are fetched: see the [module](self).
     pub hold: Flow<Out, Hold>,
 
     select: TableSelect,
