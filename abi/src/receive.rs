@@ -40,7 +40,8 @@ pub const FEATURES: Register = Register {
           Bit 9: messages go column by column. Bit 10: records lead to further ones by pointers. Bit 11: it makes \
           partitions of keys. Bit 12: it answers READs. Bit 13: it answers atomics. Bit 14: its receives fill strided regions as well as \
           contiguous ones; without bit 1, together up to 32 places a receive: one for a contiguous region, for a strided one \
-          one and another for each extent.",
+          one and another for each extent. Bit 15: queue pairs whose packets may be marked (ECN 1 or 2 in `tos`) have congestion \
+          control.",
 };
 
 /// Bits of [`FEATURES`].
@@ -77,6 +78,9 @@ pub mod features {
     pub const ATOMIC_ANSWERS: u32 = 1 << 13;
     /// Receives fill strided regions as well as contiguous ones, as far as they fit [`RECEIVE_PLACES`](super::RECEIVE_PLACES).
     pub const STRIDED_RECEIVES: u32 = 1 << 14;
+    /// Congestion control (DCQCN): packets that met congestion are answered with CNPs, and CNPs limit the rate of
+    /// queue pairs whose `tos` says that their packets may be marked.
+    pub const CONGESTION: u32 = 1 << 15;
     /// Every bit: what the reference model `soft:` does.
     pub const ALL: u32 = RECEIVES
         | SCATTERS
@@ -92,10 +96,16 @@ pub mod features {
         | PARTITIONS
         | READ_ANSWERS
         | ATOMIC_ANSWERS
-        | STRIDED_RECEIVES;
+        | STRIDED_RECEIVES
+        | CONGESTION;
     /// What the RTL does.
-    pub const RTL: u32 =
-        RECEIVES | READS | RETRANSMITS | READ_ANSWERS | ATOMIC_ANSWERS | STRIDED_RECEIVES;
+    pub const RTL: u32 = RECEIVES
+        | READS
+        | RETRANSMITS
+        | READ_ANSWERS
+        | ATOMIC_ANSWERS
+        | STRIDED_RECEIVES
+        | CONGESTION;
 }
 
 /// What queue pairs need beside their entry in [`QUEUE_PAIRS`]; entries are [`AttributesEntry`].

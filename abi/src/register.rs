@@ -99,6 +99,30 @@ registers! {
     /// 16. A write of another value sets 16. Whatever it is, the same bytes are sent, with fewer
     /// words later. Only a reset of the whole card sets it back.
     ASSEMBLER_WORDS @ 0x03c ReadWrite = 16;
+    /// Congestion control: the least number of cycles between two congestion notification packets (CNPs) of one queue pair,
+    /// 16 bits. The reset value, 4 µs, is that of NVIDIA's cards (`min_time_between_cnps`).
+    CNP_INTERVAL @ 0x040 ReadWrite = 1000;
+    /// Congestion control: units of 256 cycles without a CNP after which alpha becomes smaller, 1 to 60,000. The
+    /// reset value, 1.02 µs, is that of NVIDIA's cards, rounded (`dce_tcp_rtt`); the DCQCN paper has 55 µs.
+    ALPHA_PERIOD @ 0x044 ReadWrite = 1;
+    /// Congestion control: binary logarithm of 1/g, 1 to 15: how far alpha moves. The reset value is that of the DCQCN paper, g = 1/256.
+    ALPHA_SHIFT @ 0x048 ReadWrite = 8;
+    /// Congestion control: units of 256 cycles after which a limited rate is raised, 1 to 60,000. The reset value, 10.2 µs, is
+    /// this project's, for links of 100 Gb/s; the DCQCN paper has 55 µs for 40 Gb/s.
+    RATE_PERIOD @ 0x04c ReadWrite = 10;
+    /// Congestion control: units of 64 B that a queue pair sends until a limited rate is raised, 18 bits, at least 1. The
+    /// reset value, 10 MB, is that of the DCQCN paper.
+    RATE_BYTES @ 0x050 ReadWrite = 156_250;
+    /// Congestion control: raises of either kind, less one, that only halve the distance to the rate before the last cut (F),
+    /// 1 to 7. The reset value is that of the DCQCN paper.
+    RATE_STAGES @ 0x054 ReadWrite = 5;
+    /// Congestion control: what an additive raise adds, in Mb/s, 16 bits. The reset value is this project's; the DCQCN paper has
+    /// 40 Mb/s for 40 Gb/s.
+    RATE_ADD @ 0x058 ReadWrite = 200;
+    /// Congestion control: what a hyper raise adds, in Mb/s, 16 bits. The reset value is this project's.
+    RATE_HYPER @ 0x05c ReadWrite = 1000;
+    /// Congestion control: no cut leaves less than this, in Mb/s, 64 to 65,535. The reset value is that of HPCC's simulator.
+    MIN_RATE @ 0x060 ReadWrite = 100;
 }
 
 /// One 64-bit counter; it stops for nothing and wraps.
@@ -170,6 +194,10 @@ counters! {
     RECEIVE_OVERRUN = 16;
     /// Received packets that their queue pair did not need: there before, out of order, or of a message that was given up.
     RECEIVE_IGNORED = 17;
+    /// Congestion notification packets (CNPs) sent, because a packet had met congestion.
+    CNPS_SENT = 18;
+    /// CNPs received for a queue pair of the card.
+    CNPS_RECEIVED = 19;
 }
 
 /// A table of equal entries that the host writes word by word; the last word of an entry makes the

@@ -107,7 +107,7 @@ layout! {
         version: u8 = 4,
         /// Partition key.
         pkey: u16 = 16,
-        /// FECN, BECN and reserved bits: 0, and masked in the ICRC.
+        /// FECN, BECN and reserved bits: 0, but for BECN of a [`cnp`]; masked in the ICRC.
         resv8a: u8 = 8,
         /// Destination queue pair.
         dest_qp: u32 = 24,
@@ -238,6 +238,29 @@ impl Transport {
             Self::Uc => 0x20,
             Self::Ud => 0x60,
         }
+    }
+}
+
+/// Congestion notification packets, CNPs (IBTA 1.4 annex A17.9.3): a BTH with BECN and number 0, and 16 B of zeros.
+pub mod cnp {
+    /// Opcode of the BTH.
+    pub const OPCODE: u8 = 0x81;
+    /// BECN, in the byte of the BTH that the ICRC does not cover.
+    pub const BECN: u8 = 0x40;
+    /// Bytes behind the BTH.
+    pub const PAYLOAD: usize = 16;
+}
+
+/// Congestion marks in the two low bits of an IPv4 type of service (RFC 3168).
+pub mod ecn {
+    /// Those bits.
+    pub const MASK: u8 = 3;
+    /// The packet met congestion. 1 and 2 allow that mark, 0 does not.
+    pub const CONGESTED: u8 = 3;
+
+    /// Whether a queue pair with that type of service has congestion control: its packets may be marked.
+    pub const fn allows_mark(tos: u8) -> bool {
+        matches!(tos & MASK, 1 | 2)
     }
 }
 

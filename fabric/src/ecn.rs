@@ -1,14 +1,10 @@
 //! Explicit congestion notification in IPv4 headers (RFC 3168).
 
-use drdma_abi::roce::{ETHERTYPE_IPV4, ETHERTYPE_VLAN, Ethernet, Ipv4, VlanTag};
+use drdma_abi::roce::{ETHERTYPE_IPV4, ETHERTYPE_VLAN, Ethernet, Ipv4, VlanTag, ecn};
 use drdma_semantics::icrc::internet_checksum;
 
-/// The two bits of the type of service.
-const MASK: u8 = 3;
 /// Neither end knows of marks.
 const NOT_CAPABLE: u8 = 0;
-/// The frame met congestion.
-const CONGESTION: u8 = 3;
 
 /// Offsets in an IPv4 header.
 const TOS: usize = 1;
@@ -24,10 +20,10 @@ pub fn mark(frame: &mut [u8]) -> bool {
     };
     let Some((header, _)) = rest.split_at_mut_checked(Ipv4::SIZE) else { return false };
     let is_ipv4 = ethernet[12 + tag..] == ETHERTYPE_IPV4.to_be_bytes() && header[0] == 0x45;
-    if !is_ipv4 || header[TOS] & MASK == NOT_CAPABLE {
+    if !is_ipv4 || header[TOS] & ecn::MASK == NOT_CAPABLE {
         return false;
     }
-    header[TOS] |= CONGESTION;
+    header[TOS] |= ecn::CONGESTED;
     header[CHECKSUM..CHECKSUM + 2].fill(0);
     let sum = internet_checksum(header).to_be_bytes();
     header[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum);

@@ -39,6 +39,9 @@ bitflags::bitflags! {
         /// Receives fill strided regions as well as contiguous ones; without `SCATTERS`, as far as they have places
         /// ([`RECEIVE_PLACES`](drdma_abi::receive::RECEIVE_PLACES)).
         const STRIDED_RECEIVES = features::STRIDED_RECEIVES;
+        /// Congestion control (DCQCN): packets that met congestion are answered with congestion notifications, and these limit the
+        /// rate of queue pairs with ECN 1 or 2. Nothing is refused on a card without it.
+        const CONGESTION = features::CONGESTION;
     }
 }
 

@@ -1,8 +1,8 @@
-//! Frames that are no parts of messages: acknowledgements, READs and atomics, and their answers.
+//! Frames that are no parts of messages: acknowledgements, READs and atomics, and their answers; congestion notifications.
 
 use std::convert::Infallible;
 
-use drdma_abi::roce::{Aeth, AtomicAckEth, AtomicEth, Bth, Reth, operation, syndrome};
+use drdma_abi::roce::{Aeth, AtomicAckEth, AtomicEth, Bth, Reth, cnp, operation, syndrome};
 
 use crate::{
     frame::read_operation,
@@ -30,6 +30,12 @@ fn without_payload(flow: &Flow, bth: Bth, headers: &[u8]) -> Vec<u8> {
 pub fn acknowledgement(flow: &Flow, syndrome: u8, psn: u32, msn: u32) -> Vec<u8> {
     let aeth = Aeth { syndrome, msn: msn & MASK_24 };
     without_payload(flow, bth(flow, operation::ACKNOWLEDGE, psn, 0), &aeth.to_bytes())
+}
+
+/// A congestion notification packet: its sender has received one that met congestion.
+pub fn notification(flow: &Flow) -> Vec<u8> {
+    let bth = Bth { opcode: cnp::OPCODE, resv8a: cnp::BECN, ..bth(flow, 0, 0, 0) };
+    without_payload(flow, bth, &[0; cnp::PAYLOAD])
 }
 
 /// The answer to an atomic.

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use drdma_abi::roce::{
     Aeth, AtomicAckEth, AtomicEth, Bth, Deth, ETHERTYPE_IPV4, ETHERTYPE_VLAN, Ethernet, ICRC_SIZE,
-    IP_PROTOCOL_UDP, Ieth, ImmDt, Ipv4, Reth, Transport, UDP_PORT, Udp, VlanTag, operation,
+    IP_PROTOCOL_UDP, Ieth, ImmDt, Ipv4, Reth, Transport, UDP_PORT, Udp, VlanTag, cnp, ecn,
+    operation,
 };
 
 use crate::icrc;
@@ -147,8 +148,13 @@ struct Shape {
     imm: bool,
 }
 
-/// The transport of an opcode, and the headers that it has: none if the operation is not known.
-fn shape(opcode: u8) -> Option<(Transport, Option<Shape>)> {
+/// The transport of an opcode, if it is of one.
+fn transport(opcode: u8) -> Option<Transport> {
+    Transport::ALL.into_iter().find(|transport| transport.opcode_bits() == opcode & 0xe0)
+}
+
+/// The headers that an opcode of a transport has: none if the operation is not known.
+fn shape(transport: Transport, opcode: u8) -> Option<Shape> {
     use operation::{
         ACKNOWLEDGE, ATOMIC_ACKNOWLEDGE, COMPARE_AND_SWAP, FETCH_AND_ADD, SEND_FIRST, SEND_LAST,
         SEND_LAST_IMM, SEND_LAST_INVALIDATE, SEND_MIDDLE, SEND_ONLY, SEND_ONLY_IMM,
@@ -156,7 +162,6 @@ fn shape(opcode: u8) -> Option<(Transport, Option<Shape>)> {
         WRITE_ONLY_IMM,
     };
     use read_operation::{REQUEST, RESPONSE_FIRST, RESPONSE_LAST, RESPONSE_MIDDLE, RESPONSE_ONLY};
-    let transport = Transport::ALL.into_iter().find(|t| t.opcode_bits() == opcode & 0xe0)?;
     let operation = opcode & 0x1f;
     let known = match transport {
         Transport::Ud => matches!(operation, SEND_ONLY | SEND_ONLY_IMM),
@@ -176,9 +181,9 @@ fn shape(opcode: u8) -> Option<(Transport, Option<Shape>)> {
         ATOMIC_ACKNOWLEDGE => Shape { aeth: true, original: true, ..plain },
         COMPARE_AND_SWAP | FETCH_AND_ADD => Shape { atomic: true, ..plain },
         SEND_LAST_INVALIDATE | SEND_ONLY_INVALIDATE => Shape { invalidate: true, ..plain },
-        _ => return Some((transport, None)),
+        _ => return None,
     };
-    Some((transport, known.then_some(shape)))
+    known.then_some(shape)
 }
 
 /// Bytes of an EtherType.
@@ -276,12 +281,18 @@ impl<'a> Frame<'a> {
 
         let bth: Bth = reader.take()?;
         let unknown = FrameError::Opcode(bth.opcode);
-        let (transport, shape) = shape(bth.opcode).ok_or(unknown)?;
-        let shape = shape.or(any_operation.then(Shape::default)).ok_or(unknown)?;
+        let transport = transport(bth.opcode);
+        let shape = match transport {
+            Some(transport) => {
+                shape(transport, bth.opcode).or(any_operation.then(Shape::default)).ok_or(unknown)?
+            }
+            None if bth.opcode == cnp::OPCODE => Shape::default(),
+            None => return Err(unknown),
+        };
         if bth.version != 0 {
             return Err(FrameError::Version(bth.version));
         }
-        let deth = reader.take_if(transport == Transport::Ud)?;
+        let deth = reader.take_if(transport == Some(Transport::Ud))?;
         let reth = reader.take_if(shape.reth)?;
         let aeth = reader.take_if(shape.aeth)?;
         let atomic = reader.take_if(shape.atomic)?;
@@ -328,12 +339,19 @@ impl<'a> Frame<'a> {
         self.tag.map_or(0, |tag| tag.vid)
     }
 
-    /// The packet's transport.
-    pub fn transport(&self) -> Transport {
-        Transport::ALL
-            .into_iter()
-            .find(|transport| transport.opcode_bits() == self.bth.opcode & 0xe0)
-            .expect("checked when the frame was read")
+    /// The packet's transport; a congestion notification packet is of none.
+    pub fn transport(&self) -> Option<Transport> {
+        transport(self.bth.opcode)
+    }
+
+    /// It is a congestion notification packet.
+    pub fn is_notification(&self) -> bool {
+        self.bth.opcode == cnp::OPCODE
+    }
+
+    /// It met congestion on its way.
+    pub fn is_marked(&self) -> bool {
+        self.ip.tos & ecn::MASK == ecn::CONGESTED
     }
 
     /// The low five bits of the opcode: [`operation`].

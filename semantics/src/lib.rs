@@ -30,6 +30,7 @@
 //! | [`append`] | which rows of an append region a message becomes |
 //! | [`receive`] | the entries of a receive queue, and their checks |
 //! | [`responder`] | what a queue pair does with what a peer asks for |
+//! | [`congestion`] | CNPs, and the rates that they limit (DCQCN) |
 //! | [`requester`] | what was sent and is not acknowledged: when it is sent again, and when that ends |
 //!
 //! Nothing here allocates by a count that a request names, but for the ids that are made from keys, whose
@@ -41,6 +42,7 @@ pub mod answers;
 pub mod append;
 pub mod boxes;
 pub mod checks;
+pub mod congestion;
 pub mod described;
 pub mod failure;
 pub mod frame;

@@ -4,6 +4,7 @@ pub mod acks;
 pub mod atomics;
 pub mod finder;
 pub mod owner;
+pub mod notifier;
 pub mod parser;
 pub mod path;
 pub mod reads;

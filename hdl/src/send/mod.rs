@@ -3,6 +3,7 @@
 
 pub mod answers;
 pub mod keeper;
+pub mod pacer;
 pub mod packetizer;
 pub mod replies;
 pub mod segmenter;

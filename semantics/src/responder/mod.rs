@@ -198,6 +198,11 @@ pub enum Outcome {
 /// True if a frame is for a queue pair: its number, transport, partition, on RC and UC the peer's
 /// address, on UD the queue key. Others are dropped in silence.
 pub fn is_for(frame: &Frame<'_>, flow: &crate::packets::Flow) -> bool {
+    frame.transport() == Some(flow.transport) && is_from_peer(frame, flow)
+}
+
+/// The same for what belongs to no transport, like a congestion notification packet.
+pub fn is_from_peer(frame: &Frame<'_>, flow: &crate::packets::Flow) -> bool {
     // One of two members of a partition must be a full one (IBTA 1.4 section 10.9.3).
     let (ours, theirs) = (flow.pkey, frame.bth.pkey);
     let pkey = (ours ^ theirs) & 0x7fff == 0 && (ours | theirs) & 0x8000 != 0;
@@ -206,7 +211,6 @@ pub fn is_for(frame: &Frame<'_>, flow: &crate::packets::Flow) -> bool {
         Transport::Rc | Transport::Uc => frame.ip.source == flow.dest_ip,
     };
     frame.bth.dest_qp == flow.qpn & MASK_24
-        && frame.transport() == flow.transport
         && frame.ip.destination == flow.source_ip
         && frame.vlan_id() == flow.vlan_id()
         && pkey

@@ -34,7 +34,7 @@ fn every_recorded_frame_verifies_but_the_one_that_was_sent_broken() {
 fn a_recorded_exchange_is_read_as_it_was_meant() {
     let frames = recorded();
     let write = Frame::parse(&frames[5]).unwrap();
-    assert_eq!(write.transport(), Transport::Rc);
+    assert_eq!(write.transport(), Some(Transport::Rc));
     assert_eq!(write.operation(), operation::WRITE_ONLY);
     assert_eq!((write.bth.dest_qp, write.bth.psn, write.bth.ack_req), (0x12, 0x1000, 1));
     assert_eq!(write.reth.unwrap().dma_length as usize, write.payload.len());

@@ -64,7 +64,7 @@ impl SoftCard {
     /// Sends a packet or starts a request; gives the cycles that took, or `None` if there is
     /// nothing to do. What is sent back goes before what is sent again, and that before what is new.
     pub(super) fn step(&mut self) -> Option<u64> {
-        if let Some(cycles) = self.send_reply().or_else(|| self.resend()) {
+        if let Some(cycles) = self.send_notice().or_else(|| self.send_reply()).or_else(|| self.resend()) {
             return Some(cycles);
         }
         let mut taken = HashSet::new();
@@ -293,6 +293,10 @@ impl SoftCard {
             self.jobs.remove(at);
             return Some(1);
         }
+        let lanes = self.jobs[at].lanes.iter().filter(|lane| !lane.is_done());
+        let reliable = lanes.filter(|lane| lane.flow.transport == Transport::Rc);
+        let mut paced: Vec<usize> = reliable.map(|lane| lane.qp as usize).collect();
+        paced.retain(|qp| !self.may_send(*qp));
         let queue_pairs = &self.tables.queue_pairs;
         let lane = self.jobs[at].next_lane(|lane| {
             let queue_pair = &queue_pairs[lane.qp as usize];
@@ -301,7 +305,7 @@ impl SoftCard {
             let fenced = lane.extras.fence && !lane.has_begun() && requester.unanswered() > 0;
             let full = lane.fetch.is_some() && requester.unanswered() >= limit;
             let open = requester.is_open() && requester.in_flight() < MAX_IN_FLIGHT;
-            let ready = open && !fenced && !full;
+            let ready = open && !fenced && !full && !paced.contains(&(lane.qp as usize));
             !taken.contains(&lane.qp) && (lane.flow.transport != Transport::Rc || ready)
         });
         let lane = match lane {
@@ -335,6 +339,9 @@ impl SoftCard {
         let cycles = self.transmit(&packet.frame);
         self.counters.add(&counter::PAYLOAD_BYTES, packet.payload.into());
         self.counters.add(&counter::ASSEMBLE_BUSY, u64::from(packet.payload).div_ceil(64));
+        if job.lanes[lane].flow.transport == Transport::Rc {
+            self.pace(qp, packet.payload);
+        }
         let requester = &mut self.tables.queue_pairs[qp].requester;
         if job.lanes[lane].flow.transport == Transport::Rc {
             let request = self.tables.send_queues[id.queue as usize].get(id.serial);

@@ -14,8 +14,10 @@
 //! | `responses` | acknowledgements, and what is sent again |
 //! | `receiving` | what a peer asks for, and receives |
 //! | `replies` | what is sent back |
+//! | `congestion` | packets that met congestion, and rates that are limited |
 //! | `timers` | how the card's time goes on |
 
+mod congestion;
 mod engine;
 pub mod job;
 mod receiving;

@@ -25,10 +25,14 @@ impl SoftCard {
         while let Some(bytes) = self.network.receive(self.cycles * NS_PER_CYCLE) {
             self.idle = false;
             let taken = match Frame::parse_any(&bytes) {
-                Ok(frame) => match Kind::of(frame.operation()) {
-                    Kind::Response => self.take_response(&frame).is_some(),
-                    _ => self.take_request(&frame),
-                },
+                Ok(frame) if frame.is_notification() => self.take_notification(&frame).is_some(),
+                Ok(frame) => {
+                    self.notify(&frame);
+                    match Kind::of(frame.operation()) {
+                        Kind::Response => self.take_response(&frame).is_some(),
+                        _ => self.take_request(&frame),
+                    }
+                }
                 Err(error) if error.is_other_protocol() => {
                     self.pass_on(bytes);
                     continue;

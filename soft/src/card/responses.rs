@@ -99,6 +99,9 @@ impl SoftCard {
     pub(super) fn resend(&mut self) -> Option<u64> {
         while let Some(index) = self.resending.pop_front() {
             let (now, flow) = (self.cycles, self.flow(index as u32));
+            if !self.may_send(index) {
+                continue;
+            }
             let Some((psn, sent)) = self.tables.queue_pairs[index].requester.resend(now) else {
                 continue;
             };
@@ -114,6 +117,11 @@ impl SoftCard {
                     answers::read_request(&flow, psn, &rest)
                 }
             };
+            let payload = match &sent.what {
+                What::Packet(frame) => frame.len() as u32,
+                What::Atomic(_) | What::Read { .. } => 0,
+            };
+            self.pace(index, payload);
             self.set_timer(index);
             if !self.tables.queue_pairs[index].requester.is_open() {
                 self.resending.push_back(index);

@@ -52,6 +52,10 @@ pub struct SoftCard {
     /// Queue pairs that have something to send back, or to send again.
     pub(super) replying: VecDeque<usize>,
     pub(super) resending: VecDeque<usize>,
+    /// Queue pairs that have a congestion notification packet to send.
+    pub(super) notices: VecDeque<usize>,
+    /// When queue pairs may send again whose rate is limited, in cycles.
+    pub(super) paced: BTreeSet<(u64, usize)>,
     /// Queue pairs' timers: when they go off, in cycles.
     pub(super) timers: BTreeSet<(u64, usize)>,
     /// Send queues whose oldest request may be complete.
@@ -84,6 +88,8 @@ impl SoftCard {
             jobs: Vec::new(),
             replying: VecDeque::new(),
             resending: VecDeque::new(),
+            notices: VecDeque::new(),
+            paced: BTreeSet::new(),
             timers: BTreeSet::new(),
             completing: BTreeSet::new(),
             late_receives: VecDeque::new(),
@@ -122,6 +128,7 @@ impl SoftCard {
     pub(super) fn is_busy(&self) -> bool {
         !self.jobs.is_empty()
             || !self.replying.is_empty()
+            || !self.notices.is_empty()
             || !self.doorbells.is_empty()
             || self.tables.send_queues[..self.tables.known_send_queues]
                 .iter()
@@ -141,6 +148,8 @@ impl SoftCard {
         self.jobs.clear();
         self.replying.clear();
         self.resending.clear();
+        self.notices.clear();
+        self.paced.clear();
         self.timers.clear();
         self.completing.clear();
         self.late_receives.clear();

@@ -21,6 +21,7 @@ use crate::host::Host;
 use drdma_semantics::{
     append::Append,
     checks::{Directory, QueuePair},
+    congestion::{Limiter, Notifier},
     region::Region,
     requester::{Policy, Requester},
     responder::{Answer, Responder},
@@ -91,6 +92,10 @@ pub struct QueuePairState {
     pub replies: VecDeque<Reply>,
     /// When its timer goes off, in cycles.
     pub timer: Option<u64>,
+    /// When it answers congestion with CNPs.
+    pub notifier: Notifier,
+    /// Its rate, if CNPs have limited it.
+    pub limiter: Option<Limiter>,
 }
 
 /// The state of an entry of a queue pair that knows its peer, but does not send.
@@ -111,6 +116,8 @@ impl QueuePairState {
             replies: if goes_on { std::mem::take(&mut self.replies) } else { VecDeque::new() },
             attributes: self.attributes,
             timer: self.timer,
+            notifier: self.notifier,
+            limiter: None,
             entry,
         };
         self.requester.set_policy(self.policy());
@@ -138,6 +145,13 @@ impl QueuePairState {
         let known = self.view().mtu > 0 && Transport::from_code(self.entry.transport).is_some();
         let set_up = known && matches!(self.entry.state, 1 | READY_TO_RECEIVE);
         self.responder.is_some() && set_up && !self.error
+    }
+
+    /// It is reliable, and keeps what it sends until it is acknowledged: what congestion control paces.
+    pub fn sends_reliably(&self) -> bool {
+        let AttributesEntry { state, max_rd_atomic, .. } = self.attributes;
+        let keeps = self.policy().retries() || max_rd_atomic > 0;
+        self.entry.transport == Transport::Rc as u8 && state != 0 && keeps
     }
 
     /// Its receive queue, if it has one.

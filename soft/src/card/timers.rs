@@ -54,7 +54,8 @@ impl SoftCard {
         let work = (enabled && !self.idle).then(|| self.busy_until.max(self.cycles));
         let arrival = self.network.next_arrival().map(|ns| ns.div_ceil(NS_PER_CYCLE));
         let timer = self.timers.first().map(|(cycle, _)| *cycle);
-        let next = [work, arrival, timer].into_iter().flatten().min()?;
+        let paced = self.paced.first().map(|(cycle, _)| *cycle);
+        let next = [work, arrival, timer, paced].into_iter().flatten().min()?;
         Some(next.max(self.cycles))
     }
 
@@ -80,6 +81,7 @@ impl SoftCard {
 
     /// Looks at every timer that has gone off.
     fn check_timers(&mut self) {
+        self.end_pauses();
         while let Some((at, index)) = self.timers.first().copied()
             && at <= self.cycles
         {

@@ -394,7 +394,9 @@ impl State {
             Some(id) => id,
             None if self.everywhere => {
                 let card_qpn = u32::from(port & 0x3fff);
-                let mut config = PeerConfig::new(frame.transport(), mac, ip, qpn, card_qpn);
+                // That of a congestion notification packet is not known from it.
+                let transport = frame.transport().unwrap_or(drdma_abi::roce::Transport::Rc);
+                let mut config = PeerConfig::new(transport, mac, ip, qpn, card_qpn);
                 config.behaviour = Behaviour::Anything;
                 self.add_peer(config)
             }

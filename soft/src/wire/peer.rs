@@ -224,13 +224,13 @@ impl Peer {
         match self.config.behaviour {
             Behaviour::Dead => return None,
             Behaviour::Anything => {
-                let asked = frame.transport() == Transport::Rc && frame.bth.ack_req == 1;
+                let asked = frame.transport() == Some(Transport::Rc) && frame.bth.ack_req == 1;
                 return asked.then(|| self.answer(frame, syndrome::ACK | 31, frame.bth.psn));
             }
             _ => {}
         }
         self.check_fields(frame);
-        if frame.transport() != self.config.transport {
+        if frame.transport() != Some(self.config.transport) {
             self.errors.push(PeerError::Transport(frame.bth.opcode));
             return None;
         }

@@ -23,6 +23,7 @@ use drdma_abi::register::*;
 use drdma_emit::prelude::*;
 
 mod axil;
+mod congestion;
 mod counters;
 mod settings;
 mod sweep;
@@ -30,6 +31,7 @@ mod sweep;
 mod tests;
 
 pub use axil::AxiLite;
+pub use congestion::{Congestion, CongestionSettings};
 pub use counters::CounterBank;
 pub use settings::Settings;
 pub use sweep::Sweep;
@@ -175,6 +177,8 @@ pub struct Control {
     pub ip: Signal<Out, Bits<32>>,
     /// Units of 1,024 cycles; 0 is for ever.
     pub ack_timeout: Signal<Out, Bits<32>>,
+    /// Congestion control.
+    pub congestion: Signals<Out, Congestion>,
 
     // ------------------------------------------------------------------ states
     /// Work is in progress somewhere in the card.
@@ -229,6 +233,10 @@ pub struct Control {
     pub count_16: Signal<In, Bits<16>>,
     /// To `RECEIVE_IGNORED`.
     pub count_17: Signal<In, Bits<16>>,
+    /// To `CNPS_SENT`.
+    pub count_18: Signal<In, Bits<16>>,
+    /// To `CNPS_RECEIVED`.
+    pub count_19: Signal<In, Bits<16>>,
 
     // What the host sees.
     axil: AxiLite,
@@ -460,6 +468,7 @@ impl Logic for Control {
         self.mac.next = self.settings.mac.val();
         self.ip.next = self.settings.ip.val();
         self.ack_timeout.next = self.settings.ack_timeout.val();
+        self.congestion.next = self.settings.congestion.val();
 
         // Counters count.
         self.counters.clear.next = self.settings.clear_counters.val();
@@ -481,6 +490,8 @@ impl Logic for Control {
         self.counters.amounts[15].next = self.count_15.val();
         self.counters.amounts[16].next = self.count_16.val();
         self.counters.amounts[17].next = self.count_17.val();
+        self.counters.amounts[18].next = self.count_18.val();
+        self.counters.amounts[19].next = self.count_19.val();
 
         // A read looks everywhere, then chooses.
         self.read_place.next = self.axil.read_addr.val().get_bits::<20>(0);

@@ -4,6 +4,8 @@ use drdma_abi::ABI_HASH;
 use drdma_abi::register::*;
 use drdma_emit::prelude::*;
 
+use super::congestion::{Congestion, CongestionSettings};
+
 fn value<const N: usize>(value: u32) -> Constant<Bits<N>> {
     Constant::new(u64::from(value).into())
 }
@@ -52,6 +54,8 @@ pub struct Settings {
     pub ip: Signal<Out, Bits<32>>,
     /// Units of 1,024 cycles; 0 is for ever.
     pub ack_timeout: Signal<Out, Bits<32>>,
+    /// Congestion control.
+    pub congestion: Signals<Out, Congestion>,
     /// Clear the counters.
     pub clear_counters: Signal<Out, Bit>,
     /// For `STATUS`.
@@ -108,6 +112,7 @@ pub struct Settings {
     words_reset: Constant<Bits<5>>,
 
     // Registers.
+    others: CongestionSettings,
     enabled: DFF<Bit>,
     restarting: DFF<Bit>,
     restart_count: DFF<Bits<4>>,
@@ -137,7 +142,14 @@ impl Logic for Settings {
         self.ack_timeout.next = self.timeout_held.q.val();
         self.clear_counters.next = self.clearing.q.val();
 
-        self.read_data.next = bits::<32>(0);
+        self.others.rst.next = self.rst.val() || self.restarting.q.val();
+        self.others.write_valid.next = self.write_valid.val();
+        self.others.write_addr.next = self.write_addr.val();
+        self.others.write_data.next = self.write_data.val();
+        self.others.read_addr.next = self.read_addr.val();
+        self.congestion.next = self.others.settings.val();
+
+        self.read_data.next = self.others.read_data.val();
         if self.read_addr.val() == self.at_type.val() {
             self.read_data.next = self.type_id.val();
         }

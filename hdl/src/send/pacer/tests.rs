@@ -1,0 +1,253 @@
+//! Limited queue pairs against the reference, which is written from the paper's rules.
+
+use super::*;
+use crate::context::QUEUE_PAIR_TABLE;
+use crate::context::testing::clear_tables;
+use crate::testing;
+use drdma_semantics::congestion::{self, LINE_RATE, Limiter};
+use drdma_verilated::Library;
+use drdma_verilated::testbench::{Bench, Random};
+
+/// Payload of a packet in bytes, and its units.
+const PAYLOAD: u32 = 4096;
+
+fn library() -> Library {
+    testing::library("pacer", Pacer::default)
+}
+
+/// A queue pair that always has something to send, and what the reference sends of it.
+struct Sender {
+    qp: u64,
+    /// It waits for a `go`.
+    waits: bool,
+    units: u64,
+    reference: Option<Limiter>,
+    reference_units: u64,
+}
+
+impl Sender {
+    fn new(qp: u64) -> Self {
+        Self { qp, waits: false, units: 0, reference: None, reference_units: 0 }
+    }
+
+    fn notified(&mut self, now: u64, settings: &congestion::Settings) {
+        match &mut self.reference {
+            Some(limiter) if !limiter.is_over() => {
+                limiter.advance(now, settings);
+                limiter.notified(now, settings);
+            }
+            none => *none = Some(Limiter::new(now, settings)),
+        }
+    }
+
+    /// What the reference sends in a cycle; it counts only while it is limited.
+    fn step_reference(&mut self, now: u64, settings: &congestion::Settings) {
+        let Some(limiter) = &mut self.reference else { return };
+        limiter.advance(now, settings);
+        if limiter.ready_at() <= now && !limiter.is_over() {
+            limiter.sent(PAYLOAD, now, settings);
+            self.reference_units += u64::from(congestion::units(PAYLOAD));
+        }
+    }
+}
+
+struct Lab<'a> {
+    bench: Bench<'a>,
+    random: Random,
+    settings: congestion::Settings,
+    senders: Vec<Sender>,
+    cycle: u64,
+    /// Whether `go` is taken, as a probability.
+    ready: f64,
+}
+
+impl<'a> Lab<'a> {
+    fn new(library: &'a Library, settings: congestion::Settings, qps: &[u64], seed: u64) -> Self {
+        let mut bench = Bench::new(library.instance(1), seed);
+        bench.limit(u64::MAX);
+        clear_tables(&mut bench);
+        for (port, value) in [
+            ("alpha_period", settings.alpha_period / 256),
+            ("alpha_shift", settings.alpha_shift.into()),
+            ("rate_period", settings.rate_period / 256),
+            ("rate_bytes", settings.rate_bytes.into()),
+            ("stages", settings.stages.into()),
+            ("add", settings.add.into()),
+            ("hyper", settings.hyper.into()),
+            ("min_rate", settings.min_rate.into()),
+        ] {
+            bench.model().set(format!("settings_{port}").as_str(), value);
+        }
+        let mut lab = Self {
+            bench,
+            random: Random::new(seed),
+            settings,
+            senders: qps.iter().map(|qp| Sender::new(*qp)).collect(),
+            cycle: 0,
+            ready: 1.0,
+        };
+        for qp in qps {
+            lab.write(*qp, 1, 2 << 16);
+        }
+        lab
+    }
+
+    /// The host writes a word of a queue pair's entry.
+    fn write(&mut self, qp: u64, word: u64, data: u64) {
+        for (port, value) in [
+            ("table", QUEUE_PAIR_TABLE),
+            ("index", qp),
+            ("word", word),
+            ("data", data),
+            ("valid", 1),
+        ] {
+            self.bench.model().set(format!("cfg_{port}").as_str(), value);
+        }
+        self.step(None);
+        self.bench.model().set("cfg_valid", 0);
+        for _ in 0..4 {
+            self.step(None);
+        }
+    }
+
+    /// A cycle, in which that sender gets a CNP. Of the senders one that is limited and does not wait sends a packet.
+    fn step(&mut self, notified: Option<usize>) {
+        let model = self.bench.model();
+        model.set("notified_valid", notified.is_some().into());
+        model.set("notified_qp", notified.map_or(0x333, |at| self.senders[at].qp));
+        model.set("packet_valid", 0);
+        let turn = (self.cycle / 2) as usize % self.senders.len();
+        model.set("limited_next", self.senders[turn].qp);
+        if self.cycle % 2 == 1 {
+            // That of the cycle before, which is the same, has been looked up.
+            model.settle();
+            let sender = &mut self.senders[turn];
+            if model.get("limited") == 1 && !sender.waits {
+                model.set("packet_valid", 1);
+                model.set("packet_qp", sender.qp);
+                model.set("packet_units", congestion::units(PAYLOAD).into());
+                sender.waits = true;
+                sender.units += u64::from(congestion::units(PAYLOAD));
+            }
+        }
+        let ready = self.random.chance(self.ready);
+        model.set("go_ready", ready.into());
+        model.settle();
+        if ready && model.get("go_valid") == 1 {
+            let qp = model.get("go_qp");
+            let sender = self.senders.iter_mut().find(|sender| sender.qp == qp).expect("a sender");
+            assert!(sender.waits, "{qp} was told twice");
+            sender.waits = false;
+        }
+        model.tick();
+        let now = self.cycle;
+        for (at, sender) in self.senders.iter_mut().enumerate() {
+            if notified == Some(at) {
+                sender.notified(now, &self.settings);
+            }
+            sender.step_reference(now, &self.settings);
+        }
+        self.cycle += 1;
+    }
+
+    fn run(&mut self, cycles: u64, chance: f64) {
+        for _ in 0..cycles {
+            let at = self.random.below(self.senders.len() as u64) as usize;
+            let notified = self.random.chance(chance).then_some(at);
+            self.step(notified);
+        }
+    }
+
+    /// What was sent is what the reference has sent, but for a packet, and for the time that is counted in units.
+    fn check(&self) {
+        for Sender { qp, units, reference_units, reference, .. } in &self.senders {
+            let off = units.abs_diff(*reference_units);
+            let allowed = 3 * u64::from(congestion::units(PAYLOAD)) + reference_units / 50;
+            assert!(
+                off <= allowed,
+                "cycle {}: queue pair {qp} has sent {units} units, not {reference_units} ({reference:?})",
+                self.cycle
+            );
+        }
+    }
+}
+
+fn settings() -> congestion::Settings {
+    congestion::Settings { rate_bytes: 4000, add: 300, hyper: 2000, ..Default::default() }
+}
+
+#[test]
+fn queue_pairs_have_the_rates_of_the_reference() {
+    let library = library();
+    for (seed, qps) in (1..).zip([&[7_u64][..], &[0, 4095], &[1, 2, 3, 500, 501, 502, 4000, 9]]) {
+        for (ready, chance) in [(1.0, 1e-4), (0.3, 4e-4)] {
+            let mut lab = Lab::new(&library, settings(), qps, seed);
+            lab.ready = ready;
+            for _ in 0..15 {
+                lab.run(20_000, chance);
+                lab.check();
+            }
+            assert!(lab.senders.iter().all(|sender| sender.units > 3000));
+        }
+    }
+}
+
+#[test]
+fn without_cnps_a_rate_goes_back_to_that_of_the_link_and_nothing_is_limited() {
+    let library = library();
+    let quick = congestion::Settings { rate_period: 512, add: 2000, hyper: 9000, ..settings() };
+    let mut lab = Lab::new(&library, quick, &[5, 6], 1);
+    for _ in 0..4 {
+        lab.step(Some(0));
+        lab.run(2000, 0.0);
+    }
+    lab.run(200_000, 0.0);
+    lab.check();
+    let limiter = lab.senders[0].reference.expect("it was limited");
+    assert_eq!(limiter.rate, LINE_RATE);
+    let before = lab.senders[0].units;
+    lab.run(5_000, 0.0);
+    assert_eq!((lab.senders[0].units, lab.senders[1].units), (before, 0));
+    assert!(!lab.senders[0].waits, "the last one was told");
+}
+
+#[test]
+fn cnps_count_only_where_packets_may_be_marked_and_end_with_the_state() {
+    let library = library();
+    let mut lab = Lab::new(&library, settings(), &[5, 6], 1);
+    for ecn in [0, 3] {
+        lab.write(5, 1, ecn << 16);
+        lab.step(Some(0));
+        lab.run(500, 0.0);
+        assert_eq!(lab.senders[0].units, 0, "ECN {ecn}");
+    }
+    lab.write(5, 1, 1 << 16);
+    lab.step(Some(0));
+    lab.run(500, 0.0);
+    let units = lab.senders[0].units;
+    assert!(units > 0);
+    // The host makes it ready anew.
+    lab.write(5, 15, 1);
+    lab.run(500, 0.0);
+    let after = lab.senders[0].units;
+    lab.run(5_000, 0.0);
+    assert_eq!(lab.senders[0].units, after);
+    assert!(!lab.senders[0].waits, "a packet that was told of has its go");
+}
+
+#[test]
+fn no_rate_is_below_the_least() {
+    let library = library();
+    let least = congestion::Settings { min_rate: 2000, rate_period: 1 << 23, ..settings() };
+    let mut lab = Lab::new(&library, least, &[77], 1);
+    for _ in 0..12 {
+        lab.step(Some(0));
+        lab.run(100, 0.0);
+    }
+    lab.run(20_000, 0.0);
+    let before = lab.senders[0].units;
+    lab.run(400_000, 0.0);
+    // 2 Gb/s are 64 B in 64 cycles.
+    let units = lab.senders[0].units - before;
+    assert!(units.abs_diff(400_000 / 64) <= 70, "{units} units");
+}
