@@ -249,6 +249,15 @@ pub mod cnp {
     pub const BECN: u8 = 0x40;
     /// Bytes behind the BTH.
     pub const PAYLOAD: usize = 16;
+
+    /// The rate of the link, in Mb/s: what a queue pair has that CNPs have not limited.
+    pub const LINE_RATE: u32 = 100_000;
+    /// The lowest rate that there is, in Mb/s.
+    pub const LEAST_RATE: u32 = 64;
+    /// The largest alpha, which stands for 1.
+    pub const ALPHA_ONE: u32 = (1 << 16) - 1;
+    /// The time of 64 B at 1 Mb/s, in 1/256 cycles: 512 bit, and 250 million cycles a second.
+    pub const AT_ONE_MBPS: u32 = (512 * 250) << 8;
 }
 
 /// Congestion marks in the two low bits of an IPv4 type of service (RFC 3168).

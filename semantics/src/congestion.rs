@@ -10,13 +10,8 @@ use drdma_abi::register::{
     ALPHA_PERIOD, ALPHA_SHIFT, CNP_INTERVAL, MIN_RATE, RATE_ADD, RATE_BYTES, RATE_HYPER,
     RATE_PERIOD, RATE_STAGES, Register,
 };
+pub use drdma_abi::roce::cnp::{ALPHA_ONE, AT_ONE_MBPS, LEAST_RATE, LINE_RATE};
 
-/// The rate of the link, in Mb/s: what a queue pair has that is not limited.
-pub const LINE_RATE: u32 = 100_000;
-/// The lowest rate that there is, in Mb/s.
-pub const LEAST_RATE: u32 = 64;
-/// The largest alpha, which stands for 1.
-pub const ALPHA_ONE: u32 = (1 << 16) - 1;
 /// Cycles in a unit of [`ALPHA_PERIOD`] and [`RATE_PERIOD`].
 pub const PERIOD_UNIT: u64 = 256;
 /// A queue pair that has not sent for a while may send so many cycles' worth at once.
@@ -26,8 +21,6 @@ pub const FRACTION: u32 = 8;
 
 /// Bytes in the unit that rates are applied to.
 const UNIT: u32 = 64;
-/// Parts of a cycle that 64 B take at 1 Mb/s: 512 bit, 250 million cycles a second.
-pub const AT_ONE_MBPS: u32 = (UNIT * 8 * 250) << FRACTION;
 
 /// What the host sets, for all queue pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

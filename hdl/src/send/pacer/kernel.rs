@@ -19,6 +19,8 @@ impl Logic for Pacer {
         // What the host writes.
         self.unused.next = self.cfg.data.val();
         self.unused_interval.next = self.settings.cnp_interval.val();
+        self.unused_behind.next = self.behind.q.val();
+        self.unused_product.next = self.cut.product.val();
         self.select.valid.next = self.cfg.valid.val();
         self.select.number.next = self.cfg.table.val();
         self.select.word.next = self.cfg.word.val();
@@ -66,6 +68,7 @@ impl Logic for Pacer {
         self.time_over.next = self.it.q.val().time_stage >= self.settings.stages.val();
         self.bytes_over.next = self.it.q.val().byte_stage >= self.settings.stages.val();
         self.raised.next = bit_cast::<18, RATE>(self.it.q.val().rate) + self.added.q.val() + 1;
+        self.unused_raised.next = self.raised.val();
         self.sent.next = bit_cast::<19, SENT>(self.it.q.val().sent)
             + bit_cast::<19, UNITS>(self.units.q.val());
         self.rest.next = self.remainder.q.val() - bit_cast::<REMAINDER, RATE>(self.it.q.val().rate);
@@ -119,7 +122,7 @@ impl Logic for Pacer {
             }
             PacerState::Load => {
                 self.it.d.next = self.read.record.val();
-                self.behind.d.next = self.now.val() - self.read.record.val().next;
+                self.behind.d.next = self.now.val() - self.read.record.val().due;
                 self.reacts.d.next = self.marks.read_data.val().get_bit(0);
                 self.is_free.d.next = !self.read.record.val().rings;
                 self.step.d.next = 0.into();
@@ -139,7 +142,7 @@ impl Logic for Pacer {
                             if self.is_free.q.val() {
                                 self.it.d.next.rings = true;
                                 self.it.d.next.waits = false;
-                                self.it.d.next.next = self.now.val();
+                                self.it.d.next.due = self.now.val();
                             }
                             if self.is_free.q.val() || (self.it.q.val().rate == LINE) {
                                 self.it.d.next.rate = LINE.into();
@@ -173,7 +176,7 @@ impl Logic for Pacer {
                         } else if !self.behind.q.val().get_bit(TIME - 1)
                             && self.behind.q.val().get_bits::<11>(BURST).any()
                         {
-                            self.it.d.next.next = self.now.val() - (1 << BURST as u64);
+                            self.it.d.next.due = self.now.val() - (1 << BURST as u64);
                         }
                         if self.it.q.val().rate == LINE {
                             self.it.d.next.rings = self.it.q.val().waits;
@@ -217,10 +220,10 @@ impl Logic for Pacer {
                     self.state.d.next = PacerState::Divide;
                 } else {
                     self.it.d.next.waits = true;
-                    self.it.d.next.next = self.it.q.val().next
+                    self.it.d.next.due = self.it.q.val().due
                         + bit_cast::<TIME, PAUSE>(self.pause.product.val());
                     if self.is_stale.q.val() {
-                        self.it.d.next.next = self.now.val() - (1 << BURST as u64)
+                        self.it.d.next.due = self.now.val() - (1 << BURST as u64)
                             + bit_cast::<TIME, PAUSE>(self.pause.product.val());
                     }
                     self.it.d.next.sent = self.sent.val().get_bits::<SENT>(0);

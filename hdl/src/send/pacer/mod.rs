@@ -18,8 +18,8 @@ use crate::primitive::{Flatten, Multiplier, Restore, StreamFifo};
 use crate::shell::control::Congestion;
 use drdma_abi::Layout;
 use drdma_abi::register::QueuePairEntry;
+use drdma_abi::roce::cnp::{ALPHA_ONE, AT_ONE_MBPS, LINE_RATE};
 use drdma_emit::prelude::*;
-use drdma_semantics::congestion::{ALPHA_ONE, AT_ONE_MBPS, LINE_RATE};
 
 mod kernel;
 #[cfg(test)]
@@ -91,7 +91,7 @@ struct Limit {
     /// The time of 64 B at this rate.
     unit_time: Bits<UNIT_TIME>,
     /// When the next packet may be sent.
-    next: Bits<TIME>,
+    due: Bits<TIME>,
     /// It is in the ring.
     rings: Bit,
     /// A `go` is due.
@@ -169,6 +169,9 @@ pub struct Pacer {
     select: TableSelect,
     unused: Signal<Local, Bits<32>>,
     unused_interval: Signal<Local, Bits<16>>,
+    unused_behind: Signal<Local, Bits<TIME>>,
+    unused_product: Signal<Local, Bits<CUT>>,
+    unused_raised: Signal<Local, Bits<18>>,
     #[init(word("tos"))]
     tos_word: Constant<Bits<4>>,
     /// Whether packets of a queue pair may be marked.
