@@ -104,8 +104,7 @@ pub mod features {
         | RETRANSMITS
         | READ_ANSWERS
         | ATOMIC_ANSWERS
-        | STRIDED_RECEIVES
-        | CONGESTION;
+        | STRIDED_RECEIVES;
 }
 
 /// What queue pairs need beside their entry in [`QUEUE_PAIRS`]; entries are [`AttributesEntry`].

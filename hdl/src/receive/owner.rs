@@ -41,12 +41,10 @@ pub struct Address {
     pub source_ip: Bits<32>,
     /// 802.1Q: VLAN; 0: none.
     pub vlan: Bits<12>,
-    /// BTH: it is a congestion notification packet, which is of no transport.
-    pub notifies: Bit,
 }
 
 /// Finds the queue pair of a frame: a live one with its number and transport, on RC and UC of the peer that it comes from. A queue
-/// key is not looked at. A congestion notification packet is for a queue pair of RC or UC.
+/// key is not looked at.
 ///
 /// Contract: as that of [`Finder`]. `address` is that of the search that began two steps before.
 ///
@@ -136,9 +134,8 @@ impl Logic for Owner {
         self.transport.next = self.shapes.read_data.val().get_bits::<8>(16);
         self.pkey.next = self.shapes.read_data.val().get_bits::<16>(0);
         self.connected.next = ((self.transport.val() == RC)
-            && ((self.address.transport.val() == RC_BITS) || self.address.notifies.val()))
-            || ((self.transport.val() == UC)
-                && ((self.address.transport.val() == UC_BITS) || self.address.notifies.val()));
+            && (self.address.transport.val() == RC_BITS))
+            || ((self.transport.val() == UC) && (self.address.transport.val() == UC_BITS));
         self.datagram.next =
             (self.transport.val() == UD) && (self.address.transport.val() == UD_BITS);
         self.owned.next = self.finder.hit.val()

@@ -4,7 +4,6 @@
 //! frames --> parser --packet--> responder --placing--> receives --order--> reads --order--> atomics --order--> host_write
 //!              |  \--words--> store <-----------------------------------------------------------reads------/
 //!              |\--ack--> acks --> reads --> keeper      responder --answer--> answers
-//!              |\--congested--> notifier --notice--> packetizer
 //!              v
 //!         host's frames
 //! ```
@@ -14,7 +13,6 @@
 use crate::context::{ConfigWrite, QP, QueuePairIndex, RegionIndex};
 use crate::receive::acks::Acks;
 use crate::receive::atomics::Atomics;
-use crate::receive::notifier::{Notice, Notifier};
 use crate::receive::parser::Parser;
 use crate::receive::reads::{Asking, Reads};
 use crate::receive::receives::Receives;
@@ -46,8 +44,6 @@ pub struct ReceivePath {
     pub mac: Signal<In, Bits<48>>,
     /// The card's IPv4 address.
     pub ip: Signal<In, Bits<32>>,
-    /// Cycles between two congestion notification packets of one queue pair, at least.
-    pub cnp_interval: Signal<In, Bits<16>>,
 
     // ------------------------------------------------------------------ frames
     /// Frames from the wire.
@@ -102,10 +98,6 @@ pub struct ReceivePath {
     pub ended: Flow<In, SlotIndex>,
     /// ACKs and NAKs that have come, and what answers acknowledge.
     pub ack: Stream<Out, Ack>,
-    /// Congestion notification packets to send,
-    pub notice: Stream<Out, Notice>,
-    /// and those that have come.
-    pub notified: Flow<Out, QueuePairIndex>,
     /// READs and atomics that are sent.
     pub asked: Flow<In, Asking>,
     /// Where what they bring goes.
@@ -140,7 +132,6 @@ pub struct ReceivePath {
 
     parser: Parser,
     acks: Acks,
-    notifier: Notifier,
     store: FrameStore,
     responder: Responder,
     receives: Receives,
@@ -165,13 +156,6 @@ impl Logic for ReceivePath {
         self.parser.ack.join(&mut self.acks.come);
         self.parser.acks_roomy.next = self.acks.roomy.val();
         self.acks.ack.join(&mut self.reads.ack);
-
-        self.notifier.rst.next = self.card_reset.val();
-        self.cfg.join(&mut self.notifier.cfg);
-        self.notifier.interval.next = self.cnp_interval.val();
-        self.parser.congested.join(&mut self.notifier.congested);
-        self.parser.notified.join(&mut self.notified);
-        self.notifier.notice.join(&mut self.notice);
 
         // What was READ.
         self.reads.rst.next = self.card_reset.val();
@@ -234,7 +218,6 @@ impl Logic for ReceivePath {
             || self.atomics.order.valid.val()
             || self.order.valid.val()
             || self.reads.busy.val()
-            || self.notice.valid.val()
             || self.answer.valid.val();
         self.count_dropped.next = bit_cast::<3, 2>(self.parser.count_dropped.val())
             + bit_cast::<3, 2>(self.responder.count_dropped.val());

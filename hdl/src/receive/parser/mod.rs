@@ -5,7 +5,7 @@
 //! is for ([`gate`]). It is
 //! written to the frame store as it comes. With its last beat its lengths, IPv4 checksum and transport version are
 //! checked ([`judge`]), and the ICRC over all of it ([`integrity`]); a right one leaves as a [`Packet`] ([`packets`]), an
-//! ACK or a NAK as an [`Ack`], which needs no place in the store, nor does a congestion notification packet (`notified`); any other is
+//! ACK or a NAK as an [`Ack`], which needs no place in the store; any other is
 //! dropped and counted, and its words in the store are given back ([`places`]). Bytes behind the IPv4 packet are padding of short
 //! frames, and are not looked at.
 //!
@@ -28,11 +28,11 @@
 //! `rst` is the shell's reset. `card_reset`, the host's, drops the packets, empties the store and drops the card's frame that is on
 //! its way; frames of the host pass on.
 
-use drdma_abi::roce::{Aeth, Bth, Ethernet, Ipv4, Transport, Udp, VlanTag, cnp, ecn, operation};
+use drdma_abi::roce::{Aeth, Bth, Ethernet, Ipv4, Transport, Udp, VlanTag, operation};
 use drdma_emit::prelude::*;
 
 use super::record::{Ack, FRAME_WORDS, Packet, STORE, STORE_WORD, Settled, StoreWrite};
-use crate::context::{ConfigWrite, QP, QueuePairIndex};
+use crate::context::{ConfigWrite, QP};
 use crate::primitive::header::{AethFields, BthFields, Ipv4Fields};
 use crate::shell::corundum::RxBeat;
 
@@ -83,11 +83,7 @@ const LAST_ANSWER: u64 = (Transport::Rc.opcode_bits() | operation::ATOMIC_ACKNOW
 /// Where the ECN bits are in an IPv4 header: the low ones of its second byte.
 const ECN: usize = 8;
 /// ECN bits of a packet that has seen congestion.
-const CONGESTED: u64 = ecn::CONGESTED as u64;
-/// The opcode of a congestion notification packet.
-const NOTIFICATION: u64 = cnp::OPCODE as u64;
-/// The first three bits of the opcodes of datagrams.
-const DATAGRAM: u64 = (Transport::Ud.opcode_bits() >> 5) as u64;
+const CONGESTED: u64 = 3;
 
 /// The block. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
@@ -122,10 +118,6 @@ pub struct Parser {
     pub settled: Flow<Out, Settled>,
     /// There is room for them.
     pub acks_roomy: Signal<In, Bit>,
-    /// A right packet or acknowledgement of a queue pair's peer has met congestion; datagrams are not told.
-    pub congested: Flow<Out, QueuePairIndex>,
-    /// A right congestion notification packet has come.
-    pub notified: Flow<Out, QueuePairIndex>,
     /// Words of frames to the store.
     pub write: Flow<Out, StoreWrite>,
     /// The oldest packet's frame has been used up.
@@ -178,7 +170,6 @@ pub struct Parser {
     ended: [DFF<Bit>; VERDICT],
     waiting: [DFF<Headers>; VERDICT],
     is_ack: [DFF<Bit>; VERDICT],
-    notifies: [DFF<Bit>; VERDICT],
     members: [DFF<Bit>; VERDICT],
     aeth: AethFields,
     right: Signal<Local, Bit>,
@@ -309,22 +300,18 @@ impl Logic for Parser {
         self.ended[0].d.next = self.kept.val() && self.own.q.val().last;
         self.waiting[0].d.next = self.known.val();
         self.is_ack[0].d.next = self.bth.opcode.val() == ACKNOWLEDGE;
-        self.notifies[0].d.next = self.bth.opcode.val() == NOTIFICATION;
         self.members[0].d.next = self.member.q.val();
         for k in 1..VERDICT {
             self.ended[k].d.next = self.ended[k - 1].q.val();
             self.waiting[k].d.next = self.waiting[k - 1].q.val();
             self.is_ack[k].d.next = self.is_ack[k - 1].q.val();
-            self.notifies[k].d.next = self.notifies[k - 1].q.val();
             self.members[k].d.next = self.members[k - 1].q.val();
         }
 
         // The verdict.
         self.right.next =
             self.ended[VERDICT - 1].q.val() && self.judge.right.val() && self.integrity.right.val();
-        self.for_packet.next = self.right.val()
-            && !self.is_ack[VERDICT - 1].q.val()
-            && !self.notifies[VERDICT - 1].q.val();
+        self.for_packet.next = self.right.val() && !self.is_ack[VERDICT - 1].q.val();
         self.packets.headers.valid.next = self.for_packet.val();
         self.packets.headers.next = self.waiting[VERDICT - 1].q.val();
         self.packets.bytes.next = self.judge.bytes.val();
@@ -346,18 +333,6 @@ impl Logic for Parser {
         self.ack.psn.next = self.waiting[VERDICT - 1].q.val().psn;
         self.ack.syndrome.next = self.aeth.syndrome.val();
 
-        // Congestion: told by a peer, or to be told to it.
-        self.notified.valid.next = self.right.val()
-            && self.notifies[VERDICT - 1].q.val()
-            && self.members[VERDICT - 1].q.val();
-        self.notified.qp.next = self.waiting[VERDICT - 1].q.val().qp;
-        self.congested.valid.next = self.right.val()
-            && self.waiting[VERDICT - 1].q.val().congested
-            && self.members[VERDICT - 1].q.val()
-            && !self.notifies[VERDICT - 1].q.val()
-            && (self.waiting[VERDICT - 1].q.val().opcode.get_bits::<3>(5) != DATAGRAM);
-        self.congested.qp.next = self.waiting[VERDICT - 1].q.val().qp;
-
         // An answer to a READ or an atomic goes its way as a packet, and is told here.
         self.settled.valid.next = self.for_packet.val();
         self.settled.answers.next = self.members[VERDICT - 1].q.val()
@@ -378,10 +353,8 @@ impl Logic for Parser {
             (bit_cast::<STORE, STORE_WORD>(self.waiting[VERDICT - 1].q.val().start) << 6)
                 + bit_cast::<STORE, 7>(self.answer_offset.val());
 
-        self.wrong.next = self.ended[VERDICT - 1].q.val()
-            && !self.for_packet.val()
-            && !self.acknowledged.val()
-            && !self.notified.valid.val();
+        self.wrong.next =
+            self.ended[VERDICT - 1].q.val() && !self.for_packet.val() && !self.acknowledged.val();
         self.overrun.next = self.here.q.val() && self.own.q.val().first && !self.admitted.q.val();
         self.count_overrun.next = self.overrun.val();
         self.count_dropped.next = 0.into();

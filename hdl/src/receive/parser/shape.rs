@@ -1,7 +1,7 @@
 //! What an opcode says of a packet: its transport, and how many headers there are behind the BTH.
 
 use drdma_abi::roce::{
-    Aeth, AtomicAckEth, AtomicEth, Deth, Ieth, ImmDt, Reth, Transport, cnp, operation as op,
+    Aeth, AtomicAckEth, AtomicEth, Deth, Ieth, ImmDt, Reth, Transport, operation as op,
 };
 use drdma_emit::prelude::*;
 
@@ -18,8 +18,6 @@ const IMMEDIATE: u64 = words(ImmDt::SIZE);
 const LAST_UNRELIABLE: u64 = op::WRITE_ONLY_IMM as u64;
 /// The operation of a datagram with immediate data.
 const DATAGRAM_IMM: u64 = op::SEND_ONLY_IMM as u64;
-/// The opcode of a congestion notification packet, which has no headers behind the BTH.
-const NOTIFICATION: u64 = cnp::OPCODE as u64;
 /// The first three bits of opcodes, for each transport.
 const RC: u64 = (Transport::Rc.opcode_bits() >> 5) as u64;
 const UC: u64 = (Transport::Uc.opcode_bits() >> 5) as u64;
@@ -55,7 +53,7 @@ const fn words_of_all() -> [u64; 32] {
 pub struct Shape {
     /// Opcode of the BTH.
     pub opcode: Signal<In, Bits<8>>,
-    /// The transport is RC, UC or UD, or it is a congestion notification packet.
+    /// The transport is RC, UC or UD.
     pub known: Signal<Out, Bit>,
     /// Words of the headers between BTH and payload.
     pub words: Signal<Out, Bits<WORDS>>,
@@ -71,8 +69,7 @@ impl Logic for Shape {
         self.operation.next = self.opcode.val().get_bits::<5>(0);
         self.known.next = (self.transport.val() == RC)
             || (self.transport.val() == UC)
-            || (self.transport.val() == UD)
-            || (self.opcode.val() == NOTIFICATION);
+            || (self.transport.val() == UD);
         self.words.next = 0.into();
         for k in 0..32 {
             if self.operation.val() == k.to_bits() {

@@ -4,8 +4,8 @@ use drdma_abi::roce::{operation, syndrome};
 use drdma_emit::prelude::*;
 
 use super::{
-    CLOSED_READERS, FOR_EVER, KEPT_COUNT, Keeper, KeeperEvent, KeeperState, PAUSES, PRESSED, TIME,
-    TIMEOUT_UNIT, UNIT, UNITS,
+    CLOSED_READERS, FOR_EVER, Keeper, KeeperEvent, KeeperState, PAUSES, PRESSED, TIME,
+    TIMEOUT_UNIT, UNIT,
 };
 use crate::context::QP;
 use crate::receive::reads::BAD_RESPONSE;
@@ -69,7 +69,6 @@ impl Logic for Keeper {
         self.tells_roomy.next = self.tells.free.val() >= 4;
         self.packet.ready.next = false;
         self.response.ready.next = false;
-        self.go.ready.next = false;
         self.turns.output.ready.next = false;
         self.turns.input.valid.next = false;
         self.items.output.join(&mut self.shorten.item);
@@ -131,8 +130,6 @@ impl Logic for Keeper {
         self.followers.write_data.next = self.act_held.q.val().page;
         self.alone.next = self.that.val().head == self.that.val().tail;
         self.crowded.next = self.that.val().count >= self.room.q.val();
-        self.lags.next = (bit_cast::<13, KEPT_COUNT>(self.that.val().count) << 3)
-            >= bit_cast::<13, KEPT_COUNT>(self.room.q.val());
         self.more_count.next = self.that.val().count + 1;
         self.fewer_count.next = self.that.val().count - 1;
 
@@ -155,7 +152,6 @@ impl Logic for Keeper {
         self.new_waits.next = self.list.q.val().used
             && ((self.new_asks.val() && self.all_answers.val())
                 || (self.act_held.q.val().fenced && !self.no_answers.val()));
-        self.new_stays.next = self.new_waits.val() || self.list.q.val().blocked;
         self.sent.next = self.act_held.q.val();
         self.sent_end.next = self.act_held.q.val().psn;
         if self.act_held.q.val().operation == READ_REQUEST {
@@ -232,7 +228,6 @@ impl Logic for Keeper {
             self.act_carries.d.next = self.carries.q.val();
             self.list.d.next = self.list_out.record.val();
             self.policy.d.next = self.policies.policy.val();
-            self.act_limited.d.next = self.limited.val();
             self.fits.d.next = self.keeps.val()
                 && ((self.event.q.val() != KeeperEvent::Packet) || self.is_current.val());
             self.walk.d.next = self.list.q.val();
@@ -263,7 +258,7 @@ impl Logic for Keeper {
                             self.after.next.count = 1.into();
                             self.after.next.head = self.act_held.q.val().page;
                             self.after.next.oldest = self.act_held.q.val().psn;
-                            self.after.next.newest = self.act_held.q.val().psn - 1;
+                            self.after.next.newest = self.act_held.q.val().psn;
                             self.after.next.answers = 0.into();
                             self.after.next.retrying = false;
                             self.after.next.retries = self.policy.q.val().retry_cnt;
@@ -271,11 +266,9 @@ impl Logic for Keeper {
                         }
                         // While packets are sent again it waits for its turn.
                         self.sent.next = self.new_packet.val();
-                        self.sends.next = !self.new_stays.val()
-                            && (!self.list.q.val().used || !self.list.q.val().resending);
-                        if self.new_stays.val()
-                            && (!self.list.q.val().used || !self.list.q.val().resending)
-                        {
+                        self.sends.next = !self.list.q.val().used
+                            || (!self.list.q.val().resending && !self.new_waits.val());
+                        if self.new_waits.val() && !self.list.q.val().resending {
                             self.after.next.resending = true;
                             self.after.next.cursor = self.act_held.q.val().page;
                         }
@@ -330,9 +323,7 @@ impl Logic for Keeper {
                     self.writes.next = true;
                     if self.list.q.val().used && self.list.q.val().resending && !self.list.q.val().paused {
                         self.turns.input.valid.next = true;
-                        if self.list.q.val().blocked
-                            || (self.first_time.val() && self.record_waits.val())
-                        {
+                        if self.first_time.val() && self.record_waits.val() {
                             // Until an answer has come. What is under way is sent again when the packetizer has done with it.
                             self.after.next.queued = false;
                             self.turns.input.valid.next = false;
@@ -391,17 +382,6 @@ impl Logic for Keeper {
                             self.walk_event.d.next = KeeperEvent::Forget;
                             self.state.d.next = KeeperState::Read;
                         }
-                    }
-                }
-                KeeperEvent::Go => {
-                    self.writes.next = true;
-                    self.after.next.blocked = false;
-                    if self.list.q.val().used
-                        && self.list.q.val().resending
-                        && !self.list.q.val().paused
-                    {
-                        self.after.next.queued = true;
-                        self.turns.input.valid.next = !self.list.q.val().queued;
                     }
                 }
                 KeeperEvent::Item => {}
@@ -554,14 +534,6 @@ impl Logic for Keeper {
                 self.qp.d.next = self.response.qp.val();
                 self.event.d.next = KeeperEvent::Response;
                 self.look.d.next = true;
-            } else if self.go.valid.val()
-                && !self.due.val()
-                && !(self.look.q.val() && (self.qp.q.val() == self.go.qp.val()))
-            {
-                self.go.ready.next = true;
-                self.qp.d.next = self.go.qp.val();
-                self.event.d.next = KeeperEvent::Go;
-                self.look.d.next = true;
             } else if self.turns.output.valid.val()
                 && self.sends_roomy.val()
                 && !self.due.val()
@@ -629,13 +601,6 @@ impl Logic for Keeper {
                 }
             }
         }
-        self.paced.valid.next = self.sends.val() && self.act_limited.q.val();
-        self.paced.qp.next = self.who.val();
-        self.paced.units.next =
-            bit_cast::<UNITS, 7>(self.sent.val().bytes.get_bits::<7>(6)) + 2;
-        if self.paced.valid.val() {
-            self.after.next.blocked = true;
-        }
         self.pages.send.page.next = self.sent.val().page;
         self.items.input.data.next = self.sent.val();
         if self.pages.hold.valid.val() {
@@ -646,10 +611,7 @@ impl Logic for Keeper {
 
         // Is it held?
         self.after.next.held = self.after.val().used
-            && (self.crowded.val()
-                || self.after.val().retrying
-                || self.after.val().paused
-                || (self.after.val().blocked && self.lags.val()));
+            && (self.crowded.val() || self.after.val().retrying || self.after.val().paused);
         self.holds.d.next = self.writes.val() && (self.after.val().held != self.that.val().held);
         self.change.d.next.qp = self.who.val();
         self.change.d.next.held = self.after.val().held;
@@ -698,7 +660,6 @@ impl Logic for Keeper {
 
         // What the tables are asked for the next cycle.
         self.lists.ahead.next = self.qp.d.val();
-        self.limited_next.next = self.qp.d.val();
         self.policies.next_qp.next = self.qp.d.val();
         self.stamps.ahead[0].next = self.qp.d.val();
         self.quits.ahead.next = self.qp.d.val();

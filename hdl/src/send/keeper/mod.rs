@@ -33,10 +33,6 @@
 //! when an answer was acknowledged. `receive::reads`, before this block, sees to it that no acknowledgement covers a READ or an atomic but
 //! its own answer.
 //!
-//! Where congestion has limited a queue pair's rate, the [`pacer`](super::pacer) is told of every packet that it sends, the first time or again; then its
-//! list stops until the pacer says `go`, as for an answer. Its packets wait in their pages, and from an eighth of the pages that are free on nothing
-//! new is fetched for it.
-//!
 //! Time is counted in units of 256 cycles (1.024 us). A queue pair waits from the first packet on that asks for an
 //! acknowledgement, anew with progress.
 //!
@@ -47,7 +43,6 @@
 use crate::context::{ConfigWrite, QP, QueuePairIndex, Stamps, Table, TableSelect};
 use crate::primitive::{Flatten, Ram, Restore, StreamFifo};
 use crate::request::queue::Hold;
-use crate::send::pacer::{PacedPacket, UNITS};
 use crate::send::packetizer::Packet;
 use crate::send::{PAGE, PAGES};
 use drdma_abi::receive::{RNR_FOR_EVER, RNR_TIMERS};
@@ -76,7 +71,7 @@ const TIMEOUT_UNIT: usize = 2;
 /// Bits of a [`Packet`].
 const PACKET: usize = 268 + PAGE + QP + crate::request::DEST_COUNT;
 /// Bits of a [`Kept`].
-const KEPT: usize = 91 + TIME + 3 * PAGE + KEPT_COUNT;
+const KEPT: usize = 90 + TIME + 3 * PAGE + KEPT_COUNT;
 /// Bits of the number of events after which a clock is looked at whatever else there is.
 const EVENTS: usize = 5;
 /// Bits that count the packets that are kept.
@@ -151,8 +146,6 @@ pub struct Kept {
     pub count: Bits<KEPT_COUNT>,
     /// Nothing new is fetched for the queue pair.
     pub held: Bit,
-    /// Its rate is limited, and the pacer has not said yet that another packet may be sent.
-    pub blocked: Bit,
 }
 
 /// What is being done.
@@ -185,8 +178,6 @@ pub enum KeeperEvent {
     Resend,
     /// A queue pair's clock is looked at.
     Tick,
-    /// A queue pair whose rate is limited may send a packet.
-    Go,
     /// A `sent` item comes, and nothing else.
     Item,
 }
@@ -226,16 +217,6 @@ pub struct Keeper {
     pub closed: [Signal<Out, Bit>; CLOSED_READERS],
     /// Whether a queue pair's further requests are fetched: see the [module](self).
     pub hold: Flow<Out, Hold>,
-
-    // Queue pairs whose rate is limited, to and from the pacer.
-    /// The queue pair that is asked for in the next cycle.
-    pub limited_next: Signal<Out, Bits<QP>>,
-    /// The rate of that of the cycle before is limited.
-    pub limited: Signal<In, Bit>,
-    /// Such a queue pair sends a packet.
-    pub paced: Flow<Out, PacedPacket>,
-    /// It may send another one.
-    pub go: Stream<In, QueuePairIndex>,
 
     select: TableSelect,
     unused: Signal<Local, Bits<32>>,
@@ -288,8 +269,6 @@ pub struct Keeper {
     all_pages: Constant<Bits<KEPT_COUNT>>,
     /// The queue pair keeps as many as all together could still.
     crowded: Signal<Local, Bit>,
-    /// It has to wait for its rate, and keeps an eighth of that.
-    lags: Signal<Local, Bit>,
     more_count: Signal<Local, Bits<KEPT_COUNT>>,
     fewer_count: Signal<Local, Bits<KEPT_COUNT>>,
     holds: DFF<Bit>,
@@ -316,7 +295,6 @@ pub struct Keeper {
     list: DFF<Kept>,
     policy: DFF<Policy>,
     fits: DFF<Bit>,
-    act_limited: DFF<Bit>,
 
     // The event that takes longer, and how its list stands.
     walk_event: DFF<KeeperEvent>,
@@ -341,8 +319,6 @@ pub struct Keeper {
     record_waits: Signal<Local, Bit>,
     new_asks: Signal<Local, Bit>,
     new_waits: Signal<Local, Bit>,
-    /// The new packet waits for its rate, or for an answer.
-    new_stays: Signal<Local, Bit>,
     no_answers: Signal<Local, Bit>,
     all_answers: Signal<Local, Bit>,
     // An acknowledgement goes up to the end of the oldest packet, or beyond.

@@ -13,7 +13,7 @@ use num_bigint::BigUint;
 use drdma_abi::Layout;
 use drdma_abi::completion::Status;
 use drdma_abi::register::QueuePairEntry;
-use drdma_abi::roce::{ETHERTYPE_IPV4, IP_PROTOCOL_UDP, TTL, Transport, UDP_PORT, cnp, operation};
+use drdma_abi::roce::{ETHERTYPE_IPV4, IP_PROTOCOL_UDP, TTL, Transport, UDP_PORT, operation};
 
 use crate::primitive::header::{
     BthHeader, DethHeader, EthernetHeader, ImmDtHeader, Ipv4Header, RethHeader, UdpHeader,
@@ -112,7 +112,7 @@ const ETHERNET_BYTES: u64 = 14;
 /// then tells `wr_flush_error`, with the destination (`bad_dest`) of its first packet that was dropped.
 ///
 /// An acknowledgement comes as a packet without payload (`bare`), whose AETH stands in place of immediate data, which
-/// are as long; a congestion notification packet is a bare packet with a RETH of zeros, and no other bare one has a RETH. It belongs to no request that is at hand, and neither does a packet that comes late: if it is
+/// are as long. It belongs to no request that is at hand, and neither does a packet that comes late: if it is
 /// dropped, none of them suffers.
 ///
 /// One item a cycle; its frame's dimensions come 2 cycles later, its header, if it is not dropped, 6
@@ -519,10 +519,6 @@ impl Logic for Headers {
         self.bth.version.next = 0.into();
         self.bth.pkey.next = self.e_entry.q.val().get_bits::<16>(192);
         self.bth.resv8a.next = 0.into();
-        if self.e_packet.q.val().get_bit(BARE_AT) && self.e_packet.q.val().get_bit(191) {
-            self.bth.opcode.next = usize::from(cnp::OPCODE).to_bits();
-            self.bth.resv8a.next = usize::from(cnp::BECN).to_bits();
-        }
         self.bth.dest_qp.next = self.e_entry.q.val().get_bits::<24>(128);
         self.bth.ack_req.next = self.e_packet.q.val().get_bits::<1>(5);
         self.bth.resv7.next = 0.into();

@@ -24,7 +24,6 @@
 use super::answers::Acknowledgement;
 use super::replies::Response;
 use super::{PAGE, PAGE_ROW, REPLY_ROW};
-use crate::receive::notifier::Notice;
 use crate::context::{ConfigWrite, QP};
 use crate::request::DEST_COUNT;
 use crate::shell::corundum::FrameBeat;
@@ -156,8 +155,6 @@ pub struct Packetizer {
     pub packet: Stream<In, Packet>,
     /// Acknowledgements to send between them.
     pub acknowledgement: Stream<In, Acknowledgement>,
-    /// Congestion notification packets, in the same way.
-    pub notice: Stream<In, Notice>,
     /// Packets of what peers READ, which take turns with them.
     pub response: Stream<In, Response>,
 
@@ -287,7 +284,6 @@ impl Logic for Packetizer {
         // Headers are made ahead: of less than the 32 items that the FIFOs hold.
         self.packet.join(&mut self.order.packet);
         self.acknowledgement.join(&mut self.order.acknowledgement);
-        self.notice.join(&mut self.order.notice);
         self.response.join(&mut self.order.response);
         self.order.begun.next = self.issuer.begun.val();
         self.order.item.join(&mut self.headers.packet);

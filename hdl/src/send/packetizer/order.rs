@@ -1,7 +1,6 @@
 //! What is sent next: packets, responses and acknowledgements, each in its own order.
 
 use super::Packet;
-use crate::receive::notifier::Notice;
 use crate::send::answers::Acknowledgement;
 use crate::send::replies::Response;
 use crate::send::{PAGE, REPLY_PAGE};
@@ -20,12 +19,8 @@ const SHARE: u64 = 3;
 /// Bits of the number of beats of packets that no acknowledgement has used yet.
 const DUE: usize = 8;
 
-/// Weight of a congestion notification packet, of 74 B.
-const NOTICE_WEIGHT: u64 = 2;
-
 /// Puts acknowledgements between packets, and lets packets and responses take turns. What is said of packets here
-/// holds for responses as well, and what is said of acknowledgements for congestion notification packets, which take turns with them: such
-/// a packet has a RETH of zeros and no payload, and nothing else that is bare has one.
+/// holds for responses as well.
 ///
 /// Contract: an item a cycle. While both wait, one acknowledgement goes for every 3 beats of packets, that
 /// is one in 4 beats. The beats of packets that were accepted while none waited count, up to 128 and a packet; so several go at
@@ -43,8 +38,6 @@ pub struct Order {
     pub packet: Stream<In, Packet>,
     /// Acknowledgements.
     pub acknowledgement: Stream<In, Acknowledgement>,
-    /// Congestion notification packets.
-    pub notice: Stream<In, Notice>,
     /// Packets of what peers READ.
     pub response: Stream<In, Response>,
     /// An item is under way: its weight, otherwise 0.
@@ -70,11 +63,6 @@ pub struct Order {
     waits: Signal<Local, Bit>,
     response_next: Signal<Local, Bit>,
     acknowledges: Signal<Local, Bit>,
-    /// An acknowledgement or a notice waits; a notice is the next of them.
-    short: Signal<Local, Bit>,
-    notice_next: Signal<Local, Bit>,
-    /// The last of them was a notice.
-    noticed: DFF<Bit>,
 }
 
 impl Logic for Order {
@@ -83,28 +71,21 @@ impl Logic for Order {
         self.waits.next = self.packet.valid.val() || self.response.valid.val();
         self.response_next.next =
             self.response.valid.val() && (!self.packet.valid.val() || self.turn.q.val());
-        self.short.next = self.acknowledgement.valid.val() || self.notice.valid.val();
-        self.notice_next.next =
-            self.notice.valid.val() && (!self.acknowledgement.valid.val() || !self.noticed.q.val());
         self.packet.ready.next = self.go.q.val()
             && !self.response_next.val()
-            && !(self.short.val() && self.first.q.val());
+            && !(self.acknowledgement.valid.val() && self.first.q.val());
         self.response.ready.next = self.go.q.val()
             && (!self.packet.valid.val() || self.turn.q.val())
-            && !(self.short.val() && self.first.q.val());
-        self.acknowledgement.ready.next = self.go.q.val()
-            && (!self.waits.val() || self.first.q.val())
-            && !self.notice_next.val();
-        self.notice.ready.next = self.go.q.val()
-            && (!self.waits.val() || self.first.q.val())
-            && self.notice_next.val();
+            && !(self.acknowledgement.valid.val() && self.first.q.val());
+        self.acknowledgement.ready.next =
+            self.go.q.val() && (!self.waits.val() || self.first.q.val());
         self.acknowledges.next =
-            self.short.val() && (!self.waits.val() || self.first.q.val());
+            self.acknowledgement.valid.val() && (!self.waits.val() || self.first.q.val());
         self.responds.next = self.response_next.val() && !self.acknowledges.val();
         self.bare.next =
             self.acknowledges.val() || (self.responds.val() && !self.response.paged.val());
         self.item.valid.next =
-            self.go.q.val() && (self.waits.val() || self.short.val());
+            self.go.q.val() && (self.waits.val() || self.acknowledgement.valid.val());
         if self.item.valid.val() && !self.acknowledges.val() {
             self.turn.d.next = !self.response_next.val();
         }
@@ -150,18 +131,6 @@ impl Logic for Order {
             self.item.total.next = bit_cast::<40, 32>(self.acknowledgement.stamp.val());
             self.weight.next = 1.into();
         }
-        if self.acknowledges.val() && self.notice_next.val() {
-            self.item.qp.next = self.notice.qp.val();
-            self.item.psn.next = 0.into();
-            self.item.remote_addr.next = 0.into();
-            self.item.rkey.next = 0.into();
-            self.item.message_bytes.next = 0.into();
-            self.item.imm.next = 0.into();
-            self.item.has_imm.next = false;
-            self.item.has_reth.next = true;
-            self.item.total.next = bit_cast::<40, 32>(self.notice.stamp.val());
-            self.weight.next = NOTICE_WEIGHT.into();
-        }
 
         self.coming.next = 0.into();
         if self.item.valid.val() {
@@ -172,7 +141,6 @@ impl Logic for Order {
 
         if self.item.valid.val() {
             if self.acknowledges.val() {
-                self.noticed.d.next = self.notice_next.val();
                 self.due.d.next = self.due.q.val() - SHARE;
                 if !self.first.q.val() {
                     self.due.d.next = 0.into();
@@ -189,7 +157,6 @@ impl Logic for Order {
             self.due.d.next = 0.into();
             self.first.d.next = false;
             self.turn.d.next = false;
-            self.noticed.d.next = false;
         }
     }
 }
