@@ -41,7 +41,7 @@ pub const FEATURES: Register = Register {
           partitions of keys. Bit 12: it answers READs. Bit 13: it answers atomics. Bit 14: its receives fill strided regions as well as \
           contiguous ones; without bit 1, together up to 32 places a receive: one for a contiguous region, for a strided one \
           one and another for each extent. Bit 15: queue pairs whose packets may be marked (ECN 1 or 2 in `tos`) have congestion \
-          control.",
+          control; without it, its registers and counters mean nothing.",
 };
 
 /// Bits of [`FEATURES`].
@@ -99,12 +99,8 @@ pub mod features {
         | STRIDED_RECEIVES
         | CONGESTION;
     /// What the RTL does.
-    pub const RTL: u32 = RECEIVES
-        | READS
-        | RETRANSMITS
-        | READ_ANSWERS
-        | ATOMIC_ANSWERS
-        | STRIDED_RECEIVES;
+    pub const RTL: u32 =
+        RECEIVES | READS | RETRANSMITS | READ_ANSWERS | ATOMIC_ANSWERS | STRIDED_RECEIVES;
 }
 
 /// What queue pairs need beside their entry in [`QUEUE_PAIRS`]; entries are [`AttributesEntry`].

@@ -82,6 +82,8 @@ pub enum drdma_features {
     DRDMA_FEATURE_ATOMIC_ANSWERS = 8192,
     /// Receives fill strided regions as well as contiguous ones, as far as they have places.
     DRDMA_FEATURE_STRIDED_RECEIVES = 16384,
+    /// Congestion control (DCQCN) of queue pairs whose `traffic_class` has ECN 1 or 2. Nothing is refused without it.
+    DRDMA_FEATURE_CONGESTION = 32768,
 }
 
 /// What the card does beside sending: `drdma_features`; 0 if `context` is NULL.

@@ -149,7 +149,8 @@ impl Limiter {
 
     /// Does what is due up to `now`.
     pub fn advance(&mut self, now: u64, settings: &Settings) {
-        while now - self.alpha_since >= settings.alpha_period && self.alpha >> settings.alpha_shift > 0
+        while now - self.alpha_since >= settings.alpha_period
+            && self.alpha >> settings.alpha_shift > 0
         {
             self.alpha -= self.alpha >> settings.alpha_shift;
             self.alpha_since += settings.alpha_period;

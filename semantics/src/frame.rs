@@ -283,9 +283,9 @@ impl<'a> Frame<'a> {
         let unknown = FrameError::Opcode(bth.opcode);
         let transport = transport(bth.opcode);
         let shape = match transport {
-            Some(transport) => {
-                shape(transport, bth.opcode).or(any_operation.then(Shape::default)).ok_or(unknown)?
-            }
+            Some(transport) => shape(transport, bth.opcode)
+                .or(any_operation.then(Shape::default))
+                .ok_or(unknown)?,
             None if bth.opcode == cnp::OPCODE => Shape::default(),
             None => return Err(unknown),
         };

@@ -3,8 +3,8 @@
 pub mod acks;
 pub mod atomics;
 pub mod finder;
-pub mod owner;
 pub mod notifier;
+pub mod owner;
 pub mod parser;
 pub mod path;
 pub mod reads;

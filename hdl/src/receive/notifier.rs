@@ -1,10 +1,10 @@
 //! Which packets that met congestion are answered with a congestion notification packet (DCQCN's notification point;
 //! docs/semantics.md, "Congestion control").
 //!
-//! Stands beside the responder: the parser tells of every right packet and acknowledgement that met congestion, and what is to be sent
-//! goes to the packetizer, between acknowledgements.
+//! Its place is beside the responder: the parser tells of every right packet and acknowledgement that met congestion, and what is to be sent
+//! goes to the packetizer, between acknowledgements. It is not wired yet.
 //!
-//! Contract: takes one in each cycle. A notice is at the output 3 cycles after its packet was told, and leaves it out where its queue
+//! Contract: takes one in each cycle. A notice is at the output 2 cycles after its packet was told, and leaves it out where its queue
 //! pair's last one was made less than `interval` cycles before. 16 notices wait; while there is no room for another, none is made, and
 //! none counts as made. Each belongs to the context that its queue pair's entry had when the packet came. A notice may also be left out if
 //! its queue pair's last one was made a multiple of 2^32 cycles (17 s) before.

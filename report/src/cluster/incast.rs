@@ -1,17 +1,16 @@
 //! Many cards send to one, with congestion control.
 
 use drdma_fabric::{Fabric, NetworkConfig};
-use libdrdma::{Contiguous, Operation, Status, WorkRequest};
+use libdrdma::{Contiguous, Features, Operation, Status, WorkRequest};
 
 use super::rig::{self, End, Kind, Link};
 use crate::rig::RunError;
 
-/// Senders, of which the first ones are the simulated hardware. The receiver is as well.
+/// Senders.
 const SENDERS: usize = 8;
-const RTL_SENDERS: usize = 2;
 /// Bytes of a WRITE, and how many each sender posts, with a doorbell each.
 const BYTES: usize = 64 << 10;
-const EACH: usize = 256;
+const EACH: usize = 512;
 /// A frame that finds more than this in its queue is marked.
 const MARK: u64 = 32 << 10;
 /// How far a sender may be from its share when the first one has sent all.
@@ -20,11 +19,10 @@ const UNFAIR: f64 = 0.15;
 const PATIENCE_NS: u128 = 50_000_000;
 
 /// What all senders together bring to the receiver, as a share of the link's 100 Gb/s. There is no such figure if a frame was
-/// dropped, or a sender was further from its share than a sixth.
+/// dropped, or a sender was further from its share than [`UNFAIR`].
 pub fn share() -> Result<f64, RunError> {
     let network = NetworkConfig { ecn: MARK, ..NetworkConfig::default() };
-    let mut kinds = vec![Kind::Soft; SENDERS + 1];
-    kinds[..=RTL_SENDERS].fill(Kind::Rtl);
+    let kinds = [Kind::that_sends(Features::CONGESTION); SENDERS + 1];
     let mut fabric = rig::fabric(network.clone(), &kinds)?;
     let to = End::new(&fabric, 0, 1)?;
     let link = Link { ecn: 2, ..Link::default() };
@@ -57,7 +55,9 @@ pub fn share() -> Result<f64, RunError> {
     let counters = fabric.counters(0);
     eprintln!(
         "incast: {first:?} requests when the first sender had done, {:.1} % off; queue of {} B at most, {} frames marked",
-        100.0 * unfair, counters.longest_queue, counters.marked
+        100.0 * unfair,
+        counters.longest_queue,
+        counters.marked
     );
     if counters.dropped > 0 || unfair > UNFAIR {
         let text = format!("{} frames dropped, {unfair:.3} off the share", counters.dropped);

@@ -93,7 +93,7 @@ pub fn all() -> Vec<Trial> {
         },
         Trial {
             id: "incast",
-            title: "WRITEs of 64 KiB from 8 cards to one, 16 MiB each, congestion control, each within 15 % of its share, none dropped",
+            title: "WRITEs of 64 KiB from 8 cards to one, 32 MiB each, congestion control, each within 15 % of its share, none dropped",
             target: Target::Share(0.90, "the link"),
             run: incast::share,
         },

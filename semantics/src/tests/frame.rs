@@ -196,3 +196,37 @@ proptest! {
         let _ = (Frame::parse(&frame), Frame::parse(&fitted));
     }
 }
+
+/// Layout of annex A17.9.3: opcode 0x81, BECN, PSN 0, 16 B of zeros, ICRC.
+#[test]
+fn a_congestion_notification_packet_is_as_the_annex_says() {
+    let flow = packets::Flow {
+        source_mac: 0x02_0000_0000_01,
+        dest_mac: 0x02_0000_0000_02,
+        source_ip: 0x0a00_0001,
+        dest_ip: 0x0a00_0002,
+        tos: 0x62,
+        ttl: 64,
+        vlan: None,
+        qpn: 17,
+        dest_qpn: 0x0012_3456,
+        pkey: 0xffff,
+        qkey: 0,
+        transport: Transport::Rc,
+        mtu: 1024,
+    };
+    let bytes = crate::answers::notification(&flow);
+    let bth = 14 + 20 + 8;
+    assert_eq!(bytes.len(), bth + 12 + 16 + 4);
+    assert_eq!(bytes[bth..bth + 12], [0x81, 0x40, 0xff, 0xff, 0x40, 0x12, 0x34, 0x56, 0, 0, 0, 0]);
+    assert!(bytes[bth + 12..bth + 28].iter().all(|byte| *byte == 0));
+    let frame = Frame::parse(&bytes).unwrap();
+    assert!(frame.is_notification() && !frame.is_marked());
+    assert_eq!((frame.transport(), frame.payload.len()), (None, 16));
+    // Others of its three bits are of nobody.
+    for opcode in (0x80..=0x9f).filter(|opcode| *opcode != 0x81) {
+        let mut other = bytes.clone();
+        other[bth] = opcode;
+        assert_eq!(Frame::parse_any(&other), Err(FrameError::Opcode(opcode)));
+    }
+}

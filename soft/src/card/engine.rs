@@ -64,7 +64,9 @@ impl SoftCard {
     /// Sends a packet or starts a request; gives the cycles that took, or `None` if there is
     /// nothing to do. What is sent back goes before what is sent again, and that before what is new.
     pub(super) fn step(&mut self) -> Option<u64> {
-        if let Some(cycles) = self.send_notice().or_else(|| self.send_reply()).or_else(|| self.resend()) {
+        if let Some(cycles) =
+            self.send_notice().or_else(|| self.send_reply()).or_else(|| self.resend())
+        {
             return Some(cycles);
         }
         let mut taken = HashSet::new();

@@ -76,7 +76,8 @@ fn a_notice_has_the_stamp_that_its_queue_pair_had() {
     let mut bench = bench(&library, 0);
     let mut stamps = Vec::new();
     for _ in 0..4 {
-        for (port, value) in [("table", QUEUE_PAIR_TABLE), ("index", 9), ("word", 0), ("valid", 1)] {
+        for (port, value) in [("table", QUEUE_PAIR_TABLE), ("index", 9), ("word", 0), ("valid", 1)]
+        {
             bench.model().set(format!("cfg_{port}").as_str(), value);
         }
         step(&mut bench, None, true);

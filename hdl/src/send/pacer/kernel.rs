@@ -69,8 +69,8 @@ impl Logic for Pacer {
         self.bytes_over.next = self.it.q.val().byte_stage >= self.settings.stages.val();
         self.raised.next = bit_cast::<18, RATE>(self.it.q.val().rate) + self.added.q.val() + 1;
         self.unused_raised.next = self.raised.val();
-        self.sent.next = bit_cast::<19, SENT>(self.it.q.val().sent)
-            + bit_cast::<19, UNITS>(self.units.q.val());
+        self.sent.next =
+            bit_cast::<19, SENT>(self.it.q.val().sent) + bit_cast::<19, UNITS>(self.units.q.val());
         self.rest.next = self.remainder.q.val() - bit_cast::<REMAINDER, RATE>(self.it.q.val().rate);
 
         // The tables.
@@ -220,17 +220,15 @@ impl Logic for Pacer {
                     self.state.d.next = PacerState::Divide;
                 } else {
                     self.it.d.next.waits = true;
-                    self.it.d.next.due = self.it.q.val().due
-                        + bit_cast::<TIME, PAUSE>(self.pause.product.val());
+                    self.it.d.next.due =
+                        self.it.q.val().due + bit_cast::<TIME, PAUSE>(self.pause.product.val());
                     if self.is_stale.q.val() {
                         self.it.d.next.due = self.now.val() - (1 << BURST as u64)
                             + bit_cast::<TIME, PAUSE>(self.pause.product.val());
                     }
                     self.it.d.next.sent = self.sent.val().get_bits::<SENT>(0);
                     self.state.d.next = PacerState::Store;
-                    if self.sent.val()
-                        >= bit_cast::<19, SENT>(self.settings.rate_bytes.val())
-                    {
+                    if self.sent.val() >= bit_cast::<19, SENT>(self.settings.rate_bytes.val()) {
                         self.it.d.next.sent = 0.into();
                         if self.it.q.val().rate != LINE {
                             if !self.it.q.val().byte_stage.all() {

@@ -2,10 +2,11 @@
 //! reaction point; docs/semantics.md, "Congestion control").
 //!
 //! Its place is beside the [`keeper`](super::keeper): that asks whether a queue pair is limited, tells of every packet that such a one
-//! sends, and sends no other one of it until `go`.
+//! sends, and sends no other one of it until `go`. It is not wired yet.
 //!
 //! Contract: one event at a time: a CNP, a packet, an entry that the host writes, or a look at a queue pair that is limited; these take
-//! turns, in a ring. An event takes 4 cycles, a packet 7, and what changes a rate 21 more: so with up to 100 queue pairs that are limited each
+//! turns, in a ring. A look takes 4 cycles, a packet 8, a CNP 29, and a look
+//! that raises a rate 27: so with up to 100 queue pairs that are limited each
 //! is looked at as often as its periods end; rates of more of them are raised later. A `go` comes at most a round of the ring late, which
 //! is made up for by the next ones. 64 CNPs wait, and further ones are dropped; one packet of each queue pair may wait. Of a queue pair
 //! whose entry has no ECN 1 or 2 in `tos`, CNPs are dropped. When the host writes a queue pair's state, its rate is the link's again; a `go`
@@ -60,8 +61,7 @@ const PAUSE: usize = UNITS + UNIT_TIME;
 /// Cycles of a multiplication.
 const PRODUCT: u64 = 3;
 /// Bits of a [`Limit`].
-const LIMIT: usize =
-    2 * RATE + ALPHA + 2 * PERIODS + SENT + 2 * STAGE + UNIT_TIME + TIME + 2;
+const LIMIT: usize = 2 * RATE + ALPHA + 2 * PERIODS + SENT + 2 * STAGE + UNIT_TIME + TIME + 2;
 
 /// A packet that a limited queue pair sends.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]

@@ -11,6 +11,11 @@ use drdma_verilated::testbench::{Bench, Random};
 /// Payload of a packet in bytes, and its units.
 const PAYLOAD: u32 = 4096;
 
+/// When the unit of time of a cycle began: the first cycle of a test is a multiple of one.
+fn unit_of(cycle: u64) -> u64 {
+    cycle - cycle % congestion::PERIOD_UNIT
+}
+
 fn library() -> Library {
     testing::library("pacer", Pacer::default)
 }
@@ -30,7 +35,9 @@ impl Sender {
         Self { qp, waits: false, units: 0, reference: None, reference_units: 0 }
     }
 
+    /// Periods are counted in units of 256 cycles since the reset.
     fn notified(&mut self, now: u64, settings: &congestion::Settings) {
+        let now = unit_of(now);
         match &mut self.reference {
             Some(limiter) if !limiter.is_over() => {
                 limiter.advance(now, settings);
@@ -43,7 +50,7 @@ impl Sender {
     /// What the reference sends in a cycle; it counts only while it is limited.
     fn step_reference(&mut self, now: u64, settings: &congestion::Settings) {
         let Some(limiter) = &mut self.reference else { return };
-        limiter.advance(now, settings);
+        limiter.advance(unit_of(now), settings);
         if limiter.ready_at() <= now && !limiter.is_over() {
             limiter.sent(PAYLOAD, now, settings);
             self.reference_units += u64::from(congestion::units(PAYLOAD));
@@ -158,7 +165,7 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// What was sent is what the reference has sent, but for a packet, and for the time that is counted in units.
+    /// What was sent is what the reference has sent, but for a few packets: an event may come before a period's end here, and behind it there.
     fn check(&self) {
         for Sender { qp, units, reference_units, reference, .. } in &self.senders {
             let off = units.abs_diff(*reference_units);

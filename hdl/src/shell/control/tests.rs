@@ -171,6 +171,7 @@ fn kept(register: &Register) -> u32 {
         (_, "CONTROL") => 1,
         (_, "MAX_READ" | "MERGE_THRESHOLD") => 0x1fff,
         (_, "MAC_HIGH") => 0xffff,
+        _ if (CNP_INTERVAL.offset..=MIN_RATE.offset).contains(&register.offset) => 0x3_ffff,
         _ => u32::MAX,
     }
 }
@@ -214,7 +215,7 @@ fn registers_hold_what_is_written_and_nothing_else() {
                 host.write(register.offset + 1 + random.below(3) as u32, data);
             }
             2 => {
-                let other = [0x040, 0x800, 0x01_0014, 0x08_001c, 0x50_4000, 0xf0_0014];
+                let other = [0x064, 0x800, 0x01_0014, 0x08_001c, 0x50_4000, 0xf0_0014];
                 host.write(other[random.below(6) as usize], data);
             }
             _ => {}
@@ -239,8 +240,24 @@ fn registers_hold_what_is_written_and_nothing_else() {
     for (port, value) in ports {
         assert_eq!(host.bench.get(port), value, "{port}");
     }
+    // What is too small counts as the least, and the bits of each field alone.
+    let settings = drdma_semantics::congestion::Settings::new(|register| at(register) as u32);
+    let unit = drdma_semantics::congestion::PERIOD_UNIT;
+    for (port, value) in [
+        ("cnp_interval", settings.cnp_interval),
+        ("alpha_period", settings.alpha_period / unit),
+        ("alpha_shift", settings.alpha_shift.into()),
+        ("rate_period", settings.rate_period / unit),
+        ("rate_bytes", settings.rate_bytes.into()),
+        ("stages", settings.stages.into()),
+        ("add", settings.add.into()),
+        ("hyper", settings.hyper.into()),
+        ("min_rate", settings.min_rate.into()),
+    ] {
+        assert_eq!(host.bench.get(format!("congestion_{port}").as_str()), value, "{port}");
+    }
     assert_eq!(host.words.borrow().len(), 4096);
-    for offset in [0x040, 0x180, 0x01_0000, 0x10_0000, 0x23_0000, 0x30_0000, 0x50_0000, 0xff_fffc] {
+    for offset in [0x064, 0x180, 0x01_0000, 0x10_0000, 0x23_0000, 0x30_0000, 0x50_0000, 0xff_fffc] {
         assert_eq!(host.read(offset), 0, "{offset:#x}");
     }
 }
