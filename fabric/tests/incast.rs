@@ -19,7 +19,7 @@ const SENDERS: usize = 8;
 /// Bytes of a WRITE.
 const BYTES: usize = 64 << 10;
 /// Frames behind longer queues are marked.
-const MARK: u64 = 32 << 10;
+const MARK: u64 = 24 << 10;
 
 fn attributes(fabric: &Fabric, to: usize, qpn: u32, ecn: u8) -> QueuePairAttributes {
     let peer = fabric.node(to);

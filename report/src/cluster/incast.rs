@@ -12,7 +12,7 @@ const SENDERS: usize = 8;
 const BYTES: usize = 64 << 10;
 const EACH: usize = 512;
 /// A frame that finds more than this in its queue is marked.
-const MARK: u64 = 32 << 10;
+const MARK: u64 = 24 << 10;
 /// How far a sender may be from its share when the first one has sent all.
 const UNFAIR: f64 = 0.15;
 /// Simulated time after which it has failed.

@@ -68,8 +68,16 @@ impl SoftCard {
         Some(())
     }
 
+    /// True if a queue pair's rate is limited.
+    pub(super) fn is_limited(&self, index: usize) -> bool {
+        self.tables.queue_pairs[index].limiter.is_some()
+    }
+
     /// True if a queue pair may send a packet now. If not, it is looked at again when it may.
     pub(super) fn may_send(&mut self, index: usize) -> bool {
+        if !self.is_limited(index) {
+            return true;
+        }
         let (now, settings) = (self.cycles, self.congestion());
         let queue_pair = &mut self.tables.queue_pairs[index];
         let Some(limiter) = &mut queue_pair.limiter else { return true };
@@ -84,6 +92,9 @@ impl SoftCard {
 
     /// A queue pair sends a packet with so many bytes of payload.
     pub(super) fn pace(&mut self, index: usize, payload: u32) {
+        if !self.is_limited(index) {
+            return;
+        }
         let (now, settings) = (self.cycles, self.congestion());
         let limiter = &mut self.tables.queue_pairs[index].limiter;
         if let Some(limited) = limiter {

@@ -102,6 +102,7 @@ impl SoftCard {
             if !self.may_send(index) {
                 continue;
             }
+            let limited = self.is_limited(index);
             let Some((psn, sent)) = self.tables.queue_pairs[index].requester.resend(now) else {
                 continue;
             };
@@ -118,8 +119,10 @@ impl SoftCard {
                 }
             };
             let payload = match &sent.what {
-                What::Packet(frame) => frame.len() as u32,
-                What::Atomic(_) | What::Read { .. } => 0,
+                What::Packet(frame) if limited => {
+                    Frame::parse(frame).map_or(0, |frame| frame.payload.len() as u32)
+                }
+                _ => 0,
             };
             self.pace(index, payload);
             self.set_timer(index);
