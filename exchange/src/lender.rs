@@ -1,0 +1,177 @@
+//! Which receive buffers are lent to which peers.
+//!
+//! Every peer has `receive_buffers` at all times, so that its credit never depends on others. With a pool, more are
+//! lent: when the consumer has found nothing, each peer that ran out of credit gets as many as it has, those that have the
+//! fewest first. They go back to the pool when the engine leaves several messages lying ready, when the peer's stream is
+//! over, or when others are short of them and this endpoint has more than its share.
+
+use crate::{BufferPool, Error, common::Core, slots::Slots};
+
+/// `get`s after which the least number of messages that lay ready counts.
+const GETS: u32 = 16;
+
+/// What an engine makes of the messages that come.
+#[derive(Debug)]
+pub(crate) struct Demand {
+    /// It looked for one and found none.
+    starved: bool,
+    /// Buffers that are not needed: they are given back when they are released.
+    surplus: usize,
+    gets: u32,
+    /// Messages that lay ready behind the one that was got, at least.
+    least: usize,
+}
+
+impl Default for Demand {
+    fn default() -> Self {
+        Self { starved: false, surplus: 0, gets: 0, least: usize::MAX }
+    }
+}
+
+impl Demand {
+    /// A message was got; so many more lie ready.
+    pub fn got(&mut self, left: usize) {
+        self.least = self.least.min(left);
+        self.gets += 1;
+        if self.gets == GETS {
+            // One may lie ready.
+            *self = Self { surplus: self.least.saturating_sub(1), ..Self::default() };
+        }
+    }
+
+    /// None lay ready.
+    pub fn found_nothing(&mut self) {
+        *self = Self { starved: true, ..Self::default() };
+    }
+}
+
+/// A peer's buffers.
+#[derive(Clone, Debug, Default)]
+struct Lent {
+    /// Those that it has: posted for it, or with rows of it.
+    held: u32,
+    /// It ran out of credit.
+    wants: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Lender {
+    slots: Slots,
+    pool: Option<BufferPool>,
+    /// Slots to begin with.
+    first: Vec<u32>,
+    reserved: u32,
+    /// Receive buffers that a peer has at least, and at most.
+    own: u32,
+    most: u32,
+    peers: Vec<Lent>,
+    borrowed: u32,
+    /// The slots that the card has.
+    posted: Vec<bool>,
+}
+
+impl Lender {
+    /// Slots of so many bytes, for each peer `receive_buffers` and `beside` for what it sends without a credit.
+    pub fn new(core: &Core, bytes: usize, beside: u32) -> Result<Self, Error> {
+        let own = core.config.receive_buffers;
+        let reserved = (core.member.nodes as u32 - 1) * (own + beside);
+        let pool = core.shared.clone();
+        let (first, slots) = match &pool {
+            Some(pool) => (pool.reserve(reserved)?, Slots::of_pool(pool, bytes)),
+            None => {
+                let access = libdrdma::Access::empty();
+                let slots = Slots::new(core, reserved as usize, bytes, access)?;
+                ((0..reserved).rev().collect(), slots)
+            }
+        };
+        let count = pool.as_ref().map_or(reserved, BufferPool::buffers) as usize;
+        let peers = vec![Lent { held: own, wants: false }; core.member.nodes];
+        let (borrowed, posted, most) = (0, vec![false; count], core.most_receives());
+        Ok(Self { slots, pool, first, reserved, own, most, peers, borrowed, posted })
+    }
+
+    pub fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    /// A slot of those that were there from the beginning, to be posted for whom it may be.
+    pub fn next_first(&mut self) -> Option<u32> {
+        self.first.pop()
+    }
+
+    /// The card has a slot, or no longer.
+    pub fn note(&mut self, slot: u32, posted: bool) {
+        self.posted[slot as usize] = posted;
+    }
+
+    /// A peer has had no credit for a message.
+    pub fn wants(&mut self, peer: usize) {
+        self.peers[peer].wants = true;
+    }
+
+    /// Receive buffers that peers have.
+    pub fn held(&self, core: &Core) -> u32 {
+        core.peers().map(|peer| self.peers[peer].held).sum()
+    }
+
+    /// Whose a peer's slot is to be that is free again. `None`: it went back to the pool.
+    pub fn next_owner(&mut self, core: &mut Core, source: usize, slot: u32) -> Option<usize> {
+        let held = self.peers[source].held;
+        let Some(pool) = self.pool.as_ref().filter(|_| held > self.own) else {
+            return Some(source);
+        };
+        let is_surplus = core.demand.surplus > 0;
+        if is_surplus || core.streams[source].is_over() || pool.wants_back(self.borrowed) {
+            core.demand.surplus -= usize::from(is_surplus);
+            pool.give_back(slot);
+            self.peers[source].held -= 1;
+            self.borrowed -= 1;
+            return None;
+        }
+        let needs = |peer: &usize| self.peers[*peer].wants && self.peers[*peer].held + 1 < held;
+        let neediest = core.peers().filter(needs).min_by_key(|peer| self.peers[*peer].held);
+        if let Some(neediest) = neediest {
+            self.peers[source].held -= 1;
+            self.peers[neediest].held += 1;
+            self.peers[neediest].wants = false;
+        }
+        neediest.or(Some(source))
+    }
+
+    /// Slots that are lent now, and to whom.
+    pub fn lend(&mut self, core: &mut Core) -> Vec<(usize, u32)> {
+        let Some(pool) = self.pool.as_ref() else { return Vec::new() };
+        if !std::mem::take(&mut core.demand.starved) {
+            return Vec::new();
+        }
+        let mut needy: Vec<usize> = core.peers().filter(|peer| self.peers[*peer].wants).collect();
+        needy.sort_by_key(|peer| self.peers[*peer].held);
+        let mut lent = Vec::new();
+        for peer in needy {
+            let Lent { held, wants } = &mut self.peers[peer];
+            for _ in 0..(*held).min(self.most.saturating_sub(*held)) {
+                let Some(slot) = pool.borrow(self.borrowed) else { return lent };
+                (*held, *wants) = (*held + 1, false);
+                self.borrowed += 1;
+                lent.push((peer, slot));
+            }
+        }
+        lent
+    }
+
+    /// Bytes that are pinned for it alone.
+    pub fn pinned(&self) -> u64 {
+        if self.pool.is_some() { 0 } else { self.slots.pinned() }
+    }
+}
+
+impl Drop for Lender {
+    fn drop(&mut self) {
+        // The queue pairs are gone. What the engine has not released stays taken: it may still read that.
+        if let Some(pool) = &self.pool {
+            let posted = (0..).zip(&self.posted).filter(|(_, posted)| **posted);
+            let slots = posted.map(|(slot, _)| slot).chain(self.first.drain(..));
+            pool.leave(self.reserved, slots);
+        }
+    }
+}
