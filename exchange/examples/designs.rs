@@ -58,7 +58,8 @@ fn buffers(shares: &[Share]) -> Result<(), Box<dyn std::error::Error>> {
         let config = Config::new(design.primitive);
         let config = Config { message: 4096, receive_buffers, credit_every, ..config };
         let pattern = Pattern::Broadcast;
-        let trial = Trial { design, regions: false, pattern, threads: 4, config, slow: (0, 0) };
+        let trial =
+            Trial { design, regions: false, pattern, threads: 4, config, pool: None, slow: (0, 0) };
         let limit = Duration::from_secs(10);
         let found = experiment::run(&mut fabric, &shares[..2], &trial, limit)?;
         println!(
@@ -77,7 +78,8 @@ fn slow(shares: &[Share]) -> Result<(), Box<dyn std::error::Error>> {
             let mut fabric = Fabric::new(NetworkConfig::default(), shares.len())?;
             let config = Config { message: 4096, ..Config::new(primitive) };
             let (pattern, slow) = (Pattern::Broadcast, (0, turns));
-            let trial = Trial { design, regions: false, pattern, threads: 4, config, slow };
+            let trial =
+                Trial { design, regions: false, pattern, threads: 4, config, pool: None, slow };
             let found = experiment::run(&mut fabric, shares, &trial, Duration::from_secs(10))?;
             println!(
                 "{design}, node 0 takes a message in {turns} turns: the first other is done after {:?}",
@@ -97,7 +99,7 @@ fn one(
 ) -> Result<experiment::Found, Box<dyn std::error::Error>> {
     let mut fabric = Fabric::new(NetworkConfig::default(), shares.len())?;
     let config = Config { message, ..Config::new(design.primitive) };
-    let trial = Trial { design, regions, pattern, threads: 4, config, slow: (0, 0) };
+    let trial = Trial { design, regions, pattern, threads: 4, config, pool: None, slow: (0, 0) };
     Ok(experiment::run(&mut fabric, shares, &trial, Duration::from_secs(10))?)
 }
 

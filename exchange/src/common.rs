@@ -1,6 +1,6 @@
 //! What all primitives have in common: memory, counts, and what has arrived.
 
-use std::{collections::VecDeque, net::Ipv4Addr, sync::Arc};
+use std::{collections::VecDeque, net::Ipv4Addr, sync::Arc, time::Duration};
 
 use libdrdma::{
     CompletionQueue, Context, MacAddress, MemoryRegion, PostError, ProtectionDomain, QueuePair,
@@ -122,7 +122,7 @@ impl Stream {
 }
 
 /// Credits to a peer that it is not known to have got, at most, where they take receives.
-pub(crate) const MOST_CREDITS: u32 = 4;
+pub(crate) const MOST_CREDITS: u32 = 2;
 
 /// What a request's name tells when it completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,6 +162,8 @@ pub(crate) struct Core {
     /// Where buffers are borrowed.
     pub shared: Option<BufferPool>,
     pub demand: Demand,
+    /// The time that `progress` was told last.
+    pub now: Duration,
     pub arrived: VecDeque<Arrived>,
     pub streams: Vec<Stream>,
     /// Messages with rows that each node has not taken yet.

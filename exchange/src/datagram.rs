@@ -145,7 +145,7 @@ impl Datagram {
                 unconfirmed.pop_front();
             }
             let is_full = unconfirmed.len() == Self::credit_receives(core) as usize;
-            if is_full || posted - told < core.config.credit_every.into() {
+            if is_full || posted - told < self.lender.credit_every(core, peer) {
                 continue;
             }
             let bytes = posted.to_le_bytes();
@@ -154,6 +154,7 @@ impl Datagram {
                 core.statistics.control_messages += 1;
                 self.peers[peer].told = posted;
                 self.peers[peer].unconfirmed.push_back(told);
+                self.lender.told(core, peer, told);
             }
         }
         Ok(())
@@ -304,9 +305,7 @@ impl Protocol for Datagram {
             return self.post(slot);
         }
         self.peers[node].taken += 1;
-        if imm & WANTS != 0 {
-            self.lender.wants(node);
-        }
+        self.lender.came(core, node, imm & WANTS != 0);
         match kind {
             DATA | ROWS => core.arrived(self.lender.slots().rows(node, slot, ROUTE, bytes, 0)),
             _ => {

@@ -107,6 +107,7 @@ impl Opening {
             },
             shared: shared.cloned(),
             demand: Demand::default(),
+            now: Duration::ZERO,
             member,
             config,
             pd: pd.clone(),
@@ -505,6 +506,7 @@ impl Endpoint {
     }
 
     fn work(&mut self, now: Duration) -> Result<(), Error> {
+        self.core.now = now;
         self.core.cq.progress()?;
         let cq = self.core.cq.clone();
         for completion in cq.poll() {

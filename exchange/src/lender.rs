@@ -1,14 +1,24 @@
 //! Which receive buffers are lent to which peers.
 //!
 //! Every peer has `receive_buffers` at all times, so that its credit never depends on others. With a pool, more are
-//! lent: when the consumer has found nothing, each peer that ran out of credit gets as many as it has, those that have the
-//! fewest first. They go back to the pool when the engine leaves several messages lying ready, when the peer's stream is
-//! over, or when others are short of them and this endpoint has more than its share.
+//! lent: when the consumer has found nothing, to each peer that ran out of credit, those that have the fewest first. They
+//! go back to the pool when the engine leaves several messages lying ready, when the peer's stream is over, or when others are
+//! short of them and this endpoint has more than its share.
+//!
+//! A peer with more credit than the network carries fills queues of the network instead, and slows all others that
+//! share them. So the time from a credit to the message that it allowed is compared with the least one that was seen (as
+//! TCP Vegas does, Brakmo and Peterson 1995): what is longer is queueing. A peer that keeps the network's queues filled gets no more.
+
+use std::time::Duration;
 
 use crate::{BufferPool, Error, common::Core, slots::Slots};
 
 /// `get`s after which the least number of messages that lay ready counts.
 const GETS: u32 = 16;
+/// A peer gets more buffers as long as its messages that queue in the network are no more than this, and loses one where
+/// they are more than that.
+const FEW_QUEUED: f64 = 4.0;
+const MANY_QUEUED: f64 = 8.0;
 
 /// What an engine makes of the messages that come.
 #[derive(Debug)]
@@ -52,6 +62,40 @@ struct Lent {
     held: u32,
     /// It ran out of credit.
     wants: bool,
+    /// Messages of it that came.
+    came: u64,
+    /// A credit that is timed: the number of the first message that it allows, and when it was told.
+    timed: Option<(u64, Duration)>,
+    /// The shortest time from a credit to its message.
+    shortest: Option<Duration>,
+    /// Messages of it that queue in the network, as the last credit showed.
+    queued: f64,
+    /// It has had many queued: then its buffers grow by one, and no longer twofold.
+    is_full: bool,
+    /// One of its buffers is too many.
+    excess: bool,
+}
+
+impl Lent {
+    fn message_came(&mut self, now: Duration) {
+        self.came += 1;
+        let Some((_, told)) = self.timed.filter(|(first, _)| self.came > *first) else { return };
+        self.timed = None;
+        let took = now.saturating_sub(told);
+        let shortest = self.shortest.map_or(took, |shortest| shortest.min(took));
+        self.shortest = Some(shortest);
+        let queueing = took - shortest;
+        self.queued = f64::from(self.held) * queueing.as_secs_f64() / took.as_secs_f64().max(1e-9);
+        self.is_full |= self.queued > FEW_QUEUED;
+        self.excess = self.queued > MANY_QUEUED;
+    }
+
+    /// How many more it should have now.
+    fn more(&self, most: u32) -> u32 {
+        let step = if self.is_full { 1 } else { self.held };
+        let is_short = self.wants && self.queued <= FEW_QUEUED;
+        if is_short { step.min(most.saturating_sub(self.held)) } else { 0 }
+    }
 }
 
 #[derive(Debug)]
@@ -85,7 +129,7 @@ impl Lender {
             }
         };
         let count = pool.as_ref().map_or(reserved, BufferPool::buffers) as usize;
-        let peers = vec![Lent { held: own, wants: false }; core.member.nodes];
+        let peers = vec![Lent { held: own, ..Lent::default() }; core.member.nodes];
         let (borrowed, posted, most) = (0, vec![false; count], core.most_receives());
         Ok(Self { slots, pool, first, reserved, own, most, peers, borrowed, posted })
     }
@@ -104,9 +148,23 @@ impl Lender {
         self.posted[slot as usize] = posted;
     }
 
-    /// A peer has had no credit for a message.
-    pub fn wants(&mut self, peer: usize) {
-        self.peers[peer].wants = true;
+    /// A message of a peer came, which had to wait for credit before it or not.
+    pub fn came(&mut self, core: &Core, peer: usize, waited: bool) {
+        self.peers[peer].wants |= waited;
+        self.peers[peer].message_came(core.now);
+    }
+
+    /// A peer is told of new receives; it knew of so many before.
+    pub fn told(&mut self, core: &Core, peer: usize, before: u64) {
+        self.peers[peer].timed.get_or_insert((before, core.now));
+    }
+
+    /// New receives that a peer is told of by one credit, at least.
+    pub fn credit_every(&self, core: &Core, peer: usize) -> u64 {
+        let every = core.config.credit_every;
+        // One for a half of the buffers, while the other half is filled.
+        let of_pool = self.pool.as_ref().map_or(0, |_| self.peers[peer].held / 2);
+        every.max(of_pool).into()
     }
 
     /// Receive buffers that peers have.
@@ -121,7 +179,12 @@ impl Lender {
             return Some(source);
         };
         let is_surplus = core.demand.surplus > 0;
-        if is_surplus || core.streams[source].is_over() || pool.wants_back(self.borrowed) {
+        let is_excess = std::mem::take(&mut self.peers[source].excess);
+        if is_surplus
+            || is_excess
+            || core.streams[source].is_over()
+            || pool.wants_back(self.borrowed)
+        {
             core.demand.surplus -= usize::from(is_surplus);
             pool.give_back(slot);
             self.peers[source].held -= 1;
@@ -144,13 +207,14 @@ impl Lender {
         if !std::mem::take(&mut core.demand.starved) {
             return Vec::new();
         }
-        let mut needy: Vec<usize> = core.peers().filter(|peer| self.peers[*peer].wants).collect();
+        let is_needy = |peer: &usize| self.peers[*peer].more(self.most) > 0;
+        let mut needy: Vec<usize> = core.peers().filter(is_needy).collect();
         needy.sort_by_key(|peer| self.peers[*peer].held);
         let mut lent = Vec::new();
         for peer in needy {
-            let Lent { held, wants } = &mut self.peers[peer];
-            for _ in 0..(*held).min(self.most.saturating_sub(*held)) {
+            for _ in 0..self.peers[peer].more(self.most) {
                 let Some(slot) = pool.borrow(self.borrowed) else { return lent };
+                let Lent { held, wants, .. } = &mut self.peers[peer];
                 (*held, *wants) = (*held + 1, false);
                 self.borrowed += 1;
                 lent.push((peer, slot));

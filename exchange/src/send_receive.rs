@@ -80,7 +80,7 @@ impl SendReceive {
     fn tell(&mut self, core: &mut Core) -> Result<(), Error> {
         for peer in core.peers() {
             let Peer { posted, told, remote, .. } = self.peers[peer];
-            if posted - told < core.config.credit_every.into() {
+            if posted - told < self.lender.credit_every(core, peer) {
                 continue;
             }
             let remote_addr = remote.addr + (core.member.node * CREDIT) as u64;
@@ -90,6 +90,7 @@ impl SendReceive {
             if self.connections.post(core, peer, &request.inline(&bytes))? == Sent::Yes {
                 core.statistics.control_messages += 1;
                 self.peers[peer].told = posted;
+                self.lender.told(core, peer, told);
             }
         }
         Ok(())
@@ -177,9 +178,8 @@ impl Protocol for SendReceive {
             return Ok(());
         }
         self.lender.note(slot, false);
-        if completion.imm.is_some_and(|imm| imm & WANTS != 0) {
-            self.lender.wants(peer);
-        }
+        let waited = completion.imm.is_some_and(|imm| imm & WANTS != 0);
+        self.lender.came(core, peer, waited);
         match completion.imm.map(|imm| imm & !WANTS) {
             Some(DATA) => {
                 let len = completion.bytes as usize;

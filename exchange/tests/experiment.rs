@@ -25,7 +25,7 @@ fn shares(nodes: usize, rows: usize) -> Vec<Share> {
 
 fn trial(design: Design, regions: bool, pattern: Pattern) -> Trial {
     let config = Config { message: 1024, receive_buffers: 8, ..Config::new(design.primitive) };
-    Trial { design, regions, pattern, threads: 2, config, slow: (usize::MAX, 0) }
+    Trial { design, regions, pattern, threads: 2, config, pool: None, slow: (usize::MAX, 0) }
 }
 
 fn run(shares: &[Share], trial: &Trial) -> Result<Found, ExperimentError> {
