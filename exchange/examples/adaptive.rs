@@ -29,12 +29,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for cycles in [[21, 21], [45, 45], [70, 70], [95, 95], [21, 95]] {
             println!("cycles a row at node 0 and node 1: {} and {}", cycles[0], cycles[1]);
             for buffers in FIXED {
-                let found = fixed(primitive, messages, cycles, buffers)?;
-                println!(
-                    "  fixed, {:4} receive buffers  {}",
-                    buffers * THREADS as u32,
-                    row(&found)
-                );
+                let [often, seldom] = [2.min(buffers), (buffers / 2).max(1)].map(|credit_every| {
+                    let config = Config::new(primitive);
+                    let config = Config { receive_buffers: buffers, credit_every, ..config };
+                    run(config, messages, cycles, None)
+                });
+                let (often, seldom) = (row(&often?), row(&seldom?));
+                let buffers = buffers * THREADS as u32;
+                println!("  fixed, {buffers:4} receive buffers  {often} | {seldom}");
             }
             let found = adaptive(primitive, messages, cycles)?;
             println!("  pool of {} KiB               {}", POOL >> 10, row(&found));
@@ -53,17 +55,6 @@ fn row(found: &[Consumed; 2]) -> String {
 
 fn work(cycles: u32) -> Duration {
     Duration::from_nanos((f64::from(MESSAGE / ROW * cycles) / CLOCK) as u64)
-}
-
-fn fixed(
-    primitive: Primitive,
-    messages: u64,
-    cycles: [u32; 2],
-    receive_buffers: u32,
-) -> Result<[Consumed; 2], Box<dyn std::error::Error>> {
-    let credit_every = receive_buffers.min(2);
-    let config = Config { receive_buffers, credit_every, ..Config::new(primitive) };
-    run(config, messages, cycles, None)
 }
 
 fn adaptive(
