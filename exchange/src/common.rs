@@ -334,6 +334,9 @@ pub(crate) trait Protocol: Send {
         remote: u32,
     ) -> Result<(), Error>;
 
+    /// The engine reads the rows in a receive buffer.
+    fn is_read(&mut self, _slot: u32) {}
+
     /// Receive buffers that peers have now.
     fn receive_buffers(&self, core: &Core) -> u32 {
         core.config.receive_buffers * (core.member.nodes as u32 - 1)

@@ -118,7 +118,7 @@ impl Datagram {
     fn post(&mut self, slot: u32) -> Result<(), Error> {
         let Self { qp, lender, .. } = self;
         lender.slots().post(slot, 0, |request| qp.post_recv(request))?;
-        lender.note(slot, true);
+        lender.is_posted(slot);
         Ok(())
     }
 
@@ -287,7 +287,6 @@ impl Protocol for Datagram {
         if work != Work::Receive {
             return Ok(());
         }
-        self.lender.note(slot, false);
         let (source, imm) = (self.source(slot, completion), completion.imm);
         let bytes = (completion.bytes as usize).saturating_sub(ROUTE);
         // What is of nobody that this endpoint knows is dropped.
@@ -335,6 +334,10 @@ impl Protocol for Datagram {
             self.peers[peer].posted += 1;
         }
         self.tell(core)
+    }
+
+    fn is_read(&mut self, slot: u32) {
+        self.lender.is_read(slot);
     }
 
     fn receive_buffers(&self, core: &Core) -> u32 {

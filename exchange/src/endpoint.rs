@@ -424,6 +424,10 @@ impl Endpoint {
             return None;
         };
         self.core.demand.got(self.core.arrived.len());
+        match arrived.place {
+            Place::Local(buffer) => self.core.pool.is_read(buffer, true),
+            Place::Slot { slot, .. } => self.protocol.is_read(slot),
+        }
         self.unreleased += 1;
         Some(Delivery { arrived })
     }
@@ -436,7 +440,10 @@ impl Endpoint {
         self.unreleased -= 1;
         let Arrived { source, place, .. } = delivery.arrived;
         let released = match place {
-            Place::Local(buffer) => self.core.sent(source, buffer),
+            Place::Local(buffer) => {
+                self.core.pool.is_read(buffer, false);
+                self.core.sent(source, buffer)
+            }
             Place::Slot { slot, remote } => {
                 self.protocol.release(&mut self.core, source, slot, remote)
             }

@@ -110,8 +110,8 @@ pub(crate) struct Lender {
     most: u32,
     peers: Vec<Lent>,
     borrowed: u32,
-    /// The slots that the card has.
-    posted: Vec<bool>,
+    /// The slots that are the endpoint's, but for those whose rows the engine reads.
+    kept: Vec<bool>,
 }
 
 impl Lender {
@@ -130,8 +130,8 @@ impl Lender {
         };
         let count = pool.as_ref().map_or(reserved, BufferPool::buffers) as usize;
         let peers = vec![Lent { held: own, ..Lent::default() }; core.member.nodes];
-        let (borrowed, posted, most) = (0, vec![false; count], core.most_receives());
-        Ok(Self { slots, pool, first, reserved, own, most, peers, borrowed, posted })
+        let (borrowed, kept, most) = (0, vec![false; count], core.most_receives());
+        Ok(Self { slots, pool, first, reserved, own, most, peers, borrowed, kept })
     }
 
     pub fn slots(&self) -> &Slots {
@@ -143,9 +143,14 @@ impl Lender {
         self.first.pop()
     }
 
-    /// The card has a slot, or no longer.
-    pub fn note(&mut self, slot: u32, posted: bool) {
-        self.posted[slot as usize] = posted;
+    /// A slot is posted.
+    pub fn is_posted(&mut self, slot: u32) {
+        self.kept[slot as usize] = true;
+    }
+
+    /// The engine reads a slot's rows.
+    pub fn is_read(&mut self, slot: u32) {
+        self.kept[slot as usize] = false;
     }
 
     /// A message of a peer came, which had to wait for credit before it or not.
@@ -187,6 +192,7 @@ impl Lender {
         {
             core.demand.surplus -= usize::from(is_surplus);
             pool.give_back(slot);
+            self.kept[slot as usize] = false;
             self.peers[source].held -= 1;
             self.borrowed -= 1;
             return None;
@@ -233,8 +239,8 @@ impl Drop for Lender {
     fn drop(&mut self) {
         // The queue pairs are gone. What the engine has not released stays taken: it may still read that.
         if let Some(pool) = &self.pool {
-            let posted = (0..).zip(&self.posted).filter(|(_, posted)| **posted);
-            let slots = posted.map(|(slot, _)| slot).chain(self.first.drain(..));
+            let kept = (0..).zip(&self.kept).filter(|(_, kept)| **kept);
+            let slots = kept.map(|(slot, _)| slot).chain(self.first.drain(..));
             pool.leave(self.reserved, slots);
         }
     }

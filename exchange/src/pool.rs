@@ -1,6 +1,6 @@
 //! Buffers to send from.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use libdrdma::{Access, Contiguous, MemoryRegion, ProtectionDomain, Region};
 
@@ -61,6 +61,8 @@ pub(crate) struct Pool {
     free: Vec<u32>,
     /// Destinations that a buffer is still needed for.
     needed: Vec<u32>,
+    /// Buffers whose rows the engine reads, as they are for its own node.
+    read: HashSet<u32>,
 }
 
 impl Pool {
@@ -89,6 +91,7 @@ impl Pool {
             most: buffers,
             free: (0..buffers).rev().collect(),
             needed,
+            read: HashSet::new(),
         })
     }
 
@@ -104,6 +107,7 @@ impl Pool {
             most,
             free: pool.reserve(buffers)?,
             needed: vec![0; pool.buffers() as usize],
+            read: HashSet::new(),
         })
     }
 
@@ -170,6 +174,15 @@ impl Pool {
         }
     }
 
+    /// The engine reads a buffer's rows, or no longer.
+    pub fn is_read(&mut self, index: u32, read: bool) {
+        if read {
+            self.read.insert(index)
+        } else {
+            self.read.remove(&index)
+        };
+    }
+
     /// One destination less needs the buffer; false if none did.
     pub fn done(&mut self, index: u32) -> bool {
         let Some(needed) = self.needed.get_mut(index as usize).filter(|needed| **needed > 0) else {
@@ -201,9 +214,10 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        // The queue pairs are gone. Buffers that the engine is filling stay taken.
+        // The queue pairs are gone. Buffers that the engine fills or reads stay taken.
         if let Some(pool) = &self.shared {
-            let is_sent = |index: &u32| self.needed[*index as usize] > 0;
+            let is_sent =
+                |index: &u32| self.needed[*index as usize] > 0 && !self.read.contains(index);
             let sent = (0..self.needed.len() as u32).filter(is_sent);
             pool.leave(self.own, sent.chain(self.free.iter().copied()));
         }

@@ -71,7 +71,7 @@ impl SendReceive {
     fn post(&mut self, peer: usize, slot: u32) -> Result<(), Error> {
         let Self { connections, lender, peers, .. } = self;
         lender.slots().post(slot, peer, |request| connections.qp(peer).post_recv(request))?;
-        lender.note(slot, true);
+        lender.is_posted(slot);
         peers[peer].posted += 1;
         Ok(())
     }
@@ -177,7 +177,6 @@ impl Protocol for SendReceive {
         if work != Work::Receive {
             return Ok(());
         }
-        self.lender.note(slot, false);
         let waited = completion.imm.is_some_and(|imm| imm & WANTS != 0);
         self.lender.came(core, peer, waited);
         match completion.imm.map(|imm| imm & !WANTS) {
@@ -214,6 +213,10 @@ impl Protocol for SendReceive {
             self.post(peer, slot)?;
         }
         self.tell(core)
+    }
+
+    fn is_read(&mut self, slot: u32) {
+        self.lender.is_read(slot);
     }
 
     fn receive_buffers(&self, core: &Core) -> u32 {

@@ -13,7 +13,7 @@ use drdma_fabric::{Fabric, FaultConfig, NetworkConfig, Tap, Time};
 
 use crate::lab::{Lab, endpoints, even, opening, small};
 
-const NONE: FaultConfig = FaultConfig { loss: 0.0, duplicate: 0.0, reorder: 0.0, corrupt: 0.0 };
+pub const NONE: FaultConfig = FaultConfig { loss: 0.0, duplicate: 0.0, reorder: 0.0, corrupt: 0.0 };
 
 fn lab(primitive: Primitive, rows: &[usize]) -> Lab {
     lab_with(small(primitive), rows)
@@ -208,7 +208,7 @@ fn an_endpoint_goes_to_another_thread() {
 }
 
 /// Counts the RNR NAKs that pass the switch: messages that found no receive.
-struct Refusals(Arc<AtomicU64>);
+pub struct Refusals(pub Arc<AtomicU64>);
 
 impl Tap for Refusals {
     fn frame(&mut self, _at: Time, frame: &[u8]) {
