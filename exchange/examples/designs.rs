@@ -47,6 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{design}: {:.1} Gb/s, {:.1} ns a row", found.goodput(), found.core_ns());
     }
     buffers(&shares)?;
+    pools(&shares)?;
     slow(&shares)
 }
 
@@ -66,6 +67,39 @@ fn buffers(shares: &[Share]) -> Result<(), Box<dyn std::error::Error>> {
             "{receive_buffers} buffers, a credit for {credit_every}: {:.1} Gb/s",
             found.goodput()
         );
+    }
+    Ok(())
+}
+
+/// A node's pool where there is one.
+const POOL: u64 = 1 << 20;
+
+/// What a node pins for a repartition, with fixed buffers and with a pool.
+fn pools(shares: &[Share]) -> Result<(), Box<dyn std::error::Error>> {
+    for design in Design::ALL {
+        if !matches!(design.primitive, Primitive::SendReceive | Primitive::Datagram) {
+            continue;
+        }
+        let best = Config::new(design.primitive);
+        let fixed = Config { message: 4096, ..best };
+        let few = Config { receive_buffers: 2, ..fixed };
+        for (name, config, pool) in [
+            ("16 a peer, the primitive's best message", best, None),
+            ("16 a peer", fixed, None),
+            ("2 a peer", few, None),
+            ("2 a peer and a pool", few, Some(POOL)),
+        ] {
+            let mut fabric = Fabric::new(NetworkConfig::default(), shares.len())?;
+            let (pattern, slow) = (Pattern::Repartition, (0, 0));
+            let trial = Trial { design, regions: false, pattern, threads: 4, config, pool, slow };
+            let found = experiment::run(&mut fabric, shares, &trial, Duration::from_secs(10))?;
+            println!(
+                "{design}, messages of {} B, {name}: {:.1} Gb/s, {} KiB pinned",
+                config.message,
+                found.goodput(),
+                found.pinned / 1024
+            );
+        }
     }
     Ok(())
 }

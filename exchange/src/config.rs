@@ -125,7 +125,8 @@ pub struct Config {
     pub most_buffers: u32,
     /// It sends rows from where they lie ([`Endpoint::put_rows`](crate::Endpoint::put_rows)) as well.
     pub regions: bool,
-    /// A receiver tells its sender of every so many receives: 1 to `receive_buffers`.
+    /// A receiver tells its sender of every so many receives: 1 to `receive_buffers`, with `regions` about half of that. With
+    /// a pool, and on [`Primitive::Datagram`], of half of the receives that the sender has, if those are more.
     pub credit_every: u32,
     /// Payload bytes of a packet: 256, 512, 1024, 2048 or 4096.
     pub mtu: u32,
@@ -171,8 +172,11 @@ impl Config {
         within("receive_buffers", self.receive_buffers, 1, MAX_BUFFERS)?;
         within("send_buffers", self.send_buffers, 1, MAX_BUFFERS)?;
         within("most_buffers", self.most_buffers, 1, MAX_BUFFERS)?;
-        // A sender would wait for ever for the last buffers of a round.
-        within("credit_every", self.credit_every, 1, self.receive_buffers)?;
+        // A sender would wait for ever for the last buffers of a round. One that sends rows from where they lie needs credit
+        // for half of the buffers at a time.
+        let receives = self.receive_buffers;
+        let at_a_time = if self.regions { (receives / 2).max(1) } else { 1 };
+        within("credit_every", self.credit_every, 1, receives - at_a_time + 1)?;
         within("timeout", self.timeout.into(), 1, 31)?;
         within("retries", self.retries.into(), 0, 7)
     }

@@ -11,7 +11,7 @@
 
 use std::time::Duration;
 
-use crate::{BufferPool, Error, common::Core, slots::Slots};
+use crate::{BufferPool, Config, Error, Primitive, common::Core, slots::Slots};
 
 /// `get`s after which the least number of messages that lay ready counts.
 const GETS: u32 = 16;
@@ -166,10 +166,12 @@ impl Lender {
 
     /// New receives that a peer is told of by one credit, at least.
     pub fn credit_every(&self, core: &Core, peer: usize) -> u64 {
-        let every = core.config.credit_every;
+        let Config { credit_every, receive_buffers, primitive, .. } = core.config;
+        // A peer that waits for credit must have confirmed the last one that it got, though it may wait for several at a time.
+        let least = if primitive == Primitive::Datagram { receive_buffers / 2 } else { 0 };
         // One for a half of the buffers, while the other half is filled.
         let of_pool = self.pool.as_ref().map_or(0, |_| self.peers[peer].held / 2);
-        every.max(of_pool).into()
+        credit_every.max(least).max(of_pool).into()
     }
 
     /// Receive buffers that peers have.

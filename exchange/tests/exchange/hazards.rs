@@ -262,6 +262,11 @@ fn what_cannot_be_is_refused_with_its_values() {
         refused(Config { credit_every: 5, ..config }),
         "credit_every is 5: it must be 1 to 4"
     );
+    // Rows from where they lie need credit for two messages at a time.
+    assert_eq!(
+        refused(Config { credit_every: 4, regions: true, ..config }),
+        "credit_every is 4: it must be 1 to 3"
+    );
     assert_eq!(refused(Config { message: 8, ..config }), "message is 8: it must be 16 to 1048576");
     assert_eq!(
         refused(Config { message: 300, ..small(Primitive::Datagram) }),

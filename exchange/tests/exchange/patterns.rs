@@ -123,10 +123,13 @@ proptest! {
         rows in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..300), 5),
         loss in any::<bool>(),
         from_where_they_lie in any::<bool>(),
+        (buffers, every) in (1_u32..12, 1_u32..12),
     ) {
         let lossy = loss && primitive != Primitive::Datagram;
         let regions = from_where_they_lie && REGIONS.contains(&primitive);
-        let config = Config { regions, ..small(primitive) };
+        let most = if regions { buffers - (buffers / 2).max(1) + 1 } else { buffers };
+        let (receive_buffers, credit_every) = (buffers, every.min(most));
+        let config = Config { regions, receive_buffers, credit_every, ..small(primitive) };
         let faults = FaultConfig { loss: if lossy { 0.01 } else { 0.0 }, ..NONE };
         let sets = sets.iter().map(|set| set.iter().copied().filter(|n| *n < nodes).collect());
         let groups = Groups::new(sets.collect(), nodes).unwrap();
