@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{design}: {:.1} Gb/s, {:.1} ns a row", found.goodput(), found.core_ns());
     }
     buffers(&shares)?;
-    pools(&shares)?;
+    pools(&(0..nodes).map(|node| share(node, 10 * rows)).collect::<Vec<_>>())?;
     slow(&shares)
 }
 
@@ -71,10 +71,8 @@ fn buffers(shares: &[Share]) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// A node's pool where there is one.
-const POOL: u64 = 1 << 20;
-
-/// What a node pins for a repartition, with fixed buffers and with a pool.
+/// What a node pins for a repartition, with fixed buffers and with a pool. Ten times the rows, as buffers are lent one round
+/// trip after the other.
 fn pools(shares: &[Share]) -> Result<(), Box<dyn std::error::Error>> {
     for design in Design::ALL {
         if !matches!(design.primitive, Primitive::SendReceive | Primitive::Datagram) {
@@ -82,12 +80,13 @@ fn pools(shares: &[Share]) -> Result<(), Box<dyn std::error::Error>> {
         }
         let best = Config::new(design.primitive);
         let fixed = Config { message: 4096, ..best };
-        let few = Config { receive_buffers: 2, ..fixed };
+        let few = Config { receive_buffers: 2, most_buffers: 32, ..fixed };
+        let pool = if design.multiple_endpoints { 1 << 20 } else { 512 << 10 };
         for (name, config, pool) in [
             ("16 a peer, the primitive's best message", best, None),
             ("16 a peer", fixed, None),
             ("2 a peer", few, None),
-            ("2 a peer and a pool", few, Some(POOL)),
+            ("2 a peer and a pool", few, Some(pool)),
         ] {
             let mut fabric = Fabric::new(NetworkConfig::default(), shares.len())?;
             let (pattern, slow) = (Pattern::Repartition, (0, 0));
