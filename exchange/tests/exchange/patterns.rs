@@ -111,6 +111,20 @@ fn rows_that_all_go_to_one_node_wait_for_its_credit() {
     }
 }
 
+#[test]
+fn rows_from_where_they_lie_get_credit_for_several_messages_at_a_time() {
+    for primitive in REGIONS {
+        for credit_every in [1, 2, 9] {
+            let inputs: Vec<_> = (0..4).map(|_| even(4000, 1)).collect();
+            let config = Config { receive_buffers: 16, credit_every, ..regions(primitive) };
+            let groups = |own| Groups::broadcast(4, own);
+            let mut lab = Lab::new(config, NONE, groups, &inputs);
+            assert!(lab.run().unwrap(), "{primitive}, {credit_every}");
+            lab.check(false);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
