@@ -6,14 +6,12 @@
 //! | [`rig`] | cards behind a switch, and queue pairs between them |
 //! | [`transfer`] | requests from one card to another, in one direction or in both |
 //! | [`latency`] | one WRITE, from memory to remote memory |
-//! | [`incast`] | many cards send to one, with congestion control |
 //! | [`silent`] | one peer of many that never answers |
 //! | [`shuffle`] | every node sends its rows to every other |
 //! | [`page`] | docs/cluster.md |
 //!
 //! Every byte that arrives is compared with what should arrive; a run with a wrong one gives no figure.
 
-mod incast;
 mod latency;
 mod page;
 mod rig;

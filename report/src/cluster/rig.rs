@@ -75,8 +75,6 @@ pub struct Link {
     pub mtu: u32,
     /// Code of the time-out: 4.096 us * 2^timeout.
     pub timeout: u8,
-    /// ECN of the packets: 0: no congestion control.
-    pub ecn: u8,
     /// Blocks of the send queue's ring.
     pub send_blocks: u32,
     /// Blocks of the receive queue's ring.
@@ -85,7 +83,7 @@ pub struct Link {
 
 impl Default for Link {
     fn default() -> Self {
-        Self { mtu: 4096, timeout: 14, ecn: 0, send_blocks: 4096, receive_blocks: 1024 }
+        Self { mtu: 4096, timeout: 14, send_blocks: 4096, receive_blocks: 1024 }
     }
 }
 
@@ -155,7 +153,6 @@ impl End {
             .access(self.access() - Access::LOCAL_WRITE)
             .min_rnr_timer(1)
             .timeout(link.timeout)
-            .ecn(link.ecn)
             .retry_cnt(7)
             .rnr_retry(7);
         if features.contains(Features::READ_ANSWERS) {

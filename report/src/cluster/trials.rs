@@ -3,7 +3,7 @@
 use drdma_fabric::{FaultConfig, NetworkConfig, Time};
 
 use super::{
-    Target, Took, Trial, incast, latency,
+    Target, Took, Trial, latency,
     rig::Link,
     shuffle, silent,
     transfer::{Transfer, Verb},
@@ -90,12 +90,6 @@ pub fn all() -> Vec<Trial> {
             title: "WRITE of 64 KiB to 15 peers while a sixteenth is silent",
             target: Target::Share(0.98, "the run without it"),
             run: silent::share,
-        },
-        Trial {
-            id: "incast",
-            title: "WRITEs of 64 KiB from 8 cards to one, 32 MiB each, congestion control, each within 15 % of its share, none dropped",
-            target: Target::Share(0.90, "the link"),
-            run: incast::share,
         },
         Trial {
             id: "shuffle-4-nodes",
