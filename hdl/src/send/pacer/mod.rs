@@ -8,7 +8,7 @@
 //! turns, in a ring. A look takes 4 cycles, a packet 8, a CNP 29, and a look
 //! that raises a rate 27: so with up to 100 queue pairs that are limited each
 //! is looked at as often as its periods end; rates of more of them are raised later. A `go` comes at most a round of the ring late, which
-//! is made up for by the next ones. 64 CNPs wait, and further ones are dropped; one packet of each queue pair may wait. Of a queue pair
+//! is made up for by the next ones, as long as all limited queue pairs together send no more than a packet in 16 cycles. 64 CNPs wait, and further ones are dropped; one packet of each queue pair may wait. Of a queue pair
 //! whose entry has no ECN 1 or 2 in `tos`, CNPs are dropped. When the host writes a queue pair's state, its rate is the link's again; a `go`
 //! that is due still comes. Nothing is known of a queue pair 4,096 cycles after a reset.
 //!
