@@ -22,7 +22,12 @@ impl Paper {
 
 #[test]
 fn cuts_and_raises_are_those_of_the_paper() {
-    let settings = Settings { alpha_period: 55 * 256, ..Settings::default() };
+    let settings = Settings {
+        alpha_period: 55 * PERIOD_UNIT,
+        rate_period: 54 * PERIOD_UNIT,
+        add: 40,
+        ..Settings::default()
+    };
     let mut limiter = Limiter::new(0, &settings);
     let line = f64::from(LINE_RATE);
     let mut paper = Paper { rate: line, target: line, alpha: 1.0 };

@@ -201,8 +201,8 @@ proptest! {
 #[test]
 fn a_congestion_notification_packet_is_as_the_annex_says() {
     let flow = packets::Flow {
-        source_mac: 0x02_0000_0000_01,
-        dest_mac: 0x02_0000_0000_02,
+        source_mac: 0x0200_0000_0001,
+        dest_mac: 0x0200_0000_0002,
         source_ip: 0x0a00_0001,
         dest_ip: 0x0a00_0002,
         tos: 0x62,
