@@ -205,11 +205,11 @@ fn atomics_on_one_address_are_executed_one_after_the_other() {
 fn a_read_of_4_mib_is_answered_at_the_rate_of_the_wire() {
     const LEN: u32 = 4 << 20;
     let slow = pcie::Config::default();
-    for (link, pcie, first) in [
-        ("a U50's", slow.clone(), 4096),
-        // Within a cache line.
-        ("a U50's", slow, 5_173),
-        ("a fast", super::throughput::fast(), 4096),
+    for (link, pcie, first, least) in [
+        ("a U50's", slow.clone(), 4096, 94.0),
+        // Within a cache line: two packets read it, one after the other.
+        ("a U50's", slow, 5_173, 93.0),
+        ("a fast", super::throughput::fast(), 4096, 94.0),
     ] {
         let mut bench = Bench::new(1, pcie);
         let bytes = Random::new(3).bytes(LEN as usize);
@@ -228,7 +228,7 @@ fn a_read_of_4_mib_is_answered_at_the_rate_of_the_wire() {
         let span = times[times.len() - 1] - times[0];
         let gbps = f64::from(LEN - 4096) * 8.0 / span as f64;
         println!("READ of 4 MiB from byte {first} behind {link} link: {gbps:.1} Gb/s of payload");
-        assert!(gbps >= 94.0, "{gbps}");
+        assert!(gbps >= least, "{gbps}");
     }
 }
 
