@@ -11,3 +11,4 @@ pub mod receives;
 pub mod record;
 pub mod responder;
 pub mod store;
+pub mod transposer;
