@@ -97,8 +97,7 @@ impl Logic for Lanes {
             self.heads.parts[s].next = (self.waiting[s].out_valid.val()
                 && self.waiting[s].out_data.val().get_bits::<4>(32).any())
             .into();
-            self.head_places.parts[s].next =
-                self.waiting[s].out_data.val().get_bits::<PLACE>(36);
+            self.head_places.parts[s].next = self.waiting[s].out_data.val().get_bits::<PLACE>(36);
         }
         self.clashes.used.next = self.heads.whole.val();
         self.clashes.places.next = self.head_places.whole.val();
@@ -125,9 +124,8 @@ impl Logic for Lanes {
                     self.address[s * LANES + l].val().get_bits::<5>(2);
                 self.rows_in.parts[s * LANES + l].next =
                     self.address[s * LANES + l].val().get_bits::<7>(7);
-                self.go_in.parts[s * LANES + l].next = (self.goes[s].val()
-                    && self.waiting[s].out_data.val().get_bit(32 + l))
-                .into();
+                self.go_in.parts[s * LANES + l].next =
+                    (self.goes[s].val() && self.waiting[s].out_data.val().get_bit(32 + l)).into();
             }
         }
         self.go_held.d.next = self.go_in.whole.val();

@@ -147,8 +147,7 @@ impl Logic for Transposer {
 
         // Pieces meet their payload.
         self.flows.next = self.lanes.flows.val();
-        self.fires.next =
-            self.pieces.valid.val() && self.window.enough.val() && self.flows.val();
+        self.fires.next = self.pieces.valid.val() && self.window.enough.val() && self.flows.val();
         self.pieces.flows.next = self.fires.val();
         self.limit.next = 64.into();
         if self.left.q.val() < 64 {
@@ -162,8 +161,7 @@ impl Logic for Transposer {
         self.window.over.next = self.ends.val();
         self.window.flows.next = self.flows.val();
         if self.fires.val() {
-            self.left.d.next =
-                self.left.q.val() - bit_cast::<13, 7>(self.pieces.beat.val().bytes);
+            self.left.d.next = self.left.q.val() - bit_cast::<13, 7>(self.pieces.beat.val().bytes);
         }
         if self.pieces.begins.val() {
             self.left.d.next = self.pieces.bytes.val();
@@ -173,9 +171,8 @@ impl Logic for Transposer {
             self.lens[s].next =
                 bit_cast::<3, 2>(self.pieces.beat.val().lens.get_bits::<2>(s * 2)) + 1;
             for i in 0..LANES {
-                self.offsets[s * LANES + i].next = bit_cast::<7, 6>(
-                    self.pieces.beat.val().from.get_bits::<6>(s * 6),
-                );
+                self.offsets[s * LANES + i].next =
+                    bit_cast::<7, 6>(self.pieces.beat.val().from.get_bits::<6>(s * 6));
                 self.offsets[s * LANES + i].next =
                     self.offsets[s * LANES + i].val() + bit_cast::<7, 2>(i.to_bits());
                 self.counts[s * LANES + i].next = (self.offsets[s * LANES + i].val()
@@ -184,8 +181,7 @@ impl Logic for Transposer {
                     && (!self.pieces.beat.val().first
                         || (self.offsets[s * LANES + i].val()
                             >= bit_cast::<7, 2>(self.skip.q.val())));
-                self.masks_in.parts[s * LANES + i].next =
-                    self.counts[s * LANES + i].val().into();
+                self.masks_in.parts[s * LANES + i].next = self.counts[s * LANES + i].val().into();
             }
         }
         if self.flows.val() {
@@ -222,15 +218,12 @@ impl Logic for Transposer {
             self.places_in.parts[s].next = self.cut_places[s].q.val();
             for l in 0..LANES {
                 self.nth[s * LANES + l].next = l.to_bits();
-                self.nth[s * LANES + l].next = self.nth[s * LANES + l].val()
-                    - self.cut_places[s].q.val().get_bits::<2>(0);
-                self.which[s * LANES + l].next =
-                    bit_cast::<3, 2>(self.nth[s * LANES + l].val())
-                        + bit_cast::<3, 2>(self.cut_from[s].q.val());
-                self.bytes_in.parts[s * LANES + l].next = self.cut[s]
-                    .q
-                    .val()
-                    .get_bits::<8>(self.which[s * LANES + l].val().index() * 8);
+                self.nth[s * LANES + l].next =
+                    self.nth[s * LANES + l].val() - self.cut_places[s].q.val().get_bits::<2>(0);
+                self.which[s * LANES + l].next = bit_cast::<3, 2>(self.nth[s * LANES + l].val())
+                    + bit_cast::<3, 2>(self.cut_from[s].q.val());
+                self.bytes_in.parts[s * LANES + l].next =
+                    self.cut[s].q.val().get_bits::<8>(self.which[s * LANES + l].val().index() * 8);
                 self.goes_in.parts[s * LANES + l].next = self
                     .cut_mask
                     .q

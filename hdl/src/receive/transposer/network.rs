@@ -110,11 +110,14 @@ impl Logic for Crossbar {
         let (mut wires, mut select, mut moves) = (String::new(), String::new(), String::new());
         for lane in 0..LANES {
             // What this lane's banks choose from.
-            for (name, bits) in [("rows", ROW), ("bytes", 8)] {
-                let of = |s: usize| format!("{name}_held[{} +: {bits}]", (LANES * s + lane) * bits);
+            for (name, bits, pad) in [("rows", ROW, "1'b0, "), ("bytes", 8, "")] {
+                // 8 bits each, so that a number is a place without multiplication.
+                let of =
+                    |s: usize| format!("{pad}{name}_held[{} +: {bits}]", (LANES * s + lane) * bits);
                 let all: Vec<_> = (0..PIECES).rev().map(of).collect();
-                let top = PIECES * bits - 1;
-                let _ = writeln!(wires, "    wire [{top}:0] {name}{lane} = {{{}}};", all.join(", "));
+                let top = PIECES * 8 - 1;
+                let _ =
+                    writeln!(wires, "    wire [{top}:0] {name}{lane} = {{{}}};", all.join(", "));
             }
             for word in 0..WORDS {
                 let bank = LANES * word + lane;
@@ -131,8 +134,8 @@ impl Logic for Crossbar {
                 );
                 let _ = writeln!(
                     moves,
-                    "            row[{} +: {ROW}] <= rows{lane}[chosen[{at} +: 4] * {ROW} +: {ROW}];
-            data[{} +: 8] <= bytes{lane}[chosen[{at} +: 4] * 8 +: 8];",
+                    "            row[{} +: {ROW}] <= rows{lane}[{{chosen[{at} +: 4], 3'd0}} +: {ROW}];
+            data[{} +: 8] <= bytes{lane}[{{chosen[{at} +: 4], 3'd0}} +: 8];",
                     ROW * bank,
                     8 * bank,
                     at = 4 * bank,

@@ -97,8 +97,9 @@ pub struct Pieces {
     ahead: [DFF<Bits<7>>; PIECES],
     /// And bytes of `whole` rows.
     steps: [DFF<Bits<7>>; PIECES],
-    all_widths: Pack<PIECES, 7, 112>,
-    all_ahead: Pack<PIECES, 7, 112>,
+    // Of 8 or 16 bits each, so that a number is a place without multiplication.
+    all_widths: Pack<PIECES, 8, 128>,
+    all_ahead: Pack<PIECES, 8, 128>,
     job: DFF<Column>,
     /// The job's payload is not being fetched yet.
     announces: DFF<Bit>,
@@ -150,8 +151,8 @@ pub struct Pieces {
     run_widths: [DFF<Bits<7>>; PIECES],
     run_steps: [DFF<Bits<7>>; PIECES],
     run_places: [DFF<Bits<PLACE>>; PIECES],
-    all_places: Pack<PIECES, PLACE, 224>,
-    all_x: Pack<PIECES, 6, 96>,
+    all_places: Pack<PIECES, 16, 256>,
+    all_x: Pack<PIECES, 8, 128>,
     all_lens: Pack<PIECES, 2, 32>,
     first_x: Signal<Local, Bits<6>>,
     last_x: Signal<Local, Bits<6>>,
@@ -172,8 +173,8 @@ impl Logic for Pieces {
         // Columns come.
         self.column.ready.next = self.state.q.val() == TableState::Load;
         for k in 0..PIECES {
-            self.all_widths.parts[k].next = self.widths[k].q.val();
-            self.all_ahead.parts[k].next = self.ahead[k].q.val();
+            self.all_widths.parts[k].next = bit_cast::<8, 7>(self.widths[k].q.val());
+            self.all_ahead.parts[k].next = bit_cast::<8, 7>(self.ahead[k].q.val());
         }
         self.width.next = self.column.width.val();
         self.from.next = 0.into();
@@ -184,12 +185,12 @@ impl Logic for Pieces {
                 .all_widths
                 .whole
                 .val()
-                .get_bits::<7>(self.index.q.val().get_bits::<4>(0).index() * 7);
+                .get_bits::<7>(self.index.q.val().get_bits::<4>(0).index() * 8);
             self.from.next = self
                 .all_ahead
                 .whole
                 .val()
-                .get_bits::<7>(self.index.q.val().get_bits::<4>(0).index() * 7);
+                .get_bits::<7>(self.index.q.val().get_bits::<4>(0).index() * 8);
         }
         self.next_ahead.next = self.from.val() + self.width.val();
         self.rounded.next = self.width.val() + 3;
@@ -321,8 +322,7 @@ impl Logic for Pieces {
 
         // A table is read next.
         self.moves.next = !self.out_valid.q.val() || self.flows.val();
-        self.starts.next =
-            (self.state.q.val() == TableState::Ready) && !self.running.q.val();
+        self.starts.next = (self.state.q.val() == TableState::Ready) && !self.running.q.val();
         self.begins.next = self.starts.val();
         self.bytes.next = self.job.q.val().bytes;
         self.skip.next = self.job.q.val().skip;
@@ -365,35 +365,34 @@ impl Logic for Pieces {
 
         // Their places.
         for k in 0..PIECES {
-            self.all_places.parts[k].next = self.run_places[k].q.val();
-            self.all_x.parts[k].next = self.entries[k].q.val().get_bits::<6>(11);
+            self.all_places.parts[k].next = bit_cast::<16, PLACE>(self.run_places[k].q.val());
+            self.all_x.parts[k].next = bit_cast::<8, 6>(self.entries[k].q.val().get_bits::<6>(11));
             self.all_lens.parts[k].next = self.entries[k].q.val().get_bits::<2>(17);
         }
         self.read_last.next = self.read_first.q.val() - 1;
         self.first_x.next =
-            self.all_x.whole.val().get_bits::<6>(self.read_first.q.val().index() * 6);
-        self.last_x.next = self.all_x.whole.val().get_bits::<6>(self.read_last.val().index() * 6);
+            self.all_x.whole.val().get_bits::<6>(self.read_first.q.val().index() * 8);
+        self.last_x.next = self.all_x.whole.val().get_bits::<6>(self.read_last.val().index() * 8);
         self.last_len.next =
             self.all_lens.whole.val().get_bits::<2>(self.read_last.val().index() * 2);
         self.spans.next = self.last_x.val() - self.first_x.val();
         for k in 0..PIECES {
-            self.shifted[k].next =
-                self.entries[k].q.val().get_bits::<6>(11) - self.first_x.val();
+            self.shifted[k].next = self.entries[k].q.val().get_bits::<6>(11) - self.first_x.val();
             self.out_from.parts[k].next = self.shifted[k].val();
-            self.out_places.parts[k].next = self.all_places.whole.val().get_bits::<PLACE>(
-                self.entries[k].q.val().get_bits::<4>(0).index() * PLACE,
-            ) + bit_cast::<PLACE, 7>(
-                self.entries[k].q.val().get_bits::<7>(4),
-            );
+            self.out_places.parts[k].next = self
+                .all_places
+                .whole
+                .val()
+                .get_bits::<PLACE>(self.entries[k].q.val().get_bits::<4>(0).index() * 16)
+                + bit_cast::<PLACE, 7>(self.entries[k].q.val().get_bits::<7>(4));
         }
         if self.moves.val() {
             self.out_valid.d.next = self.read.q.val();
             self.out.d.next.from = self.out_from.whole.val();
             self.out.d.next.places = self.out_places.whole.val();
             self.out.d.next.lens = self.all_lens.whole.val();
-            self.out.d.next.bytes = bit_cast::<7, 6>(self.spans.val())
-                + bit_cast::<7, 2>(self.last_len.val())
-                + 1;
+            self.out.d.next.bytes =
+                bit_cast::<7, 6>(self.spans.val()) + bit_cast::<7, 2>(self.last_len.val()) + 1;
             self.out.d.next.first = self.read_fresh.q.val();
             for k in 0..PIECES {
                 if self.read.q.val() {

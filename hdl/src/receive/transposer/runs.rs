@@ -4,11 +4,12 @@
 //! (at a byte of a column's value) and ends `m` rows later, where the next payload of the message begins. So a column's run is `m`
 //! values, and the parts of the first and the last row that it has.
 //!
-//! Contract: columns come in the order of a row, at most 16 of 1 to 64 B; all of them tell the same of the payload. `planned` comes 9 cycles
-//! after the last one, 20 if the region ends first; then each column leads to a run and to a column of the transposer, a cycle each, behind 5 cycles.
-//! Runs come before the payload is transposed. A run may have no bytes. A job begins when the memory has room for it: rows of 128 B are in use from then until they are `freed`.
+//! Contract: columns come in the order of a row, at most 16 of 1 to 64 B; all of them tell the same of the payload. `planned` comes 11 cycles
+//! after the last one, 15 later if the region ends first, when the job before has all its runs. Then the next job's columns may come, while each column
+//! leads to a run and to a column of the transposer, one a cycle, from the 7th cycle on.
+//! Runs come before the payload is transposed. A run may have no bytes. A job's runs begin when the memory has room for them: its rows of 128 B are in use until they are `freed`.
 
-use super::{Column, PLACE};
+use super::{Column, PIECES, PLACE};
 use crate::primitive::{Lutram, Multiplier};
 use crate::receive::record::STORE;
 use drdma_emit::prelude::*;
@@ -59,8 +60,6 @@ pub struct Planned {
     pub offset: Bits<6>,
     /// The region ends there.
     pub ends: Bit,
-    /// Rows of the memory of columns that the runs take.
-    pub places: Bits<USED>,
 }
 
 /// A run of a column.
@@ -72,11 +71,13 @@ pub struct Run {
     pub place: Bits<PLACE>,
     /// Bytes, 0 to 4,096.
     pub bytes: Bits<13>,
-    /// It is the job's last one.
+    /// It is the job's last one,
     pub last: Bit,
+    /// whose runs take so many rows of that memory.
+    pub rows: Bits<USED>,
 }
 
-/// What [`Runs`] does.
+/// What [`Runs`] does with the columns of a job.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum RunsState {
     /// Columns come.
@@ -87,12 +88,21 @@ pub enum RunsState {
     Compare,
     /// Bytes up to the region's end are counted.
     Clip,
-    /// There is room in the memory.
+    /// The column is found in which the payload ends.
+    Locate,
+    /// All of it is known.
+    Tell,
+}
+
+/// What [`Runs`] does with a job that is planned.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum CutState {
+    /// There is none.
+    Idle,
+    /// It waits for room in the memory.
     Room,
     /// Runs.
     Cut,
-    /// All of it is known.
-    Tell,
 }
 
 /// See the [module](self).
@@ -116,6 +126,18 @@ pub struct Runs {
     pub freed_rows: Signal<In, Bits<USED>>,
 
     state: DFF<RunsState>,
+    /// Which half of `kept` columns go to.
+    set: DFF<Bit>,
+    /// Bytes of the row before each column,
+    begins: [DFF<Bits<ROW>>; PIECES],
+    /// the column that the payload ends in,
+    reached: [Signal<Local, Bit>; PIECES],
+    ending: DFF<Bits<4>>,
+    /// and bytes of the row before that.
+    nearest: DFF<Bits<ROW>>,
+    end_offset: Signal<Local, Bits<ROW>>,
+    unused_offset: Signal<Local, Bits<ROW>>,
+    hands: Signal<Local, Bit>,
     /// What all columns tell.
     job: DFF<Target>,
     index: DFF<Bits<5>>,
@@ -135,7 +157,7 @@ pub struct Runs {
     dividend: DFF<Bits<BYTES>>,
     quotient: DFF<Bits<BYTES>>,
     rest: DFF<Bits<ROW>>,
-    step: DFF<Bits<4>>,
+    round: DFF<Bits<4>>,
     first_in: Signal<Local, Bits<12>>,
     first_out: Signal<Local, Bits<12>>,
     first_bit: Signal<Local, Bit>,
@@ -151,22 +173,32 @@ pub struct Runs {
     whole: DFF<Bits<BYTES>>,
     factor: DFF<Bits<BYTES>>,
 
-    // Runs.
-    kept: [Lutram<KEPT, 4, 1>; 2],
-    product: Multiplier<BYTES, 7, 21>,
+    // Runs, of the job that was planned last.
+    cuts: DFF<CutState>,
+    cut_set: DFF<Bit>,
+    cut_job: DFF<Target>,
+    cut_columns: DFF<Bits<5>>,
+    cut_start: DFF<Bits<ROW>>,
+    cut_rest: DFF<Bits<ROW>>,
+    cut_piece: DFF<Bits<9>>,
+    cut_rows: DFF<Bits<BYTES>>,
+    cut_payload: DFF<Bits<BYTES>>,
+    kept: Lutram<KEPT, 5, 1>,
+    widths: Lutram<7, 5, 1>,
+    #[init(Multiplier::new(3))]
+    multiplier: Multiplier<BYTES, 7, 21>,
     moves: Signal<Local, Bit>,
     issued: DFF<Bits<5>>,
     coming: [DFF<Bit>; STAGES],
     at: DFF<Bits<5>>,
     at_next: Signal<Local, Bits<5>>,
     width: Signal<Local, Bits<7>>,
-    before: Signal<Local, Bits<ROW>>,
+    earlier: Signal<Local, Bits<ROW>>,
     /// Bytes of the first row and of the last one that the run has not and has.
     into: Signal<Local, Bits<12>>,
     head: Signal<Local, Bits<7>>,
     into_end: Signal<Local, Bits<12>>,
     tail: Signal<Local, Bits<7>>,
-    inside: Signal<Local, Bit>,
     cut: DFF<Bit>,
     cut_last: DFF<Bit>,
     cut_addr: DFF<Bits<64>>,
@@ -179,13 +211,12 @@ pub struct Runs {
     bank: DFF<Bits<7>>,
     apart: DFF<Bits<7>>,
     pad: Signal<Local, Bits<7>>,
-    begin: Signal<Local, Bits<PLACE>>,
+    start_place: Signal<Local, Bits<PLACE>>,
     behind: Signal<Local, Bits<PLACE>>,
     run_valid: DFF<Bit>,
     run_held: DFF<Run>,
     column_valid: DFF<Bit>,
     column_held: DFF<Column>,
-    told: DFF<Planned>,
 
     // Room.
     used: DFF<Bits<USED>>,
@@ -193,6 +224,7 @@ pub struct Runs {
     needed: DFF<Bits<USED>>,
     taken: Signal<Local, Bits<7>>,
     rounded_up: Signal<Local, Bits<PLACE>>,
+    unused_up: Signal<Local, Bits<PLACE>>,
     total: Signal<Local, Bits<9>>,
     given: Signal<Local, Bits<USED>>,
 }
@@ -207,14 +239,18 @@ impl Logic for Runs {
         self.row_next.next = self.row.q.val() + bit_cast::<ROW, 7>(self.target.width.val());
         self.pieces_next.next =
             self.pieces.q.val() + bit_cast::<9, 5>(self.rounded.val().get_bits::<5>(2));
-        for k in 0..2 {
-            self.kept[k].write_enable.next =
-                self.target.valid.val() && (self.state.q.val() == RunsState::Load);
-            self.kept[k].write_address.next = self.index.q.val().get_bits::<4>(0);
-            self.kept[k].write_data.next = bit_cast::<KEPT, 64>(self.target.addr.val())
-                | (bit_cast::<KEPT, 7>(self.target.width.val()) << 64)
-                | (bit_cast::<KEPT, ROW>(self.row.q.val()) << 71);
-        }
+        self.kept.write_enable.next =
+            self.target.valid.val() && (self.state.q.val() == RunsState::Load);
+        self.kept.write_address.next = bit_cast::<5, 4>(self.index.q.val().get_bits::<4>(0))
+            | (bit_cast::<5, 1>(self.set.q.val().into()) << 4);
+        self.kept.write_data.next = bit_cast::<KEPT, 64>(self.target.addr.val())
+            | (bit_cast::<KEPT, 7>(self.target.width.val()) << 64)
+            | (bit_cast::<KEPT, ROW>(self.row.q.val()) << 71);
+        self.widths.write_enable.next =
+            self.target.valid.val() && (self.state.q.val() == RunsState::Load);
+        self.widths.write_address.next = bit_cast::<5, 4>(self.index.q.val().get_bits::<4>(0))
+            | (bit_cast::<5, 1>(self.set.q.val().into()) << 4);
+        self.widths.write_data.next = self.target.width.val();
 
         // A step of the division: two bits.
         self.first_in.next = (bit_cast::<12, ROW>(self.rest.q.val()) << 1)
@@ -247,62 +283,58 @@ impl Logic for Runs {
         if self.column.ready.val() {
             self.column_valid.d.next = false;
         }
-        self.kept[0].read_address[0].next = self.issued.q.val().get_bits::<4>(0);
-        self.kept[1].read_address[0].next = self.at.q.val().get_bits::<4>(0);
-        self.product.enable.next = self.moves.val();
-        self.product.a.next = self.quotient.q.val();
-        self.product.b.next = self.kept[0].read_data[0].val().get_bits::<7>(64);
-        self.unused_product.next = self.product.product.val();
-        self.width.next = self.kept[1].read_data[0].val().get_bits::<7>(64);
-        self.before.next = self.kept[1].read_data[0].val().get_bits::<ROW>(71);
-        self.into.next = bit_cast::<12, ROW>(self.start.q.val())
-            - bit_cast::<12, ROW>(self.before.val());
+        self.widths.read_address[0].next = bit_cast::<5, 4>(self.issued.q.val().get_bits::<4>(0))
+            | (bit_cast::<5, 1>(self.cut_set.q.val().into()) << 4);
+        self.kept.read_address[0].next = bit_cast::<5, 4>(self.at.q.val().get_bits::<4>(0))
+            | (bit_cast::<5, 1>(self.cut_set.q.val().into()) << 4);
+        self.multiplier.enable.next = self.moves.val();
+        self.multiplier.a.next = self.cut_rows.q.val();
+        self.multiplier.b.next = self.widths.read_data[0].val();
+        self.unused_product.next = self.multiplier.product.val();
+        self.width.next = self.kept.read_data[0].val().get_bits::<7>(64);
+        self.earlier.next = self.kept.read_data[0].val().get_bits::<ROW>(71);
+        self.into.next =
+            bit_cast::<12, ROW>(self.cut_start.q.val()) - bit_cast::<12, ROW>(self.earlier.val());
         self.head.next = self.width.val();
-        if self.start.q.val() <= self.before.val() {
+        if self.cut_start.q.val() <= self.earlier.val() {
             self.head.next = 0.into();
         } else if self.into.val() < bit_cast::<12, 7>(self.width.val()) {
             self.head.next = self.into.val().get_bits::<7>(0);
         }
-        self.into_end.next = bit_cast::<12, ROW>(self.rest.q.val())
-            - bit_cast::<12, ROW>(self.before.val());
+        self.into_end.next =
+            bit_cast::<12, ROW>(self.cut_rest.q.val()) - bit_cast::<12, ROW>(self.earlier.val());
         self.tail.next = self.width.val();
-        self.inside.next = false;
-        if self.rest.q.val() < self.before.val() {
+        if self.cut_rest.q.val() < self.earlier.val() {
             self.tail.next = 0.into();
         } else if self.into_end.val() < bit_cast::<12, 7>(self.width.val()) {
             self.tail.next = self.into_end.val().get_bits::<7>(0);
-            self.inside.next = true;
         }
         self.at_next.next = self.at.q.val() + 1;
 
         // Where a run lies.
         self.pad.next = self.bank.q.val() - self.place.q.val().get_bits::<7>(0);
-        self.begin.next = self.place.q.val() + bit_cast::<PLACE, 7>(self.pad.val());
-        self.behind.next = self.begin.val() + self.cut_bytes.q.val();
+        self.start_place.next = self.place.q.val() + bit_cast::<PLACE, 7>(self.pad.val());
+        self.behind.next = self.start_place.val() + self.cut_bytes.q.val();
         self.rounded_up.next = self.behind.val() + 127;
-        self.taken.next =
-            self.rounded_up.val().get_bits::<7>(7) - self.first_row.q.val();
+        self.unused_up.next = self.rounded_up.val();
+        self.taken.next = self.rounded_up.val().get_bits::<7>(7) - self.first_row.q.val();
         if self.moves.val() {
             self.issued.d.next = self.issued.q.val() + 1;
-            self.coming[0].d.next = (self.state.q.val() == RunsState::Cut)
-                && (self.issued.q.val() < self.columns.q.val());
+            self.coming[0].d.next = (self.cuts.q.val() == CutState::Cut)
+                && (self.issued.q.val() < self.cut_columns.q.val());
             for k in 1..STAGES {
                 self.coming[k].d.next = self.coming[k - 1].q.val();
             }
             self.cut.d.next = self.coming[STAGES - 1].q.val();
-            self.cut_last.d.next = self.at_next.val() == self.columns.q.val();
-            self.cut_addr.d.next = self.kept[1].read_data[0].val().get_bits::<64>(0);
+            self.cut_last.d.next = self.at_next.val() == self.cut_columns.q.val();
+            self.cut_addr.d.next = self.kept.read_data[0].val().get_bits::<64>(0);
             self.cut_width.d.next = self.width.val();
             self.cut_head.d.next = self.head.val();
-            self.cut_bytes.d.next = self.product.product.val().get_bits::<BYTES>(0)
+            self.cut_bytes.d.next = self.multiplier.product.val().get_bits::<BYTES>(0)
                 + bit_cast::<BYTES, 7>(self.tail.val())
                 - bit_cast::<BYTES, 7>(self.head.val());
             if self.coming[STAGES - 1].q.val() {
                 self.at.d.next = self.at_next.val();
-                if self.inside.val() {
-                    self.told.d.next.column = self.at.q.val().get_bits::<4>(0);
-                    self.told.d.next.offset = self.tail.val().get_bits::<6>(0);
-                }
             }
             if self.cut.q.val() {
                 self.place.d.next = self.behind.val();
@@ -310,24 +342,25 @@ impl Logic for Runs {
                 self.run_valid.d.next = true;
                 self.run_held.d.next.addr =
                     self.cut_addr.q.val() + bit_cast::<64, 7>(self.cut_head.q.val());
-                self.run_held.d.next.place = self.begin.val();
+                self.run_held.d.next.place = self.start_place.val();
                 self.run_held.d.next.bytes = self.cut_bytes.q.val().get_bits::<13>(0);
                 self.run_held.d.next.last = self.cut_last.q.val();
+                self.run_held.d.next.rows = bit_cast::<USED, 7>(self.taken.val());
                 self.column_valid.d.next = true;
                 self.column_held.d.next.width = self.cut_width.q.val();
                 self.column_held.d.next.place =
-                    self.begin.val() - bit_cast::<PLACE, 7>(self.cut_head.q.val());
+                    self.start_place.val() - bit_cast::<PLACE, 7>(self.cut_head.q.val());
                 self.column_held.d.next.last = self.cut_last.q.val();
-                self.column_held.d.next.skip = self.job.q.val().offset.get_bits::<2>(0);
-                self.column_held.d.next.ram = self.job.q.val().ram
-                    - bit_cast::<STORE, 2>(self.job.q.val().offset.get_bits::<2>(0));
-                self.column_held.d.next.bytes = self.bytes.q.val().get_bits::<13>(0)
-                    + bit_cast::<13, 2>(self.job.q.val().offset.get_bits::<2>(0));
-                self.column_held.d.next.piece = self.piece.q.val().get_bits::<8>(0);
+                self.column_held.d.next.skip = self.cut_job.q.val().offset.get_bits::<2>(0);
+                self.column_held.d.next.ram = self.cut_job.q.val().ram
+                    - bit_cast::<STORE, 2>(self.cut_job.q.val().offset.get_bits::<2>(0));
+                self.column_held.d.next.bytes = self.cut_payload.q.val().get_bits::<13>(0)
+                    + bit_cast::<13, 2>(self.cut_job.q.val().offset.get_bits::<2>(0));
+                self.column_held.d.next.piece = self.cut_piece.q.val().get_bits::<8>(0);
             }
         }
-        self.unused_piece.next = self.piece.q.val();
-        self.unused_bytes.next = self.bytes.q.val();
+        self.unused_piece.next = self.cut_piece.q.val();
+        self.unused_bytes.next = self.cut_payload.q.val();
 
         self.given.next = 0.into();
         if self.freed.val() {
@@ -340,8 +373,19 @@ impl Logic for Runs {
             && ((self.quotient.q.val() > self.job.q.val().rows.get_bits::<BYTES>(0))
                 || ((self.quotient.q.val() == self.job.q.val().rows.get_bits::<BYTES>(0))
                     && self.rest.q.val().any()));
-        self.planned.valid.next = self.state.q.val() == RunsState::Tell;
-        self.planned.next = self.told.q.val();
+        for k in 0..PIECES {
+            self.reached[k].next = self.begins[k].q.val() <= self.rest.q.val();
+        }
+        self.end_offset.next = self.rest.q.val() - self.nearest.q.val();
+        self.unused_offset.next = self.end_offset.val();
+        self.planned.valid.next =
+            (self.state.q.val() == RunsState::Tell) && (self.cuts.q.val() == CutState::Idle);
+        self.planned.bytes.next = self.bytes.q.val().get_bits::<13>(0);
+        self.planned.rows.next = self.quotient.q.val().get_bits::<13>(0);
+        self.planned.column.next = self.ending.q.val();
+        self.planned.offset.next = self.end_offset.val().get_bits::<6>(0);
+        self.planned.ends.next = self.ends.q.val();
+        self.hands.next = self.planned.valid.val() && self.planned.ready.val();
 
         match self.state.q.val() {
             RunsState::Load => {
@@ -350,6 +394,11 @@ impl Logic for Runs {
                     self.row.d.next = self.row_next.val();
                     self.pieces.d.next = self.pieces_next.val();
                     self.index.d.next = self.index.q.val() + 1;
+                    for k in 0..PIECES {
+                        if self.index.q.val() == k.to_bits() {
+                            self.begins[k].d.next = self.row.q.val();
+                        }
+                    }
                     if self.index.q.val() == bit_cast::<5, 4>(self.target.column.val()) {
                         self.start.d.next =
                             self.row.q.val() + bit_cast::<ROW, 6>(self.target.offset.val());
@@ -362,13 +411,13 @@ impl Logic for Runs {
                         self.state.d.next = RunsState::Divide;
                     }
                 }
-                self.step.d.next = 0.into();
+                self.round.d.next = 0.into();
             }
             RunsState::Divide => {
-                self.step.d.next = self.step.q.val() + 1;
-                if self.step.q.val() == 0 {
-                    self.dividend.d.next = self.bytes.q.val()
-                        + bit_cast::<BYTES, ROW>(self.start.q.val());
+                self.round.d.next = self.round.q.val() + 1;
+                if self.round.q.val() == 0 {
+                    self.dividend.d.next =
+                        self.bytes.q.val() + bit_cast::<BYTES, ROW>(self.start.q.val());
                     self.rest.d.next = 0.into();
                     self.quotient.d.next = 0.into();
                 } else {
@@ -378,42 +427,18 @@ impl Logic for Runs {
                         | (bit_cast::<BYTES, 1>(self.first_bit.val().into()) << 1)
                         | bit_cast::<BYTES, 1>(self.second_bit.val().into());
                 }
-                if self.step.q.val() == 7 {
+                if self.round.q.val() == 7 {
                     self.state.d.next = RunsState::Compare;
-                }
-                // 128 banks, divided by the columns.
-                self.apart.d.next = 8.into();
-                if self.columns.q.val() <= 2 {
-                    self.apart.d.next = 64.into();
-                } else if self.columns.q.val() == 3 {
-                    self.apart.d.next = 42.into();
-                } else if self.columns.q.val() == 4 {
-                    self.apart.d.next = 32.into();
-                } else if self.columns.q.val() == 5 {
-                    self.apart.d.next = 25.into();
-                } else if self.columns.q.val() == 6 {
-                    self.apart.d.next = 21.into();
-                } else if self.columns.q.val() == 7 {
-                    self.apart.d.next = 18.into();
-                } else if self.columns.q.val() == 8 {
-                    self.apart.d.next = 16.into();
-                } else if self.columns.q.val() <= 10 {
-                    self.apart.d.next = 12.into();
-                } else if self.columns.q.val() <= 12 {
-                    self.apart.d.next = 10.into();
                 }
             }
             RunsState::Compare => {
                 self.ends.d.next = self.beyond.val()
                     || ((self.job.q.val().rows.get_bits::<18>(14) == 0)
                         && (self.quotient.q.val() == self.job.q.val().rows.get_bits::<BYTES>(0)));
-                self.needed.d.next = bit_cast::<USED, 6>(self.bytes.q.val().get_bits::<6>(7))
-                    + bit_cast::<USED, 5>(self.columns.q.val())
-                    + 2;
                 self.whole.d.next = 0.into();
                 self.factor.d.next = self.job.q.val().rows.get_bits::<BYTES>(0);
-                self.step.d.next = 0.into();
-                self.state.d.next = RunsState::Room;
+                self.round.d.next = 0.into();
+                self.state.d.next = RunsState::Locate;
                 if self.beyond.val() {
                     self.quotient.d.next = self.job.q.val().rows.get_bits::<BYTES>(0);
                     self.rest.d.next = 0.into();
@@ -422,54 +447,102 @@ impl Logic for Runs {
             }
             RunsState::Clip => {
                 // Rows times bytes, a bit a cycle; less than the dividend, so that nothing is lost.
-                self.step.d.next = self.step.q.val() + 1;
+                self.round.d.next = self.round.q.val() + 1;
                 self.factor.d.next = self.factor.q.val() << 1;
                 self.whole.d.next = self.whole.q.val() << 1;
                 if self.factor.q.val().get_bit(13) {
-                    self.whole.d.next = (self.whole.q.val() << 1)
-                        + bit_cast::<BYTES, ROW>(self.row.q.val());
+                    self.whole.d.next =
+                        (self.whole.q.val() << 1) + bit_cast::<BYTES, ROW>(self.row.q.val());
                 }
-                if self.step.q.val() == 14 {
+                if self.round.q.val() == 14 {
                     self.bytes.d.next =
                         self.whole.q.val() - bit_cast::<BYTES, ROW>(self.start.q.val());
-                    self.state.d.next = RunsState::Room;
+                    self.state.d.next = RunsState::Locate;
                 }
             }
-            RunsState::Room => {
-                self.issued.d.next = 0.into();
-                self.at.d.next = 0.into();
-                self.bank.d.next = 0.into();
-                self.first_row.d.next = self.place.q.val().get_bits::<7>(7);
-                self.told.d.next.bytes = self.bytes.q.val().get_bits::<13>(0);
-                self.told.d.next.rows = self.quotient.q.val().get_bits::<13>(0);
-                self.told.d.next.ends = self.ends.q.val();
-                if (self.total.val() <= ROWS) && self.moves.val() {
-                    self.state.d.next = RunsState::Cut;
+            RunsState::Locate => {
+                for k in 0..PIECES {
+                    if self.reached[k].val() && (self.columns.q.val() > k.to_bits()) {
+                        self.ending.d.next = k.to_bits();
+                        self.nearest.d.next = self.begins[k].q.val();
+                    }
                 }
-            }
-            RunsState::Cut => {
-                if self.moves.val() && self.cut.q.val() && self.cut_last.q.val() {
-                    // The next job begins in a row of its own.
-                    self.place.d.next =
-                        bit_cast::<PLACE, 7>(self.rounded_up.val().get_bits::<7>(7)) << 7;
-                    self.told.d.next.places = bit_cast::<USED, 7>(self.taken.val());
-                    self.used.d.next = self.used.q.val() - self.given.val()
-                        + bit_cast::<USED, 7>(self.taken.val());
-                    self.state.d.next = RunsState::Tell;
-                }
+                self.state.d.next = RunsState::Tell;
             }
             RunsState::Tell => {
-                if self.planned.ready.val() {
+                if self.hands.val() {
                     self.index.d.next = 0.into();
                     self.row.d.next = 0.into();
                     self.pieces.d.next = 0.into();
+                    self.set.d.next = !self.set.q.val();
                     self.state.d.next = RunsState::Load;
                 }
             }
         }
 
+        match self.cuts.q.val() {
+            CutState::Idle => {
+                self.cut_set.d.next = self.set.q.val();
+                self.cut_job.d.next = self.job.q.val();
+                self.cut_columns.d.next = self.columns.q.val();
+                self.cut_start.d.next = self.start.q.val();
+                self.cut_rest.d.next = self.rest.q.val();
+                self.cut_piece.d.next = self.piece.q.val();
+                self.cut_rows.d.next = self.quotient.q.val();
+                self.cut_payload.d.next = self.bytes.q.val();
+                self.needed.d.next = bit_cast::<USED, 6>(self.bytes.q.val().get_bits::<6>(7))
+                    + bit_cast::<USED, 5>(self.columns.q.val())
+                    + 2;
+                if self.hands.val() {
+                    self.cuts.d.next = CutState::Room;
+                }
+            }
+            CutState::Room => {
+                self.issued.d.next = 0.into();
+                self.at.d.next = 0.into();
+                self.bank.d.next = 0.into();
+                self.first_row.d.next = self.place.q.val().get_bits::<7>(7);
+                if (self.total.val() <= ROWS) && self.moves.val() {
+                    self.cuts.d.next = CutState::Cut;
+                }
+            }
+            CutState::Cut => {
+                if self.moves.val() && self.cut.q.val() && self.cut_last.q.val() {
+                    // The next job begins in a row of its own.
+                    self.place.d.next =
+                        bit_cast::<PLACE, 7>(self.rounded_up.val().get_bits::<7>(7)) << 7;
+                    self.used.d.next = self.used.q.val() - self.given.val()
+                        + bit_cast::<USED, 7>(self.taken.val());
+                    self.cuts.d.next = CutState::Idle;
+                }
+            }
+        }
+        // 128 banks, divided by the columns.
+        self.apart.d.next = 8.into();
+        if self.cut_columns.q.val() <= 2 {
+            self.apart.d.next = 64.into();
+        } else if self.cut_columns.q.val() == 3 {
+            self.apart.d.next = 42.into();
+        } else if self.cut_columns.q.val() == 4 {
+            self.apart.d.next = 32.into();
+        } else if self.cut_columns.q.val() == 5 {
+            self.apart.d.next = 25.into();
+        } else if self.cut_columns.q.val() == 6 {
+            self.apart.d.next = 21.into();
+        } else if self.cut_columns.q.val() == 7 {
+            self.apart.d.next = 18.into();
+        } else if self.cut_columns.q.val() == 8 {
+            self.apart.d.next = 16.into();
+        } else if self.cut_columns.q.val() <= 10 {
+            self.apart.d.next = 12.into();
+        } else if self.cut_columns.q.val() <= 12 {
+            self.apart.d.next = 10.into();
+        }
+
         if self.rst.val() {
             self.state.d.next = RunsState::Load;
+            self.cuts.d.next = CutState::Idle;
+            self.set.d.next = false;
             self.index.d.next = 0.into();
             self.row.d.next = 0.into();
             self.pieces.d.next = 0.into();

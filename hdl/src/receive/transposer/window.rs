@@ -152,8 +152,8 @@ impl Logic for Window {
             self.offset.d.next = self.spans.output.data.val().offset;
             self.head.d.next = self.stop.q.val();
             if self.spans.output.valid.val() {
-                self.stop.d.next = self.stop.q.val()
-                    + bit_cast::<COUNT, 7>(self.spans.output.data.val().words);
+                self.stop.d.next =
+                    self.stop.q.val() + bit_cast::<COUNT, 7>(self.spans.output.data.val().words);
             }
         }
 
@@ -163,10 +163,8 @@ impl Logic for Window {
         self.words[1].read_address[0].next = self.behind.val();
         self.both.next = bit_cast::<1024, 512>(self.low.q.val())
             | (bit_cast::<1024, 512>(self.high.q.val()) << 512);
-        self.sixteens.next = self
-            .both
-            .val()
-            .get_bits::<632>(self.shift.q.val().get_bits::<2>(4).index() * 128);
+        self.sixteens.next =
+            self.both.val().get_bits::<632>(self.shift.q.val().get_bits::<2>(4).index() * 128);
         if self.flows.val() {
             self.low.d.next = self.words[0].read_data[0].val();
             self.high.d.next = self.words[1].read_data[0].val();
@@ -176,8 +174,7 @@ impl Logic for Window {
                 .val()
                 .get_bits::<536>(self.shift.q.val().get_bits::<2>(2).index() * 32);
             self.ones.d.next = self.shift.q.val().get_bits::<2>(0);
-            self.out.d.next =
-                self.fours.q.val().get_bits::<512>(self.ones.q.val().index() * 8);
+            self.out.d.next = self.fours.q.val().get_bits::<512>(self.ones.q.val().index() * 8);
         }
         self.payload.next = self.out.q.val();
 
