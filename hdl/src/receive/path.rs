@@ -84,6 +84,8 @@ pub struct ReceivePath {
     pub same_word: Signal<Out, Bit>,
     /// One is in a page of those bytes.
     pub same_page: Signal<Out, Bit>,
+    /// The last atomic that was begun with the address of three cycles before.
+    pub before: Flow<Out, SlotIndex>,
     /// An atomic is begun.
     pub begun: Flow<In, SlotIndex>,
     /// The atomic whose operands are asked for.
@@ -205,6 +207,7 @@ impl Logic for ReceivePath {
         self.atomics.ask_bytes.next = self.ask_bytes.val();
         self.same_word.next = self.atomics.same_word.val();
         self.same_page.next = self.atomics.same_page.val();
+        self.atomics.before.join(&mut self.before);
         self.begun.join(&mut self.atomics.begun);
         self.atomics.operands_of.next = self.operands_of.val();
         self.swap_or_add.next = self.atomics.swap_or_add.val();

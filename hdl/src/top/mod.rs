@@ -754,6 +754,7 @@ impl Logic for Card {
         self.receive.ask_bytes.next = self.replies.ask_bytes.val();
         self.replies.same_word.next = self.receive.same_word.val();
         self.replies.same_page.next = self.receive.same_page.val();
+        self.receive.before.join(&mut self.replies.before);
         self.replies.begun.join(&mut self.receive.begun);
         self.receive.operands_of.next = self.replies.operands_of.val();
         self.replies.swap_or_add.next = self.receive.swap_or_add.val();

@@ -19,7 +19,7 @@ come from the reference card, which takes no time.
 
 Every figure is of a whole run: all requests are posted at once, and the time is that from the first doorbell to the
 last completion, which is the receiver's for SENDs and the sender's for all others. Two round trips of PCIe and one of
-the network are taken out once, but for the latency of one WRITE. All memory begins at a page. The memories on both
+the network are taken out once, but for the latency of one WRITE. All memory begins at a page where nothing else is said. The memories on both
 sides are compared afterwards, byte for byte; a run with a wrong byte gives no figure.
 
 ";

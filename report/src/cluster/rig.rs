@@ -16,6 +16,9 @@ use libdrdma::{
 
 use crate::rig::{self, RunError};
 
+/// Time that passes before a run. A write of a register takes a card's own time, 20 ns, which the others' goes along with only when
+/// time passes: the tables of 16 queue pairs and their memory are 30 us.
+const SETTLING: Duration = Duration::from_micros(100);
 /// Simulated time without a completion after which a run has failed.
 const PATIENCE: Duration = Duration::from_millis(20);
 /// Time that passes for a post of a receive, in which its doorbell has been taken.
@@ -125,8 +128,13 @@ impl End {
     /// Memory with these bytes, from the beginning of a page on: a figure does not depend on where an allocator puts it. Peers may
     /// use it as the card allows.
     pub fn memory(&self, bytes: &[u8]) -> Result<MemoryRegion, RunError> {
-        let mut memory = self.pd.allocate_with(bytes.len(), self.access())?;
-        memory.write_at(0, bytes);
+        self.memory_behind(0, bytes)
+    }
+
+    /// The same, so many bytes behind the beginning of a page.
+    pub fn memory_behind(&self, skew: usize, bytes: &[u8]) -> Result<MemoryRegion, RunError> {
+        let mut memory = self.pd.allocate_with(skew + bytes.len(), self.access())?;
+        memory.write_at(skew, bytes);
         Ok(memory)
     }
 
@@ -193,7 +201,7 @@ pub fn pair<'m>(
 
 /// Lets the doorbells of so many receives be taken, and everything come to rest.
 pub fn settle(fabric: &mut Fabric, receives: usize) -> Result<(), RunError> {
-    fabric.advance(Duration::from_micros(10) + RECEIVE_POST * receives as u32)?;
+    fabric.advance(SETTLING + RECEIVE_POST * receives as u32)?;
     Ok(())
 }
 

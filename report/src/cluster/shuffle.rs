@@ -28,6 +28,7 @@ const BLOCKS: u32 = 1024;
 
 /// A node's table, and where its rows go.
 struct Table {
+    skew: Skew,
     columns: Vec<MemoryRegion>,
     ids: MemoryRegion,
     owners: Vec<u8>,
@@ -35,17 +36,39 @@ struct Table {
     arrived: Vec<MemoryRegion>,
 }
 
+/// Bytes behind the beginnings of pages at which columns, ids, and what comes begin.
+#[derive(Clone, Copy, Debug, Default)]
+struct Skew {
+    columns: [usize; COLUMNS],
+    ids: usize,
+    arrived: [usize; NODES],
+}
+
+impl Skew {
+    /// Odd numbers.
+    fn odd(random: &mut Random) -> Self {
+        let mut any = || random.below(2048) as usize * 2 + 1;
+        let columns = std::array::from_fn(|_| any());
+        Self { columns, ids: any(), arrived: std::array::from_fn(|_| any()) }
+    }
+}
+
 impl Table {
-    fn new(end: &End) -> Result<Self, RunError> {
+    fn new(end: &End, odd: bool) -> Result<Self, RunError> {
         let mut random = Random::new(SEED + end.node as u64);
         let owners: Vec<u8> = (0..ROWS * POSTS).map(|_| random.below(NODES as u64) as u8).collect();
-        let columns = (0..COLUMNS)
-            .map(|_| end.memory(&random.bytes(ROWS * POSTS * WIDTH)))
+        let mut places = Random::new(SEED + (NODES + end.node) as u64);
+        let skew = if odd { Skew::odd(&mut places) } else { Skew::default() };
+        let columns = skew.columns.iter();
+        let columns = columns
+            .map(|skew| end.memory_behind(*skew, &random.bytes(ROWS * POSTS * WIDTH)))
             .collect::<Result<_, _>>()?;
-        let arrived = (0..NODES)
-            .map(|_| end.memory(&vec![0; ROWS * POSTS * WIDTH * COLUMNS]))
+        let arrived = skew.arrived.iter();
+        let arrived = arrived
+            .map(|skew| end.memory_behind(*skew, &vec![0; ROWS * POSTS * WIDTH * COLUMNS]))
             .collect::<Result<_, _>>()?;
-        Ok(Self { columns, ids: end.memory(&owners)?, owners, arrived })
+        let ids = end.memory_behind(skew.ids, &owners)?;
+        Ok(Self { skew, columns, ids, owners, arrived })
     }
 
     /// The rows of a request that go to a node.
@@ -57,9 +80,10 @@ impl Table {
     /// A request's region.
     fn region(&self, post: usize) -> Result<PartitionedRegion<'_, u8>, RunError> {
         let first = (post * ROWS) as u64;
-        let mut region = Partitioned::<u8>::new(&self.ids).offset(first).rows(ROWS as u64);
-        for column in &self.columns {
-            region = region.column(column, first * WIDTH as u64, WIDTH as u64);
+        let ids = self.skew.ids as u64 + first;
+        let mut region = Partitioned::<u8>::new(&self.ids).offset(ids).rows(ROWS as u64);
+        for (column, skew) in self.columns.iter().zip(self.skew.columns) {
+            region = region.column(column, skew as u64 + first * WIDTH as u64, WIDTH as u64);
         }
         Ok(region.build()?)
     }
@@ -70,8 +94,9 @@ impl Table {
         let columns: Vec<Vec<u8>> = self
             .columns
             .iter()
-            .map(|column| {
-                column.read_at(0, &mut bytes);
+            .zip(self.skew.columns)
+            .map(|(column, skew)| {
+                column.read_at(skew, &mut bytes);
                 bytes.clone()
             })
             .collect();
@@ -84,13 +109,14 @@ impl Table {
 
 /// The share of the bound that the slowest node reaches. Rows that stay at home are not sent, but count as fetched: they lie
 /// one by one between the others.
-pub fn share() -> Result<f64, RunError> {
+/// All memory begins at pages, or at odd addresses.
+pub fn share(odd: bool) -> Result<f64, RunError> {
     let network = NetworkConfig::default();
     let mut fabric = rig::fabric(network.clone(), &[Kind::Rtl; NODES])?;
     let ends = (0..NODES)
         .map(|node| End::new(&fabric, node, POSTS as u32))
         .collect::<Result<Vec<_>, _>>()?;
-    let tables = ends.iter().map(Table::new).collect::<Result<Vec<_>, _>>()?;
+    let tables = ends.iter().map(|end| Table::new(end, odd)).collect::<Result<Vec<_>, _>>()?;
     let mut queues = Vec::new();
     let mut pairs: Vec<Vec<_>> = (0..NODES).map(|_| Vec::new()).collect();
     for a in 0..NODES {
@@ -114,7 +140,8 @@ pub fn share() -> Result<f64, RunError> {
             let mut destinations = Vec::new();
             for (to, qp) in &pairs[node] {
                 let arrived = &tables[*to].arrived[node];
-                let at = arrived.addr() + (sent[*to] * WIDTH * COLUMNS) as u64;
+                let first = tables[*to].skew.arrived[node] + sent[*to] * WIDTH * COLUMNS;
+                let at = arrived.addr() + first as u64;
                 destinations
                     .push(PartitionDestination::new(qp, *to as u8).remote(at, arrived.rkey()));
                 sent[*to] += tables[node].rows(post, *to).count();
@@ -142,7 +169,8 @@ pub fn share() -> Result<f64, RunError> {
 
 fn bound(table: &Table, node: usize, ring_bytes: u64) -> Bound {
     let len = (ROWS * POSTS * WIDTH) as u64;
-    let data = table.columns.iter().map(|column| Run { addr: column.addr(), len }).collect();
+    let data = table.columns.iter().zip(table.skew.columns);
+    let data = data.map(|(column, skew)| Run { addr: column.addr() + skew as u64, len }).collect();
     let mut wire_bytes = 0;
     for post in 0..POSTS {
         for to in (0..NODES).filter(|to| *to != node) {
@@ -156,7 +184,10 @@ fn bound(table: &Table, node: usize, ring_bytes: u64) -> Bound {
     }
     let need = Need {
         requests: vec![Run { addr: 1 << 60, len: ring_bytes }],
-        indexes: vec![Run { addr: table.ids.addr(), len: (ROWS * POSTS) as u64 }],
+        indexes: vec![Run {
+            addr: table.ids.addr() + table.skew.ids as u64,
+            len: (ROWS * POSTS) as u64,
+        }],
         data,
         trips: 2,
         wire_bytes,
@@ -170,7 +201,7 @@ fn check(tables: &[Table]) -> Result<(), RunError> {
         for to in (0..NODES).filter(|to| *to != from) {
             let expected = table.packed(to);
             let mut found = vec![0; expected.len()];
-            tables[to].arrived[from].read_at(0, &mut found);
+            tables[to].arrived[from].read_at(tables[to].skew.arrived[from], &mut found);
             if found != expected {
                 let what = format!("other rows arrived at node {to} than node {from} sent");
                 return Err(RunError::Payload { destination: to, message: 0, what });

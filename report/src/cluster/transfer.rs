@@ -61,6 +61,8 @@ pub struct Transfer {
     pub queues: usize,
     /// Whether the other card sends as many meanwhile.
     pub both: bool,
+    /// Bytes behind the beginning of a page at which the memory begins: the asking card's, and the other one's.
+    pub skew: [usize; 2],
     /// How queue pairs are connected.
     pub link: Link,
     /// What is between the cards.
@@ -75,6 +77,7 @@ impl Default for Transfer {
             count: 3,
             queues: 1,
             both: false,
+            skew: [0; 2],
             link: Link::default(),
             network: NetworkConfig::default(),
         }
@@ -86,6 +89,13 @@ struct Direction {
     from: usize,
     local: MemoryRegion,
     remote: MemoryRegion,
+}
+
+/// Bytes of a memory from there on.
+fn content(memory: &MemoryRegion, skew: usize) -> Vec<u8> {
+    let mut bytes = vec![0; memory.len() - skew];
+    memory.read_at(skew, &mut bytes);
+    bytes
 }
 
 impl Transfer {
@@ -142,7 +152,9 @@ impl Transfer {
             Verb::Read => (empty, bytes),
             Verb::AddApart | Verb::AddTogether => (empty.clone(), empty),
         };
-        let (local, remote) = (ends[from].memory(&local)?, ends[1 - from].memory(&remote)?);
+        let [here, there] = self.skew;
+        let local = ends[from].memory_behind(here, &local)?;
+        let remote = ends[1 - from].memory_behind(there, &remote)?;
         Ok(Direction { from, local, remote })
     }
 
@@ -166,7 +178,7 @@ impl Transfer {
             let (from, mut to) = rig::pair(fabric, a, b, &link)?;
             if self.verb == Verb::Send {
                 for request in (queue..self.count).step_by(self.queues) {
-                    let region = self.part(&direction.remote, request)?;
+                    let region = self.part(&direction.remote, self.skew[1], request)?;
                     to.post_recv(&ReceiveRequest::new(request as u64).regions(&[region]))?;
                 }
             }
@@ -179,10 +191,11 @@ impl Transfer {
     fn part<'m>(
         &self,
         memory: &'m MemoryRegion,
+        skew: usize,
         request: usize,
     ) -> Result<libdrdma::Region<'m>, RunError> {
         let len = if self.verb.is_add() { ATOMIC } else { self.len };
-        let offset = self.offset(request) as u64;
+        let offset = (skew + self.offset(request)) as u64;
         Ok(Contiguous::new(memory).offset(offset).len(len as u64).build()?)
     }
 
@@ -195,8 +208,8 @@ impl Transfer {
         for (queue, (qp, _)) in line.iter_mut().enumerate() {
             let mut batch = qp.batch();
             for request in (queue..self.count).step_by(self.queues) {
-                let regions = [self.part(local, request)?];
-                let to = remote.addr() + self.offset(request) as u64;
+                let regions = [self.part(local, self.skew[0], request)?];
+                let to = remote.addr() + (self.skew[1] + self.offset(request)) as u64;
                 let post = WorkRequest::new(request as u64);
                 let post = match self.verb {
                     Verb::Send => post,
@@ -222,12 +235,7 @@ impl Transfer {
     /// Compares the memories on both sides.
     fn check(&self, directions: &[Direction]) -> Result<(), RunError> {
         for Direction { from, local, remote } in directions {
-            let content = |memory: &MemoryRegion| {
-                let mut bytes = vec![0; memory.len()];
-                memory.read_at(0, &mut bytes);
-                bytes
-            };
-            let (local, remote) = (content(local), content(remote));
+            let (local, remote) = (content(local, self.skew[0]), content(remote, self.skew[1]));
             let wrong = match self.verb {
                 Verb::AddApart => remote.chunks(self.stride()).position(|value| value[0] != 1),
                 Verb::AddTogether => {

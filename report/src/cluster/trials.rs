@@ -44,6 +44,24 @@ pub fn all() -> Vec<Trial> {
             run: || Ok(large(Verb::Read, false)?.gbps()),
         },
         Trial {
+            id: "odd-write",
+            title: "WRITE received, 4 MiB, MTU 4,096, at odd addresses",
+            target: Target::Gbps(94.0),
+            run: || Ok(odd(Verb::Write)?.gbps()),
+        },
+        Trial {
+            id: "odd-send",
+            title: "SEND received into contiguous memory, 4 MiB, MTU 4,096, at odd addresses",
+            target: Target::Gbps(94.0),
+            run: || Ok(odd(Verb::Send)?.gbps()),
+        },
+        Trial {
+            id: "odd-read",
+            title: "READ of contiguous memory, 4 MiB, MTU 4,096, at odd addresses",
+            target: Target::Gbps(94.0),
+            run: || Ok(odd(Verb::Read)?.gbps()),
+        },
+        Trial {
             id: "small-send-received",
             title: "SENDs of 64 B received, 16 queue pairs",
             target: Target::MegaRequests(40.0),
@@ -95,13 +113,24 @@ pub fn all() -> Vec<Trial> {
             id: "shuffle-4-nodes",
             title: "shuffle among 4 nodes, all at once, ids, 5 x 8 B, received by WRITE",
             target: Target::Share(0.93, "the bound"),
-            run: shuffle::share,
+            run: || shuffle::share(false),
+        },
+        Trial {
+            id: "odd-shuffle",
+            title: "the same, all memory at odd addresses",
+            target: Target::Share(0.93, "the bound"),
+            run: || shuffle::share(true),
         },
     ]
 }
 
 fn large(verb: Verb, both: bool) -> Result<Took, RunError> {
     Transfer { verb, both, ..Transfer::default() }.run()
+}
+
+/// Both memories begin within a cache line, at different places of a page.
+fn odd(verb: Verb) -> Result<Took, RunError> {
+    Transfer { verb, skew: [1_001, 2_653], ..Transfer::default() }.run()
 }
 
 fn small(verb: Verb) -> Result<Took, RunError> {

@@ -5,7 +5,8 @@
 //! until its write is in host memory, and its address is kept here. What the card writes for peers passes this block in the order in
 //! which it came, the atomics' own frames among it: a write behind an atomic waits if it touches the same page of 4 KiB.
 //! `send/replies` asks for the slots that it has begun to execute: an atomic waits for one of the same address, a READ for one
-//! in a page of its own.
+//! in a page of its own. Where the last one that was begun has exactly that address, its slot is told: its value is handed on, and
+//! nothing is waited for.
 //!
 //! ```text
 //! responder --operands--> slots <--ask, begun---- replies --write--> host_write
@@ -15,11 +16,14 @@
 //! Nothing waits for ever: a write waits for atomics that came before it alone, and these wait for nothing that came
 //! behind them.
 //!
+//! A value may be handed on because nothing can be written between the two: what came before the second one has passed when it is
+//! begun, while the first one was under way, and what came behind it waits for it.
+//!
 //! Pages are compared by 24 bits of their number: what is a multiple of 64 GiB apart may wait for nothing.
 //!
 //! Contract: 32 slots. A slot is free again 2 cycles after `ended` or `given_up`, and `slot` is offered 2 cycles after it was
 //! used. An order every 2 cycles; it comes out a cycle later if it waits for nothing. `order.ready` comes from a
-//! register. `ask` is answered 2 cycles later.
+//! register. `ask` is answered 2 cycles later, by `before` 3 cycles later.
 
 use crate::primitive::Lutram;
 use crate::receive::record::{Operands, SLOT, SlotIndex, WriteOrder};
@@ -36,6 +40,8 @@ const WORD: usize = 9;
 /// Bits of a page's offset, and of a byte address of which pages are made here.
 const OFFSET: usize = 12;
 const NEAR: usize = OFFSET + NUMBER;
+/// Bits of an address above those.
+const FAR: usize = 64 - NEAR;
 /// Bits of both operands.
 const BOTH: usize = 128;
 
@@ -70,7 +76,9 @@ pub struct Atomics {
     pub same_word: Signal<Out, Bit>,
     /// One is in a page of those bytes.
     pub same_page: Signal<Out, Bit>,
-    /// An atomic is begun: its bytes are being read.
+    /// The last one that was begun of those with the address of three cycles before, if that is equal in all bits.
+    pub before: Flow<Out, SlotIndex>,
+    /// An atomic is begun: its bytes are being read, or handed on to it. It has had the address that was asked for in the last three cycles.
     pub begun: Flow<In, SlotIndex>,
     /// The slot whose operands are asked for.
     pub operands_of: Signal<In, Bits<SLOT>>,
@@ -91,6 +99,9 @@ pub struct Atomics {
     executing: [DFF<Bit>; SLOTS],
     pages: [DFF<Bits<NUMBER>>; SLOTS],
     words: [DFF<Bits<WORD>>; SLOTS],
+    /// None of the same word was begun later.
+    latest: [DFF<Bit>; SLOTS],
+    far: Lutram<FAR, SLOT, 1>,
     operands: Lutram<BOTH, SLOT, 1>,
     has: DFF<Bit>,
     free: DFF<Bits<SLOT>>,
@@ -113,6 +124,11 @@ pub struct Atomics {
     ask_word: DFF<Bits<WORD>>,
     word_busy: DFF<Bit>,
     page_busy: DFF<Bit>,
+    ask_far: [DFF<Bits<FAR>>; 2],
+    has_latest: DFF<Bit>,
+    latest_slot: DFF<Bits<SLOT>>,
+    told: DFF<Bit>,
+    told_slot: DFF<Bits<SLOT>>,
     unused: Signal<Local, Operands>,
     unused_addr: Signal<Local, Bits<64>>,
     unused_end: Signal<Local, Bits<NEAR>>,
@@ -162,13 +178,24 @@ impl Logic for Atomics {
         self.ask_first.d.next = self.ask_addr.val().get_bits::<NUMBER>(OFFSET);
         self.ask_last.d.next = self.ask_end.val().get_bits::<NUMBER>(OFFSET);
         self.ask_word.d.next = self.ask_addr.val().get_bits::<WORD>(3);
+        self.ask_far[0].d.next = self.ask_addr.val().get_bits::<FAR>(NEAR);
+        self.ask_far[1].d.next = self.ask_far[0].q.val();
         self.word_busy.d.next = false;
         self.page_busy.d.next = false;
+        self.has_latest.d.next = false;
+        self.latest_slot.d.next = 0.into();
         for k in 0..SLOTS {
             if self.executing[k].q.val() && (self.pages[k].q.val() == self.ask_first.q.val()) {
                 self.page_busy.d.next = true;
                 if self.words[k].q.val() == self.ask_word.q.val() {
                     self.word_busy.d.next = true;
+                    if self.latest[k].q.val() {
+                        self.has_latest.d.next = true;
+                        self.latest_slot.d.next = k.to_bits();
+                    }
+                    if self.begun.valid.val() {
+                        self.latest[k].d.next = false;
+                    }
                 }
             }
             if self.executing[k].q.val() && (self.pages[k].q.val() == self.ask_last.q.val()) {
@@ -177,6 +204,12 @@ impl Logic for Atomics {
         }
         self.same_word.next = self.word_busy.q.val();
         self.same_page.next = self.page_busy.q.val();
+        self.far.read_address[0].next = self.latest_slot.q.val();
+        self.told.d.next =
+            self.has_latest.q.val() && (self.far.read_data[0].val() == self.ask_far[1].q.val());
+        self.told_slot.d.next = self.latest_slot.q.val();
+        self.before.valid.next = self.told.q.val();
+        self.before.slot.next = self.told_slot.q.val();
 
         // Slots.
         self.has.d.next = false;
@@ -207,6 +240,7 @@ impl Logic for Atomics {
             }
             if self.begun.valid.val() && (self.begun.slot.val() == k.to_bits()) {
                 self.executing[k].d.next = true;
+                self.latest[k].d.next = true;
             }
             if self.accepted.valid.val() && (self.accepted.slot.val() == k.to_bits()) {
                 self.taken[k].d.next = true;
@@ -214,6 +248,9 @@ impl Logic for Atomics {
                 self.words[k].d.next = self.accepted.addr.val().get_bits::<WORD>(3);
             }
         }
+        self.far.write_enable.next = self.accepted.valid.val();
+        self.far.write_address.next = self.accepted.slot.val();
+        self.far.write_data.next = self.accepted.addr.val().get_bits::<FAR>(NEAR);
         self.operands.write_enable.next = self.accepted.valid.val();
         self.operands.write_address.next = self.accepted.slot.val();
         self.operands.write_data.next = bit_cast::<BOTH, 64>(self.accepted.swap_or_add.val())

@@ -30,6 +30,8 @@ struct Atomic {
     addr: u64,
     operands: [u64; 2],
     stage: Stage,
+    /// None of the same word was begun later.
+    latest: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,6 +56,11 @@ struct World {
     /// The answer that is due in this cycle.
     due: Option<(bool, bool)>,
     seen: [u64; 4],
+    /// The slot that is begun in the next cycle: its address is asked for now.
+    begins: Option<u64>,
+    /// What `before` is to tell in this cycle and the next one.
+    before: VecDeque<Option<u64>>,
+    handed: u64,
 }
 
 impl World {
@@ -73,6 +80,9 @@ impl World {
             asked: VecDeque::new(),
             due: None,
             seen: [0; 4],
+            begins: None,
+            before: VecDeque::new(),
+            handed: 0,
         }
     }
 
@@ -96,7 +106,10 @@ impl World {
             let bytes = if self.random.chance(0.2) { 0 } else { bytes };
             self.coming.push_back(Order::Write { addr, bytes });
         }
-        let begun = self.some_slot(Stage::Active, 0.2);
+        let begun = self.begins.take();
+        let begun = begun.filter(|slot| {
+            self.atomics.get(slot).is_some_and(|atomic| atomic.stage == Stage::Active)
+        });
         let ended = self.some_slot(Stage::Executing, ends);
         let given_up = self.some_slot(Stage::Active, 0.02).filter(|slot| Some(*slot) != begun);
         self.flow("begun", begun);
@@ -104,6 +117,10 @@ impl World {
         self.flow("given_up", given_up);
         let mut ask = (address(&mut self.random), 1 + self.random.below(4096));
         if let Some(slot) = self.some_slot(Stage::Executing, 0.3) {
+            ask.0 = self.atomics[&slot].addr;
+        }
+        self.begins = self.some_slot(Stage::Active, 0.2).filter(|slot| Some(*slot) != begun);
+        if let Some(slot) = self.begins {
             ask.0 = self.atomics[&slot].addr;
         }
         self.model.set("ask_addr", ask.0);
@@ -134,9 +151,14 @@ impl World {
         if self.model.get("has_slot") == 1 && self.random.chance(accepts) {
             let slot = self.model.get("slot");
             assert!(!self.atomics.contains_key(&slot), "slot {slot} is not free");
-            let addr = address(&mut self.random) & !7;
+            let known = self.atomics.values().map(|atomic| atomic.addr).min();
+            let addr = match known.filter(|_| self.random.chance(0.5)) {
+                // Sometimes 64 GiB away from another one.
+                Some(addr) => addr ^ self.random.below(4) / 3 * (1 << 36),
+                None => address(&mut self.random) & !7,
+            };
             let operands = [self.random.u64(), self.random.u64()];
-            let atomic = Atomic { addr, operands, stage: Stage::Accepted };
+            let atomic = Atomic { addr, operands, stage: Stage::Accepted, latest: false };
             for (field, value) in [
                 ("slot", slot),
                 ("addr", addr),
@@ -160,6 +182,20 @@ impl World {
             assert_eq!(found, [word, page]);
             self.seen[usize::from(word) * 2 + usize::from(page)] += 1;
         }
+        // The last atomic with the address of three cycles before.
+        if self.before.len() == 2 {
+            let expected = self.before.pop_front().unwrap();
+            let found =
+                (self.model.get("before_valid") == 1).then(|| self.model.get("before_slot"));
+            assert_eq!(found, expected);
+            self.handed += u64::from(found.is_some());
+        }
+        self.before.push_back(self.asked.get(1).and_then(|(addr, _)| {
+            let mut last = self.atomics.iter().filter(|(_, atomic)| {
+                atomic.stage == Stage::Executing && atomic.latest && atomic.addr == addr & !7
+            });
+            last.next().map(|(slot, _)| *slot)
+        }));
         // What was asked a cycle before is compared now, and told in the next cycle.
         self.due = self.asked.get(1).map(|(addr, bytes)| {
             let ends = [*addr, addr + bytes - 1].map(near_page);
@@ -210,7 +246,12 @@ impl World {
             self.atomics.remove(&slot);
         }
         if let Some(slot) = begun {
-            self.atomics.get_mut(&slot).unwrap().stage = Stage::Executing;
+            let word = |addr: u64| (near_page(addr), addr >> 3 & 0x1ff);
+            let of = word(self.atomics[&slot].addr);
+            let others = self.atomics.values_mut().filter(|atomic| word(atomic.addr) == of);
+            others.for_each(|atomic| atomic.latest = false);
+            let atomic = self.atomics.get_mut(&slot).unwrap();
+            (atomic.stage, atomic.latest) = (Stage::Executing, true);
         }
         if let Some((slot, atomic)) = accepted {
             self.atomics.insert(slot, atomic);
@@ -236,6 +277,7 @@ fn a_write_waits_for_the_atomics_before_it_in_its_pages_and_for_nothing_else() {
         assert!(world.atomics.is_empty() && world.passed > 500, "{} passed", world.passed);
         assert!(world.waited > 100 && world.seen[1] > 100 && world.seen[0] > 100);
         assert!(world.seen[3] > 0, "an atomic met its own address");
+        assert!(world.handed > 20, "{} were told of one before", world.handed);
     }
     assert_eq!(most, SLOTS);
 }

@@ -2,7 +2,7 @@
 //!
 //! A doorbell makes its queue's blocks known, and the first of them are read at once; the pool lists a queue again
 //! when few of its blocks are left. A read has up to 16 blocks. The more of the pool is free, the more a queue gets:
-//! 64 blocks while half of it is free, then 16, then 4, then 1. The last 16 places are for the queue that a
+//! 112 blocks while three quarters of it are free, 64 while half of it is, then 16, then 4, then 1. The last 16 places are for the queue that a
 //! message waits for, which gets a block at a time, so that no queue starves for those that hold blocks and get
 //! no messages.
 //!
@@ -11,6 +11,7 @@
 //! more where the pool or `read` is busy, and makes one read; 64 reads may be under way. Doorbells and listed queues
 //! take turns, each in their order.
 
+use super::pool::MANY;
 use super::record::*;
 use crate::context::{ConfigWrite, QP, QUEUE, QueuePairIndex, Table, TableSelect};
 use crate::primitive::{Ram, RamStyle, StreamFifo};
@@ -197,6 +198,10 @@ impl Logic for Planner {
         }
         if self.unreserved.val() > 2048 {
             self.cap.d.next = 64.into();
+        }
+        // A read comes after 350 cycles, in which a queue pair's messages take 70 receives of a block.
+        if self.unreserved.val() > MANY {
+            self.cap.d.next = 112.into();
         }
         self.spare.d.next = self.unreserved.val() > 1;
 

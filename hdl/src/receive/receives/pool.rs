@@ -17,8 +17,12 @@ use drdma_emit::prelude::*;
 const STATE: usize = 3 * 32 + 2 * BLOCK + 2 * HELD + LIFE + 5;
 /// Bits of a block in the pool: 64 B, and whether they could not be read.
 const STORED: usize = 513;
-/// A queue with no more blocks than this gets further ones: then 16 fit at least.
+/// A queue with no more blocks than this gets further ones: then 16 fit at least. The first holds while so many places are free that the planner
+/// gives a queue 112 blocks.
+const REFILL_OF_MANY: u64 = 96;
 const REFILL: u64 = 48;
+/// Free places with which it does.
+pub const MANY: u64 = 3072;
 
 /// What is done with a queue.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -114,6 +118,7 @@ pub struct Pool {
     given: DFF<Bits<HELD>>,
     reserved: DFF<Bits<5>>,
     left: DFF<Bits<13>>,
+    refill: DFF<Bits<HELD>>,
 }
 
 impl Logic for Pool {
@@ -275,7 +280,7 @@ impl Logic for Pool {
                         self.given.d.next = 1.into();
                         self.list.valid.next = self.standing.record.val().more
                             && !self.standing.record.val().listed
-                            && (self.standing.record.val().held <= REFILL);
+                            && (self.standing.record.val().held <= self.refill.q.val());
                     } else {
                         if self.standing.record.val().held.any() || self.standing.record.val().more
                         {
@@ -329,6 +334,10 @@ impl Logic for Pool {
         self.left.d.next = (self.left.q.val() + bit_cast::<13, HELD>(self.given.q.val()))
             - bit_cast::<13, 5>(self.reserved.q.val());
         self.unreserved.next = self.left.q.val();
+        self.refill.d.next = REFILL.into();
+        if self.left.q.val() > MANY {
+            self.refill.d.next = REFILL_OF_MANY.into();
+        }
 
         if self.rst.val() {
             self.renews.d.next = false;

@@ -8,7 +8,7 @@ const _: () = assert!(RECEIVE_PLACES == 32, "places of a receive have numbers of
 
 /// Bits of a block's number in the pool.
 pub const BLOCK: usize = 12;
-/// Bits of a number of a queue's blocks in the pool, or on their way there: up to 64.
+/// Bits of a number of a queue's blocks in the pool, or on their way there: up to 112.
 pub const HELD: usize = 7;
 /// Bits of a queue's life: how often the host has written its `enable`. A block that was asked for in an
 /// earlier life is known by it, unless 65,536 of them lie between.

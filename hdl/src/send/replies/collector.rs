@@ -3,7 +3,7 @@
 use super::{Broken, Left, Plan, Response};
 use crate::context::{QP, QueuePairIndex, Table};
 use crate::primitive::header::AtomicAckEthHeader;
-use crate::primitive::{Flatten, Ram, RamStyle, Restore};
+use crate::primitive::{Flatten, Lutram, Ram, RamStyle, Restore};
 use crate::receive::record::{Answered, KEPT, RESOURCE, SLOT, SlotIndex};
 use crate::send::{REPLY_PAGE, REPLY_ROW};
 use crate::shell::host_read::HostReadBeat;
@@ -21,6 +21,8 @@ const PLACE: usize = QP + LAST;
 const LAST: usize = 4;
 /// Bits of what is kept there.
 const KEEPSAKE: usize = 1 + 1 + 24 + 64;
+/// Bits of the value that an atomic has left, and whether there is one.
+const VALUE: usize = 65;
 /// Bytes of an atomic's answer.
 const ORIGINAL: u64 = 8;
 
@@ -46,7 +48,9 @@ pub enum CollectorState {
     Decide,
     /// Its bytes come.
     Beats,
-    /// Of an atomic: they are changed,
+    /// Of an atomic: they are what another one has left.
+    Hand,
+    /// They are changed,
     Change,
     /// and written and kept.
     Store,
@@ -140,6 +144,10 @@ pub struct Collector {
     /// It changes something.
     writes: DFF<Bit>,
     stored: Signal<Local, Bit>,
+    /// Of each slot: what is in its atomic's place behind it.
+    values: Lutram<VALUE, SLOT, 1>,
+    handed: Signal<Local, Bits<64>>,
+    is_known: Signal<Local, Bit>,
     /// It is done about, and its slot is not this block's any more.
     written: DFF<Bit>,
     answer: AtomicAckEthHeader,
@@ -173,14 +181,21 @@ impl Logic for Collector {
         self.none.next = (self.state.q.val() == CollectorState::Seek)
             && ((self.looked.q.val() == self.plan.kept.val()) || self.drops.q.val());
         self.count_ignored.next = self.none.val() && !self.drops.q.val();
-        self.page_unused.next =
-            (self.last.val() && (self.drops.q.val() || self.beat.error.val())) || self.none.val();
+        self.handed.next = self.values.read_data[0].val().get_bits::<64>(0);
+        self.is_known.next = self.values.read_data[0].val().get_bit(64);
+        self.page_unused.next = (self.last.val() && (self.drops.q.val() || self.beat.error.val()))
+            || ((self.state.q.val() == CollectorState::Hand)
+                && (self.drops.q.val() || !self.is_known.val()))
+            || self.none.val();
 
         // An atomic: what it leaves, and what it answers.
         self.executes.next = self.plan.atomic.val() && !self.plan.again.val();
         self.operands_of.next = self.plan.slot.val();
         if self.state.q.val() == CollectorState::Beats {
             self.original.d.next = self.beat.data.val().get_bits::<64>(0);
+        }
+        if self.state.q.val() == CollectorState::Hand {
+            self.original.d.next = self.handed.val();
         }
         if self.state.q.val() == CollectorState::Change {
             self.changed.d.next = self.original.q.val() + self.swap_or_add.val();
@@ -196,6 +211,23 @@ impl Logic for Collector {
         self.word.slot.next = self.plan.slot.val();
         self.stored.next = (self.state.q.val() == CollectorState::Store)
             && (!self.writes.q.val() || self.word.ready.val());
+        // One that is given up leaves what it has found.
+        self.values.read_address[0].next = self.plan.from.val();
+        self.values.write_address.next = self.plan.slot.val();
+        self.values.write_enable.next = self.executes.val()
+            && ((self.state.q.val() == CollectorState::Beats)
+                || (self.state.q.val() == CollectorState::Hand)
+                || ((self.state.q.val() == CollectorState::Store) && self.writes.q.val()));
+        self.values.write_data.next =
+            bit_cast::<VALUE, 64>(self.changed.q.val()) | (bits::<VALUE>(1) << 64);
+        if self.state.q.val() == CollectorState::Beats {
+            self.values.write_data.next =
+                bit_cast::<VALUE, 64>(self.beat.data.val().get_bits::<64>(0))
+                    | (bit_cast::<VALUE, 1>((!self.beat.error.val()).into()) << 64);
+        }
+        if self.state.q.val() == CollectorState::Hand {
+            self.values.write_data.next = self.values.read_data[0].val();
+        }
         self.answer.original.next = self.original.q.val();
         self.write_valid.next = self.comes.val()
             || ((self.state.q.val() == CollectorState::Offer) && self.plan.atomic.val());
@@ -280,6 +312,8 @@ impl Logic for Collector {
                 self.drops.d.next = self.dead.val();
                 if self.plan.drops.val() {
                     self.done.next = true;
+                } else if self.plan.handed.val() {
+                    self.state.d.next = CollectorState::Hand;
                 } else if self.plan.bytes.val().any() {
                     self.state.d.next = CollectorState::Beats;
                 } else if self.plan.atomic.val() && self.plan.again.val() {
@@ -303,6 +337,15 @@ impl Logic for Collector {
                         self.row.d.next = 0.into();
                         self.state.d.next = CollectorState::Change;
                     }
+                }
+            }
+            CollectorState::Hand => {
+                self.refuses.d.next = !self.is_known.val();
+                self.unread.d.next = !self.is_known.val();
+                self.done.next = self.drops.q.val();
+                self.state.d.next = CollectorState::Offer;
+                if self.is_known.val() {
+                    self.state.d.next = CollectorState::Change;
                 }
             }
             CollectorState::Change => {

@@ -2,7 +2,7 @@
 
 use super::{Broken, Plan, Waiting};
 use crate::context::{ConfigWrite, QP, Stamps, TableSelect};
-use crate::receive::record::SlotIndex;
+use crate::receive::record::{SLOT, SlotIndex};
 use crate::receive::responder::keys::Keys;
 use crate::send::REPLY_PAGE;
 use crate::shell::host_read::HostReadRequest;
@@ -45,11 +45,12 @@ pub enum FetcherState {
 /// Plans the packets of replies, and has what they hold read.
 ///
 /// Contract: an acknowledgement takes 3 cycles, a READ 3 and 6 a packet, an atomic 9, or as long as there is no page for it, an atomic under
-/// way is where it reads, and its read and plan are not accepted. A read comes in the cycle of its plan.
+/// way is where it reads, and its read and plan are not accepted. A read comes in the cycle of its plan. An atomic does not wait for one under way
+/// that `before` tells, and reads nothing: its plan says whose value it gets.
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; stream `waiting`; `freed_valid`; `broken`: it goes on with no READ of that queue pair and stamp; `page_free`, `page_back`: a
-/// page can be used again; `same_word`, `same_page`, the answers to `ask` of two cycles before.
+/// page can be used again; `same_word`, `same_page`, the answers to `ask` of two cycles before, and `before`, of three.
 ///
 /// # Outputs
 /// Streams `read`, `plan`; `ask_addr`, `ask_bytes`; `begun`: an atomic; `busy`.
@@ -83,6 +84,8 @@ pub struct Fetcher {
     pub same_word: Signal<In, Bit>,
     /// One is in a page of theirs.
     pub same_page: Signal<In, Bit>,
+    /// The last one that was begun with that address.
+    pub before: Flow<In, SlotIndex>,
     /// An atomic is begun.
     pub begun: Flow<Out, SlotIndex>,
     /// There is a reply at hand.
@@ -123,6 +126,11 @@ pub struct Fetcher {
     drops: Signal<Local, Bit>,
     /// A read is offered.
     decided: DFF<Bit>,
+    /// The atomic at hand gets its value from another one, whose slot it is; it stays so once it is offered.
+    hands: Signal<Local, Bit>,
+    from: Signal<Local, Bits<SLOT>>,
+    handed: DFF<Bit>,
+    handed_from: DFF<Bits<SLOT>>,
     takes_page: Signal<Local, Bit>,
     refused: Signal<Local, Bit>,
     goes: Signal<Local, Bit>,
@@ -191,8 +199,16 @@ impl Logic for Fetcher {
         self.refused.next = self.reads.val() && !self.allowed.q.val() && !self.decided.q.val();
         self.paged.next = (self.reads.val() && !self.refused.val())
             || (self.at.val().atomic && self.at.val().again && !self.drops.val());
+        self.hands.next = self.at.val().atomic && self.before.valid.val();
+        self.from.next = self.before.slot.val();
+        if self.decided.q.val() {
+            self.hands.next = self.handed.q.val();
+            self.from.next = self.handed_from.q.val();
+        }
+        self.handed.d.next = self.hands.val();
+        self.handed_from.d.next = self.from.val();
         self.waits.next = self.reads.val()
-            && ((self.at.val().atomic && self.same_word.val())
+            && ((self.at.val().atomic && self.same_word.val() && !self.hands.val())
                 || (self.at.val().reads && self.same_page.val()));
         self.plan.drops.next = self.drops.val();
         self.plan.reads.next = self.at.val().reads;
@@ -215,6 +231,8 @@ impl Logic for Fetcher {
         if self.reads.val() && !self.refused.val() {
             self.plan.bytes.next = self.bytes.q.val();
         }
+        self.plan.handed.next = self.reads.val() && !self.refused.val() && self.hands.val();
+        self.plan.from.next = self.from.val();
         self.plan.has_aeth.next = self.first.q.val() || self.last.q.val();
         self.plan.operation.next = ACKNOWLEDGE.into();
         if self.at.val().reads {
@@ -231,12 +249,21 @@ impl Logic for Fetcher {
         }
         self.goes.next = (self.state.q.val() == FetcherState::Plan)
             && (!self.paged.val() || (self.has_page.q.val() && !self.waits.val()));
-        self.plan.valid.next =
-            self.goes.val() && (!self.reads.val() || self.refused.val() || self.read.ready.val());
-        self.read.valid.next =
-            self.goes.val() && self.reads.val() && !self.refused.val() && self.plan.ready.val();
-        self.begun.valid.next =
-            self.read.valid.val() && self.read.ready.val() && self.at.val().atomic;
+        self.plan.valid.next = self.goes.val()
+            && (!self.reads.val()
+                || self.refused.val()
+                || self.hands.val()
+                || self.read.ready.val());
+        self.read.valid.next = self.goes.val()
+            && self.reads.val()
+            && !self.refused.val()
+            && !self.hands.val()
+            && self.plan.ready.val();
+        self.begun.valid.next = self.plan.valid.val()
+            && self.plan.ready.val()
+            && self.reads.val()
+            && !self.refused.val()
+            && self.at.val().atomic;
         self.begun.slot.next = self.at.val().slot;
         self.decided.d.next = self.goes.val()
             && self.reads.val()

@@ -20,8 +20,9 @@
 //! takes the packet's place, nothing behind it of that queue pair leaves, and the queue pair is put into error when the NAK
 //! was taken. A READ or an atomic whose queue pair's entry the host has written to since is given up.
 //!
-//! An atomic begins when its own frame was used up, too, and no other one under way has its address; a READ begins when none is in
-//! a page of its packet ([`atomics`](crate::receive::atomics) tells). The original values of the last 16 READs and atomics of
+//! An atomic begins when its own frame was used up, too; a READ begins when none is in
+//! a page of its packet ([`atomics`](crate::receive::atomics) tells). An atomic whose address another one under way has is not read from host
+//! memory: the value that the other one leaves is handed on to it. The original values of the last 16 READs and atomics of
 //! each queue pair are kept; one that comes again is looked for among as many of them as the queue pair keeps.
 //!
 //! Contract: an atomic every 9 cycles, one that comes again in up to 36. An acknowledgement every 2 cycles, after 2. A packet of a READ takes as many cycles as it has beats of 64 B and 3,
@@ -163,6 +164,10 @@ pub struct Plan {
     pub msn: Bits<24>,
     /// Bytes that are being read. An atomic that comes again has none, but an answer.
     pub bytes: Bits<13>,
+    /// Of an atomic: nothing is read; its value is the one that another atomic has left.
+    pub handed: Bit,
+    /// That one's slot.
+    pub from: Bits<SLOT>,
 }
 
 /// A reply that waited has left.
@@ -210,6 +215,8 @@ pub struct Replies {
     pub same_word: Signal<In, Bit>,
     /// or is in a page of theirs.
     pub same_page: Signal<In, Bit>,
+    /// The last one that was begun with that address.
+    pub before: Flow<In, SlotIndex>,
     /// One is begun,
     pub begun: Flow<Out, SlotIndex>,
     /// whose operands are these:
@@ -283,6 +290,7 @@ impl Logic for Replies {
         self.ask_bytes.next = self.fetcher.ask_bytes.val();
         self.fetcher.same_word.next = self.same_word.val();
         self.fetcher.same_page.next = self.same_page.val();
+        self.before.join(&mut self.fetcher.before);
         self.fetcher.begun.join(&mut self.begun);
         self.operands_of.next = self.collector.operands_of.val();
         self.collector.swap_or_add.next = self.swap_or_add.val();

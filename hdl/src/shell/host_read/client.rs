@@ -23,12 +23,20 @@ const PLACE: usize = 26;
 const RING: u64 = 512;
 /// Places for beats on their way to the output.
 const CREDITS: u64 = 16;
+/// Bits of a place between two multiples of 512 B, at which reads are cut.
+const CUT: usize = 9;
+/// Bits of the number of such a multiple.
+const BLOCK: usize = 64 - CUT;
 
 /// Beats of the ring, at most 64 of them a read; reads that can be in flight. One request per two
 /// cycles, one beat per cycle.
 ///
 /// A read's beats are consecutive in the ring; where they would pass its end, the rest of the lap
 /// is left unused until the read is done.
+///
+/// A request that begins within a cache line and goes beyond a multiple of 512 B is issued as two reads, which meet there.
+/// The DMA engine cuts a read at its maximum size, counted from where it begins: so what it sends would begin and end
+/// within lines, each in the line in which the one before ended, and the host would serve them one after the other.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Client {
     // ------------------------------------------------------------------ clock and reset
@@ -50,15 +58,17 @@ pub struct Client {
     pub read_addr: Signal<Out, Bits<64>>,
     /// Bytes.
     pub read_bytes: Signal<Out, Bits<13>>,
-    /// Its first beat's place in the ring.
-    pub read_beat: Signal<Out, Bits<9>>,
-    /// Its number among the reads in flight.
+    /// The place of its first byte in the ring.
+    pub read_place: Signal<Out, Bits<15>>,
+    /// The number of its request among those in flight.
     pub read_index: Signal<Out, Bits<6>>,
+    /// It is the second read of its request.
+    pub read_second: Signal<Out, Bit>,
 
     // ------------------------------------------------------------------ reads that are done
     /// The data of a read have come, or it has failed.
     pub done_valid: Signal<In, Bit>,
-    /// Its number.
+    /// Its request's number.
     pub done_index: Signal<In, Bits<6>>,
     /// It has failed.
     pub done_error: Signal<In, Bit>,
@@ -79,6 +89,9 @@ pub struct Client {
 
     partial: Signal<Local, Bit>,
     beats: Signal<Local, Bits<7>>,
+    /// Bit 9 or more: the request goes beyond a multiple of 512 B.
+    reach: Signal<Local, Bits<14>>,
+    unused_reach: Signal<Local, Bits<CUT>>,
 
     // A request with its place in the ring; `size` counts the beats that are skipped before it.
     placed: DFF<Bit>,
@@ -87,6 +100,13 @@ pub struct Client {
     placed_beats: DFF<Bits<7>>,
     placed_start: DFF<Bits<9>>,
     placed_size: DFF<Bits<10>>,
+    /// It becomes two reads, of which the first has so many bytes and was issued.
+    placed_cut: DFF<Bit>,
+    placed_first: DFF<Bits<10>>,
+    is_second: DFF<Bit>,
+    is_first: Signal<Local, Bit>,
+    starts: Signal<Local, Bit>,
+    ends: Signal<Local, Bit>,
     position: DFF<Bits<9>>,
     behind: Signal<Local, Bits<10>>,
     passes: Signal<Local, Bit>,
@@ -101,6 +121,9 @@ pub struct Client {
     head: DFF<Bits<7>>,
     done: DFF<Bits<64>>,
     failed: DFF<Bits<64>>,
+    /// The next read of the request that ends is its last one.
+    closing: DFF<Bits<64>>,
+    closes: Signal<Local, Bit>,
     issued: Signal<Local, Bits<64>>,
     ended: Signal<Local, Bits<64>>,
     #[init(Constant::new(1.into()))]
@@ -144,8 +167,17 @@ impl Logic for Client {
             bit_cast::<10, 9>(self.position.q.val()) + bit_cast::<10, 7>(self.beats.val());
         self.passes.next = self.behind.val() > RING;
         self.skipped.next = bits::<10>(RING) - bit_cast::<10, 9>(self.position.q.val());
+        self.reach.next = bit_cast::<14, CUT>(self.req.addr.val().get_bits::<CUT>(0))
+            + bit_cast::<14, 13>(self.req.bytes.val())
+            - 1;
+        self.unused_reach.next = self.reach.val().get_bits::<CUT>(0);
         if !self.placed.q.val() {
             self.placed.d.next = self.req.valid.val();
+            self.placed_cut.d.next = self.req.addr.val().get_bits::<6>(0).any()
+                && self.reach.val().get_bits::<5>(CUT).any();
+            self.placed_first.d.next =
+                bits::<10>(512) - bit_cast::<10, CUT>(self.req.addr.val().get_bits::<CUT>(0));
+            self.is_second.d.next = false;
             self.placed_addr.d.next = self.req.addr.val();
             self.placed_bytes.d.next = self.req.bytes.val();
             self.placed_beats.d.next = self.beats.val();
@@ -166,14 +198,26 @@ impl Logic for Client {
         // They wait for space in the ring and a number, and are issued.
         self.full.next = (self.tail.q.val().get_bits::<6>(0) == self.head.q.val().get_bits::<6>(0))
             && (self.tail.q.val() != self.head.q.val());
-        self.read_valid.next = self.placed.q.val()
-            && !self.full.val()
-            && (self.placed_size.q.val() <= self.free.q.val());
+        self.is_first.next = self.placed_cut.q.val() && !self.is_second.q.val();
+        self.read_valid.next = self.is_second.q.val()
+            || (self.placed.q.val()
+                && !self.full.val()
+                && (self.placed_size.q.val() <= self.free.q.val()));
         self.read_addr.next = self.placed_addr.q.val();
         self.read_bytes.next = self.placed_bytes.q.val();
-        self.read_beat.next = self.placed_start.q.val();
+        self.read_place.next = bit_cast::<15, 9>(self.placed_start.q.val()) << 6;
+        if self.is_first.val() {
+            self.read_bytes.next = bit_cast::<13, 10>(self.placed_first.q.val());
+        }
+        if self.is_second.q.val() {
+            self.read_place.next = (bit_cast::<15, 9>(self.placed_start.q.val()) << 6)
+                + bit_cast::<15, 10>(self.placed_first.q.val());
+        }
         self.read_index.next = self.tail.q.val().get_bits::<6>(0);
-        self.places.write_enable.next = self.read_take.val();
+        self.read_second.next = self.is_second.q.val();
+        self.starts.next = self.read_take.val() && !self.is_second.q.val();
+        self.ends.next = self.read_take.val() && !self.is_first.val();
+        self.places.write_enable.next = self.starts.val();
         self.places.write_address.next = self.tail.q.val().get_bits::<6>(0);
         self.place.next.start = self.placed_start.q.val();
         self.place.next.beats = self.placed_beats.q.val();
@@ -182,11 +226,19 @@ impl Logic for Client {
         self.places.write_data.next = self.written.bits.val();
         self.allocated.d.next = bits::<10>(0);
         self.issued.next = bits::<64>(0);
-        if self.read_take.val() {
-            self.placed.d.next = false;
-            self.tail.d.next = self.tail.q.val() + 1;
+        if self.starts.val() {
             self.allocated.d.next = self.placed_size.q.val();
             self.issued.next = self.one.val() << self.tail.q.val().get_bits::<6>(0);
+            self.is_second.d.next = self.placed_cut.q.val();
+            self.placed_addr.d.next =
+                bit_cast::<64, BLOCK>(self.placed_addr.q.val().get_bits::<BLOCK>(CUT) + 1) << 9;
+            self.placed_bytes.d.next =
+                self.placed_bytes.q.val() - bit_cast::<13, 10>(self.placed_first.q.val());
+        }
+        if self.ends.val() {
+            self.placed.d.next = false;
+            self.is_second.d.next = false;
+            self.tail.d.next = self.tail.q.val() + 1;
         }
 
         // They are done in any order.
@@ -194,7 +246,12 @@ impl Logic for Client {
         if self.done_valid.val() {
             self.ended.next = self.one.val() << self.done_index.val();
         }
-        self.done.d.next = (self.done.q.val() & !self.issued.val()) | self.ended.val();
+        self.closing.d.next = (self.closing.q.val() | self.ended.val()) & !self.issued.val();
+        if !self.placed_cut.q.val() {
+            self.closing.d.next = self.closing.q.val() | self.ended.val() | self.issued.val();
+        }
+        self.done.d.next =
+            (self.done.q.val() & !self.issued.val()) | (self.ended.val() & self.closing.q.val());
         if self.done_error.val() {
             self.failed.d.next = (self.failed.q.val() & !self.issued.val()) | self.ended.val();
         } else {
@@ -205,8 +262,10 @@ impl Logic for Client {
         self.places.read_address[0].next = self.head.q.val().get_bits::<6>(0);
         self.oldest.bits.next = self.places.read_data[0].val();
         self.current_last.next = self.current_left.q.val() == 1;
-        self.done_now.next =
-            self.done_valid.val() && (self.done_index.val() == self.head.q.val().get_bits::<6>(0));
+        self.closes.next = self.closing.q.val().get_bit(self.head.q.val().get_bits::<6>(0).index());
+        self.done_now.next = self.done_valid.val()
+            && self.closes.val()
+            && (self.done_index.val() == self.head.q.val().get_bits::<6>(0));
         self.load.next = (self.head.q.val() != self.tail.q.val())
             && (self.done.q.val().get_bit(self.head.q.val().get_bits::<6>(0).index())
                 || self.done_now.val())
@@ -230,8 +289,8 @@ impl Logic for Client {
             self.current_size.d.next = self.oldest.record.val().size;
             self.current_error.d.next =
                 self.failed.q.val().get_bit(self.head.q.val().get_bits::<6>(0).index());
-            if self.done_now.val() {
-                self.current_error.d.next = self.done_error.val();
+            if self.done_now.val() && self.done_error.val() {
+                self.current_error.d.next = true;
             }
         }
         self.free.d.next = (self.free.q.val() - self.allocated.q.val()) + self.released.q.val();
@@ -258,6 +317,7 @@ impl Logic for Client {
         }
         if self.rst.val() {
             self.placed.d.next = false;
+            self.is_second.d.next = false;
             self.position.d.next = bits::<9>(0);
             self.tail.d.next = bits::<7>(0);
             self.head.d.next = bits::<7>(0);

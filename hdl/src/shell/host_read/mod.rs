@@ -6,8 +6,8 @@
 //! in any order; the responses go out in the order of the requests, once a read is complete.
 //!
 //! Contract: each client may give a request every two cycles, and its descriptor is at the output 2
-//! cycles later; 64 reads and 32 KiB a client can be
-//! in flight. One beat of 64 B leaves the RAM per cycle, for one client or for several in turns; the
+//! cycles later; one that begins within a cache line and goes beyond a multiple of 512 B becomes two descriptors, and takes a
+//! cycle more. 64 requests and 32 KiB a client can be in flight. One beat of 64 B leaves the RAM per cycle, for one client or for several in turns; the
 //! first leaves 4 cycles after its read's status. A client that does not take its responses only
 //! fills its own ring. The engine's writes are always taken at once. A failed read gives its beats,
 //! with `error`.
@@ -84,7 +84,8 @@ pub struct HostRead {
     pub d_resp: Stream<Out, HostReadBeat>,
 
     // ------------------------------------------------------------------ DMA read descriptors
-    /// DMA read descriptors: tag bits 7 and 6 are the client, bits 5 to 0 the number of its read.
+    /// DMA read descriptors: tag bits 7 and 6 are the client, bits 5 to 0 the number of its request; bit 8 is set in
+    /// the second of two.
     pub m_axis_ctrl_dma_read_desc: Stream<Out, DmaDescriptor>,
     /// Reads that have ended.
     pub s_axis_ctrl_dma_read_desc_status: Flow<In, DmaReadStatus>,
@@ -117,8 +118,9 @@ pub struct HostRead {
     descriptor: DFF<Bit>,
     descriptor_addr: DFF<Bits<64>>,
     descriptor_bytes: DFF<Bits<13>>,
-    descriptor_beat: DFF<Bits<11>>,
-    descriptor_tag: DFF<Bits<8>>,
+    descriptor_place: DFF<Bits<17>>,
+    descriptor_tag: DFF<Bits<9>>,
+    unused_tag: Signal<Local, Bits<6>>,
     fresh: DFF<Bit>,
     room: Signal<Local, Bit>,
     /// The client whose read is issued: the next one behind that of the last, or there is none.
@@ -176,29 +178,31 @@ impl Logic for HostRead {
                 self.issued_last.d.next = self.issuer.val();
                 self.descriptor_addr.d.next = self.clients[k].read_addr.val();
                 self.descriptor_bytes.d.next = self.clients[k].read_bytes.val();
-                self.descriptor_beat.d.next =
-                    bit_cast::<11, 9>(self.clients[k].read_beat.val()) | (k * 512).to_bits();
+                self.descriptor_place.d.next =
+                    bit_cast::<17, 15>(self.clients[k].read_place.val()) | (k * 32_768).to_bits();
                 self.descriptor_tag.d.next =
-                    bit_cast::<8, 6>(self.clients[k].read_index.val()) | (k * 64).to_bits();
+                    (bit_cast::<9, 1>(self.clients[k].read_second.val().into()) << 8)
+                        | bit_cast::<9, 6>(self.clients[k].read_index.val())
+                        | (k * 64).to_bits();
             }
         }
         self.m_axis_ctrl_dma_read_desc.valid.next = self.descriptor.q.val();
         self.m_axis_ctrl_dma_read_desc.dma_addr.next = self.descriptor_addr.q.val();
         self.m_axis_ctrl_dma_read_desc.ram_sel.next = bits::<1>(0);
-        self.m_axis_ctrl_dma_read_desc.ram_addr.next =
-            bit_cast::<17, 11>(self.descriptor_beat.q.val()) << 6;
+        self.m_axis_ctrl_dma_read_desc.ram_addr.next = self.descriptor_place.q.val();
         self.m_axis_ctrl_dma_read_desc.len.next = bit_cast::<16, 13>(self.descriptor_bytes.q.val());
-        self.m_axis_ctrl_dma_read_desc.tag.next = bit_cast::<14, 8>(self.descriptor_tag.q.val());
+        self.m_axis_ctrl_dma_read_desc.tag.next = bit_cast::<14, 9>(self.descriptor_tag.q.val());
         self.count_reads.next = bit_cast::<16, 1>(self.fresh.q.val().into());
         self.count_bytes.next = bits::<16>(0);
         if self.fresh.q.val() {
             self.count_bytes.next = bit_cast::<16, 13>(self.descriptor_bytes.q.val());
         }
 
-        // Reads that have ended.
+        // Reads that have ended. Which of two it is does not matter: the last one counts.
+        self.unused_tag.next = self.s_axis_ctrl_dma_read_desc_status.tag.val().get_bits::<6>(8);
         for k in 0..CLIENTS {
             self.clients[k].done_valid.next = self.s_axis_ctrl_dma_read_desc_status.valid.val()
-                && (self.s_axis_ctrl_dma_read_desc_status.tag.val().get_bits::<8>(6)
+                && (self.s_axis_ctrl_dma_read_desc_status.tag.val().get_bits::<2>(6)
                     == k.to_bits());
             self.clients[k].done_index.next =
                 self.s_axis_ctrl_dma_read_desc_status.tag.val().get_bits::<6>(0);

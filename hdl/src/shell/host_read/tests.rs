@@ -210,3 +210,47 @@ fn a_reset_loses_no_done_pulse() {
         assert_eq!(model.get("ctrl_dma_ram_wr_cmd_ready"), 3);
     }
 }
+
+#[test]
+fn a_read_that_begins_within_a_line_goes_on_at_a_multiple_of_512_bytes() {
+    let library = library();
+    let mut bench = Bench::new(library.instance(1), 1);
+    let engine = DmaEngine::attach(&mut bench, host(), Manners::BEST, 1);
+    let (driver, monitor) = (bench.driver("d_req"), bench.monitor("d_resp"));
+    let requests = [
+        // First byte, bytes, and the bytes of the first of two reads.
+        (0x9000_0001, 4096, Some(511)),
+        (0x9000_11ff, 2, Some(1)),
+        (0x9000_2201, 511, None),
+        (0x9000_3240, 4096, None),
+        (0x9000_43c1, 64, Some(63)),
+        (u64::MAX - 600, 600, Some(89)),
+    ];
+    let all = requests.map(|(addr, bytes, _)| Request { addr, bytes });
+    bench.send_all(driver, all.map(Request::beat));
+    bench.run_until(|bench| bench.received(monitor).len() == expected(&all).len());
+    check(&bench, monitor, &all, "d");
+    let expected = requests.into_iter().flat_map(|(addr, bytes, first)| {
+        let first = first.unwrap_or(bytes);
+        [(addr, first), (addr.wrapping_add(first), bytes - first)]
+    });
+    let issued =
+        engine.borrow().issued.iter().map(|read| (read.addr, read.len)).collect::<Vec<_>>();
+    assert_eq!(issued, expected.filter(|(_, bytes)| *bytes > 0).collect::<Vec<_>>());
+}
+
+#[test]
+fn reads_that_begin_within_lines_come_at_a_beat_per_cycle() {
+    let library = library();
+    let mut bench = Bench::new(library.instance(1), 1);
+    let _engine = DmaEngine::attach(&mut bench, host(), Manners::BEST, 1);
+    let (driver, monitor) = (bench.driver("a_req"), bench.monitor("a_resp"));
+    let requests: Vec<_> =
+        (0..100).map(|i| Request { addr: 0x9000_0003 + 4096 * i, bytes: 4096 }).collect();
+    bench.send_all(driver, requests.iter().map(|request| request.beat()));
+    bench.run_until_received(monitor, 6400);
+    check(&bench, monitor, &requests, "a");
+    let at = bench.received_at(monitor);
+    let (first, last) = (at[0], at[at.len() - 1]);
+    assert!(last - first < 6600, "6,400 beats in {} cycles", last - first);
+}

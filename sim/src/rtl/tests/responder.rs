@@ -189,8 +189,8 @@ fn small_reads_and_atomics_of_sixteen_queue_pairs_overlap() {
 fn atomics_on_one_address_are_executed_one_after_the_other() {
     let mut bench = Bench::new(16, pcie::Config::default());
     let cycles = bench.pace(300, |bench, index, _| bench.add(index, TABLE + 8));
-    // A read of host memory, and the status of the write: 325 cycles and about 30, and 20 of the card.
-    assert!(report("atomics on one address", cycles) >= 0.65);
+    // What one leaves is handed on to the next one: they do not wait for host memory.
+    assert!(report("atomics on one address", cycles) >= 8.0);
     let mut word = [0; 8];
     // Those that are under way end.
     bench.rig.progress(20_000);
@@ -205,13 +205,16 @@ fn atomics_on_one_address_are_executed_one_after_the_other() {
 fn a_read_of_4_mib_is_answered_at_the_rate_of_the_wire() {
     const LEN: u32 = 4 << 20;
     let slow = pcie::Config::default();
-    for (link, pcie, least) in
-        [("a U50's", slow, 94.0), ("a fast", super::throughput::fast(), 94.0)]
-    {
+    for (link, pcie, first, least) in [
+        ("a U50's", slow.clone(), 4096, 94.0),
+        // Within a cache line: two packets read it, one after the other.
+        ("a U50's", slow, 5_173, 93.0),
+        ("a fast", super::throughput::fast(), 4096, 94.0),
+    ] {
         let mut bench = Bench::new(1, pcie);
         let bytes = Random::new(3).bytes(LEN as usize);
-        bench.table.write(4096, &bytes);
-        bench.read(0, TABLE + 4096, LEN);
+        bench.table.write(first, &bytes);
+        bench.read(0, TABLE + first as u64, LEN);
         let (mut found, mut times) = (Vec::with_capacity(LEN as usize), Vec::new());
         while found.len() < LEN as usize {
             bench.rig.progress(64);
@@ -224,7 +227,7 @@ fn a_read_of_4_mib_is_answered_at_the_rate_of_the_wire() {
         assert!(found == bytes);
         let span = times[times.len() - 1] - times[0];
         let gbps = f64::from(LEN - 4096) * 8.0 / span as f64;
-        println!("READ of 4 MiB behind {link} link: {gbps:.1} Gb/s of payload");
+        println!("READ of 4 MiB from byte {first} behind {link} link: {gbps:.1} Gb/s of payload");
         assert!(gbps >= least, "{gbps}");
     }
 }

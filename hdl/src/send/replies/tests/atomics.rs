@@ -62,6 +62,7 @@ impl Logic for Both {
         self.atomics.ask_bytes.next = self.replies.ask_bytes.val();
         self.replies.same_word.next = self.atomics.same_word.val();
         self.replies.same_page.next = self.atomics.same_page.val();
+        self.atomics.before.join(&mut self.replies.before);
         self.replies.begun.join(&mut self.atomics.begun);
         self.atomics.operands_of.next = self.replies.operands_of.val();
         self.replies.swap_or_add.next = self.atomics.swap_or_add.val();
@@ -160,7 +161,10 @@ impl<'a> Peers<'a> {
         for word in self.around.bench.take(self.word) {
             let get = |field| word.u64(field);
             let slow = self.around.bench.random().below(60);
-            self.writes.push((cycle + 2 + slow, get("addr"), get("data"), get("slot")));
+            // They leave in their order.
+            let last = self.writes.iter().map(|write| write.0).max().unwrap_or(0);
+            let at = last.max(cycle + 2 + slow);
+            self.writes.push((at, get("addr"), get("data"), get("slot")));
         }
         for answered in self.around.bench.take(self.answered) {
             self.told.insert(answered.u64("qp"), answered.u64("resource"));
@@ -460,11 +464,12 @@ fn pace(addresses: u64) -> f64 {
     (at[199] - at[60]) as f64 / 139.0
 }
 
-/// 250 MHz: 8 million a second are 31 cycles, and 0.7 million 357.
+/// Those of one address do not wait for host memory: what one leaves is handed on to the next.
 #[test]
-fn atomics_of_distinct_addresses_overlap_and_those_of_one_wait_for_host_memory() {
-    let (distinct, one) = (pace(1_000), pace(1));
-    println!("{distinct:.1} cycles an atomic of distinct addresses, {one:.1} of one");
-    assert!(distinct <= 20.0, "{distinct}");
-    assert!((300.0..=357.0).contains(&one), "{one}");
+fn atomics_overlap_whether_their_addresses_are_distinct_or_one() {
+    for addresses in [1_000, 1, 2, 7] {
+        let cycles = pace(addresses);
+        println!("{cycles:.1} cycles an atomic of {addresses} addresses");
+        assert!(cycles <= 20.0, "{cycles} of {addresses} addresses");
+    }
 }
