@@ -12,3 +12,4 @@ pub mod receives;
 pub mod record;
 pub mod responder;
 pub mod store;
+pub mod transposer;

@@ -1,0 +1,269 @@
+//! Turns the rows of a packet into runs of columns.
+//!
+//! Stands beside the receive queues' scatter. Packed rows that go to a region whose columns are dense each (a value follows the one of the row
+//! before) would be a DMA write a value. Here the payload is read from the frame store and written into the memory of columns, in
+//! which the values of a column follow each other; so a packet is a DMA write a column.
+//!
+//! ```text
+//! column --> pieces --16 pieces a cycle--> shift --> crossbar --> column memory --> host_write
+//!              \--stretch--> window --64 B--/                                         (its reads)
+//!                  frame store --^
+//! ```
+//!
+//! A value is cut into pieces of up to 4 bytes. In a cycle 16 consecutive pieces go to the memory's 128 banks of a byte: 64 bytes where all values have
+//! a multiple of 4 bytes, 48 where they have 3, 16 where they have one. Pieces that would meet in a bank take turns; up to 8 wait in each of 16 lanes. Columns should begin
+//! `128 / n` banks from each other, so that columns of equal widths never meet.
+//!
+//! Contract: a job is the columns of its row, in their order: at most 16, of at most 64 B. Its payload is any part of at most 4,096 B of consecutive rows.
+//! `done` comes when all of it is in memory, in the order of jobs; then it may be read, for as long as its places are not used again.
+//! Jobs are prepared while the ones before them are carried out: a job takes about 6 cycles more than its payload, and at least one a column and for each 16 pieces another one a column.
+
+use crate::primitive::Pack;
+use crate::receive::record::{STORE, STORE_WORD};
+use drdma_emit::prelude::*;
+
+mod lanes;
+mod network;
+mod pieces;
+pub mod runs;
+#[cfg(test)]
+mod tests;
+mod window;
+
+use lanes::Lanes;
+use network::{ColumnMemory, Crossbar};
+use pieces::{Beat, Pieces};
+use window::Window;
+
+/// Pieces a cycle, and columns of a row.
+const PIECES: usize = 16;
+/// Bits of a byte's place in the memory of columns: 128 rows of 128 B.
+pub const PLACE: usize = 14;
+/// Pieces' bytes.
+const LANES: usize = 4;
+const BYTES: usize = PIECES * LANES;
+
+/// A column of a job. What is told of the job is the same in all of its columns.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Column {
+    /// Bytes of a value, 1 to 64.
+    pub width: Bits<7>,
+    /// Where the value of the row goes in which the payload begins, whether or not it has that value.
+    pub place: Bits<PLACE>,
+    /// It is the last one of the row.
+    pub last: Bit,
+    /// Of the job: its first piece in the frame store,
+    pub ram: Bits<STORE>,
+    /// the bytes of it that are not payload,
+    pub skip: Bits<2>,
+    /// bytes with these,
+    pub bytes: Bits<13>,
+    /// and the number of that piece in its row.
+    pub piece: Bits<8>,
+}
+
+/// See the [module](self).
+#[derive(LogicBlock, BlockDefault)]
+pub struct Transposer {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// Columns of jobs.
+    pub column: Stream<In, Column>,
+    /// A job's payload is in the memory of columns.
+    pub done: Signal<Out, Bit>,
+
+    // The frame store.
+    /// A word is wanted:
+    pub store_read: Signal<Out, Bit>,
+    /// this one.
+    pub store_word: Signal<Out, Bits<STORE_WORD>>,
+    /// It is read in this cycle,
+    pub store_granted: Signal<In, Bit>,
+    /// and here two cycles later.
+    pub store_data: Signal<In, Bits<512>>,
+
+    // The memory of columns.
+    /// Segments of 64 B that are read,
+    pub read_enable: Signal<In, Bits<2>>,
+    /// their rows, 7 bits each,
+    pub read_row: Signal<In, Bits<14>>,
+    /// and what was read, two cycles later.
+    pub read_data: Signal<Out, Bits<1024>>,
+
+    pieces: Pieces,
+    window: Window,
+
+    // Which bytes of the pieces count.
+    left: DFF<Bits<13>>,
+    skip: DFF<Bits<2>>,
+    fires: Signal<Local, Bit>,
+    ends: Signal<Local, Bit>,
+    limit: Signal<Local, Bits<7>>,
+    offsets: [Signal<Local, Bits<7>>; BYTES],
+    lens: [Signal<Local, Bits<3>>; PIECES],
+    counts: [Signal<Local, Bit>; BYTES],
+    masks_in: Pack<BYTES, 1, 64>,
+
+    // Three stages beside the window's.
+    valid: [DFF<Bit>; 3],
+    over: [DFF<Bit>; 3],
+    beats: [DFF<Beat>; 3],
+    masks: [DFF<Bits<64>>; 3],
+    padded: Signal<Local, Bits<536>>,
+
+    // Seven bytes around each piece.
+    cut_valid: DFF<Bit>,
+    cut_over: DFF<Bit>,
+    cut_mask: DFF<Bits<64>>,
+    cut: [DFF<Bits<56>>; PIECES],
+    cut_from: [DFF<Bits<2>>; PIECES],
+    cut_places: [DFF<Bits<PLACE>>; PIECES],
+
+    // Each byte in its lane.
+    nth: [Signal<Local, Bits<2>>; BYTES],
+    which: [Signal<Local, Bits<3>>; BYTES],
+    bytes_in: Pack<BYTES, 8, 512>,
+    goes_in: Pack<BYTES, 1, 64>,
+    places_in: Pack<PIECES, PLACE, 224>,
+    lanes: Lanes,
+    flows: Signal<Local, Bit>,
+    crossbar: Crossbar,
+    memory: ColumnMemory,
+    /// The job's last bytes are on their way.
+    last: [DFF<Bit>; 2],
+}
+
+impl Logic for Transposer {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.column.join(&mut self.pieces.column);
+        self.pieces.stretch.join(&mut self.window.stretch);
+        self.store_read.next = self.window.read.val();
+        self.store_word.next = self.window.word.val();
+        self.window.granted.next = self.store_granted.val();
+        self.window.data.next = self.store_data.val();
+
+        // Pieces meet their payload.
+        self.flows.next = self.lanes.flows.val();
+        self.fires.next = self.pieces.valid.val() && self.window.enough.val() && self.flows.val();
+        self.pieces.flows.next = self.fires.val();
+        self.limit.next = 64.into();
+        if self.left.q.val() < 64 {
+            self.limit.next = self.left.q.val().get_bits::<7>(0);
+        }
+        self.ends.next = self.fires.val()
+            && (self.left.q.val() <= bit_cast::<13, 7>(self.pieces.beat.val().bytes));
+        self.pieces.ends.next = self.ends.val();
+        self.window.take.next = self.fires.val();
+        self.window.bytes.next = self.pieces.beat.val().bytes;
+        self.window.over.next = self.ends.val();
+        self.window.flows.next = self.flows.val();
+        if self.fires.val() {
+            self.left.d.next = self.left.q.val() - bit_cast::<13, 7>(self.pieces.beat.val().bytes);
+        }
+        if self.pieces.begins.val() {
+            self.left.d.next = self.pieces.bytes.val();
+            self.skip.d.next = self.pieces.skip.val();
+        }
+        for s in 0..PIECES {
+            self.lens[s].next =
+                bit_cast::<3, 2>(self.pieces.beat.val().lens.get_bits::<2>(s * 2)) + 1;
+            for i in 0..LANES {
+                self.offsets[s * LANES + i].next =
+                    bit_cast::<7, 6>(self.pieces.beat.val().from.get_bits::<6>(s * 6));
+                self.offsets[s * LANES + i].next =
+                    self.offsets[s * LANES + i].val() + bit_cast::<7, 2>(i.to_bits());
+                self.counts[s * LANES + i].next = (self.offsets[s * LANES + i].val()
+                    < self.limit.val())
+                    && (self.lens[s].val() > i.to_bits())
+                    && (!self.pieces.beat.val().first
+                        || (self.offsets[s * LANES + i].val()
+                            >= bit_cast::<7, 2>(self.skip.q.val())));
+                self.masks_in.parts[s * LANES + i].next = self.counts[s * LANES + i].val().into();
+            }
+        }
+        if self.flows.val() {
+            self.valid[0].d.next = self.fires.val();
+            self.over[0].d.next = self.ends.val();
+            self.beats[0].d.next = self.pieces.beat.val();
+            self.masks[0].d.next = self.masks_in.whole.val();
+            for k in 1..3 {
+                self.valid[k].d.next = self.valid[k - 1].q.val();
+                self.over[k].d.next = self.over[k - 1].q.val();
+                self.beats[k].d.next = self.beats[k - 1].q.val();
+                self.masks[k].d.next = self.masks[k - 1].q.val();
+            }
+        }
+
+        // Seven bytes from the word on in which a piece begins.
+        self.padded.next = bit_cast::<536, 512>(self.window.payload.val());
+        if self.flows.val() {
+            self.cut_valid.d.next = self.valid[2].q.val();
+            self.cut_over.d.next = self.over[2].q.val();
+            self.cut_mask.d.next = self.masks[2].q.val();
+            for s in 0..PIECES {
+                self.cut[s].d.next = self.padded.val().get_bits::<56>(
+                    self.beats[2].q.val().from.get_bits::<4>(s * 6 + 2).index() * 32,
+                );
+                self.cut_from[s].d.next = self.beats[2].q.val().from.get_bits::<2>(s * 6);
+                self.cut_places[s].d.next =
+                    self.beats[2].q.val().places.get_bits::<PLACE>(s * PLACE);
+            }
+        }
+
+        // The byte of each lane, and where it goes.
+        for s in 0..PIECES {
+            self.places_in.parts[s].next = self.cut_places[s].q.val();
+            for l in 0..LANES {
+                self.nth[s * LANES + l].next = l.to_bits();
+                self.nth[s * LANES + l].next =
+                    self.nth[s * LANES + l].val() - self.cut_places[s].q.val().get_bits::<2>(0);
+                self.which[s * LANES + l].next = bit_cast::<3, 2>(self.nth[s * LANES + l].val())
+                    + bit_cast::<3, 2>(self.cut_from[s].q.val());
+                self.bytes_in.parts[s * LANES + l].next =
+                    self.cut[s].q.val().get_bits::<8>(self.which[s * LANES + l].val().index() * 8);
+                self.goes_in.parts[s * LANES + l].next = self
+                    .cut_mask
+                    .q
+                    .val()
+                    .get_bits::<LANES>(s * LANES)
+                    .get_bits::<1>(self.nth[s * LANES + l].val().index());
+            }
+        }
+
+        // Those that would meet take turns.
+        self.lanes.valid.next = self.cut_valid.q.val();
+        self.lanes.over.next = self.cut_over.q.val();
+        self.lanes.bytes.next = self.bytes_in.whole.val();
+        self.lanes.masks.next = self.goes_in.whole.val();
+        self.lanes.places.next = self.places_in.whole.val();
+        self.crossbar.go.next = self.lanes.go.val();
+        self.crossbar.bytes.next = self.lanes.go_bytes.val();
+        self.crossbar.words.next = self.lanes.go_words.val();
+        self.crossbar.rows.next = self.lanes.go_rows.val();
+        self.memory.enable.next = self.crossbar.enable.val();
+        self.memory.row.next = self.crossbar.row.val();
+        self.memory.data.next = self.crossbar.data.val();
+        self.last[0].d.next = self.lanes.ended.val();
+        for k in 1..2 {
+            self.last[k].d.next = self.last[k - 1].q.val();
+        }
+        self.done.next = self.last[1].q.val();
+
+        self.memory.read_enable.next = self.read_enable.val();
+        self.memory.read_row.next = self.read_row.val();
+        self.read_data.next = self.memory.read_data.val();
+
+        if self.rst.val() {
+            self.cut_valid.d.next = false;
+            for k in 0..3 {
+                self.valid[k].d.next = false;
+            }
+            for k in 0..2 {
+                self.last[k].d.next = false;
+            }
+        }
+    }
+}

@@ -1,0 +1,559 @@
+//! The runs of a packet in dense columns: where each goes in host memory, and where it lies in the memory of columns until then.
+//!
+//! Stands between the receive queues' scatter, which knows where a receive stands, and the [transposer](super). Payload begins in a row
+//! (at a byte of a column's value) and ends `m` rows later, where the next payload of the message begins. So a column's run is `m`
+//! values, and the parts of the first and the last row that it has.
+//!
+//! Contract: columns come in the order of a row, at most 16 of 1 to 64 B; all of them tell the same of the payload. `planned` comes 11 cycles
+//! after the last one, 15 later if the region ends first, when the job before has all its runs. Then the next job's columns may come, while each column
+//! leads to a run and to a column of the transposer, one a cycle, from the 7th cycle on.
+//! Runs come before the payload is transposed. A run may have no bytes. A job's runs begin when the memory has room for them: its rows of 128 B are in use until they are `freed`.
+
+use super::{Column, PIECES, PLACE};
+use crate::primitive::{Lutram, Multiplier};
+use crate::receive::record::STORE;
+use drdma_emit::prelude::*;
+
+/// Bits of a number of bytes of payload, of a packet's rows, and of both together.
+const BYTES: usize = 14;
+/// Bits of a number of bytes of a row.
+const ROW: usize = 11;
+/// Bits of a number of rows of the memory of columns, of which there are 128.
+const USED: usize = 8;
+const ROWS: u64 = 128;
+/// Cycles of the multiplier.
+const STAGES: usize = 3;
+/// Bits of what is kept of a column: address, width, bytes of the row before it.
+const KEPT: usize = 64 + 7 + ROW;
+
+/// A column of a dense region. What is told of the payload is the same in all columns.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Target {
+    /// Where its value of the row goes in which the payload begins.
+    pub addr: Bits<64>,
+    /// Bytes of a value, 1 to 64.
+    pub width: Bits<7>,
+    /// It is the last one.
+    pub last: Bit,
+    /// Of the payload: its first byte in the frame store,
+    pub ram: Bits<STORE>,
+    /// bytes, 1 to 4,096,
+    pub bytes: Bits<13>,
+    /// the column that it begins in,
+    pub column: Bits<4>,
+    /// the byte of its value,
+    pub offset: Bits<6>,
+    /// and the rows of the region from that one on, at least 1.
+    pub rows: Bits<32>,
+}
+
+/// What becomes of the payload.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Planned {
+    /// So much of it goes to this region.
+    pub bytes: Bits<13>,
+    /// The next byte goes so many rows further,
+    pub rows: Bits<13>,
+    /// into this column's value,
+    pub column: Bits<4>,
+    /// at this byte.
+    pub offset: Bits<6>,
+    /// The region ends there.
+    pub ends: Bit,
+}
+
+/// A run of a column.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Run {
+    /// Where it goes in host memory.
+    pub addr: Bits<64>,
+    /// Its first byte in the memory of columns; it may go on at that one's beginning.
+    pub place: Bits<PLACE>,
+    /// Bytes, 0 to 4,096.
+    pub bytes: Bits<13>,
+    /// It is the job's last one,
+    pub last: Bit,
+    /// whose runs take so many rows of that memory.
+    pub rows: Bits<USED>,
+}
+
+/// What [`Runs`] does with the columns of a job.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum RunsState {
+    /// Columns come.
+    Load,
+    /// Bytes are divided into rows.
+    Divide,
+    /// The region may end before the payload.
+    Compare,
+    /// Bytes up to the region's end are counted.
+    Clip,
+    /// The column is found in which the payload ends.
+    Locate,
+    /// All of it is known.
+    Tell,
+}
+
+/// What [`Runs`] does with a job that is planned.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum CutState {
+    /// There is none.
+    Idle,
+    /// It waits for room in the memory.
+    Room,
+    /// Runs.
+    Cut,
+}
+
+/// See the [module](self).
+#[derive(LogicBlock, BlockDefault)]
+pub struct Runs {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// Columns of a region.
+    pub target: Stream<In, Target>,
+    /// What becomes of the payload.
+    pub planned: Stream<Out, Planned>,
+    /// Its runs.
+    pub run: Stream<Out, Run>,
+    /// The same for the transposer.
+    pub column: Stream<Out, Column>,
+    /// Rows of the memory of columns are free again:
+    pub freed: Signal<In, Bit>,
+    /// so many.
+    pub freed_rows: Signal<In, Bits<USED>>,
+
+    state: DFF<RunsState>,
+    /// Which half of `kept` columns go to.
+    set: DFF<Bit>,
+    /// Bytes of the row before each column,
+    begins: [DFF<Bits<ROW>>; PIECES],
+    /// the column that the payload ends in,
+    reached: [Signal<Local, Bit>; PIECES],
+    ending: DFF<Bits<4>>,
+    /// and bytes of the row before that.
+    nearest: DFF<Bits<ROW>>,
+    end_offset: Signal<Local, Bits<ROW>>,
+    unused_offset: Signal<Local, Bits<ROW>>,
+    hands: Signal<Local, Bit>,
+    /// What all columns tell.
+    job: DFF<Target>,
+    index: DFF<Bits<5>>,
+    columns: DFF<Bits<5>>,
+    row: DFF<Bits<ROW>>,
+    pieces: DFF<Bits<9>>,
+    row_next: Signal<Local, Bits<ROW>>,
+    pieces_next: Signal<Local, Bits<9>>,
+    rounded: Signal<Local, Bits<7>>,
+    unused_rounded: Signal<Local, Bits<7>>,
+    /// Where the payload begins in its first row, and the number of its first piece.
+    start: DFF<Bits<ROW>>,
+    piece: DFF<Bits<9>>,
+    unused_piece: Signal<Local, Bits<9>>,
+
+    // Division, two bits a cycle.
+    dividend: DFF<Bits<BYTES>>,
+    quotient: DFF<Bits<BYTES>>,
+    rest: DFF<Bits<ROW>>,
+    round: DFF<Bits<4>>,
+    first_in: Signal<Local, Bits<12>>,
+    first_out: Signal<Local, Bits<12>>,
+    first_bit: Signal<Local, Bit>,
+    second_in: Signal<Local, Bits<12>>,
+    second_out: Signal<Local, Bits<12>>,
+    second_bit: Signal<Local, Bit>,
+    unused_high: Signal<Local, Bits<24>>,
+    ends: DFF<Bit>,
+    beyond: Signal<Local, Bit>,
+    /// Bytes of the payload that go here.
+    bytes: DFF<Bits<BYTES>>,
+    unused_bytes: Signal<Local, Bits<BYTES>>,
+    whole: DFF<Bits<BYTES>>,
+    factor: DFF<Bits<BYTES>>,
+
+    // Runs, of the job that was planned last.
+    cuts: DFF<CutState>,
+    cut_set: DFF<Bit>,
+    cut_job: DFF<Target>,
+    cut_columns: DFF<Bits<5>>,
+    cut_start: DFF<Bits<ROW>>,
+    cut_rest: DFF<Bits<ROW>>,
+    cut_piece: DFF<Bits<9>>,
+    cut_rows: DFF<Bits<BYTES>>,
+    cut_payload: DFF<Bits<BYTES>>,
+    kept: Lutram<KEPT, 5, 1>,
+    widths: Lutram<7, 5, 1>,
+    #[init(Multiplier::new(3))]
+    multiplier: Multiplier<BYTES, 7, 21>,
+    moves: Signal<Local, Bit>,
+    issued: DFF<Bits<5>>,
+    coming: [DFF<Bit>; STAGES],
+    at: DFF<Bits<5>>,
+    at_next: Signal<Local, Bits<5>>,
+    width: Signal<Local, Bits<7>>,
+    earlier: Signal<Local, Bits<ROW>>,
+    /// Bytes of the first row and of the last one that the run has not and has.
+    into: Signal<Local, Bits<12>>,
+    head: Signal<Local, Bits<7>>,
+    into_end: Signal<Local, Bits<12>>,
+    tail: Signal<Local, Bits<7>>,
+    cut: DFF<Bit>,
+    cut_last: DFF<Bit>,
+    cut_addr: DFF<Bits<64>>,
+    cut_width: DFF<Bits<7>>,
+    cut_head: DFF<Bits<7>>,
+    cut_bytes: DFF<Bits<BYTES>>,
+    unused_product: Signal<Local, Bits<21>>,
+    /// Where the next run may begin, in which bank it is to, and the banks between two of them.
+    place: DFF<Bits<PLACE>>,
+    bank: DFF<Bits<7>>,
+    apart: DFF<Bits<7>>,
+    pad: Signal<Local, Bits<7>>,
+    start_place: Signal<Local, Bits<PLACE>>,
+    behind: Signal<Local, Bits<PLACE>>,
+    run_valid: DFF<Bit>,
+    run_held: DFF<Run>,
+    column_valid: DFF<Bit>,
+    column_held: DFF<Column>,
+
+    // Room.
+    used: DFF<Bits<USED>>,
+    first_row: DFF<Bits<7>>,
+    needed: DFF<Bits<USED>>,
+    taken: Signal<Local, Bits<7>>,
+    rounded_up: Signal<Local, Bits<PLACE>>,
+    unused_up: Signal<Local, Bits<PLACE>>,
+    total: Signal<Local, Bits<9>>,
+    given: Signal<Local, Bits<USED>>,
+}
+
+impl Logic for Runs {
+    #[hdl_gen]
+    fn update(&mut self) {
+        // Columns come.
+        self.target.ready.next = self.state.q.val() == RunsState::Load;
+        self.rounded.next = self.target.width.val() + 3;
+        self.unused_rounded.next = self.rounded.val();
+        self.row_next.next = self.row.q.val() + bit_cast::<ROW, 7>(self.target.width.val());
+        self.pieces_next.next =
+            self.pieces.q.val() + bit_cast::<9, 5>(self.rounded.val().get_bits::<5>(2));
+        self.kept.write_enable.next =
+            self.target.valid.val() && (self.state.q.val() == RunsState::Load);
+        self.kept.write_address.next = bit_cast::<5, 4>(self.index.q.val().get_bits::<4>(0))
+            | (bit_cast::<5, 1>(self.set.q.val().into()) << 4);
+        self.kept.write_data.next = bit_cast::<KEPT, 64>(self.target.addr.val())
+            | (bit_cast::<KEPT, 7>(self.target.width.val()) << 64)
+            | (bit_cast::<KEPT, ROW>(self.row.q.val()) << 71);
+        self.widths.write_enable.next =
+            self.target.valid.val() && (self.state.q.val() == RunsState::Load);
+        self.widths.write_address.next = bit_cast::<5, 4>(self.index.q.val().get_bits::<4>(0))
+            | (bit_cast::<5, 1>(self.set.q.val().into()) << 4);
+        self.widths.write_data.next = self.target.width.val();
+
+        // A step of the division: two bits.
+        self.first_in.next = (bit_cast::<12, ROW>(self.rest.q.val()) << 1)
+            | bit_cast::<12, 1>(self.dividend.q.val().get_bits::<1>(13));
+        self.first_bit.next = self.first_in.val() >= bit_cast::<12, ROW>(self.row.q.val());
+        self.first_out.next = self.first_in.val();
+        if self.first_bit.val() {
+            self.first_out.next = self.first_in.val() - bit_cast::<12, ROW>(self.row.q.val());
+        }
+        self.second_in.next = (bit_cast::<12, ROW>(self.first_out.val().get_bits::<ROW>(0)) << 1)
+            | bit_cast::<12, 1>(self.dividend.q.val().get_bits::<1>(12));
+        self.second_bit.next = self.second_in.val() >= bit_cast::<12, ROW>(self.row.q.val());
+        self.second_out.next = self.second_in.val();
+        if self.second_bit.val() {
+            self.second_out.next = self.second_in.val() - bit_cast::<12, ROW>(self.row.q.val());
+        }
+        self.unused_high.next = bit_cast::<24, 12>(self.first_out.val())
+            | (bit_cast::<24, 12>(self.second_out.val()) << 12);
+
+        // Runs that are under way move on.
+        self.run.valid.next = self.run_valid.q.val();
+        self.run.next = self.run_held.q.val();
+        self.column.valid.next = self.column_valid.q.val();
+        self.column.next = self.column_held.q.val();
+        self.moves.next = (!self.run_valid.q.val() || self.run.ready.val())
+            && (!self.column_valid.q.val() || self.column.ready.val());
+        if self.run.ready.val() {
+            self.run_valid.d.next = false;
+        }
+        if self.column.ready.val() {
+            self.column_valid.d.next = false;
+        }
+        self.widths.read_address[0].next = bit_cast::<5, 4>(self.issued.q.val().get_bits::<4>(0))
+            | (bit_cast::<5, 1>(self.cut_set.q.val().into()) << 4);
+        self.kept.read_address[0].next = bit_cast::<5, 4>(self.at.q.val().get_bits::<4>(0))
+            | (bit_cast::<5, 1>(self.cut_set.q.val().into()) << 4);
+        self.multiplier.enable.next = self.moves.val();
+        self.multiplier.a.next = self.cut_rows.q.val();
+        self.multiplier.b.next = self.widths.read_data[0].val();
+        self.unused_product.next = self.multiplier.product.val();
+        self.width.next = self.kept.read_data[0].val().get_bits::<7>(64);
+        self.earlier.next = self.kept.read_data[0].val().get_bits::<ROW>(71);
+        self.into.next =
+            bit_cast::<12, ROW>(self.cut_start.q.val()) - bit_cast::<12, ROW>(self.earlier.val());
+        self.head.next = self.width.val();
+        if self.cut_start.q.val() <= self.earlier.val() {
+            self.head.next = 0.into();
+        } else if self.into.val() < bit_cast::<12, 7>(self.width.val()) {
+            self.head.next = self.into.val().get_bits::<7>(0);
+        }
+        self.into_end.next =
+            bit_cast::<12, ROW>(self.cut_rest.q.val()) - bit_cast::<12, ROW>(self.earlier.val());
+        self.tail.next = self.width.val();
+        if self.cut_rest.q.val() < self.earlier.val() {
+            self.tail.next = 0.into();
+        } else if self.into_end.val() < bit_cast::<12, 7>(self.width.val()) {
+            self.tail.next = self.into_end.val().get_bits::<7>(0);
+        }
+        self.at_next.next = self.at.q.val() + 1;
+
+        // Where a run lies.
+        self.pad.next = self.bank.q.val() - self.place.q.val().get_bits::<7>(0);
+        self.start_place.next = self.place.q.val() + bit_cast::<PLACE, 7>(self.pad.val());
+        self.behind.next = self.start_place.val() + self.cut_bytes.q.val();
+        self.rounded_up.next = self.behind.val() + 127;
+        self.unused_up.next = self.rounded_up.val();
+        self.taken.next = self.rounded_up.val().get_bits::<7>(7) - self.first_row.q.val();
+        if self.moves.val() {
+            self.issued.d.next = self.issued.q.val() + 1;
+            self.coming[0].d.next = (self.cuts.q.val() == CutState::Cut)
+                && (self.issued.q.val() < self.cut_columns.q.val());
+            for k in 1..STAGES {
+                self.coming[k].d.next = self.coming[k - 1].q.val();
+            }
+            self.cut.d.next = self.coming[STAGES - 1].q.val();
+            self.cut_last.d.next = self.at_next.val() == self.cut_columns.q.val();
+            self.cut_addr.d.next = self.kept.read_data[0].val().get_bits::<64>(0);
+            self.cut_width.d.next = self.width.val();
+            self.cut_head.d.next = self.head.val();
+            self.cut_bytes.d.next = self.multiplier.product.val().get_bits::<BYTES>(0)
+                + bit_cast::<BYTES, 7>(self.tail.val())
+                - bit_cast::<BYTES, 7>(self.head.val());
+            if self.coming[STAGES - 1].q.val() {
+                self.at.d.next = self.at_next.val();
+            }
+            if self.cut.q.val() {
+                self.place.d.next = self.behind.val();
+                self.bank.d.next = self.bank.q.val() + self.apart.q.val();
+                self.run_valid.d.next = true;
+                self.run_held.d.next.addr =
+                    self.cut_addr.q.val() + bit_cast::<64, 7>(self.cut_head.q.val());
+                self.run_held.d.next.place = self.start_place.val();
+                self.run_held.d.next.bytes = self.cut_bytes.q.val().get_bits::<13>(0);
+                self.run_held.d.next.last = self.cut_last.q.val();
+                self.run_held.d.next.rows = bit_cast::<USED, 7>(self.taken.val());
+                self.column_valid.d.next = true;
+                self.column_held.d.next.width = self.cut_width.q.val();
+                self.column_held.d.next.place =
+                    self.start_place.val() - bit_cast::<PLACE, 7>(self.cut_head.q.val());
+                self.column_held.d.next.last = self.cut_last.q.val();
+                self.column_held.d.next.skip = self.cut_job.q.val().offset.get_bits::<2>(0);
+                self.column_held.d.next.ram = self.cut_job.q.val().ram
+                    - bit_cast::<STORE, 2>(self.cut_job.q.val().offset.get_bits::<2>(0));
+                self.column_held.d.next.bytes = self.cut_payload.q.val().get_bits::<13>(0)
+                    + bit_cast::<13, 2>(self.cut_job.q.val().offset.get_bits::<2>(0));
+                self.column_held.d.next.piece = self.cut_piece.q.val().get_bits::<8>(0);
+            }
+        }
+        self.unused_piece.next = self.cut_piece.q.val();
+        self.unused_bytes.next = self.cut_payload.q.val();
+
+        self.given.next = 0.into();
+        if self.freed.val() {
+            self.given.next = self.freed_rows.val();
+        }
+        self.used.d.next = self.used.q.val() - self.given.val();
+        self.total.next =
+            bit_cast::<9, USED>(self.used.q.val()) + bit_cast::<9, USED>(self.needed.q.val());
+        self.beyond.next = !self.job.q.val().rows.get_bits::<18>(14).any()
+            && ((self.quotient.q.val() > self.job.q.val().rows.get_bits::<BYTES>(0))
+                || ((self.quotient.q.val() == self.job.q.val().rows.get_bits::<BYTES>(0))
+                    && self.rest.q.val().any()));
+        for k in 0..PIECES {
+            self.reached[k].next = self.begins[k].q.val() <= self.rest.q.val();
+        }
+        self.end_offset.next = self.rest.q.val() - self.nearest.q.val();
+        self.unused_offset.next = self.end_offset.val();
+        self.planned.valid.next =
+            (self.state.q.val() == RunsState::Tell) && (self.cuts.q.val() == CutState::Idle);
+        self.planned.bytes.next = self.bytes.q.val().get_bits::<13>(0);
+        self.planned.rows.next = self.quotient.q.val().get_bits::<13>(0);
+        self.planned.column.next = self.ending.q.val();
+        self.planned.offset.next = self.end_offset.val().get_bits::<6>(0);
+        self.planned.ends.next = self.ends.q.val();
+        self.hands.next = self.planned.valid.val() && self.planned.ready.val();
+
+        match self.state.q.val() {
+            RunsState::Load => {
+                if self.target.valid.val() {
+                    self.job.d.next = self.target.val();
+                    self.row.d.next = self.row_next.val();
+                    self.pieces.d.next = self.pieces_next.val();
+                    self.index.d.next = self.index.q.val() + 1;
+                    for k in 0..PIECES {
+                        if self.index.q.val() == k.to_bits() {
+                            self.begins[k].d.next = self.row.q.val();
+                        }
+                    }
+                    if self.index.q.val() == bit_cast::<5, 4>(self.target.column.val()) {
+                        self.start.d.next =
+                            self.row.q.val() + bit_cast::<ROW, 6>(self.target.offset.val());
+                        self.piece.d.next = self.pieces.q.val()
+                            + bit_cast::<9, 4>(self.target.offset.val().get_bits::<4>(2));
+                    }
+                    if self.target.last.val() {
+                        self.columns.d.next = self.index.q.val() + 1;
+                        self.bytes.d.next = bit_cast::<BYTES, 13>(self.target.bytes.val());
+                        self.state.d.next = RunsState::Divide;
+                    }
+                }
+                self.round.d.next = 0.into();
+            }
+            RunsState::Divide => {
+                self.round.d.next = self.round.q.val() + 1;
+                if self.round.q.val() == 0 {
+                    self.dividend.d.next =
+                        self.bytes.q.val() + bit_cast::<BYTES, ROW>(self.start.q.val());
+                    self.rest.d.next = 0.into();
+                    self.quotient.d.next = 0.into();
+                } else {
+                    self.dividend.d.next = self.dividend.q.val() << 2;
+                    self.rest.d.next = self.second_out.val().get_bits::<ROW>(0);
+                    self.quotient.d.next = (self.quotient.q.val() << 2)
+                        | (bit_cast::<BYTES, 1>(self.first_bit.val().into()) << 1)
+                        | bit_cast::<BYTES, 1>(self.second_bit.val().into());
+                }
+                if self.round.q.val() == 7 {
+                    self.state.d.next = RunsState::Compare;
+                }
+            }
+            RunsState::Compare => {
+                self.ends.d.next = self.beyond.val()
+                    || ((self.job.q.val().rows.get_bits::<18>(14) == 0)
+                        && (self.quotient.q.val() == self.job.q.val().rows.get_bits::<BYTES>(0)));
+                self.whole.d.next = 0.into();
+                self.factor.d.next = self.job.q.val().rows.get_bits::<BYTES>(0);
+                self.round.d.next = 0.into();
+                self.state.d.next = RunsState::Locate;
+                if self.beyond.val() {
+                    self.quotient.d.next = self.job.q.val().rows.get_bits::<BYTES>(0);
+                    self.rest.d.next = 0.into();
+                    self.state.d.next = RunsState::Clip;
+                }
+            }
+            RunsState::Clip => {
+                // Rows times bytes, a bit a cycle; less than the dividend, so that nothing is lost.
+                self.round.d.next = self.round.q.val() + 1;
+                self.factor.d.next = self.factor.q.val() << 1;
+                self.whole.d.next = self.whole.q.val() << 1;
+                if self.factor.q.val().get_bit(13) {
+                    self.whole.d.next =
+                        (self.whole.q.val() << 1) + bit_cast::<BYTES, ROW>(self.row.q.val());
+                }
+                if self.round.q.val() == 14 {
+                    self.bytes.d.next =
+                        self.whole.q.val() - bit_cast::<BYTES, ROW>(self.start.q.val());
+                    self.state.d.next = RunsState::Locate;
+                }
+            }
+            RunsState::Locate => {
+                for k in 0..PIECES {
+                    if self.reached[k].val() && (self.columns.q.val() > k.to_bits()) {
+                        self.ending.d.next = k.to_bits();
+                        self.nearest.d.next = self.begins[k].q.val();
+                    }
+                }
+                self.state.d.next = RunsState::Tell;
+            }
+            RunsState::Tell => {
+                if self.hands.val() {
+                    self.index.d.next = 0.into();
+                    self.row.d.next = 0.into();
+                    self.pieces.d.next = 0.into();
+                    self.set.d.next = !self.set.q.val();
+                    self.state.d.next = RunsState::Load;
+                }
+            }
+        }
+
+        match self.cuts.q.val() {
+            CutState::Idle => {
+                self.cut_set.d.next = self.set.q.val();
+                self.cut_job.d.next = self.job.q.val();
+                self.cut_columns.d.next = self.columns.q.val();
+                self.cut_start.d.next = self.start.q.val();
+                self.cut_rest.d.next = self.rest.q.val();
+                self.cut_piece.d.next = self.piece.q.val();
+                self.cut_rows.d.next = self.quotient.q.val();
+                self.cut_payload.d.next = self.bytes.q.val();
+                self.needed.d.next = bit_cast::<USED, 6>(self.bytes.q.val().get_bits::<6>(7))
+                    + bit_cast::<USED, 5>(self.columns.q.val())
+                    + 2;
+                if self.hands.val() {
+                    self.cuts.d.next = CutState::Room;
+                }
+            }
+            CutState::Room => {
+                self.issued.d.next = 0.into();
+                self.at.d.next = 0.into();
+                self.bank.d.next = 0.into();
+                self.first_row.d.next = self.place.q.val().get_bits::<7>(7);
+                if (self.total.val() <= ROWS) && self.moves.val() {
+                    self.cuts.d.next = CutState::Cut;
+                }
+            }
+            CutState::Cut => {
+                if self.moves.val() && self.cut.q.val() && self.cut_last.q.val() {
+                    // The next job begins in a row of its own.
+                    self.place.d.next =
+                        bit_cast::<PLACE, 7>(self.rounded_up.val().get_bits::<7>(7)) << 7;
+                    self.used.d.next = self.used.q.val() - self.given.val()
+                        + bit_cast::<USED, 7>(self.taken.val());
+                    self.cuts.d.next = CutState::Idle;
+                }
+            }
+        }
+        // 128 banks, divided by the columns.
+        self.apart.d.next = 8.into();
+        if self.cut_columns.q.val() <= 2 {
+            self.apart.d.next = 64.into();
+        } else if self.cut_columns.q.val() == 3 {
+            self.apart.d.next = 42.into();
+        } else if self.cut_columns.q.val() == 4 {
+            self.apart.d.next = 32.into();
+        } else if self.cut_columns.q.val() == 5 {
+            self.apart.d.next = 25.into();
+        } else if self.cut_columns.q.val() == 6 {
+            self.apart.d.next = 21.into();
+        } else if self.cut_columns.q.val() == 7 {
+            self.apart.d.next = 18.into();
+        } else if self.cut_columns.q.val() == 8 {
+            self.apart.d.next = 16.into();
+        } else if self.cut_columns.q.val() <= 10 {
+            self.apart.d.next = 12.into();
+        } else if self.cut_columns.q.val() <= 12 {
+            self.apart.d.next = 10.into();
+        }
+
+        if self.rst.val() {
+            self.state.d.next = RunsState::Load;
+            self.cuts.d.next = CutState::Idle;
+            self.set.d.next = false;
+            self.index.d.next = 0.into();
+            self.row.d.next = 0.into();
+            self.pieces.d.next = 0.into();
+            self.place.d.next = 0.into();
+            self.used.d.next = 0.into();
+            self.run_valid.d.next = false;
+            self.column_valid.d.next = false;
+            self.cut.d.next = false;
+            for k in 0..STAGES {
+                self.coming[k].d.next = false;
+            }
+        }
+    }
+}
