@@ -286,7 +286,7 @@ impl Card {
                 get("byte_len") as u32,
                 get("imm") as u32,
                 get("flags") as u8,
-                get("source_qp") as u32,
+                get("source") as u32,
             ));
         }
         self.give_back(placing);
