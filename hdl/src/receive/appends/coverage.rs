@@ -65,13 +65,13 @@ pub struct Coverage {
     base: [DFF<Bits<64>>; 2],
     // Its key is the right one, and where that ends.
     allows: DFF<Bit>,
-    end: DFF<Bits<65>>,
+    key_end: DFF<Bits<65>>,
     // The column begins in the memory of its key, and how much of that there is from there on; until its own bytes are known.
     fits: [DFF<Bit>; WAITS],
     room: [DFF<Bits<65>>; WAITS],
     bytes: DFF<Bits<64>>,
     sum: Signal<Local, Bits<ROW_SUM>>,
-    before: Signal<Local, Bits<ROW>>,
+    so_far: Signal<Local, Bits<ROW>>,
     row_held: DFF<Bits<ROW>>,
     proper_held: DFF<Bit>,
     covered_held: DFF<Bit>,
@@ -90,11 +90,11 @@ impl Logic for Coverage {
         self.keys.cfg_data.next = self.cfg.data.val();
 
         // Bytes of a row.
-        self.before.next = self.row_held.q.val();
+        self.so_far.next = self.row_held.q.val();
         if self.first.val() {
-            self.before.next = 0.into();
+            self.so_far.next = 0.into();
         }
-        self.sum.next = bit_cast::<ROW_SUM, ROW>(self.before.val())
+        self.sum.next = bit_cast::<ROW_SUM, ROW>(self.so_far.val())
             + bit_cast::<ROW_SUM, 32>(self.column.width.val());
         if self.valid.val() {
             self.row_held.d.next = self.sum.val().get_bits::<ROW>(0);
@@ -122,11 +122,11 @@ impl Logic for Coverage {
         self.allows.d.next = self.keys.known.val()
             && self.keys.writable.val()
             && (self.base[0].q.val() >= self.keys.addr.val());
-        self.end.d.next = bit_cast::<65, 64>(self.keys.addr.val())
-            + bit_cast::<65, 64>(self.keys.len.val());
+        self.key_end.d.next =
+            bit_cast::<65, 64>(self.keys.addr.val()) + bit_cast::<65, 64>(self.keys.len.val());
         self.fits[0].d.next = self.allows.q.val()
-            && (bit_cast::<65, 64>(self.base[1].q.val()) <= self.end.q.val());
-        self.room[0].d.next = self.end.q.val() - bit_cast::<65, 64>(self.base[1].q.val());
+            && (bit_cast::<65, 64>(self.base[1].q.val()) <= self.key_end.q.val());
+        self.room[0].d.next = self.key_end.q.val() - bit_cast::<65, 64>(self.base[1].q.val());
         for k in 0..3 {
             self.fits[k + 1].d.next = self.fits[k].q.val();
             self.room[k + 1].d.next = self.room[k].q.val();

@@ -49,8 +49,7 @@ impl Logic for Division {
     fn update(&mut self) {
         self.next_rest.next = (bit_cast::<ONE_MORE, BITS>(self.rest.q.val()) << 1)
             | bit_cast::<ONE_MORE, 1>(self.bits.q.val().get_bits::<1>(12));
-        self.less.next =
-            self.next_rest.val().get_bits::<BITS>(0) - self.by.q.val();
+        self.less.next = self.next_rest.val().get_bits::<BITS>(0) - self.by.q.val();
         self.done.next = self.left.q.val() == 1;
         if self.left.q.val().any() {
             self.left.d.next = self.left.q.val() - 1;

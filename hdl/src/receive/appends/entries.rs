@@ -122,14 +122,12 @@ impl Logic for Entries {
         self.heads.read_address.next = self.next_region.val();
         // Column `k` stands at place `k + 1`, the 16th at 0: as its granule says.
         self.after.next = self.next_column.val() + FIRST_COLUMN;
-        self.columns.write_address.next =
-            (bit_cast::<COLUMN, APPEND>(self.word.region.val()) << 4)
-                | bit_cast::<COLUMN, 4>(self.granule.val().get_bits::<4>(0));
+        self.columns.write_address.next = (bit_cast::<COLUMN, APPEND>(self.word.region.val()) << 4)
+            | bit_cast::<COLUMN, 4>(self.granule.val().get_bits::<4>(0));
         self.columns.write_data.next = self.data.whole.val();
         self.columns.read_enable.next = true;
-        self.columns.read_address.next =
-            (bit_cast::<COLUMN, APPEND>(self.next_region.val()) << 4)
-                | bit_cast::<COLUMN, 4>(self.after.val());
+        self.columns.read_address.next = (bit_cast::<COLUMN, APPEND>(self.next_region.val()) << 4)
+            | bit_cast::<COLUMN, 4>(self.after.val());
         self.odd.next = 0.into();
         if self.word.data.val().any() {
             self.odd.next = 7.into();

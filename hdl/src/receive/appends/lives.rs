@@ -38,9 +38,10 @@ pub struct Lives {
     region: DFF<Bits<APPEND>>,
     begins: DFF<Bit>,
     enables: DFF<Bit>,
-    /// For the reader, and for the writer.
-    standings: [Table<STANDING, APPEND>; 2],
-    before: Signal<Local, Bits<APPEND_LIFE>>,
+    standings: Table<STANDING, APPEND>,
+    /// The lives once more, for who writes them.
+    own: Table<APPEND_LIFE, APPEND>,
+    last_life: Signal<Local, Bits<APPEND_LIFE>>,
     then: Signal<Local, Bits<STANDING>>,
 }
 
@@ -54,29 +55,29 @@ impl Logic for Lives {
         self.begins.d.next = self.word.word.val().all();
         self.enables.d.next = self.word.data.val() == 1;
 
-        self.before.next = self.standings[1].read_data.val().get_bits::<APPEND_LIFE>(0);
-        self.then.next = bit_cast::<STANDING, APPEND_LIFE>(self.before.val());
+        self.last_life.next = self.own.read_data.val();
         if self.begins.q.val() {
-            self.before.next = self.before.val() + 1;
-            self.then.next = bit_cast::<STANDING, APPEND_LIFE>(self.before.val());
-            if self.enables.q.val() {
-                self.then.next = self.then.val().replace_bit(APPEND_LIFE, true);
-            }
+            self.last_life.next = self.last_life.val() + 1;
         }
         if self.clears.val() {
-            self.then.next = 0.into();
+            self.last_life.next = 0.into();
         }
-        for k in 0..2 {
-            self.standings[k].write_enable.next = self.written.q.val() || self.clears.val();
-            self.standings[k].write_address.next = self.region.q.val();
-            if self.clears.val() {
-                self.standings[k].write_address.next = self.cfg.index.val().get_bits::<APPEND>(0);
-            }
-            self.standings[k].write_data.next = self.then.val();
+        self.then.next = bit_cast::<STANDING, APPEND_LIFE>(self.last_life.val());
+        if self.begins.q.val() && self.enables.q.val() && !self.clears.val() {
+            self.then.next = self.then.val().replace_bit(APPEND_LIFE, true);
         }
-        self.standings[0].ahead.next = self.next_region.val();
-        self.standings[1].ahead.next = self.region.d.val();
-        self.enabled.next = self.standings[0].read_data.val().get_bit(APPEND_LIFE);
-        self.life.next = self.standings[0].read_data.val().get_bits::<APPEND_LIFE>(0);
+        self.standings.write_enable.next = self.written.q.val() || self.clears.val();
+        self.standings.write_address.next = self.region.q.val();
+        if self.clears.val() {
+            self.standings.write_address.next = self.cfg.index.val().get_bits::<APPEND>(0);
+        }
+        self.standings.write_data.next = self.then.val();
+        self.standings.ahead.next = self.next_region.val();
+        self.own.write_enable.next = self.standings.write_enable.val();
+        self.own.write_address.next = self.standings.write_address.val();
+        self.own.write_data.next = self.last_life.val();
+        self.own.ahead.next = self.region.d.val();
+        self.enabled.next = self.standings.read_data.val().get_bit(APPEND_LIFE);
+        self.life.next = self.standings.read_data.val().get_bits::<APPEND_LIFE>(0);
     }
 }

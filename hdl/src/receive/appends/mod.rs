@@ -154,7 +154,7 @@ pub struct Appends {
     walks: DFF<Bit>,
     known: DFF<Bit>,
     /// Rows that the message had, and the bytes of the packet that its last one does not take.
-    before: DFF<Bits<32>>,
+    so_far: DFF<Bits<32>>,
     room: DFF<Bits<ROW>>,
     over: DFF<Bits<BYTES>>,
     single: Signal<Local, Bit>,
@@ -285,10 +285,10 @@ impl Logic for Appends {
                     self.now.d.next.appended = 0.into();
                     self.used.d.next = 0.into();
                 }
-                self.before.d.next = self.now.q.val().rows;
+                self.so_far.d.next = self.now.q.val().rows;
                 self.room.d.next = self.now.q.val().room;
                 if self.asked.q.val().first {
-                    self.before.d.next = 0.into();
+                    self.so_far.d.next = 0.into();
                     self.room.d.next = 0.into();
                 }
                 self.next_column.d.next = 1.into();
@@ -322,17 +322,17 @@ impl Logic for Appends {
                 }
             }
             AppendsState::Count => {
-                self.rows.d.next = bit_cast::<ROWS, 32>(self.before.q.val())
+                self.rows.d.next = bit_cast::<ROWS, 32>(self.so_far.q.val())
                     + bit_cast::<ROWS, BYTES>(self.quotient.val());
                 if self.remainder.val().any() {
-                    self.rows.d.next = bit_cast::<ROWS, 32>(self.before.q.val())
+                    self.rows.d.next = bit_cast::<ROWS, 32>(self.so_far.q.val())
                         + bit_cast::<ROWS, BYTES>(self.quotient.val())
                         + 1;
                 }
                 self.room.d.next = 0.into();
                 if self.remainder.val().any() {
-                    self.room.d.next = self.coverage.row.val()
-                        - bit_cast::<ROW, BYTES>(self.remainder.val());
+                    self.room.d.next =
+                        self.coverage.row.val() - bit_cast::<ROW, BYTES>(self.remainder.val());
                 } else if !self.over.q.val().any() {
                     self.room.d.next =
                         self.room.q.val() - bit_cast::<ROW, BYTES>(self.asked.q.val().bytes);
@@ -348,17 +348,14 @@ impl Logic for Appends {
                     || !self.coverage.covered.val()
                 {
                     self.verdict.d.next = AppendVerdict::Forbidden;
-                } else if self.rows.q.val()
-                    > bit_cast::<ROWS, 32>(self.entry.q.val().capacity)
-                {
+                } else if self.rows.q.val() > bit_cast::<ROWS, 32>(self.entry.q.val().capacity) {
                     self.verdict.d.next = AppendVerdict::TooLong;
                 } else if self.held.q.val()
                     || (self.rows.q.val() > bit_cast::<ROWS, 32>(self.free.q.val()))
                 {
                     self.verdict.d.next = AppendVerdict::Later;
                 }
-                self.sum.d.next =
-                    bit_cast::<ROWS, 32>(self.now.q.val().first) + self.rows.q.val();
+                self.sum.d.next = bit_cast::<ROWS, 32>(self.now.q.val().first) + self.rows.q.val();
                 self.state.d.next = AppendsState::Tell;
             }
             AppendsState::Tell => {
@@ -390,8 +387,8 @@ impl Logic for Appends {
                         AppendOutcome::Commits => {
                             self.writes.next = true;
                             self.then.next.first = self.behind.q.val();
-                            self.then.next.appended = self.now.q.val().appended
-                                + self.rows.q.val().get_bits::<32>(0);
+                            self.then.next.appended =
+                                self.now.q.val().appended + self.rows.q.val().get_bits::<32>(0);
                         }
                         AppendOutcome::Drops => {
                             self.writes.next = self.holds.q.val();
@@ -404,8 +401,7 @@ impl Logic for Appends {
         self.flatten.record.next = self.then.val();
         for k in 0..2 {
             self.states[k].write_enable.next = self.writes.val() || self.clears.val();
-            self.states[k].write_address.next =
-                self.asked.q.val().number.get_bits::<APPEND>(0);
+            self.states[k].write_address.next = self.asked.q.val().number.get_bits::<APPEND>(0);
             self.states[k].write_data.next = self.flatten.bits.val();
             if self.clears.val() {
                 self.states[k].write_address.next = self.cfg.index.val().get_bits::<APPEND>(0);

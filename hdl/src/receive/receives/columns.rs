@@ -43,7 +43,7 @@ pub struct Columns {
     /// its rows,
     pub capacity: Signal<Out, Bits<32>>,
     /// and its columns, 1 to 16.
-    pub columns: Signal<Out, Bits<5>>,
+    pub count: Signal<Out, Bits<5>>,
     /// The column of the cycle before: where its row 0 lies,
     pub base: Signal<Out, Bits<64>>,
     /// bytes of a value,
@@ -73,6 +73,7 @@ pub struct Columns {
     places: Table<64, COLUMN>,
     unused: Signal<Local, Bits<GRANULE_BITS>>,
     unused_head: Signal<Local, Bits<HEAD>>,
+    unused_lane: Signal<Local, Bits<4>>,
     after: Signal<Local, Bits<4>>,
     after_begun: Signal<Local, Bits<4>>,
     asked: Signal<Local, Bits<COLUMN>>,
@@ -101,6 +102,7 @@ impl Logic for Columns {
             self.data.parts[k].next = self.word.data.val();
         }
         self.unused.next = self.data.whole.val();
+        self.unused_lane.next = self.lane.val();
         self.heads.write_lanes.next = 0.into();
         self.shapes.write_lanes.next = 0.into();
         if self.written.val() {
@@ -129,7 +131,7 @@ impl Logic for Columns {
         self.enabled.next = self.lives.enabled.val();
         self.life.next = self.lives.life.val();
         self.capacity.next = self.heads.read_data.val().get_bits::<32>(0);
-        self.columns.next = self.heads.read_data.val().get_bits::<5>(32);
+        self.count.next = self.heads.read_data.val().get_bits::<5>(32);
         self.base.next = self.shapes.read_data.val().get_bits::<64>(0);
         self.width.next = self.shapes.read_data.val().get_bits::<32>(64);
         self.place.next = self.places.read_data.val();
@@ -157,9 +159,9 @@ impl Logic for Columns {
         self.places.write_data.next = self.opened_place.q.val();
         self.after_begun.next = self.begun_column.val() + 1;
         if self.begun.val() {
-            self.places.write_address.next =
-                (bit_cast::<COLUMN, APPEND>(self.begun_region.val()) << 4)
-                    | bit_cast::<COLUMN, 4>(self.after_begun.val());
+            self.places.write_address.next = (bit_cast::<COLUMN, APPEND>(self.begun_region.val())
+                << 4)
+                | bit_cast::<COLUMN, 4>(self.after_begun.val());
             self.places.write_data.next = self.behind.val();
         }
         self.places.ahead.next = self.asked.val();

@@ -24,6 +24,8 @@
 //! What the host writes to the state of a queue pair or its attributes gives a shared queue's receive back; 4,096 such
 //! words and broken queue pairs can wait. Regions are contiguous or strided, up to 32 places an entry
 //! (`drdma_abi::receive::RECEIVE_PLACES`): an entry with others completes with `local_qp_operation_error`.
+//! A receive that appends has none: placings say which rows of which append region their bytes become. It stays in its queue until `append_taken`
+//! tells what becomes of it, and all takes wait for that.
 
 use crate::context::{ConfigWrite, QueuePairIndex};
 use crate::receive::record::{AppendTaken, AppendWord, Placing, Take, Taken, WriteOrder};

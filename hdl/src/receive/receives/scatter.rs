@@ -7,8 +7,8 @@
 //! given up completes behind the placings that were there before: the turn comes when no placing waits, or
 //! after 15 of them; further ones of its queue pair go without a completion. One that fails halts its queue, if that is not shared, or the entry itself was wrong.
 
-use super::in_use::PLACE;
 use super::columns::{Columns, OPENING};
+use super::in_use::PLACE;
 use super::record::*;
 use crate::context::{ConfigWrite, QP, Table};
 use crate::primitive::{Flatten, Restore, StreamSkid};
@@ -161,7 +161,10 @@ pub struct Scatter {
     /// The append region still is what it was.
     intact: Signal<Local, Bit>,
     /// The region, extent or column that comes next.
-    target: Signal<Local, Span>,
+    target_addr: Signal<Local, Bits<64>>,
+    target_len: Signal<Local, Bits<32>>,
+    /// It is the shape of a strided region.
+    is_shape: Signal<Local, Bit>,
     /// A column's value is begun.
     begins: Signal<Local, Bit>,
     begun: DFF<Bit>,
@@ -257,15 +260,16 @@ impl Logic for Scatter {
         self.appends.next = self.current.q.val().appends && self.receives.q.val();
         self.intact.next =
             self.columns.enabled.val() && (self.columns.life.val() == self.current.q.val().life);
-        self.target.next = self.region.val();
+        self.target_addr.next = self.region.addr.val();
+        self.target_len.next = self.region.len.val();
+        self.is_shape.next = self.region.strided.val() && !self.appends.val();
         if self.appends.val() {
             self.more.next = self.cursor.q.val().strided && self.intact.val();
-            self.target.next.addr = self.columns.place.val();
+            self.target_addr.next = self.columns.place.val();
             if !self.cursor.q.val().row.any() {
-                self.target.next.addr = self.columns.base.val();
+                self.target_addr.next = self.columns.base.val();
             }
-            self.target.next.len = self.columns.width.val();
-            self.target.next.strided = false;
+            self.target_len.next = self.columns.width.val();
         }
         self.columns.opens.next = false;
         self.columns.row.next = self.cursor.q.val().row.get_bits::<32>(0);
@@ -281,13 +285,13 @@ impl Logic for Scatter {
         self.row_next.next = self.cursor.q.val().row.get_bits::<32>(0) + 1;
         self.wraps.next = self.row_next.val() == self.columns.capacity.val();
         self.following.next = self.cursor.q.val();
-        self.following.next.addr = self.target.val().addr;
-        self.following.next.left = self.target.val().len;
+        self.following.next.addr = self.target_addr.val();
+        self.following.next.left = self.target_len.val();
         self.following.next.behind = self.behind_next.val();
         if self.cursor.q.val().strided {
-            self.following.next.addr = self.target.val().addr + self.cursor.q.val().row;
+            self.following.next.addr = self.target_addr.val() + self.cursor.q.val().row;
             if self.appends.val() {
-                self.following.next.addr = self.target.val().addr;
+                self.following.next.addr = self.target_addr.val();
             }
             if self.behind_next.val() == self.cursor.q.val().past {
                 // The next row, if there is one. If not, the next region.
@@ -404,7 +408,7 @@ impl Logic for Scatter {
                     self.cursor.d.next.row = bit_cast::<64, 32>(self.current.q.val().source);
                     self.cursor.d.next.rows = self.columns.capacity.val();
                     self.cursor.d.next.first = 0.into();
-                    self.cursor.d.next.past = bit_cast::<PLACES, 5>(self.columns.columns.val());
+                    self.cursor.d.next.past = bit_cast::<PLACES, 5>(self.columns.count.val());
                     self.sought.d.next = 0.into();
                     if self.current.q.val().source.any() {
                         self.state.d.next = ScatterState::Seek;
@@ -462,7 +466,7 @@ impl Logic for Scatter {
                     self.cursor.d.next = self.following.val();
                     self.begins.next = true;
                     self.state.d.next = ScatterState::Cut;
-                    if self.target.val().strided {
+                    if self.is_shape.val() {
                         self.cursor.d.next.past = bit_cast::<PLACES, 5>(self.region.extents.val());
                         self.state.d.next = ScatterState::Open;
                     }
@@ -491,7 +495,7 @@ impl Logic for Scatter {
                     if self.receives.q.val()
                         && !self.cursor.q.val().left.any()
                         && self.more.val()
-                        && !self.target.val().strided
+                        && !self.is_shape.val()
                     {
                         self.cursor.d.next = self.following.val();
                         self.begins.next = true;

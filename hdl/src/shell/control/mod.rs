@@ -466,8 +466,8 @@ impl Logic for Control {
         self.cfg.next = self.written.q.val();
 
         // A word of an append region goes where these are.
-        self.append_writes.d.next = self.execute.val()
-            && (self.hits[APPENDS].val() || self.hits[APPEND_BELLS].val());
+        self.append_writes.d.next =
+            self.execute.val() && (self.hits[APPENDS].val() || self.hits[APPEND_BELLS].val());
         self.append_written.d.next.bell = self.hits[APPEND_BELLS].val();
         self.append_written.d.next.region = self.place.val().get_bits::<APPEND>(REGION_AT);
         if self.hits[APPEND_BELLS].val() {

@@ -33,7 +33,7 @@ fn packet(pair: &Pair, operation: u8, k: u32) -> Packet {
 }
 
 fn posted(name: u64) -> Posted {
-    Posted { name, addr: world::BASE + 0x1000 + 64 * name, len: 64, malformed: None }
+    Posted { name, addr: world::BASE + 0x1000 + 64 * name, len: 64, malformed: None, append: None }
 }
 
 /// Syndromes and numbers, from the first packet on.
