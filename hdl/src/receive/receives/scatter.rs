@@ -55,6 +55,8 @@ pub struct Line {
     pub source: Bits<32>,
 }
 
+/// Cycles from the last column that is made to go on at a row until the first one is asked for, which is the last one if there is one.
+const SOUGHT: u64 = OPENING - 2;
 /// Bits of a [`Line`].
 const LINE: usize = 256;
 
@@ -169,8 +171,9 @@ pub struct Scatter {
     begins: Signal<Local, Bit>,
     begun: DFF<Bit>,
     begun_column: DFF<Bits<4>>,
-    /// The column that is made to go on at a row: cycles since the first one.
+    /// The column that is made to go on at a row, and cycles since the last one.
     sought: DFF<Bits<5>>,
+    since: DFF<Bits<3>>,
     placings: StreamSkid<Placing>,
     cursors: Table<CURSOR, QP>,
     /// The life in which a receive of a queue pair's own queue has failed, if there is one: no other one completes in it.
@@ -274,7 +277,6 @@ impl Logic for Scatter {
         self.columns.opens.next = false;
         self.columns.row.next = self.cursor.q.val().row.get_bits::<32>(0);
         self.begins.next = false;
-        self.begun.d.next = self.begins.val() && self.appends.val();
         self.begun_column.d.next = self.cursor.q.val().behind.get_bits::<4>(0);
         self.columns.begun.next = self.begun.q.val();
         self.columns.begun_region.next = self.current.q.val().region;
@@ -439,16 +441,15 @@ impl Logic for Scatter {
                 // In row 0 the values go to the columns' first bytes anyway.
                 self.columns.opens.next = true;
                 self.sought.d.next = self.sought.q.val() + 1;
+                self.since.d.next = 0.into();
                 if self.sought.d.val() == self.cursor.q.val().past.get_bits::<5>(0) {
                     self.state.d.next = ScatterState::Sought;
-                    if self.sought.d.val() >= OPENING {
-                        self.state.d.next = ScatterState::Cut;
-                    }
                 }
             }
             ScatterState::Sought => {
-                self.sought.d.next = self.sought.q.val() + 1;
-                if self.sought.d.val() >= OPENING {
+                // All of them do before the first one is begun.
+                self.since.d.next = self.since.q.val() + 1;
+                if self.since.q.val() == SOUGHT {
                     self.state.d.next = ScatterState::Cut;
                 }
             }
@@ -536,6 +537,8 @@ impl Logic for Scatter {
                 self.state.d.next = ScatterState::Idle;
             }
         }
+
+        self.begun.d.next = self.begins.val() && self.appends.val();
 
         // The order.
         self.order.addr.next = self.addr.q.val();

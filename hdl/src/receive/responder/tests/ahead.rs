@@ -48,7 +48,7 @@ fn answers(around: &mut Around<'_>, pair: &Pair) -> Vec<(u64, u32)> {
 fn sends_behind_one_that_finds_no_receive_take_none_that_is_posted_meanwhile() {
     let library = library();
     let mut refused = 0;
-    for (seed, stalls) in (1..).zip(STALLS) {
+    for (seed, stalls) in (1..).zip(STALLS.into_iter().chain(STALLS)) {
         let mut around = Around::new(&library, seed, stalls);
         let pair = pair(&mut around);
         let mut random = Random::new(seed);

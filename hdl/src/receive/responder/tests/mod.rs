@@ -566,15 +566,20 @@ const REGIONS: u64 = 5;
 fn make_appends(around: &mut Around<'_>, lab: &mut Lab, random: &mut Random) {
     for number in 0..REGIONS {
         let most = if number % 2 == 0 { 3 } else { 40 };
+        let pd = number as u32 / 3;
+        let lkey = world::LOCAL + pd;
+        let rights = rights::LOCAL_WRITE;
+        let key = MemoryRegionEntry { addr: world::BASE, len: SIZE, lkey, rights, pd, valid: 1 };
+        lab.keys.insert(lkey, key);
         let mut columns = Vec::new();
         let capacity = 20 + random.below(200) as u32;
         for _ in 0..1 + random.below(4) {
             let width = 1 + random.below(most) as u32;
             let (base, _) = stretch(random, u64::from(capacity * width));
             let base = base.min(world::BASE + SIZE - u64::from(capacity * width));
-            columns.push(drdma_semantics::region::Column { base, width, lkey: world::LOCAL });
+            columns.push(drdma_semantics::region::Column { base, width, lkey });
         }
-        let region = drdma_semantics::append::Append::new(columns, capacity, number as u32 / 3);
+        let region = drdma_semantics::append::Append::new(columns, capacity, pd);
         lab.appends.push(Some(region));
     }
     around.card.appends.clone_from(&lab.appends);

@@ -216,8 +216,8 @@ pub struct Card {
     pub asked: Option<(u32, u32, u64)>,
     /// Bytes that messages of queue pairs have appended so far.
     pub sums: HashMap<u64, u64>,
-    /// The receive that appends and was taken last stays in this queue until it is known what becomes of it.
-    pub pending: Option<(u64, Posted)>,
+    /// The receive that appends and was taken last, by this queue pair, stays in this queue until it is known what becomes of it.
+    pub pending: Option<(u64, u64, Posted)>,
     /// A queue pair may begin anew at any time, with or without a receive in use.
     pub loose: bool,
     /// Words of frames that were not given back, and whether they are of an atomic that swaps.
@@ -253,7 +253,7 @@ impl Card {
         let status = posted.malformed.map_or(0, |status| status as u64);
         let appends = posted.append.filter(|_| status == 0);
         if appends.is_some() {
-            self.pending = Some((queue, posted));
+            self.pending = Some((qp, queue, posted));
         }
         Beat::from([
             ("found", 1),
@@ -265,8 +265,10 @@ impl Card {
 
     /// What becomes of the receive that appends and was taken last.
     pub fn settle(&mut self, returned: bool) {
-        let (queue, posted) = self.pending.take().expect("a receive that appends was taken");
+        let pending = self.pending.take();
+        let (qp, queue, posted) = pending.expect("a receive that appends was taken");
         if returned {
+            self.dry.insert(qp);
             self.queues.entry(queue).or_default().push_front(posted);
         }
     }
