@@ -5,11 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use drdma_serve::{
-    PortEnd,
-    wire::{Traffic, Wire},
-};
 use drdma_sim::wire::Network;
+use drdma_soft::port::PortEnd;
+use drdma_wire::{Traffic, Wire};
 
 /// How long frames wait for room at the other end.
 const PATIENCE: Duration = Duration::from_secs(5);

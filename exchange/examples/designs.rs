@@ -47,6 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{design}: {:.1} Gb/s, {:.1} ns a row", found.goodput(), found.core_ns());
     }
     buffers(&shares)?;
+    pools(&(0..nodes).map(|node| share(node, 10 * rows)).collect::<Vec<_>>())?;
     slow(&shares)
 }
 
@@ -58,13 +59,46 @@ fn buffers(shares: &[Share]) -> Result<(), Box<dyn std::error::Error>> {
         let config = Config::new(design.primitive);
         let config = Config { message: 4096, receive_buffers, credit_every, ..config };
         let pattern = Pattern::Broadcast;
-        let trial = Trial { design, regions: false, pattern, threads: 4, config, slow: (0, 0) };
+        let trial =
+            Trial { design, regions: false, pattern, threads: 4, config, pool: None, slow: (0, 0) };
         let limit = Duration::from_secs(10);
         let found = experiment::run(&mut fabric, &shares[..2], &trial, limit)?;
         println!(
             "{receive_buffers} buffers, a credit for {credit_every}: {:.1} Gb/s",
             found.goodput()
         );
+    }
+    Ok(())
+}
+
+/// What a node pins for a repartition, with fixed buffers and with a pool. Ten times the rows, as buffers are lent one round
+/// trip after the other.
+fn pools(shares: &[Share]) -> Result<(), Box<dyn std::error::Error>> {
+    for design in Design::ALL {
+        if !matches!(design.primitive, Primitive::SendReceive | Primitive::Datagram) {
+            continue;
+        }
+        let best = Config::new(design.primitive);
+        let fixed = Config { message: 4096, ..best };
+        let few = Config { receive_buffers: 2, most_buffers: 32, ..fixed };
+        let pool = if design.multiple_endpoints { 1 << 20 } else { 512 << 10 };
+        for (name, config, pool) in [
+            ("16 a peer, the primitive's best message", best, None),
+            ("16 a peer", fixed, None),
+            ("2 a peer", few, None),
+            ("2 a peer and a pool", few, Some(pool)),
+        ] {
+            let mut fabric = Fabric::new(NetworkConfig::default(), shares.len())?;
+            let (pattern, slow) = (Pattern::Repartition, (0, 0));
+            let trial = Trial { design, regions: false, pattern, threads: 4, config, pool, slow };
+            let found = experiment::run(&mut fabric, shares, &trial, Duration::from_secs(10))?;
+            println!(
+                "{design}, messages of {} B, {name}: {:.1} Gb/s, {} KiB pinned",
+                config.message,
+                found.goodput(),
+                found.pinned / 1024
+            );
+        }
     }
     Ok(())
 }
@@ -77,7 +111,8 @@ fn slow(shares: &[Share]) -> Result<(), Box<dyn std::error::Error>> {
             let mut fabric = Fabric::new(NetworkConfig::default(), shares.len())?;
             let config = Config { message: 4096, ..Config::new(primitive) };
             let (pattern, slow) = (Pattern::Broadcast, (0, turns));
-            let trial = Trial { design, regions: false, pattern, threads: 4, config, slow };
+            let trial =
+                Trial { design, regions: false, pattern, threads: 4, config, pool: None, slow };
             let found = experiment::run(&mut fabric, shares, &trial, Duration::from_secs(10))?;
             println!(
                 "{design}, node 0 takes a message in {turns} turns: the first other is done after {:?}",
@@ -97,7 +132,7 @@ fn one(
 ) -> Result<experiment::Found, Box<dyn std::error::Error>> {
     let mut fabric = Fabric::new(NetworkConfig::default(), shares.len())?;
     let config = Config { message, ..Config::new(design.primitive) };
-    let trial = Trial { design, regions, pattern, threads: 4, config, slow: (0, 0) };
+    let trial = Trial { design, regions, pattern, threads: 4, config, pool: None, slow: (0, 0) };
     Ok(experiment::run(&mut fabric, shares, &trial, Duration::from_secs(10))?)
 }
 

@@ -1,13 +1,13 @@
 //! What all primitives have in common: memory, counts, and what has arrived.
 
-use std::{collections::VecDeque, net::Ipv4Addr, sync::Arc};
+use std::{collections::VecDeque, net::Ipv4Addr, sync::Arc, time::Duration};
 
 use libdrdma::{
     CompletionQueue, Context, MacAddress, MemoryRegion, PostError, ProtectionDomain, QueuePair,
     QueuePairAttributes, SharedOperation, WorkCompletion, WorkRequest,
 };
 
-use crate::{Config, Error, pool::Pool};
+use crate::{BufferPool, Config, Error, lender::Demand, pool::Pool};
 
 /// Who an endpoint belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +121,9 @@ impl Stream {
     }
 }
 
+/// Credits to a peer that it is not known to have got, at most, where they take receives.
+pub(crate) const MOST_CREDITS: u32 = 2;
+
 /// What a request's name tells when it completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
@@ -156,6 +159,11 @@ pub(crate) struct Core {
     pub pd: ProtectionDomain,
     pub cq: CompletionQueue,
     pub pool: Pool,
+    /// Where buffers are borrowed.
+    pub shared: Option<BufferPool>,
+    pub demand: Demand,
+    /// The time that `progress` was told last.
+    pub now: Duration,
     pub arrived: VecDeque<Arrived>,
     pub streams: Vec<Stream>,
     /// Messages with rows that each node has not taken yet.
@@ -231,10 +239,24 @@ impl Core {
         Ok(sent)
     }
 
+    /// Receive buffers that a peer has, at most.
+    pub fn most_receives(&self) -> u32 {
+        let own = self.config.receive_buffers;
+        self.shared.as_ref().map_or(own, |_| own.max(self.config.most_buffers))
+    }
+
     /// Room for the completions of everything that may be under way.
-    pub fn completions(config: &Config, nodes: usize) -> u32 {
-        let a_peer = config.send_buffers + 4 * config.receive_buffers + 16;
-        (a_peer * nodes as u32 + 64).min(1 << 16)
+    pub fn completions(config: &Config, nodes: usize, pool: Option<&BufferPool>) -> u32 {
+        let (nodes, own) = (nodes as u32, config.receive_buffers);
+        let (sends, receives) = match pool {
+            None => (config.send_buffers, 4 * own * nodes),
+            // Receives, and a credit for each.
+            Some(pool) => {
+                let most = (nodes - 1).saturating_mul(own.max(config.most_buffers) + MOST_CREDITS);
+                (config.send_buffers.max(config.most_buffers), 2 * pool.buffers().min(most))
+            }
+        };
+        ((sends + 16) * nodes + receives + 64).min(1 << 16)
     }
 
     /// Blocks of a queue pair's send queue.
@@ -276,8 +298,8 @@ pub(crate) trait Protocol: Send {
     /// Messages that a peer gets by one request of regions, at most.
     fn most(&self, core: &Core) -> u64;
 
-    /// What a request of regions does.
-    fn region_operation(&self) -> SharedOperation;
+    /// What a request of regions does, behind which more rows wait or none.
+    fn region_operation(&self, more: bool) -> SharedOperation;
 
     /// The queue pair that regions go to a peer by.
     fn sender(&self, to: usize) -> &QueuePair<'static>;
@@ -311,6 +333,14 @@ pub(crate) trait Protocol: Send {
         slot: u32,
         remote: u32,
     ) -> Result<(), Error>;
+
+    /// The engine reads the rows in a receive buffer.
+    fn is_read(&mut self, _slot: u32) {}
+
+    /// Receive buffers that peers have now.
+    fn receive_buffers(&self, core: &Core) -> u32 {
+        core.config.receive_buffers * (core.member.nodes as u32 - 1)
+    }
 
     /// True if nothing is still to be told to a peer.
     fn is_idle(&self) -> bool;

@@ -113,13 +113,20 @@ pub struct Config {
     pub primitive: Primitive,
     /// Bytes of a message, which is a buffer: 16 to [`MAX_MESSAGE`]; on [`Primitive::Datagram`] at most `mtu`.
     pub message: u32,
-    /// Buffers that an endpoint has for the messages of each peer, 1 to [`MAX_BUFFERS`].
+    /// Buffers that an endpoint has for the messages of each peer, 1 to [`MAX_BUFFERS`]. With a
+    /// [`BufferPool`](crate::BufferPool), what each has at all times.
     pub receive_buffers: u32,
-    /// Buffers that an endpoint has to send from, for all peers together, 1 to [`MAX_BUFFERS`].
+    /// Buffers that an endpoint has to send from, for all peers together, 1 to [`MAX_BUFFERS`]. With a
+    /// [`BufferPool`](crate::BufferPool), what it has at all times.
     pub send_buffers: u32,
+    /// With a [`BufferPool`](crate::BufferPool): buffers that a peer may have, or that may be sent from, those that are lent
+    /// included, 1 to [`MAX_BUFFERS`]; the rings of queues are made for so many. Below `receive_buffers` or `send_buffers`
+    /// it changes nothing.
+    pub most_buffers: u32,
     /// It sends rows from where they lie ([`Endpoint::put_rows`](crate::Endpoint::put_rows)) as well.
     pub regions: bool,
-    /// A receiver tells its sender of every so many receives: 1 to `receive_buffers`.
+    /// A receiver tells its sender of every so many receives: 1 to `receive_buffers`, with `regions` about half of that. With
+    /// a pool, and on [`Primitive::Datagram`], of half of the receives that the sender has, if those are more.
     pub credit_every: u32,
     /// Payload bytes of a packet: 256, 512, 1024, 2048 or 4096.
     pub mtu: u32,
@@ -133,7 +140,8 @@ pub struct Config {
 
 impl Config {
     /// What the paper found best, where it applies: messages of 64 KiB on RC and of 4 KiB on UD, a credit for every two
-    /// receives; 16 buffers a peer, 32 to send from, 10 s of patience, packets sent again 7 times after 1 ms.
+    /// receives; 16 buffers a peer, 32 to send from, with a pool up to 64 of
+    /// either, 10 s of patience, packets sent again 7 times after 1 ms.
     pub fn new(primitive: Primitive) -> Self {
         let is_datagram = primitive == Primitive::Datagram;
         Self {
@@ -141,6 +149,7 @@ impl Config {
             message: if is_datagram { MAX_MTU } else { 64 << 10 },
             receive_buffers: 16,
             send_buffers: 32,
+            most_buffers: 64,
             regions: false,
             credit_every: 2,
             mtu: MAX_MTU,
@@ -162,8 +171,12 @@ impl Config {
         within("message", self.message, 16, longest)?;
         within("receive_buffers", self.receive_buffers, 1, MAX_BUFFERS)?;
         within("send_buffers", self.send_buffers, 1, MAX_BUFFERS)?;
-        // A sender would wait for ever for the last buffers of a round.
-        within("credit_every", self.credit_every, 1, self.receive_buffers)?;
+        within("most_buffers", self.most_buffers, 1, MAX_BUFFERS)?;
+        // A sender would wait for ever for the last buffers of a round. One that sends rows from where they lie needs credit
+        // for half of the buffers at a time.
+        let receives = self.receive_buffers;
+        let at_a_time = if self.regions { (receives / 2).max(1) } else { 1 };
+        within("credit_every", self.credit_every, 1, receives - at_a_time + 1)?;
         within("timeout", self.timeout.into(), 1, 31)?;
         within("retries", self.retries.into(), 0, 7)
     }

@@ -4,34 +4,36 @@
 //! so that doubled ones are dropped; the end of a stream says how many messages it has, and all of them have come when
 //! so many have. Lost ones are noticed when they have not come for the endpoint's patience.
 //!
-//! Credits are datagrams as well. They take receives, for which there is room beside that for messages: a peer sends a
-//! credit only for messages that this endpoint sent before, and of those no more than `receive_buffers` are under way.
+//! Credits are datagrams as well. They take receives, for which there is room beside that for messages: [`MOST_CREDITS`] for
+//! each peer. It sends no more before messages have come that only the earlier ones allowed.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use libdrdma::{
-    Access, AddressHandle, Features, Operation, QueuePair, SharedOperation, Transport,
-    WorkCompletion, WorkRequest,
+    AddressHandle, Features, Operation, QueuePair, SharedOperation, Transport, WorkCompletion,
+    WorkRequest,
 };
 
 use crate::{
     Error,
-    common::{Core, EndpointAddress, Message, Protocol, Sent, Work, ring_bytes},
-    slots::Slots,
+    common::{Core, EndpointAddress, MOST_CREDITS, Message, Protocol, Sent, Work, ring_bytes},
+    lender::Lender,
 };
 
 /// Bytes in front of a datagram, and where the sender's IPv4 address is in them.
-const ROUTE: usize = 40;
+pub(crate) const ROUTE: usize = 40;
 const SOURCE_IP: usize = 32;
 /// The key of all queue pairs of exchanges.
 const QKEY: u32 = 0x0d4d_a0ec;
-/// Kinds of datagrams: the two upper bits of immediate data; the others number them.
+/// Kinds of datagrams: the two upper bits of immediate data. The next bit says that the sender could send more, had it more
+/// credit; the others number them.
 const DATA: u32 = 0;
 const END: u32 = 1;
 const CREDIT: u32 = 2;
 /// Of regions: all messages of a request have the same immediate data, so they are not numbered.
 const ROWS: u32 = 3;
-const NUMBER: u32 = (1 << 30) - 1;
+const WANTS: u32 = 1 << 29;
+const NUMBER: u32 = WANTS - 1;
 /// Datagrams of a sender that came before an earlier one, at most: it is lost then.
 const MOST_AHEAD: usize = 1024;
 
@@ -43,9 +45,14 @@ struct Peer {
     sent: u64,
     numbered: u64,
     credit: u64,
-    /// Receives that were posted for it, and how many it knows of.
+    /// A message has waited for credit since the last one was sent.
+    waited: bool,
+    /// Receives that were posted for it, how many it was told of, and how many its messages have taken.
     posted: u64,
     told: u64,
+    taken: u64,
+    /// For each credit that it is not known to have got, what it was told before.
+    unconfirmed: VecDeque<u64>,
     /// All of its numbers below this one came, and these above it.
     next: u64,
     ahead: HashSet<u64>,
@@ -56,7 +63,7 @@ pub(crate) struct Datagram {
     qp: QueuePair<'static>,
     /// A request of regions to several peers names a queue pair for each.
     senders: Vec<Option<QueuePair<'static>>>,
-    slots: Slots,
+    lender: Lender,
     peers: Vec<Peer>,
     /// Peers by the IPv4 address and the number of a queue pair.
     sources: HashMap<(u32, u32), usize>,
@@ -66,7 +73,8 @@ pub(crate) struct Datagram {
 impl Datagram {
     /// Receives that are there for credits of a peer.
     fn credit_receives(core: &Core) -> u32 {
-        core.config.receive_buffers.div_ceil(core.config.credit_every) + 1
+        let credits = core.most_receives().div_ceil(core.config.credit_every) + 1;
+        credits.min(MOST_CREDITS)
     }
 
     pub fn new(core: &Core) -> Result<Self, Error> {
@@ -75,8 +83,9 @@ impl Datagram {
             return Err(Error::Unsupported { design: core.config.primitive.name(), reason });
         }
         let nodes = core.member.nodes;
-        let a_peer = core.config.receive_buffers + Self::credit_receives(core);
-        let slots = (nodes as u32 - 1) * a_peer;
+        let (peers, credits) = (nodes as u32 - 1, Self::credit_receives(core));
+        let slots = peers * (core.most_receives() + credits);
+        let slots = core.shared.as_ref().map_or(slots, |pool| slots.min(pool.buffers()));
         let blocks = (core.send_blocks() * nodes as u32).min(1 << 16);
         let receives = slots.clamp(1, 1 << 16);
         let qp = core
@@ -99,7 +108,7 @@ impl Datagram {
         Ok(Self {
             qp,
             senders,
-            slots: Slots::new(core, slots as usize, bytes, Access::empty())?,
+            lender: Lender::new(core, bytes, credits)?,
             peers: vec![Peer::default(); nodes],
             sources: HashMap::new(),
             pinned: ring_bytes(blocks) + ring_bytes(receives) + of_senders,
@@ -107,8 +116,10 @@ impl Datagram {
     }
 
     fn post(&mut self, slot: u32) -> Result<(), Error> {
-        let Self { qp, slots, .. } = self;
-        slots.post(slot, 0, |request| qp.post_recv(request))
+        let Self { qp, lender, .. } = self;
+        lender.slots().post(slot, 0, |request| qp.post_recv(request))?;
+        lender.is_posted(slot);
+        Ok(())
     }
 
     fn datagram(
@@ -116,10 +127,10 @@ impl Datagram {
         core: &mut Core,
         to: usize,
         request: WorkRequest<'_, 'static>,
-        kind: u32,
+        (kind, flags): (u32, u32),
         number: u64,
     ) -> Result<Sent, Error> {
-        let imm = kind << 30 | number as u32 & NUMBER;
+        let imm = kind << 30 | flags | number as u32 & NUMBER;
         let address = self.peers[to].address.expect("it is connected");
         core.post(&mut self.qp, &request.to(&address).operation(Operation::SendImm(imm)))
     }
@@ -127,15 +138,23 @@ impl Datagram {
     /// Tells peers of receives, if there are enough new ones.
     fn tell(&mut self, core: &mut Core) -> Result<(), Error> {
         for peer in core.peers() {
-            let Peer { posted, told, .. } = self.peers[peer];
-            if posted - told < core.config.credit_every.into() {
+            let Peer { posted, told, taken, unconfirmed, .. } = &mut self.peers[peer];
+            let (posted, told) = (*posted, *told);
+            // Only who has got a credit goes beyond the one before it.
+            while unconfirmed.front().is_some_and(|before| *taken > *before) {
+                unconfirmed.pop_front();
+            }
+            let is_full = unconfirmed.len() == Self::credit_receives(core) as usize;
+            if is_full || posted - told < self.lender.credit_every(core, peer) {
                 continue;
             }
             let bytes = posted.to_le_bytes();
             let request = WorkRequest::new(Work::Control.name(peer, 0)).inline(&bytes);
-            if self.datagram(core, peer, request, CREDIT, posted)? == Sent::Yes {
+            if self.datagram(core, peer, request, (CREDIT, 0), posted)? == Sent::Yes {
                 core.statistics.control_messages += 1;
                 self.peers[peer].told = posted;
+                self.peers[peer].unconfirmed.push_back(told);
+                self.lender.told(core, peer, told);
             }
         }
         Ok(())
@@ -144,7 +163,8 @@ impl Datagram {
     /// Who sent the datagram in a slot.
     fn source(&self, slot: u32, completion: &WorkCompletion) -> Option<usize> {
         let mut ip = [0; 4];
-        self.slots.memory().read_at(self.slots.offset(slot) + SOURCE_IP, &mut ip);
+        let slots = self.lender.slots();
+        slots.memory().read_at(slots.offset(slot) + SOURCE_IP, &mut ip);
         self.sources.get(&(u32::from_be_bytes(ip), completion.source_qp?)).copied()
     }
 
@@ -181,8 +201,8 @@ impl Protocol for Datagram {
         u64::from(core.config.receive_buffers / 2).max(1)
     }
 
-    fn region_operation(&self) -> SharedOperation {
-        SharedOperation::SendImm(ROWS << 30)
+    fn region_operation(&self, more: bool) -> SharedOperation {
+        SharedOperation::SendImm(ROWS << 30 | if more { WANTS } else { 0 })
     }
 
     fn sender(&self, to: usize) -> &QueuePair<'static> {
@@ -229,30 +249,35 @@ impl Protocol for Datagram {
         // It has itself as its peer; every request names another.
         let own = &peers[core.member.node];
         self.qp.connect(&core.attributes(own).dest_qpn(own.qpns[0]).qkey(QKEY))?;
-        let a_peer = core.config.receive_buffers + Self::credit_receives(core);
-        (0..a_peer * (core.member.nodes as u32 - 1)).try_for_each(|slot| self.post(slot))
+        while let Some(slot) = self.lender.next_first() {
+            self.post(slot)?;
+        }
+        Ok(())
     }
 
     fn send(&mut self, core: &mut Core, to: usize, message: Message) -> Result<Sent, Error> {
-        let Peer { sent, numbered: number, credit, .. } = self.peers[to];
-        if sent >= credit {
+        let Peer { sent, numbered: number, credit, waited, .. } = &mut self.peers[to];
+        if *sent >= *credit {
+            *waited = true;
             return Ok(Sent::NotNow);
         }
+        let (number, wants) = (*number, if *waited { WANTS } else { 0 });
         let sent = match message {
             Message::Data { buffer, len } => {
                 let regions = [core.pool.region(buffer, len as usize)?];
                 let request = WorkRequest::new(Work::Data.name(to, buffer)).regions(&regions);
-                self.datagram(core, to, request, DATA, number)?
+                self.datagram(core, to, request, (DATA, wants), number)?
             }
             Message::End { count } => {
                 let bytes = count.to_le_bytes();
                 let request = WorkRequest::new(Work::Control.name(to, 0)).inline(&bytes);
-                self.datagram(core, to, request, END, number)?
+                self.datagram(core, to, request, (END, wants), number)?
             }
         };
         if sent == Sent::Yes {
             self.peers[to].sent += 1;
             self.peers[to].numbered += 1;
+            self.peers[to].waited = false;
         }
         Ok(sent)
     }
@@ -268,7 +293,7 @@ impl Protocol for Datagram {
         let (Some(node), Some(imm)) = (source, imm) else { return self.post(slot) };
         let (kind, number) = (imm >> 30, imm & NUMBER);
         if kind == CREDIT {
-            let credit = self.slots.number(slot, ROUTE);
+            let credit = self.lender.slots().number(slot, ROUTE);
             if credit > self.peers[node].credit {
                 self.peers[node].credit = credit;
                 core.signs[node] += 1;
@@ -278,16 +303,22 @@ impl Protocol for Datagram {
         if kind != ROWS && !self.is_new(core, node, number)? {
             return self.post(slot);
         }
+        self.peers[node].taken += 1;
+        self.lender.came(core, node, imm & WANTS != 0);
         match kind {
-            DATA | ROWS => core.arrived(self.slots.rows(node, slot, ROUTE, bytes, 0)),
+            DATA | ROWS => core.arrived(self.lender.slots().rows(node, slot, ROUTE, bytes, 0)),
             _ => {
-                core.ended(node, self.slots.number(slot, ROUTE))?;
+                core.ended(node, self.lender.slots().number(slot, ROUTE))?;
                 self.release(core, node, slot, 0)
             }
         }
     }
 
     fn look(&mut self, core: &mut Core) -> Result<(), Error> {
+        for (peer, slot) in self.lender.lend(core) {
+            self.post(slot)?;
+            self.peers[peer].posted += 1;
+        }
         self.tell(core)
     }
 
@@ -298,9 +329,19 @@ impl Protocol for Datagram {
         slot: u32,
         _remote: u32,
     ) -> Result<(), Error> {
-        self.post(slot)?;
-        self.peers[source].posted += 1;
+        if let Some(peer) = self.lender.next_owner(core, source, slot) {
+            self.post(slot)?;
+            self.peers[peer].posted += 1;
+        }
         self.tell(core)
+    }
+
+    fn is_read(&mut self, slot: u32) {
+        self.lender.is_read(slot);
+    }
+
+    fn receive_buffers(&self, core: &Core) -> u32 {
+        self.lender.held(core)
     }
 
     fn is_idle(&self) -> bool {
@@ -312,6 +353,6 @@ impl Protocol for Datagram {
     }
 
     fn pinned(&self) -> u64 {
-        self.slots.pinned() + self.pinned
+        self.lender.pinned() + self.pinned
     }
 }

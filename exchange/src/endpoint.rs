@@ -8,13 +8,14 @@ use std::{
 use libdrdma::{Access, Context, ProtectionDomain, Status};
 
 use crate::{
-    Config, Error, Groups, Notice, Primitive,
+    BufferPool, Config, Error, Groups, Notice, Primitive,
     common::{
         Arrived, Core, EndpointAddress, Member, Message, Place, Protocol, RemoteMemory, Sent,
         Statistics, Stream, Work,
     },
     config::MAX_NODES,
     datagram::Datagram,
+    lender::Demand,
     pool::{Buffer, Pool},
     read::Read,
     rows::{Rows, Sender},
@@ -30,8 +31,9 @@ const COMPLETION: u64 = 64;
 /// The engine opens one at each node, gives the [`address`](Self::address) of each to all the others by whatever way it
 /// has, and then [connects](Self::connect) them. No node puts anything before all of them have connected.
 pub struct Opening {
-    core: Core,
+    // Dropped first: its queue pairs use the core's buffers.
     protocol: Box<dyn Protocol>,
+    core: Core,
 }
 
 impl std::fmt::Debug for Opening {
@@ -46,7 +48,35 @@ impl Opening {
     /// # Errors
     /// A value outside its limits, a design that the card cannot do, or too few of the card's resources.
     pub fn new(context: &Context, member: Member, config: Config) -> Result<Self, Error> {
+        Self::open(&context.protection_domain(), member, config, None)
+    }
+
+    /// The same with buffers of a pool: its own, and more that it borrows while it needs them. Only where messages are
+    /// SENDs ([`Primitive::SendReceive`] and [`Primitive::Datagram`]).
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new), another primitive, messages of another length than the pool's, or the pool has too few
+    /// free buffers for the endpoint's own.
+    pub fn with_pool(pool: &BufferPool, member: Member, config: Config) -> Result<Self, Error> {
+        if !matches!(config.primitive, Primitive::SendReceive | Primitive::Datagram) {
+            let reason = "its buffers have fixed peers, and cannot be a pool's";
+            return Err(Error::Unsupported { design: config.primitive.name(), reason });
+        }
+        if config.message != pool.message() {
+            let (message, pool) = (config.message, pool.message());
+            return Err(Error::PoolMessage { message, pool });
+        }
+        Self::open(pool.protection_domain(), member, config, Some(pool))
+    }
+
+    fn open(
+        pd: &ProtectionDomain,
+        member: Member,
+        config: Config,
+        shared: Option<&BufferPool>,
+    ) -> Result<Self, Error> {
         config.check()?;
+        let context = pd.context();
         let Member { node, nodes, .. } = member;
         if node >= nodes || nodes > MAX_NODES {
             return Err(Error::Node { node, nodes, limit: MAX_NODES });
@@ -66,14 +96,21 @@ impl Opening {
             let reason = "rows are not sent from where they lie on it";
             return Err(Error::Unsupported { design, reason });
         }
-        let pd = context.protection_domain();
-        let cq = context.completion_queue().entries(Core::completions(&config, nodes)).build()?;
+        let completions = Core::completions(&config, nodes, shared);
+        let cq = context.completion_queue().entries(completions).build()?;
         let access = if reads { Access::REMOTE_READ } else { Access::empty() };
+        let (buffers, most) = (config.send_buffers, config.send_buffers.max(config.most_buffers));
         let core = Core {
-            pool: Pool::new(&pd, config.send_buffers, config.message, access)?,
+            pool: match shared {
+                Some(pool) => Pool::of(pool, buffers, most)?,
+                None => Pool::new(pd, buffers, config.message, access)?,
+            },
+            shared: shared.cloned(),
+            demand: Demand::default(),
+            now: Duration::ZERO,
             member,
             config,
-            pd,
+            pd: pd.clone(),
             cq,
             arrived: VecDeque::new(),
             streams: vec![Stream::default(); nodes],
@@ -105,7 +142,7 @@ impl Opening {
     /// # Errors
     /// Too few or too many addresses, those of another design, or the card failed.
     pub fn connect(self, addresses: &[EndpointAddress]) -> Result<Endpoint, Error> {
-        let Self { mut core, mut protocol } = self;
+        let Self { mut protocol, mut core } = self;
         let Member { node, nodes, .. } = core.member;
         if addresses.len() != nodes {
             let (found, expected) = (addresses.len(), nodes);
@@ -117,9 +154,9 @@ impl Opening {
         let (to_send, counts) = (vec![VecDeque::new(); nodes], vec![0; nodes]);
         let failed = None;
         Ok(Endpoint {
-            core,
             protocol,
             sender,
+            core,
             to_send,
             counts,
             finished: false,
@@ -181,10 +218,11 @@ impl Delivery {
 /// [`put`](Self::put) takes a buffer even if its destination cannot take it yet: what waits is bounded by the
 /// buffers that there are. [`progress`](Self::progress) does what can be done; call it in turns with everything else.
 pub struct Endpoint {
-    core: Core,
+    // Dropped first: their queues use the core's buffers.
     protocol: Box<dyn Protocol>,
     /// There if it sends regions.
     sender: Option<Sender>,
+    core: Core,
     /// What waits for each node.
     to_send: Vec<VecDeque<Message>>,
     /// Messages of the stream to each node.
@@ -228,11 +266,12 @@ impl Endpoint {
         self.core.statistics
     }
 
-    /// Bytes of memory that it has pinned: buffers, and the rings of its queues. They are all that it ever pins.
+    /// Bytes of memory that it has pinned: buffers, and the rings of its queues. They are all that it ever pins. Buffers of
+    /// a pool are not among them: [`BufferPool::pinned_bytes`] tells theirs.
     pub fn pinned_bytes(&self) -> u64 {
         let completions = u64::from(self.core.cq.capacity()) * COMPLETION;
         let sender = self.sender.as_ref().map_or(0, Sender::pinned);
-        sender + self.protocol.pinned() + self.core.pool.memory().len() as u64 + completions
+        sender + self.protocol.pinned() + self.core.pool.pinned() + completions
     }
 
     /// Queue pairs that it has.
@@ -240,8 +279,25 @@ impl Endpoint {
         self.protocol.queue_pairs()
     }
 
+    /// Buffers that it has to send from now, those that it borrowed included.
+    pub fn send_buffers(&self) -> u32 {
+        self.core.pool.held()
+    }
+
+    /// Buffers that its peers have now to send to it, all together, those that it borrowed for them included.
+    pub fn receive_buffers(&self) -> u32 {
+        self.protocol.receive_buffers(&self.core)
+    }
+
     /// A buffer to fill. `None`: all are filled, or under way.
     pub fn acquire(&mut self) -> Option<Buffer> {
+        if !self.core.pool.has_free() {
+            // As long as its own buffers wait for credit, one more would only wait as well.
+            let waiting: usize = self.to_send.iter().map(VecDeque::len).sum();
+            if waiting < self.core.config.send_buffers as usize {
+                self.core.pool.borrow();
+            }
+        }
         self.core.pool.take()
     }
 
@@ -267,7 +323,7 @@ impl Endpoint {
             if node == self.node() {
                 self.core.statistics.local_bytes += len as u64;
                 let memory = self.core.pool.memory().clone();
-                let offset = Pool::place(self.core.config.message, index);
+                let offset = self.core.pool.offset(index);
                 let place = Place::Local(index);
                 self.core.arrived(Arrived { source: node, memory, offset, len, place })?;
             } else {
@@ -363,7 +419,15 @@ impl Endpoint {
     /// The next rows that came, in the order of each source, but on [`Primitive::Datagram`] and
     /// [`Notice::PollBuffer`](crate::Notice::PollBuffer). `None`: there are none now.
     pub fn get(&mut self) -> Option<Delivery> {
-        let arrived = self.core.arrived.pop_front()?;
+        let Some(arrived) = self.core.arrived.pop_front() else {
+            self.core.demand.found_nothing();
+            return None;
+        };
+        self.core.demand.got(self.core.arrived.len());
+        match arrived.place {
+            Place::Local(buffer) => self.core.pool.is_read(buffer, true),
+            Place::Slot { slot, .. } => self.protocol.is_read(slot),
+        }
         self.unreleased += 1;
         Some(Delivery { arrived })
     }
@@ -376,7 +440,10 @@ impl Endpoint {
         self.unreleased -= 1;
         let Arrived { source, place, .. } = delivery.arrived;
         let released = match place {
-            Place::Local(buffer) => self.core.sent(source, buffer),
+            Place::Local(buffer) => {
+                self.core.pool.is_read(buffer, false);
+                self.core.sent(source, buffer)
+            }
             Place::Slot { slot, remote } => {
                 self.protocol.release(&mut self.core, source, slot, remote)
             }
@@ -446,6 +513,7 @@ impl Endpoint {
     }
 
     fn work(&mut self, now: Duration) -> Result<(), Error> {
+        self.core.now = now;
         self.core.cq.progress()?;
         let cq = self.core.cq.clone();
         for completion in cq.poll() {

@@ -74,6 +74,24 @@ pub enum Error {
         /// Groups that each fills buffers for.
         groups: usize,
     },
+    /// A pool has too few buffers for what an endpoint has at all times.
+    #[error("the endpoint needs {needed} buffers, {free} of the pool's {buffers} are free")]
+    PoolReserve {
+        /// Buffers that it needs.
+        needed: u32,
+        /// Buffers that are free.
+        free: u32,
+        /// Buffers of the pool.
+        buffers: u32,
+    },
+    /// A pool was made for messages of another length.
+    #[error("message is {message}: the pool's buffers are for messages of {pool} B")]
+    PoolMessage {
+        /// Bytes of the endpoint's messages.
+        message: u32,
+        /// Bytes of the pool's.
+        pool: u32,
+    },
     /// A row of a group that there is not.
     #[error("a row for group {group}: there are {groups} groups")]
     Group {

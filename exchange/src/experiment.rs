@@ -11,7 +11,11 @@ use drdma_fabric::{Fabric, SimulationError};
 use libdrdma::MemoryRegion;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::{Config, Design, Endpoint, Error, Groups, Member, Opening, Rows, Shuffle};
+use crate::{BufferPool, Config, Design, Endpoint, Error, Groups, Member, Opening, Rows, Shuffle};
+
+mod consumers;
+
+pub use consumers::{Consumed, Consumers, consume};
 
 /// Bytes of a frame on the wire beside those that are counted: preamble, gap, FCS.
 const OVERHEAD: u64 = 24;
@@ -97,8 +101,11 @@ pub struct Trial {
     pub pattern: Pattern,
     /// Threads of a node.
     pub threads: usize,
-    /// How endpoints are made; of `primitive`, `regions` and `send_buffers` what the others need: two a group and thread.
+    /// How endpoints are made; of `primitive`, `regions` and `send_buffers` what the others need: two a group and thread,
+    /// one with a pool.
     pub config: Config,
+    /// Bytes of a pool that the endpoints of each node share. `None`: they have buffers of their own only.
+    pub pool: Option<u64>,
     /// A node that takes at most one message in so many turns of 1 us or more; 0: none does.
     pub slow: (usize, u64),
 }
@@ -122,7 +129,7 @@ pub struct Found {
     pub control_messages: u64,
     /// Requests posted.
     pub posts: u64,
-    /// Bytes that a node has pinned, buffers and rings.
+    /// Bytes that a node has pinned: buffers, its pool, and rings.
     pub pinned: u64,
     /// Queue pairs of a node.
     pub queue_pairs: usize,
@@ -320,7 +327,8 @@ pub fn run(
 ) -> Result<Found, ExperimentError> {
     shares.iter().try_for_each(check_table)?;
     let before = wire_bytes(fabric);
-    let mut engines = engines(fabric, shares, trial)?;
+    let pools = pools(fabric, shares.len(), trial.config.message, trial.pool)?;
+    let mut engines = engines(fabric, shares, trial, &pools)?;
     let (start, mut core) = (fabric.now(), Duration::ZERO);
     let done = fabric.run_until(limit, |now| {
         let clock = core_time();
@@ -349,7 +357,8 @@ pub fn run(
         data_messages: sum(|s| s.data_messages),
         control_messages: sum(|s| s.control_messages),
         posts: sum(|s| s.posts),
-        pinned: of_node_0().map(|engine| engine.endpoint.pinned_bytes()).sum(),
+        pinned: of_node_0().map(|engine| engine.endpoint.pinned_bytes()).sum::<u64>()
+            + pools.first().map_or(0, BufferPool::pinned_bytes),
         queue_pairs: of_node_0().map(|engine| engine.endpoint.queue_pairs()).sum(),
         core,
         first_done: engines.iter().filter_map(|engine| engine.done).min().unwrap_or(start) - start,
@@ -379,11 +388,50 @@ fn wire_bytes(fabric: &Fabric) -> u64 {
     counters.map(|counters| counters.sent_bytes + OVERHEAD * counters.sent_frames).sum()
 }
 
+/// A pool for each node, if there are any.
+fn pools(
+    fabric: &Fabric,
+    nodes: usize,
+    message: u32,
+    bytes: Option<u64>,
+) -> Result<Vec<BufferPool>, ExperimentError> {
+    let Some(bytes) = bytes else { return Ok(Vec::new()) };
+    let pool = |node| {
+        BufferPool::new(fabric.node(node).context(), message, bytes)
+            .map_err(|error| ExperimentError::Exchange { node, error })
+    };
+    (0..nodes).map(pool).collect()
+}
+
+/// Connected endpoints, one a node.
+fn connected(
+    fabric: &Fabric,
+    nodes: usize,
+    config: Config,
+    pools: &[BufferPool],
+) -> Result<Vec<Endpoint>, ExperimentError> {
+    let failed = |node| move |error| ExperimentError::Exchange { node, error };
+    let open = |node| {
+        let card = fabric.node(node);
+        let member = Member { node, nodes, mac: card.mac(), ip: card.ip() };
+        let opening = match pools.get(node) {
+            Some(pool) => Opening::with_pool(pool, member, config),
+            None => Opening::new(card.context(), member, config),
+        };
+        opening.map_err(failed(node))
+    };
+    let openings = (0..nodes).map(open).collect::<Result<Vec<_>, _>>()?;
+    let addresses: Vec<_> = openings.iter().map(Opening::address).collect();
+    let openings = openings.into_iter().enumerate();
+    openings.map(|(node, opening)| opening.connect(&addresses).map_err(failed(node))).collect()
+}
+
 /// Connected endpoints with their threads: on ME one for each thread, on SE one for all.
 fn engines<'a>(
     fabric: &Fabric,
     shares: &'a [Share],
     trial: &Trial,
+    pools: &[BufferPool],
 ) -> Result<Vec<Engine<'a>>, ExperimentError> {
     let Trial { design, regions, pattern, threads, .. } = *trial;
     let nodes = shares.len();
@@ -391,23 +439,15 @@ fn engines<'a>(
     let mut config = Config { primitive: design.primitive, regions, ..trial.config };
     config.send_buffers = match regions {
         true => 1,
-        false => 2 * pattern.groups(nodes, 0).count() * writers,
+        false => pattern.groups(nodes, 0).count() * writers * if pools.is_empty() { 2 } else { 1 },
     } as u32;
     let mut engines = Vec::new();
     for endpoint in 0..design.endpoints(threads) {
-        let failed = |node| move |error| ExperimentError::Exchange { node, error };
-        let open = |node| {
-            let card = fabric.node(node);
-            let member = Member { node, nodes, mac: card.mac(), ip: card.ip() };
-            Opening::new(card.context(), member, config).map_err(failed(node))
-        };
-        let openings = (0..nodes).map(open).collect::<Result<Vec<_>, _>>()?;
-        let addresses: Vec<_> = openings.iter().map(Opening::address).collect();
-        for (node, opening) in openings.into_iter().enumerate() {
-            let connected = opening.connect(&addresses).map_err(failed(node))?;
+        for (node, connected) in connected(fabric, nodes, config, pools)?.into_iter().enumerate() {
+            let failed = |error| ExperimentError::Exchange { node, error };
             let first = if design.multiple_endpoints { endpoint } else { 0 };
             let share = (&shares[node], first, writers, threads);
-            let engine = engine(node, connected, share, trial, nodes).map_err(failed(node))?;
+            let engine = engine(node, connected, share, trial, nodes).map_err(failed)?;
             engines.push(engine);
         }
     }

@@ -59,6 +59,7 @@
 //! ```
 #![deny(unsafe_code)]
 
+mod buffer_pool;
 mod common;
 mod config;
 mod connections;
@@ -67,6 +68,7 @@ mod endpoint;
 mod error;
 #[cfg(feature = "experiment")]
 pub mod experiment;
+mod lender;
 mod operator;
 mod pool;
 mod read;
@@ -76,6 +78,7 @@ mod send_receive;
 mod slots;
 mod write;
 
+pub use buffer_pool::{BufferPool, MAX_POOL_BUFFERS};
 pub use common::{EndpointAddress, Member, RemoteMemory, Statistics};
 pub use config::{
     Config, ConfigError, Design, MAX_BUFFERS, MAX_MESSAGE, MAX_MTU, MAX_NODES, Notice, Primitive,

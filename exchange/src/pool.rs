@@ -1,10 +1,10 @@
 //! Buffers to send from.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use libdrdma::{Access, Contiguous, MemoryRegion, ProtectionDomain, Region};
 
-use crate::{Error, write::TRAILER};
+use crate::{BufferPool, Error, write::TRAILER};
 
 /// A buffer to send from. It is filled row by row, and then put ([`Endpoint::put`](crate::Endpoint::put)). One that is
 /// dropped instead stays taken as long as its endpoint lives.
@@ -50,9 +50,19 @@ impl Buffer {
 pub(crate) struct Pool {
     memory: Arc<MemoryRegion>,
     message: usize,
+    /// Bytes from a buffer to the next one.
+    stride: usize,
+    /// Where more are borrowed, and how many are.
+    shared: Option<BufferPool>,
+    borrowed: u32,
+    /// Buffers that it has at least, and at most.
+    own: u32,
+    most: u32,
     free: Vec<u32>,
     /// Destinations that a buffer is still needed for.
     needed: Vec<u32>,
+    /// Buffers whose rows the engine reads, as they are for its own node.
+    read: HashSet<u32>,
 }
 
 impl Pool {
@@ -71,7 +81,44 @@ impl Pool {
             false => pd.allocate_with(len, access | Access::LOCAL_WRITE)?,
         };
         let (memory, needed) = (Arc::new(memory), vec![0; buffers as usize]);
-        Ok(Self { memory, message, free: (0..buffers).rev().collect(), needed })
+        Ok(Self {
+            memory,
+            message,
+            stride: Self::place(message as u32, 1),
+            shared: None,
+            borrowed: 0,
+            own: buffers,
+            most: buffers,
+            free: (0..buffers).rev().collect(),
+            needed,
+            read: HashSet::new(),
+        })
+    }
+
+    /// So many buffers of a pool, and up to `most` if it lends them.
+    pub fn of(pool: &BufferPool, buffers: u32, most: u32) -> Result<Self, Error> {
+        Ok(Self {
+            memory: pool.memory().clone(),
+            message: pool.message() as usize,
+            stride: pool.stride(),
+            shared: Some(pool.clone()),
+            borrowed: 0,
+            own: buffers,
+            most,
+            free: pool.reserve(buffers)?,
+            needed: vec![0; pool.buffers() as usize],
+            read: HashSet::new(),
+        })
+    }
+
+    /// Buffers that it has now.
+    pub fn held(&self) -> u32 {
+        self.own + self.borrowed
+    }
+
+    /// Bytes that are pinned for it alone.
+    pub fn pinned(&self) -> u64 {
+        if self.shared.is_some() { 0 } else { self.memory.len() as u64 }
     }
 
     pub fn memory(&self) -> &Arc<MemoryRegion> {
@@ -83,8 +130,23 @@ impl Pool {
         index as usize * (message as usize + TRAILER)
     }
 
-    fn offset(&self, index: u32) -> usize {
-        Self::place(self.message as u32, index)
+    /// Where a buffer begins.
+    pub fn offset(&self, index: u32) -> usize {
+        index as usize * self.stride
+    }
+
+    /// True if a buffer is free of those that it has.
+    pub fn has_free(&self) -> bool {
+        !self.free.is_empty()
+    }
+
+    /// Borrows a buffer, if it may have more and there is one.
+    pub fn borrow(&mut self) {
+        let pool = self.shared.as_ref().filter(|_| self.held() < self.most);
+        if let Some(buffer) = pool.and_then(|pool| pool.borrow(self.borrowed)) {
+            self.borrowed += 1;
+            self.free.push(buffer);
+        }
     }
 
     pub fn take(&mut self) -> Option<Buffer> {
@@ -97,8 +159,28 @@ impl Pool {
     pub fn need(&mut self, index: u32, destinations: u32) {
         self.needed[index as usize] = destinations;
         if destinations == 0 {
-            self.free.push(index);
+            self.put_back(index);
         }
+    }
+
+    /// A buffer is free. One is kept for the next time; further ones that were borrowed go back.
+    fn put_back(&mut self, index: u32) {
+        match &self.shared {
+            Some(pool) if self.borrowed > 0 && !self.free.is_empty() => {
+                pool.give_back(index);
+                self.borrowed -= 1;
+            }
+            _ => self.free.push(index),
+        }
+    }
+
+    /// The engine reads a buffer's rows, or no longer.
+    pub fn is_read(&mut self, index: u32, read: bool) {
+        if read {
+            self.read.insert(index)
+        } else {
+            self.read.remove(&index)
+        };
     }
 
     /// One destination less needs the buffer; false if none did.
@@ -108,7 +190,7 @@ impl Pool {
         };
         *needed -= 1;
         if *needed == 0 {
-            self.free.push(index);
+            self.put_back(index);
         }
         true
     }
@@ -127,5 +209,17 @@ impl Pool {
     /// True if no buffer is needed for a destination.
     pub fn is_idle(&self) -> bool {
         self.needed.iter().all(|needed| *needed == 0)
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // The queue pairs are gone. Buffers that the engine fills or reads stay taken.
+        if let Some(pool) = &self.shared {
+            let is_sent =
+                |index: &u32| self.needed[*index as usize] > 0 && !self.read.contains(index);
+            let sent = (0..self.needed.len() as u32).filter(is_sent);
+            pool.leave(self.own, sent.chain(self.free.iter().copied()));
+        }
     }
 }

@@ -104,7 +104,7 @@ impl Protocol for Read {
         1
     }
 
-    fn region_operation(&self) -> SharedOperation {
+    fn region_operation(&self, _more: bool) -> SharedOperation {
         SharedOperation::Send
     }
 

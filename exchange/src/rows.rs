@@ -13,7 +13,8 @@ use std::{
 
 use libdrdma::{
     Destination, MemoryRegion, PartitionDestination, Partitioned, PartitionedWorkRequest,
-    QueuePair, Region, RowMask, SharedRequest, SharedSendQueue, SharedWorkRequest, Strided,
+    QueuePair, Region, RowMask, SharedOperation, SharedRequest, SharedSendQueue, SharedWorkRequest,
+    Strided,
 };
 
 use crate::{
@@ -179,14 +180,18 @@ impl Sender {
     pub fn post(&mut self, core: &mut Core, protocol: &mut dyn Protocol) -> Result<(), Error> {
         let Self { queue, batch: waiting, posted, next } = self;
         let Some(batch) = waiting else { return Ok(()) };
-        while let Some(piece) = batch.pieces.front_mut() {
+        loop {
+            let pieces = batch.pieces.len();
+            let Some(piece) = batch.pieces.front_mut() else { break };
             let now = choose(core, protocol, &piece.parts, batch.rows.ids.is_some());
             if now.is_empty() {
                 return Ok(());
             }
             let name = Work::Regions.name(core.member.node, *next);
             let rows = (&batch.rows, piece.rows.clone(), batch.per_message);
-            if post(queue, core, protocol, name, rows, &now)? == Sent::NotNow {
+            let more = pieces > 1 || now.len() < piece.parts.len();
+            let operation = protocol.region_operation(more);
+            if post(queue, core, protocol, (name, operation), rows, &now)? == Sent::NotNow {
                 return Ok(());
             }
             core.statistics.posts += 1;
@@ -287,11 +292,10 @@ fn post(
     queue: &mut SharedSendQueue<'static>,
     core: &Core,
     protocol: &dyn Protocol,
-    name: u64,
+    (name, operation): (u64, SharedOperation),
     (rows, range, per_message): (&Rows, Range<usize>, usize),
     parts: &[Part],
 ) -> Result<Sent, Error> {
-    let operation = protocol.region_operation();
     let qp = |node| -> &QueuePair<'static> { protocol.sender(node) };
     let per_message = per_message as u32;
     let Some(ids) = &rows.ids else {

@@ -1,7 +1,8 @@
 //! MQ/SR: SENDs on RC.
 //!
 //! A receiver posts its receives, and tells each sender how many it has posted so far: an absolute number, which it WRITEs
-//! into the sender's memory after every `credit_every` receives. A sender has never sent more than that.
+//! into the sender's memory after every `credit_every` receives. A sender has never sent more than that. Immediate data say
+//! what a message is, and whether its sender had to wait for credit before it.
 
 use std::sync::Arc;
 
@@ -13,12 +14,14 @@ use crate::{
     Error,
     common::{Core, EndpointAddress, Message, Protocol, RemoteMemory, Sent, Work},
     connections::Connections,
-    slots::Slots,
+    lender::Lender,
 };
 
 /// What the immediate data of a message say it is.
-pub(crate) const DATA: u32 = 0;
-pub(crate) const END: u32 = 1;
+const DATA: u32 = 0;
+const END: u32 = 1;
+/// Its sender could send more, had it more credit.
+const WANTS: u32 = 2;
 
 /// Bytes of a credit.
 const CREDIT: usize = 8;
@@ -31,13 +34,15 @@ struct Peer {
     /// Receives that were posted for it, and how many it knows of.
     posted: u64,
     told: u64,
+    /// A message has waited for credit since the last one was sent.
+    waited: bool,
     remote: RemoteMemory,
 }
 
 #[derive(Debug)]
 pub(crate) struct SendReceive {
     connections: Connections,
-    slots: Slots,
+    lender: Lender,
     /// A number a peer: the receives that it has posted for this endpoint. 0 as long as it has told none.
     credits: Arc<MemoryRegion>,
     peers: Vec<Peer>,
@@ -47,10 +52,9 @@ impl SendReceive {
     pub fn new(core: &Core) -> Result<Self, Error> {
         let config = &core.config;
         let nodes = core.member.nodes;
-        let slots = (nodes - 1) * config.receive_buffers as usize;
         Ok(Self {
-            connections: Connections::new(core, Access::REMOTE_WRITE, config.receive_buffers)?,
-            slots: Slots::new(core, slots, config.message as usize, Access::empty())?,
+            connections: Connections::new(core, Access::REMOTE_WRITE, core.most_receives())?,
+            lender: Lender::new(core, config.message as usize, 0)?,
             credits: Arc::new(core.pd.allocate_with(nodes * CREDIT, Access::REMOTE_WRITE)?),
             peers: vec![Peer::default(); nodes],
         })
@@ -65,8 +69,9 @@ impl SendReceive {
     }
 
     fn post(&mut self, peer: usize, slot: u32) -> Result<(), Error> {
-        let Self { connections, slots, peers, .. } = self;
-        slots.post(slot, peer, |request| connections.qp(peer).post_recv(request))?;
+        let Self { connections, lender, peers, .. } = self;
+        lender.slots().post(slot, peer, |request| connections.qp(peer).post_recv(request))?;
+        lender.is_posted(slot);
         peers[peer].posted += 1;
         Ok(())
     }
@@ -75,7 +80,7 @@ impl SendReceive {
     fn tell(&mut self, core: &mut Core) -> Result<(), Error> {
         for peer in core.peers() {
             let Peer { posted, told, remote, .. } = self.peers[peer];
-            if posted - told < core.config.credit_every.into() {
+            if posted - told < self.lender.credit_every(core, peer) {
                 continue;
             }
             let remote_addr = remote.addr + (core.member.node * CREDIT) as u64;
@@ -85,6 +90,7 @@ impl SendReceive {
             if self.connections.post(core, peer, &request.inline(&bytes))? == Sent::Yes {
                 core.statistics.control_messages += 1;
                 self.peers[peer].told = posted;
+                self.lender.told(core, peer, told);
             }
         }
         Ok(())
@@ -101,8 +107,8 @@ impl Protocol for SendReceive {
         u64::from(core.config.receive_buffers / 2).max(1)
     }
 
-    fn region_operation(&self) -> SharedOperation {
-        SharedOperation::SendImm(DATA)
+    fn region_operation(&self, more: bool) -> SharedOperation {
+        SharedOperation::SendImm(if more { DATA | WANTS } else { DATA })
     }
 
     fn sender(&self, to: usize) -> &QueuePair<'static> {
@@ -127,8 +133,10 @@ impl Protocol for SendReceive {
         let buffers = core.config.receive_buffers;
         for peer in core.peers() {
             self.peers[peer].remote = peers[peer].memory[0];
-            let first = core.rank(peer) as u32 * buffers;
-            (first..first + buffers).try_for_each(|slot| self.post(peer, slot))?;
+            for _ in 0..buffers {
+                let slot = self.lender.next_first().expect("there are so many for each peer");
+                self.post(peer, slot)?;
+            }
             // Both ends know of these.
             self.peers[peer].told = buffers.into();
         }
@@ -137,26 +145,29 @@ impl Protocol for SendReceive {
 
     fn send(&mut self, core: &mut Core, to: usize, message: Message) -> Result<Sent, Error> {
         if self.credit(core, to) == 0 {
+            self.peers[to].waited = true;
             return Ok(Sent::NotNow);
         }
+        let wants = if self.peers[to].waited { WANTS } else { 0 };
         let sent = match message {
             Message::Data { buffer, len } => {
                 let regions = [core.pool.region(buffer, len as usize)?];
                 let request = WorkRequest::new(Work::Data.name(to, buffer))
-                    .operation(Operation::SendImm(DATA))
+                    .operation(Operation::SendImm(DATA | wants))
                     .regions(&regions);
                 self.connections.post(core, to, &request)?
             }
             Message::End { count } => {
                 let bytes = count.to_le_bytes();
                 let request = WorkRequest::new(Work::Control.name(to, 0))
-                    .operation(Operation::SendImm(END))
+                    .operation(Operation::SendImm(END | wants))
                     .inline(&bytes);
                 self.connections.post(core, to, &request)?
             }
         };
         if sent == Sent::Yes {
             self.peers[to].sent += 1;
+            self.peers[to].waited = false;
         }
         Ok(sent)
     }
@@ -166,23 +177,28 @@ impl Protocol for SendReceive {
         if work != Work::Receive {
             return Ok(());
         }
-        match completion.imm {
+        let waited = completion.imm.is_some_and(|imm| imm & WANTS != 0);
+        self.lender.came(core, peer, waited);
+        match completion.imm.map(|imm| imm & !WANTS) {
             Some(DATA) => {
                 let len = completion.bytes as usize;
-                core.arrived(self.slots.rows(peer, slot, 0, len, 0))
+                core.arrived(self.lender.slots().rows(peer, slot, 0, len, 0))
             }
             Some(END) => {
-                core.ended(peer, self.slots.number(slot, 0))?;
+                core.ended(peer, self.lender.slots().number(slot, 0))?;
                 self.release(core, peer, slot, 0)
             }
-            other => {
-                let value = other.unwrap_or(u32::MAX).into();
+            _ => {
+                let value = completion.imm.unwrap_or(u32::MAX).into();
                 Err(Error::Garbled { node: peer, what: "immediate data", value })
             }
         }
     }
 
     fn look(&mut self, core: &mut Core) -> Result<(), Error> {
+        for (peer, slot) in self.lender.lend(core) {
+            self.post(peer, slot)?;
+        }
         self.tell(core)
     }
 
@@ -193,8 +209,18 @@ impl Protocol for SendReceive {
         slot: u32,
         _remote: u32,
     ) -> Result<(), Error> {
-        self.post(source, slot)?;
+        if let Some(peer) = self.lender.next_owner(core, source, slot) {
+            self.post(peer, slot)?;
+        }
         self.tell(core)
+    }
+
+    fn is_read(&mut self, slot: u32) {
+        self.lender.is_read(slot);
+    }
+
+    fn receive_buffers(&self, core: &Core) -> u32 {
+        self.lender.held(core)
     }
 
     fn is_idle(&self) -> bool {
@@ -206,6 +232,6 @@ impl Protocol for SendReceive {
     }
 
     fn pinned(&self) -> u64 {
-        self.connections.pinned() + self.slots.pinned() + self.credits.len() as u64
+        self.connections.pinned() + self.lender.pinned() + self.credits.len() as u64
     }
 }

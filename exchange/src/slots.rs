@@ -5,7 +5,7 @@ use std::sync::Arc;
 use libdrdma::{Access, Contiguous, MemoryRegion, ReceiveRequest, Region};
 
 use crate::{
-    Error,
+    BufferPool, Error,
     common::{Arrived, Core, Place, Work},
 };
 
@@ -13,14 +13,21 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(crate) struct Slots {
     memory: Arc<MemoryRegion>,
+    /// Bytes of a slot, and from each to the next one.
     bytes: usize,
+    stride: usize,
 }
 
 impl Slots {
     /// So many of so many bytes, at least one.
     pub fn new(core: &Core, slots: usize, bytes: usize, access: Access) -> Result<Self, Error> {
         let memory = core.pd.allocate_with(slots.max(1) * bytes, access | Access::LOCAL_WRITE)?;
-        Ok(Self { memory: Arc::new(memory), bytes })
+        Ok(Self { memory: Arc::new(memory), bytes, stride: bytes })
+    }
+
+    /// The buffers of a pool, of which receives use so many bytes.
+    pub fn of_pool(pool: &BufferPool, bytes: usize) -> Self {
+        Self { memory: pool.memory().clone(), bytes, stride: pool.stride() }
     }
 
     pub fn memory(&self) -> &Arc<MemoryRegion> {
@@ -32,7 +39,7 @@ impl Slots {
     }
 
     pub fn offset(&self, slot: u32) -> usize {
-        slot as usize * self.bytes
+        slot as usize * self.stride
     }
 
     /// A number in a slot.

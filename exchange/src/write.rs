@@ -182,7 +182,7 @@ impl Protocol for Write {
         1
     }
 
-    fn region_operation(&self) -> SharedOperation {
+    fn region_operation(&self, _more: bool) -> SharedOperation {
         SharedOperation::WriteImm(IMM_NEXT)
     }
 

@@ -559,13 +559,13 @@ impl<'m> QueuePair<'m> {
         if !matches!(state, QueuePairState::ReadyToSend | QueuePairState::Error) {
             return Err(PostError::State { state });
         }
-        let (remote_addr, rkey) = request.remote();
+        let (remote_addr, rkey) = request.remote;
         let (qp, pd) = (self.slot.index, self.queue.protection_domain());
         let (layout, regions) = (request.layout, request.regions);
         let destination = Destination { qp, pd, remote_addr, rkey, layout, regions };
         match request.inline {
-            None => self.queue.stage(&request.head(), &[destination][..]),
-            Some(payload) => self.queue.stage(&request.head(), &Inline { destination, payload }),
+            None => self.queue.stage(&request.head, &[destination][..]),
+            Some(payload) => self.queue.stage(&request.head, &Inline { destination, payload }),
         }
     }
 

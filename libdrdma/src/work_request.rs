@@ -1,18 +1,14 @@
 //! Work requests: what to do with regions.
 
-use drdma_abi::work_request::{MessageLayout, Opcode};
+use drdma_abi::work_request::MessageLayout;
 
-use crate::{
-    AddressHandle, Region,
-    body::Layout,
-    extension::{Extension, Reliable},
-    optimizer::FetchPlan,
-    send_queue::Head,
-};
+use crate::{AddressHandle, Region, body::Layout, extension::Reliable, optimizer::FetchPlan};
 
+mod head;
 mod partitioned;
 mod shared;
 
+pub(crate) use head::Head;
 pub use partitioned::{PartitionDestination, PartitionedWorkRequest};
 pub(crate) use shared::staged::Queue;
 pub use shared::{Destination, SharedOperation, SharedRequest, SharedWorkRequest};
@@ -64,13 +60,9 @@ pub struct RemoteColumn {
 /// A request to one queue pair. It borrows its list of regions; nothing is allocated.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkRequest<'a, 'm> {
-    pub(crate) wr_id: u64,
-    pub(crate) operation: Operation,
-    pub(crate) row_mask: RowMask,
-    pub(crate) rows_per_message: u32,
-    pub(crate) signaled: bool,
-    pub(crate) fetch: Option<FetchPlan>,
-    pub(crate) extension: Extension,
+    pub(crate) head: Head,
+    /// Where a WRITE, a READ or an atomic goes, and the key of that memory.
+    pub(crate) remote: (u64, u32),
     pub(crate) inline: Option<&'a [u8]>,
     pub(crate) layout: Layout<'a>,
     pub(crate) regions: &'a [Region<'m>],
@@ -81,13 +73,8 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
     #[inline]
     pub fn new(wr_id: u64) -> Self {
         Self {
-            wr_id,
-            operation: Operation::Send,
-            row_mask: RowMask::Period,
-            rows_per_message: 1,
-            signaled: true,
-            fetch: None,
-            extension: Extension::default(),
+            head: Head::new(wr_id),
+            remote: (0, 0),
             inline: None,
             layout: Layout::default(),
             regions: &[],
@@ -98,8 +85,10 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
     #[must_use]
     #[inline]
     pub fn operation(mut self, operation: Operation) -> Self {
-        self.operation = operation;
-        self.extension.reliable = None;
+        let (operation, remote) = operation.split();
+        self.head.set_operation(operation);
+        self.head.extension.reliable = None;
+        self.remote = remote;
         self
     }
 
@@ -107,9 +96,8 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
     ///
     /// [`Context::receives`]: crate::Context::receives
     fn reliable(mut self, remote_addr: u64, rkey: u32, reliable: Reliable) -> Self {
-        // Where a WRITE would go.
-        self.operation = Operation::Write { remote_addr, rkey };
-        self.extension.reliable = Some(reliable);
+        self.head.extension.reliable = Some(reliable);
+        self.remote = (remote_addr, rkey);
         self
     }
 
@@ -146,7 +134,7 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
     /// (`IBV_SEND_FENCE`). Only on RC, with a card that receives.
     #[must_use]
     pub fn fence(mut self) -> Self {
-        self.extension.fence = true;
+        self.head.extension.fence = true;
         self
     }
 
@@ -154,7 +142,7 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
     /// receives.
     #[must_use]
     pub fn solicited(mut self) -> Self {
-        self.extension.solicited = true;
+        self.head.extension.solicited = true;
         self
     }
 
@@ -162,7 +150,7 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
     /// receives.
     #[must_use]
     pub fn to(mut self, address: &AddressHandle) -> Self {
-        self.extension.address = Some(*address);
+        self.head.extension.address = Some(*address);
         self
     }
 
@@ -170,7 +158,7 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
     #[must_use]
     #[inline]
     pub fn row_mask(mut self, row_mask: RowMask) -> Self {
-        self.row_mask = row_mask;
+        self.head.row_mask = row_mask;
         self
     }
 
@@ -178,7 +166,7 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
     #[must_use]
     #[inline]
     pub fn rows_per_message(mut self, rows: u32) -> Self {
-        self.rows_per_message = rows;
+        self.head.rows_per_message = rows;
         self
     }
 
@@ -203,7 +191,7 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
     #[must_use]
     #[inline]
     pub fn unsignaled(mut self) -> Self {
-        self.signaled = false;
+        self.head.signaled = false;
         self
     }
 
@@ -211,7 +199,7 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
     #[must_use]
     #[inline]
     pub fn fetch_plan(mut self, plan: FetchPlan) -> Self {
-        self.fetch = Some(plan);
+        self.head.fetch = Some(plan);
         self
     }
 
@@ -262,37 +250,5 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
     pub fn inline(mut self, bytes: &'a [u8]) -> Self {
         self.inline = Some(bytes);
         self
-    }
-}
-
-impl WorkRequest<'_, '_> {
-    #[inline]
-    pub(crate) fn head(&self) -> Head {
-        let (opcode, imm) = match self.operation {
-            Operation::Send => (Opcode::Send, 0),
-            Operation::SendImm(imm) => (Opcode::SendImm, imm),
-            Operation::Write { .. } => (Opcode::Write, 0),
-            Operation::WriteImm { imm, .. } => (Opcode::WriteImm, imm),
-        };
-        Head {
-            wr_id: self.wr_id,
-            opcode,
-            imm,
-            row_mask: self.row_mask,
-            rows_per_message: self.rows_per_message,
-            signaled: self.signaled,
-            fetch: self.fetch,
-            extension: self.extension,
-        }
-    }
-
-    /// Where a WRITE goes, and the key of that memory.
-    #[inline]
-    pub(crate) fn remote(&self) -> (u64, u32) {
-        match self.operation {
-            Operation::Send | Operation::SendImm(_) => (0, 0),
-            Operation::Write { remote_addr, rkey }
-            | Operation::WriteImm { remote_addr, rkey, .. } => (remote_addr, rkey),
-        }
     }
 }

@@ -21,7 +21,5 @@ pub mod protocol;
 pub mod server;
 pub mod session;
 
-pub use drdma_soft::port::PortEnd;
-pub use drdma_wire::{self as wire, WireSpec};
 pub use pci::Function;
 pub use server::{Event, ServeError, Server};

@@ -15,12 +15,14 @@ use std::{
 
 use drdma_abi::register::ACK_TIMEOUT;
 use drdma_driver::CardError;
+use drdma_soft::port::PortEnd;
+use drdma_wire::Traffic;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
 };
 
-use crate::{PortEnd, connection::ConnectionError, pci::Function, session::Session, wire::Traffic};
+use crate::{connection::ConnectionError, pci::Function, session::Session};
 
 /// Messages that are served before the card's clock goes on.
 const MESSAGES_A_TURN: usize = 64;

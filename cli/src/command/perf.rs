@@ -18,8 +18,8 @@ use drdma_cli::{
         shape::{Layout, Shape, Widths},
     },
 };
-use drdma_serve::{WireSpec, wire::Wire};
 use drdma_sim::wire::Network;
+use drdma_wire::{Wire, WireSpec};
 use libdrdma::MacAddress;
 use serde_json::json;
 

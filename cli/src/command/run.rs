@@ -17,8 +17,8 @@ use drdma_cli::{
     run::{self, Observer, RunError},
     stats::Stats,
 };
-use drdma_serve::WireSpec;
 use drdma_sim::wire::Network;
+use drdma_wire::WireSpec;
 use libdrdma::{Context, Status, WorkCompletion};
 use serde_json::json;
 

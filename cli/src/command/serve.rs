@@ -12,8 +12,10 @@ use drdma_cli::{
     device::{self, Kind},
     interrupt,
 };
-use drdma_serve::{Event, Function, PortEnd, Server, WireSpec, pci::config::Link};
+use drdma_serve::{Event, Function, Server, pci::config::Link};
 use drdma_sim::{uri::DeviceUri, wire::Network};
+use drdma_soft::port::PortEnd;
+use drdma_wire::WireSpec;
 use signal_hook::{
     consts::{SIGINT, SIGTERM},
     low_level::pipe,

@@ -108,7 +108,15 @@ fn exchange(
     let cards = (0..options.nodes).map(|_| card(&options.device)).collect::<Result<_, _>>()?;
     let mut fabric = Fabric::with_cards(NetworkConfig::default(), cards)?;
     let config = Config { message: options.message, ..Config::new(design.primitive) };
-    let trial = Trial { design, regions, pattern, threads: options.threads, config, slow: (0, 0) };
+    let trial = Trial {
+        design,
+        regions,
+        pattern,
+        threads: options.threads,
+        config,
+        pool: None,
+        slow: (0, 0),
+    };
     match experiment::run(&mut fabric, shares, &trial, LIMIT) {
         Ok(found) => Ok(Ok(found)),
         Err(ExperimentError::Exchange { error: Error::Unsupported { reason, .. }, .. }) => {

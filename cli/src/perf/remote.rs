@@ -12,8 +12,8 @@ use drdma_abi::{
     register,
     roce::{MTUS, Transport},
 };
-use drdma_serve::wire::{MAX_FRAME, Sent, Wire};
 use drdma_sim::wire::{Network, PeerId};
+use drdma_wire::{MAX_FRAME, Sent, Wire};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{FIRST_PEER_QPN, PeerQp, REMOTE, peer_config};

@@ -14,12 +14,10 @@ use drdma_cli::{
     run::{self, Observer, RunError},
 };
 use drdma_driver::Card;
-use drdma_serve::{
-    Event, Function, PortEnd, ServeError, Server,
-    pci::config::Link,
-    wire::{Sent, Wire as _, dgram::Datagrams},
-};
+use drdma_serve::{Event, Function, ServeError, Server, pci::config::Link};
 use drdma_sim::wire::Network;
+use drdma_soft::port::PortEnd;
+use drdma_wire::{Sent, Wire as _, dgram::Datagrams};
 use libdrdma::{Context, WorkCompletion};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -49,7 +47,7 @@ impl Served {
         let network = Network::new();
         let card = drdma_sim::open_slot(uri, network.clone()).unwrap();
         let wire = wire.map(|(near, far)| {
-            Box::new(Datagrams::open(&near, &far).unwrap()) as Box<dyn drdma_serve::wire::Wire>
+            Box::new(Datagrams::open(&near, &far).unwrap()) as Box<dyn drdma_wire::Wire>
         });
         let function = Function::new(card, network.clone(), Link::default(), wire.is_some());
         let port = PortEnd::new(network, wire);

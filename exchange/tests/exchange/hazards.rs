@@ -13,7 +13,7 @@ use drdma_fabric::{Fabric, FaultConfig, NetworkConfig, Tap, Time};
 
 use crate::lab::{Lab, endpoints, even, opening, small};
 
-const NONE: FaultConfig = FaultConfig { loss: 0.0, duplicate: 0.0, reorder: 0.0, corrupt: 0.0 };
+pub const NONE: FaultConfig = FaultConfig { loss: 0.0, duplicate: 0.0, reorder: 0.0, corrupt: 0.0 };
 
 fn lab(primitive: Primitive, rows: &[usize]) -> Lab {
     lab_with(small(primitive), rows)
@@ -208,7 +208,7 @@ fn an_endpoint_goes_to_another_thread() {
 }
 
 /// Counts the RNR NAKs that pass the switch: messages that found no receive.
-struct Refusals(Arc<AtomicU64>);
+pub struct Refusals(pub Arc<AtomicU64>);
 
 impl Tap for Refusals {
     fn frame(&mut self, _at: Time, frame: &[u8]) {
@@ -261,6 +261,11 @@ fn what_cannot_be_is_refused_with_its_values() {
     assert_eq!(
         refused(Config { credit_every: 5, ..config }),
         "credit_every is 5: it must be 1 to 4"
+    );
+    // Rows from where they lie need credit for two messages at a time.
+    assert_eq!(
+        refused(Config { credit_every: 4, regions: true, ..config }),
+        "credit_every is 4: it must be 1 to 3"
     );
     assert_eq!(refused(Config { message: 8, ..config }), "message is 8: it must be 16 to 1048576");
     assert_eq!(

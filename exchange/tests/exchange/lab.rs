@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use drdma_exchange::{Config, Endpoint, Error, Groups, Member, Opening, Primitive, Rows, Shuffle};
+use drdma_exchange::{
+    BufferPool, Config, Endpoint, Error, Groups, Member, Opening, Primitive, Rows, Shuffle,
+};
 use drdma_fabric::{Fabric, FaultConfig, NetworkConfig, SimulationError};
 use libdrdma::ProtectionDomain;
 
@@ -187,12 +189,26 @@ fn batch(
 pub struct Lab {
     pub fabric: Fabric,
     pub engines: Vec<Engine>,
+    pub pools: Vec<BufferPool>,
+    /// Looks at them after every turn.
+    pub watch: fn(&[Engine], &[BufferPool]),
 }
 
 impl Lab {
-    /// A node for each list of rows, all with the same groups.
+    /// A node for each list of rows.
     pub fn new(
         config: Config,
+        faults: FaultConfig,
+        groups: impl Fn(usize) -> Groups,
+        inputs: &[Input],
+    ) -> Self {
+        Self::with_pools(config, None, faults, groups, inputs)
+    }
+
+    /// The same, with a pool of so many buffers at each node, if any.
+    pub fn with_pools(
+        config: Config,
+        pool: Option<u32>,
         faults: FaultConfig,
         groups: impl Fn(usize) -> Groups,
         inputs: &[Input],
@@ -200,14 +216,15 @@ impl Lab {
         let network = NetworkConfig { faults, seed: 7, ..NetworkConfig::default() };
         let nodes = inputs.len();
         let fabric = Fabric::new(network, nodes).unwrap();
-        let endpoints = endpoints(&fabric, config);
+        let pools = pool.map_or_else(Vec::new, |buffers| pools(&fabric, config.message, buffers));
+        let endpoints = pooled_endpoints(&fabric, config, &pools);
         // Memory and endpoint are of one domain.
         let engines =
             endpoints.into_iter().zip(inputs).enumerate().map(|(node, (endpoint, input))| {
                 let pd = endpoint.protection_domain().clone();
                 Engine::new(endpoint, groups(node), input.clone(), pd)
             });
-        Self { engines: engines.collect(), fabric }
+        Self { engines: engines.collect(), fabric, pools, watch: |_, _| {} }
     }
 
     /// Runs to the end, or for 10 s.
@@ -216,11 +233,12 @@ impl Lab {
     }
 
     pub fn run_for(&mut self, limit: Duration) -> Result<bool, Failure> {
-        let Self { fabric, engines } = self;
+        let Self { fabric, engines, pools, watch } = self;
         fabric.run_until(limit, |now| {
             for (node, engine) in engines.iter_mut().enumerate() {
                 engine.work(now).map_err(|error| Failure::Exchange { node, error })?;
             }
+            watch(engines, pools);
             Ok(engines.iter().all(|engine| engine.endpoint.is_done()))
         })
     }
@@ -249,16 +267,35 @@ impl Lab {
 
 /// Connected endpoints, one a node.
 pub fn endpoints(fabric: &Fabric, config: Config) -> Vec<Endpoint> {
-    let openings: Vec<Opening> =
-        (0..fabric.nodes().len()).map(|node| opening(fabric, node, config).unwrap()).collect();
+    pooled_endpoints(fabric, config, &[])
+}
+
+/// A pool of so many buffers for each node.
+pub fn pools(fabric: &Fabric, message: u32, buffers: u32) -> Vec<BufferPool> {
+    let bytes = u64::from(buffers) * u64::from(message + 40);
+    let nodes = fabric.nodes().iter();
+    nodes.map(|card| BufferPool::new(card.context(), message, bytes).unwrap()).collect()
+}
+
+/// The same with these pools, or without any.
+pub fn pooled_endpoints(fabric: &Fabric, config: Config, pools: &[BufferPool]) -> Vec<Endpoint> {
+    let nodes = fabric.nodes().len();
+    let open = |node| match pools.get(node) {
+        Some(pool) => Opening::with_pool(pool, member(fabric, node), config).unwrap(),
+        None => opening(fabric, node, config).unwrap(),
+    };
+    let openings: Vec<Opening> = (0..nodes).map(open).collect();
     let addresses: Vec<_> = openings.iter().map(Opening::address).collect();
     openings.into_iter().map(|opening| opening.connect(&addresses).unwrap()).collect()
 }
 
 pub fn opening(fabric: &Fabric, node: usize, config: Config) -> Result<Opening, Error> {
+    Opening::new(fabric.node(node).context(), member(fabric, node), config)
+}
+
+pub fn member(fabric: &Fabric, node: usize) -> Member {
     let card = fabric.node(node);
-    let (mac, ip, nodes) = (card.mac(), card.ip(), fabric.nodes().len());
-    Opening::new(card.context(), Member { node, nodes, mac, ip }, config)
+    Member { node, nodes: fabric.nodes().len(), mac: card.mac(), ip: card.ip() }
 }
 
 /// Rows that go to all groups in turn.

@@ -3,3 +3,4 @@
 mod hazards;
 mod lab;
 mod patterns;
+mod pool;

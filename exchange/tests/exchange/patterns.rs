@@ -111,6 +111,20 @@ fn rows_that_all_go_to_one_node_wait_for_its_credit() {
     }
 }
 
+#[test]
+fn rows_from_where_they_lie_get_credit_for_several_messages_at_a_time() {
+    for primitive in REGIONS {
+        for credit_every in [1, 2, 9] {
+            let inputs: Vec<_> = (0..4).map(|_| even(4000, 1)).collect();
+            let config = Config { receive_buffers: 16, credit_every, ..regions(primitive) };
+            let groups = |own| Groups::broadcast(4, own);
+            let mut lab = Lab::new(config, NONE, groups, &inputs);
+            assert!(lab.run().unwrap(), "{primitive}, {credit_every}");
+            lab.check(false);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
@@ -123,10 +137,13 @@ proptest! {
         rows in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..300), 5),
         loss in any::<bool>(),
         from_where_they_lie in any::<bool>(),
+        (buffers, every) in (1_u32..12, 1_u32..12),
     ) {
         let lossy = loss && primitive != Primitive::Datagram;
         let regions = from_where_they_lie && REGIONS.contains(&primitive);
-        let config = Config { regions, ..small(primitive) };
+        let most = if regions { buffers - (buffers / 2).max(1) + 1 } else { buffers };
+        let (receive_buffers, credit_every) = (buffers, every.min(most));
+        let config = Config { regions, receive_buffers, credit_every, ..small(primitive) };
         let faults = FaultConfig { loss: if lossy { 0.01 } else { 0.0 }, ..NONE };
         let sets = sets.iter().map(|set| set.iter().copied().filter(|n| *n < nodes).collect());
         let groups = Groups::new(sets.collect(), nodes).unwrap();

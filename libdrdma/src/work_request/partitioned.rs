@@ -5,12 +5,11 @@ use std::marker::PhantomData;
 use drdma_abi::work_request::MessageLayout;
 
 use super::{
-    RemoteColumn, RowMask,
+    Head, RemoteColumn,
     shared::{SharedOperation, SharedRequest, staged},
 };
 use crate::{
-    PartitionId, PartitionedRegion, PostError, QueuePair, body::Layout, extension::Extension,
-    optimizer::FetchPlan, send_queue::Head,
+    PartitionId, PartitionedRegion, PostError, QueuePair, body::Layout, optimizer::FetchPlan,
 };
 
 /// One destination of a [`PartitionedWorkRequest`]: the rows of a partition, to the peer of a queue
@@ -109,11 +108,8 @@ impl<'a, I: PartitionId> PartitionDestination<'a, I> {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct PartitionedWorkRequest<'a, 'm, I> {
-    pub(crate) wr_id: u64,
-    pub(crate) operation: SharedOperation,
-    pub(crate) rows_per_message: u32,
-    pub(crate) signaled: bool,
-    pub(crate) fetch: Option<FetchPlan>,
+    /// Its row mask makes no difference: a row is an element.
+    pub(crate) head: Head,
     pub(crate) region: &'a PartitionedRegion<'m, I>,
     pub(crate) destinations: &'a [PartitionDestination<'a, I>],
 }
@@ -122,23 +118,14 @@ impl<'a, 'm, I: PartitionId> PartitionedWorkRequest<'a, 'm, I> {
     /// A SEND of that region to nobody under that name, one row a message.
     #[inline]
     pub fn new(wr_id: u64, region: &'a PartitionedRegion<'m, I>) -> Self {
-        let operation = SharedOperation::Send;
-        Self {
-            wr_id,
-            operation,
-            rows_per_message: 1,
-            signaled: true,
-            fetch: None,
-            region,
-            destinations: &[],
-        }
+        Self { head: Head::new(wr_id), region, destinations: &[] }
     }
 
     /// What it does (default SEND).
     #[must_use]
     #[inline]
     pub fn operation(mut self, operation: SharedOperation) -> Self {
-        self.operation = operation;
+        self.head.set_operation(operation);
         self
     }
 
@@ -146,7 +133,7 @@ impl<'a, 'm, I: PartitionId> PartitionedWorkRequest<'a, 'm, I> {
     #[must_use]
     #[inline]
     pub fn rows_per_message(mut self, rows: u32) -> Self {
-        self.rows_per_message = rows;
+        self.head.rows_per_message = rows;
         self
     }
 
@@ -154,7 +141,7 @@ impl<'a, 'm, I: PartitionId> PartitionedWorkRequest<'a, 'm, I> {
     #[must_use]
     #[inline]
     pub fn unsignaled(mut self) -> Self {
-        self.signaled = false;
+        self.head.signaled = false;
         self
     }
 
@@ -162,7 +149,7 @@ impl<'a, 'm, I: PartitionId> PartitionedWorkRequest<'a, 'm, I> {
     #[must_use]
     #[inline]
     pub fn fetch_plan(mut self, plan: FetchPlan) -> Self {
-        self.fetch = Some(plan);
+        self.head.fetch = Some(plan);
         self
     }
 
@@ -180,18 +167,6 @@ impl<'m, I: PartitionId> SharedRequest<'m> for PartitionedWorkRequest<'_, 'm, I>
 impl<I: PartitionId> staged::Stage for PartitionedWorkRequest<'_, '_, I> {
     #[inline]
     fn stage(&self, staged::Queue(queue): staged::Queue) -> Result<(), PostError> {
-        let (opcode, imm) = self.operation.opcode();
-        let head = Head {
-            wr_id: self.wr_id,
-            opcode,
-            imm,
-            // A row is an element: the mask makes no difference.
-            row_mask: RowMask::Period,
-            rows_per_message: self.rows_per_message,
-            signaled: self.signaled,
-            fetch: self.fetch,
-            extension: Extension::default(),
-        };
-        queue.stage(&head, self)
+        queue.stage(&self.head, self)
     }
 }

@@ -1,14 +1,10 @@
 //! Requests to several queue pairs, each with regions of its own.
 
-use drdma_abi::work_request::{MessageLayout, Opcode};
+use drdma_abi::work_request::MessageLayout;
 
-use super::{RemoteColumn, RowMask};
+use super::{Head, RemoteColumn, RowMask};
 use crate::{
-    PostError, QueuePair, Region,
-    body::Layout,
-    extension::Extension,
-    optimizer::FetchPlan,
-    send_queue::{Head, SendQueue},
+    PostError, QueuePair, Region, body::Layout, optimizer::FetchPlan, send_queue::SendQueue,
 };
 
 /// What a work request on a shared send queue does; where a WRITE goes is said per destination.
@@ -22,17 +18,6 @@ pub enum SharedOperation {
     Write,
     /// RDMA WRITE with immediate data.
     WriteImm(u32),
-}
-
-impl SharedOperation {
-    pub(super) fn opcode(self) -> (Opcode, u32) {
-        match self {
-            Self::Send => (Opcode::Send, 0),
-            Self::SendImm(imm) => (Opcode::SendImm, imm),
-            Self::Write => (Opcode::Write, 0),
-            Self::WriteImm(imm) => (Opcode::WriteImm, imm),
-        }
-    }
 }
 
 /// One destination of a [`SharedWorkRequest`].
@@ -120,12 +105,7 @@ impl<'a, 'm> Destination<'a, 'm> {
 /// bounding boxes cover is fetched once (D-RDMA section 3.3).
 #[derive(Clone, Copy, Debug)]
 pub struct SharedWorkRequest<'a, 'm> {
-    pub(crate) wr_id: u64,
-    pub(crate) operation: SharedOperation,
-    pub(crate) row_mask: RowMask,
-    pub(crate) rows_per_message: u32,
-    pub(crate) signaled: bool,
-    pub(crate) fetch: Option<FetchPlan>,
+    pub(crate) head: Head,
     pub(crate) destinations: &'a [Destination<'a, 'm>],
 }
 
@@ -133,22 +113,14 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
     /// A SEND to nobody under that name, one row a message.
     #[inline]
     pub fn new(wr_id: u64) -> Self {
-        Self {
-            wr_id,
-            operation: SharedOperation::Send,
-            row_mask: RowMask::Period,
-            rows_per_message: 1,
-            signaled: true,
-            fetch: None,
-            destinations: &[],
-        }
+        Self { head: Head::new(wr_id), destinations: &[] }
     }
 
     /// What it does (default SEND).
     #[must_use]
     #[inline]
     pub fn operation(mut self, operation: SharedOperation) -> Self {
-        self.operation = operation;
+        self.head.set_operation(operation);
         self
     }
 
@@ -156,7 +128,7 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
     #[must_use]
     #[inline]
     pub fn row_mask(mut self, row_mask: RowMask) -> Self {
-        self.row_mask = row_mask;
+        self.head.row_mask = row_mask;
         self
     }
 
@@ -164,7 +136,7 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
     #[must_use]
     #[inline]
     pub fn rows_per_message(mut self, rows: u32) -> Self {
-        self.rows_per_message = rows;
+        self.head.rows_per_message = rows;
         self
     }
 
@@ -172,7 +144,7 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
     #[must_use]
     #[inline]
     pub fn unsignaled(mut self) -> Self {
-        self.signaled = false;
+        self.head.signaled = false;
         self
     }
 
@@ -180,7 +152,7 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
     #[must_use]
     #[inline]
     pub fn fetch_plan(mut self, plan: FetchPlan) -> Self {
-        self.fetch = Some(plan);
+        self.head.fetch = Some(plan);
         self
     }
 
@@ -190,23 +162,6 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
     pub fn destinations(mut self, destinations: &'a [Destination<'a, 'm>]) -> Self {
         self.destinations = destinations;
         self
-    }
-}
-
-impl SharedWorkRequest<'_, '_> {
-    #[inline]
-    pub(crate) fn head(&self) -> Head {
-        let (opcode, imm) = self.operation.opcode();
-        Head {
-            wr_id: self.wr_id,
-            opcode,
-            imm,
-            row_mask: self.row_mask,
-            rows_per_message: self.rows_per_message,
-            signaled: self.signaled,
-            fetch: self.fetch,
-            extension: Extension::default(),
-        }
     }
 }
 
@@ -234,6 +189,6 @@ pub(crate) mod staged {
 impl staged::Stage for SharedWorkRequest<'_, '_> {
     #[inline]
     fn stage(&self, staged::Queue(queue): staged::Queue) -> Result<(), PostError> {
-        queue.stage(&self.head(), self.destinations)
+        queue.stage(&self.head, self.destinations)
     }
 }

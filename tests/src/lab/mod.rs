@@ -40,8 +40,8 @@ use drdma_cli::{
     job::Job,
     run::{self, Observer, RunError},
 };
-use drdma_serve::wire::dgram::Datagrams;
 use drdma_sim::wire::Network;
+use drdma_wire::dgram::Datagrams;
 use libdrdma::{Context, WorkCompletion};
 use serde_json::{Value, json};
 

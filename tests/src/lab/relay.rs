@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use drdma_serve::wire::{MAX_FRAME, Sent, Wire, dgram::Datagrams};
+use drdma_wire::{MAX_FRAME, Sent, Wire, dgram::Datagrams};
 
 use super::PATIENCE;
 use crate::random::Random;
