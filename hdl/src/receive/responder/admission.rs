@@ -473,13 +473,15 @@ impl Logic for Admission {
             }
         }
         // What a READ or an atomic asks for.
-        if self.operation.read.val() || self.operation.atomic.val() {
+        if (self.operation.read.val() || self.operation.atomic.val())
+            && (self.work.val().kind != JobKind::Answer)
+        {
             self.work.next.progress.addr = self.located.addr.val();
             self.work.next.progress.rkey = self.located.rkey.val();
             self.work.next.progress.len = self.located.len.val();
             self.work.next.progress.remaining = self.located.len.val();
         }
-        if self.operation.atomic.val() {
+        if self.operation.atomic.val() && (self.work.val().kind != JobKind::Answer) {
             self.work.next.progress.len = ATOMIC_BYTES.into();
             self.work.next.progress.remaining = ATOMIC_BYTES.into();
         }
