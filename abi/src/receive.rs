@@ -100,7 +100,7 @@ pub mod features {
         | CONGESTION;
     /// What the RTL does.
     pub const RTL: u32 =
-        RECEIVES | READS | RETRANSMITS | READ_ANSWERS | ATOMIC_ANSWERS | STRIDED_RECEIVES;
+        RECEIVES | READS | RETRANSMITS | APPENDS | READ_ANSWERS | ATOMIC_ANSWERS | STRIDED_RECEIVES;
 }
 
 /// What queue pairs need beside their entry in [`QUEUE_PAIRS`]; entries are [`AttributesEntry`].

@@ -5,8 +5,8 @@ use drdma_emit::prelude::*;
 use super::{ConfigWrite, Flags, QP, QUEUE, QueuePairIndex, Table, TableSelect};
 use crate::primitive::Lutram;
 
-/// Readers of the queue pairs' states: decoder, sequencer, segmenter, registers, responder.
-pub const ERROR_READERS: usize = 5;
+/// Readers of the queue pairs' states: decoder, sequencer, segmenter, registers, responder, append regions.
+pub const ERROR_READERS: usize = 6;
 /// Readers of the queues' states: the queue block twice, decoder, segmenter, doorbells, registers.
 pub const HALT_READERS: usize = 6;
 

@@ -1,6 +1,7 @@
 //! Frames from the wire: those for the card are parsed, checked and carried out, all others pass.
 
 pub mod acks;
+pub mod appends;
 pub mod atomics;
 pub mod finder;
 pub mod notifier;

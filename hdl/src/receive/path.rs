@@ -12,12 +12,13 @@
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, RegionIndex};
 use crate::receive::acks::Acks;
+use crate::receive::appends::Appends;
 use crate::receive::atomics::Atomics;
 use crate::receive::parser::Parser;
 use crate::receive::reads::{Asking, Reads};
 use crate::receive::receives::Receives;
 
-use crate::receive::record::{Ack, Answer, Answered, SLOT, SlotIndex, WriteOrder};
+use crate::receive::record::{Ack, Answer, Answered, AppendWord, SLOT, SlotIndex, WriteOrder};
 use crate::receive::responder::Responder;
 use crate::receive::store::FrameStore;
 use crate::request::PieceWrite;
@@ -40,6 +41,8 @@ pub struct ReceivePath {
     // ------------------------------------------------------------------ what the host has set
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
+    /// Words that it writes of append regions.
+    pub append_word: Flow<In, AppendWord>,
     /// The card's MAC address.
     pub mac: Signal<In, Bits<48>>,
     /// The card's IPv4 address.
@@ -112,6 +115,10 @@ pub struct ReceivePath {
     pub error_next: Signal<Out, Bits<QP>>,
     /// That of the cycle before is in error.
     pub qp_error: Signal<In, Bit>,
+    /// The same, for append regions: whether a queue pair that holds one is in error.
+    pub holder_next: Signal<Out, Bits<QP>>,
+    /// See `holder_next`.
+    pub holder_error: Signal<In, Bit>,
     /// The queue pair that is asked for in the next cycle: see [`Keeper`](crate::send::keeper::Keeper).
     pub closed_next: Signal<Out, Bits<QP>>,
     /// The keeper has closed that of the cycle before.
@@ -136,6 +143,7 @@ pub struct ReceivePath {
     acks: Acks,
     store: FrameStore,
     responder: Responder,
+    appends: Appends,
     receives: Receives,
     reads: Reads,
     atomics: Atomics,
@@ -186,6 +194,17 @@ impl Logic for ReceivePath {
         self.responder.set_qp_error.join(&mut self.set_qp_error);
         self.responder.answer.join(&mut self.answer);
         self.responder.invalidate.join(&mut self.invalidate);
+
+        self.appends.rst.next = self.card_reset.val();
+        self.cfg.join(&mut self.appends.cfg);
+        self.append_word.join(&mut self.appends.word);
+        self.holder_next.next = self.appends.error_next.val();
+        self.appends.qp_error.next = self.holder_error.val();
+        self.responder.append_ask.join(&mut self.appends.ask);
+        self.appends.told.join(&mut self.responder.append_told);
+        self.responder.append_settle.join(&mut self.appends.settle);
+        self.responder.append_taken.join(&mut self.receives.append_taken);
+        self.append_word.join(&mut self.receives.append_word);
 
         self.receives.rst.next = self.card_reset.val();
         self.cfg.join(&mut self.receives.cfg);

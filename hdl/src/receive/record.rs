@@ -11,6 +11,7 @@
 //! packets, of which the last one has `frame_end`; so every frame's place is given back in order.
 
 use crate::context::{CQ, QP, QUEUE};
+use drdma_abi::described::APPEND_REGIONS;
 use drdma_emit::prelude::*;
 
 /// Bits of a byte address in the frame store.
@@ -25,6 +26,13 @@ pub const SLOT: usize = 5;
 pub const RESOURCE: usize = 9;
 /// Bits of a number of READs and atomics that are kept for their repetition: up to 16.
 pub const KEPT: usize = 5;
+/// Bits of an append region's number.
+pub const APPEND: usize = APPEND_REGIONS.index_bits();
+/// Bits of the number of a word of an append region's entry.
+pub const APPEND_WORD: usize = 7;
+/// Bits of an append region's life: how often the host has written its last word. What is left of an earlier life is known
+/// by it, unless 65,536 of them lie between.
+pub const APPEND_LIFE: usize = 16;
 /// Payload of a packet, in bytes: at most the longest MTU. A longer one is told as one byte more.
 pub const LONGEST: u64 = 4096;
 
@@ -156,8 +164,16 @@ pub struct Placing {
     pub imm: Bits<32>,
     /// See `completes`.
     pub flags: Bits<8>,
-    /// See `completes`.
-    pub source_qp: Bits<24>,
+    /// See `completes`; or, of bytes that are appended, the message's first row.
+    pub source: Bits<32>,
+    /// Of a `Receive`: the bytes go to rows of an append region,
+    pub appends: Bit,
+    /// this one,
+    pub region: Bits<APPEND>,
+    /// in this life.
+    pub life: Bits<APPEND_LIFE>,
+    /// The queue pair has its receive not in use any more, without a completion: it stays in its queue.
+    pub returns: Bit,
     /// The packet is an atomic: what was placed before is written before it, and what is placed behind it, behind.
     pub atomic: Bit,
     /// Its slot.
@@ -218,8 +234,110 @@ pub struct Taken {
     pub found: Bit,
     /// 0: it can be used. Else it is in use all the same, and is to be completed with this status.
     pub status: Bits<8>,
-    /// Bytes that it holds, at most 2^32 - 1.
+    /// Bytes that it holds, at most 2^32 - 1. Of a receive that appends: the append region's number.
     pub capacity: Bits<32>,
+    /// The receive appends. It stays in its queue, and no other one is taken, until [`AppendTaken`] says what becomes of it.
+    pub appends: Bit,
+}
+
+/// What becomes of the receive that appends and was taken last.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct AppendTaken {
+    /// It is not used: it is the next one of its queue again. Its queue pair's [`Placing`] has `returns`.
+    pub returned: Bit,
+    /// It completes with `local_qp_operation_error`, which halts its queue.
+    pub halts: Bit,
+}
+
+/// A word that the host writes to `APPEND_REGIONS` or `APPEND_DOORBELLS`.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct AppendWord {
+    /// It is a doorbell: rows that were given back.
+    pub bell: Bit,
+    /// The region.
+    pub region: Bits<APPEND>,
+    /// The word of its entry.
+    pub word: Bits<APPEND_WORD>,
+    /// Its value.
+    pub data: Bits<32>,
+}
+
+/// What is asked of the append regions.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum AppendRequest {
+    /// Rows for a packet of a SEND.
+    Rows,
+    /// The queue pair's message will not come: it holds the region no longer.
+    Release,
+}
+
+/// A packet of a SEND is to be appended.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct AppendAsk {
+    /// What is asked.
+    pub request: AppendRequest,
+    /// The queue pair.
+    pub qp: Bits<QP>,
+    /// Its protection domain.
+    pub pd: Bits<32>,
+    /// The append region.
+    pub number: Bits<32>,
+    /// Bytes of the packet.
+    pub bytes: Bits<13>,
+    /// It is the first one of its message.
+    pub first: Bit,
+}
+
+/// Whether a packet can be appended.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum AppendVerdict {
+    /// It can.
+    Room,
+    /// Too few rows are free, or another queue pair's message is on its way.
+    Later,
+    /// The message has more rows than the region.
+    TooLong,
+    /// There is no such region, or its entry is wrong.
+    Malformed,
+    /// The region is of another protection domain, or its columns are not in the memory of their keys.
+    Forbidden,
+    /// The host has emptied the region in the middle of the message.
+    Lost,
+    /// The queue pair is broken, or was reset, in the middle of the message.
+    Gone,
+}
+
+/// The answer to an [`AppendAsk`].
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct AppendTold {
+    /// Whether it can be appended.
+    pub verdict: AppendVerdict,
+    /// The message has whole rows up to this packet's end.
+    pub whole: Bit,
+    /// The row that the message's first one becomes.
+    pub first_row: Bits<32>,
+    /// The region's life.
+    pub life: Bits<APPEND_LIFE>,
+}
+
+/// What follows from a packet that was asked for.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum AppendOutcome {
+    /// Nothing: the message, if one was on its way, still is.
+    Stays,
+    /// The packet is appended, and the message goes on.
+    Holds,
+    /// It was the last one: the message's rows are in use.
+    Commits,
+    /// The message will not come.
+    Drops,
+}
+
+/// See [`AppendOutcome`].
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct AppendSettle {
+    /// What follows.
+    pub outcome: AppendOutcome,
 }
 
 /// An ACK or a NAK to send, or a READ or an atomic to answer.

@@ -254,6 +254,9 @@ impl Logic for Card {
         self.states.error_next[2].next = self.segmenter.error_next.val();
         self.states.error_next[3].next = self.control.error_next.val();
         self.states.error_next[4].next = self.receive.error_next.val();
+        self.states.error_next[5].next = self.receive.holder_next.val();
+        self.receive.holder_error.next = self.states.error[5].val();
+        self.control.append_word.join(&mut self.receive.append_word);
         self.control.error.next = self.states.error[3].val();
         self.states.halted_next[0].next = self.queue.fetch_next.val();
         self.states.halted_next[1].next = self.queue.batch_next.val();

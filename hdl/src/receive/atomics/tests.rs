@@ -154,7 +154,7 @@ impl World {
             let known = self.atomics.values().map(|atomic| atomic.addr).min();
             let addr = match known.filter(|_| self.random.chance(0.5)) {
                 // Sometimes 64 GiB away from another one.
-                Some(addr) => addr ^ self.random.below(4) / 3 * (1 << 36),
+                Some(addr) => addr ^ ((self.random.below(4) / 3) << 36),
                 None => address(&mut self.random) & !7,
             };
             let operands = [self.random.u64(), self.random.u64()];

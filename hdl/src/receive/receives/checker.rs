@@ -110,6 +110,7 @@ pub struct Checker {
     malformed: DFF<Bit>,
     forbidden: DFF<Bit>,
     capacity: DFF<Bits<37>>,
+    appends: DFF<Bit>,
     /// All of it is known.
     done: DFF<Bit>,
     answer: Signals<Local, Taken>,
@@ -181,6 +182,11 @@ impl Logic for Checker {
                 self.malformed.d.next = false;
                 self.forbidden.d.next = false;
                 self.capacity.d.next = 0.into();
+                self.appends.d.next = self.piece.appends.val();
+                if self.piece.appends.val() {
+                    self.capacity.d.next =
+                        bit_cast::<37, 32>(self.piece.data.val().get_bits::<32>(0));
+                }
             }
             self.found.d.next = self.piece.found.val();
             if self.piece.malformed.val() {
@@ -274,6 +280,7 @@ impl Logic for Checker {
         self.named.next = self.name.q.val();
         self.named.places.next = self.index.q.val();
         self.answer.found.next = self.found.q.val();
+        self.answer.appends.next = self.appends.q.val() && self.found.q.val();
         self.answer.status.next = 0.into();
         self.answer.capacity.next = self.capacity.q.val().get_bits::<32>(0);
         if self.capacity.q.val().get_bits::<5>(32).any() {

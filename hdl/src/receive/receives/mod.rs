@@ -24,14 +24,17 @@
 //! What the host writes to the state of a queue pair or its attributes gives a shared queue's receive back; 4,096 such
 //! words and broken queue pairs can wait. Regions are contiguous or strided, up to 32 places an entry
 //! (`drdma_abi::receive::RECEIVE_PLACES`): an entry with others completes with `local_qp_operation_error`.
+//! A receive that appends has none: placings say which rows of which append region their bytes become. It stays in its queue until `append_taken`
+//! tells what becomes of it, and all takes wait for that.
 
 use crate::context::{ConfigWrite, QueuePairIndex};
-use crate::receive::record::{Placing, Take, Taken, WriteOrder};
+use crate::receive::record::{AppendTaken, AppendWord, Placing, Take, Taken, WriteOrder};
 use crate::shell::control::Doorbell;
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
 use drdma_emit::prelude::*;
 
 pub mod checker;
+pub mod columns;
 pub mod events;
 pub mod in_use;
 pub mod planner;
@@ -70,6 +73,10 @@ pub struct Receives {
     pub take: Stream<In, Take>,
     /// and given.
     pub taken: Stream<Out, Taken>,
+    /// What becomes of a receive that appends.
+    pub append_taken: Flow<In, AppendTaken>,
+    /// Words that the host writes of append regions.
+    pub append_word: Flow<In, AppendWord>,
     /// Where payload goes.
     pub placing: Stream<In, Placing>,
     /// The same in runs of bytes.
@@ -95,6 +102,8 @@ impl Logic for Receives {
         self.cfg.join(&mut self.taker.cfg);
         self.cfg.join(&mut self.checks.cfg);
         self.cfg.join(&mut self.in_use.cfg);
+        self.cfg.join(&mut self.scatter.cfg);
+        self.append_word.join(&mut self.scatter.word);
 
         self.doorbell.join(&mut self.planner.doorbell);
         self.planner.read.join(&mut self.read);
@@ -115,6 +124,7 @@ impl Logic for Receives {
         self.planner.waits.next = self.taker.waits.val();
         self.planner.waits_for.next = self.taker.waits_for.val();
 
+        self.append_taken.join(&mut self.taker.append_taken);
         self.taker.piece.join(&mut self.checks.piece);
         self.taker.room.next = self.checks.room.val();
         self.taker.settled.next = self.checks.settled.val();

@@ -5,12 +5,14 @@
 //!
 //! Contract: one operation starts a cycle, in the order of the ports below; it sees all that started before it.
 //! `seen` belongs to the look that was taken in the cycle before, `popped` to the pop two cycles before. A
-//! pop takes two turns. The host's words are taken at once: they come at least two cycles apart, except while all
+//! pop takes two turns. One that `keeps` leaves the entry of a receive that appends where it is. The host's words are taken at once: they come at least two cycles apart, except while all
 //! tables are cleared, when nothing else may be offered.
 
 use super::record::*;
 use crate::context::{ConfigWrite, QUEUE, Table, TableSelect};
 use crate::primitive::{Flatten, Ram, RamStyle, Restore, StreamSkid};
+use drdma_abi::Layout;
+use drdma_abi::receive::ReceiveHeader;
 use drdma_emit::prelude::*;
 
 /// Bits of a [`QueueState`].
@@ -47,6 +49,7 @@ pub enum PoolOperation {
 
 /// See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
+#[check(ReceiveHeader::field("flags").start == FLAGS_AT)]
 pub struct Pool {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -104,6 +107,8 @@ pub struct Pool {
     changed: Flatten<QueueState, STATE>,
     then: Signal<Local, QueueState>,
     usable: Signal<Local, Bit>,
+    /// The block stays.
+    stays: Signal<Local, Bit>,
 
     // The pool; each block's successor in its list, for both who read it.
     #[init(Ram::new(RamStyle::Ultra))]
@@ -201,6 +206,9 @@ impl Logic for Pool {
             && (self.asked.q.val().flush == self.standing.record.val().flushing)
             && (!self.asked.q.val().goes_on
                 || (self.asked.q.val().life == self.standing.record.val().life));
+        self.stays.next = self.asked.q.val().keeps
+            && self.blocks.read_data.val().get_bit(APPEND_BIT)
+            && !self.blocks.read_data.val().get_bit(512);
         self.popped.valid.next = false;
         self.popped.kind.next = PoppedKind::Nothing;
         self.popped.data.next = self.blocks.read_data.val().get_bits::<512>(0);
@@ -270,17 +278,19 @@ impl Logic for Pool {
                 if self.usable.val() {
                     if self.standing.record.val().here.any() {
                         self.popped.kind.next = PoppedKind::Block;
-                        self.then.next.head = self.links.read_data.val();
-                        self.then.next.here = self.standing.record.val().here - 1;
-                        self.then.next.held = self.standing.record.val().held - 1;
-                        self.then.next.position = self.standing.record.val().position + 1;
-                        self.then.next.halted = self.asked.q.val().flush;
-                        self.link_writes.next = true;
-                        self.free_tail.d.next = self.standing.record.val().head;
-                        self.given.d.next = 1.into();
-                        self.list.valid.next = self.standing.record.val().more
-                            && !self.standing.record.val().listed
-                            && (self.standing.record.val().held <= self.refill.q.val());
+                        if !self.stays.val() {
+                            self.then.next.head = self.links.read_data.val();
+                            self.then.next.here = self.standing.record.val().here - 1;
+                            self.then.next.held = self.standing.record.val().held - 1;
+                            self.then.next.position = self.standing.record.val().position + 1;
+                            self.then.next.halted = self.asked.q.val().flush;
+                            self.link_writes.next = true;
+                            self.free_tail.d.next = self.standing.record.val().head;
+                            self.given.d.next = 1.into();
+                            self.list.valid.next = self.standing.record.val().more
+                                && !self.standing.record.val().listed
+                                && (self.standing.record.val().held <= self.refill.q.val());
+                        }
                     } else {
                         if self.standing.record.val().held.any() || self.standing.record.val().more
                         {

@@ -1,6 +1,7 @@
 //! What the parts of `receives` hand to each other.
 
 use crate::context::{CQ, QP, QUEUE};
+use drdma_abi::described::receive_entry_flags;
 use drdma_abi::receive::RECEIVE_PLACES;
 use drdma_emit::prelude::*;
 
@@ -17,6 +18,11 @@ pub const LIFE: usize = 16;
 pub const REGIONS: usize = 5;
 /// Bits of a number of places of a receive: up to [`RECEIVE_PLACES`].
 pub const PLACES: usize = 6;
+
+/// The bit of an entry's first block that says that the receive appends.
+pub const APPEND_BIT: usize = FLAGS_AT + receive_entry_flags::APPEND.trailing_zeros() as usize;
+/// Where the flags of an entry's head stand.
+pub const FLAGS_AT: usize = 8;
 
 /// How a receive queue stands. Positions count blocks, modulo 2^32.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -124,6 +130,8 @@ pub struct Pop {
     pub goes_on: Bit,
     /// See `goes_on`.
     pub life: Bits<LIFE>,
+    /// An entry of a receive that appends is shown, and stays.
+    pub keeps: Bit,
 }
 
 /// What became of a [`Pop`].
@@ -192,6 +200,8 @@ pub struct Piece {
     pub kind: GranuleKind,
     /// It is the last extent of its region.
     pub closes: Bit,
+    /// The receive appends: `data` begins with the append region's number.
+    pub appends: Bit,
     /// The granules, without the head.
     pub data: Bits<512>,
     /// What its completion will need.

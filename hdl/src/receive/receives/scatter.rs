@@ -7,11 +7,12 @@
 //! given up completes behind the placings that were there before: the turn comes when no placing waits, or
 //! after 15 of them; further ones of its queue pair go without a completion. One that fails halts its queue, if that is not shared, or the entry itself was wrong.
 
+use super::columns::{Columns, OPENING};
 use super::in_use::PLACE;
 use super::record::*;
-use crate::context::{QP, Table};
+use crate::context::{ConfigWrite, QP, Table};
 use crate::primitive::{Flatten, Restore, StreamSkid};
-use crate::receive::record::{Placing, PlacingKind, STORE, WriteOrder};
+use crate::receive::record::{AppendWord, Placing, PlacingKind, STORE, WriteOrder};
 use drdma_abi::completion::Status;
 use drdma_abi::receive::ReceiveOpcode;
 use drdma_emit::prelude::*;
@@ -50,12 +51,12 @@ pub struct Line {
     pub phase: Bits<8>,
     /// The ring position of the receive.
     pub position: Bits<32>,
-    /// The sender's queue pair number.
-    pub source_qp: Bits<24>,
-    /// 0.
-    pub reserved: Bits<8>,
+    /// The sender's queue pair number, or the first row of what was appended.
+    pub source: Bits<32>,
 }
 
+/// Cycles from the last column that is made to go on at a row until the first one is asked for, which is the last one if there is one.
+const SOUGHT: u64 = OPENING - 2;
 /// Bits of a [`Line`].
 const LINE: usize = 256;
 
@@ -72,7 +73,7 @@ pub struct Cursor {
     pub strided: Bit,
     /// Of that one: bytes from one row to the next,
     pub period: Bits<64>,
-    /// and from the first one to that of the next extent.
+    /// and from the first one to that of the next extent. Of an append region, whose columns have a distance each: 1, and the row.
     pub row: Bits<64>,
     /// Rows that are not through, that of the next extent included.
     pub rows: Bits<32>,
@@ -97,6 +98,10 @@ pub enum ScatterState {
     Load,
     /// A strided region begins.
     Open,
+    /// Columns of an append region are made to go on at a row,
+    Seek,
+    /// and do.
+    Sought,
     /// Cutting an order off,
     Cut,
     /// and offering it.
@@ -114,6 +119,10 @@ pub struct Scatter {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset; all tables are cleared after it.
     pub rst: Signal<In, Bit>,
+    /// Words that the host writes into tables,
+    pub cfg: Flow<In, ConfigWrite>,
+    /// and of append regions.
+    pub word: Flow<In, AppendWord>,
     /// Where bytes go.
     pub placing: Stream<In, Placing>,
     /// A queue pair's receive is given up,
@@ -148,6 +157,23 @@ pub struct Scatter {
     /// Something is at work.
     pub busy: Signal<Out, Bit>,
 
+    columns: Columns,
+    /// The bytes are appended.
+    appends: Signal<Local, Bit>,
+    /// The append region still is what it was.
+    intact: Signal<Local, Bit>,
+    /// The region, extent or column that comes next.
+    target_addr: Signal<Local, Bits<64>>,
+    target_len: Signal<Local, Bits<32>>,
+    /// It is the shape of a strided region.
+    is_shape: Signal<Local, Bit>,
+    /// A column's value is begun.
+    begins: Signal<Local, Bit>,
+    begun: DFF<Bit>,
+    begun_column: DFF<Bits<4>>,
+    /// The column that is made to go on at a row, and cycles since the last one.
+    sought: DFF<Bits<5>>,
+    since: DFF<Bits<3>>,
     placings: StreamSkid<Placing>,
     cursors: Table<CURSOR, QP>,
     /// The life in which a receive of a queue pair's own queue has failed, if there is one: no other one completes in it.
@@ -181,6 +207,9 @@ pub struct Scatter {
     /// The cursor at the next one of these.
     following: Signal<Local, Cursor>,
     behind_next: Signal<Local, Bits<PLACES>>,
+    /// Row 0 of the append region comes next.
+    wraps: Signal<Local, Bit>,
+    row_next: Signal<Local, Bits<32>>,
     // The order.
     addr: DFF<Bits<64>>,
     piece: DFF<Bits<13>>,
@@ -227,13 +256,45 @@ impl Logic for Scatter {
         self.cursor_out.bits.next = self.cursors.read_data.val();
         self.more.next =
             self.cursor.q.val().strided || (self.cursor.q.val().behind < self.held.q.val().places);
+
+        // An append region is strided, and its columns are extents.
+        self.cfg.join(&mut self.columns.cfg);
+        self.word.join(&mut self.columns.word);
+        self.appends.next = self.current.q.val().appends && self.receives.q.val();
+        self.intact.next =
+            self.columns.enabled.val() && (self.columns.life.val() == self.current.q.val().life);
+        self.target_addr.next = self.region.addr.val();
+        self.target_len.next = self.region.len.val();
+        self.is_shape.next = self.region.strided.val() && !self.appends.val();
+        if self.appends.val() {
+            self.more.next = self.cursor.q.val().strided && self.intact.val();
+            self.target_addr.next = self.columns.place.val();
+            if !self.cursor.q.val().row.any() {
+                self.target_addr.next = self.columns.base.val();
+            }
+            self.target_len.next = self.columns.width.val();
+        }
+        self.columns.opens.next = false;
+        self.columns.row.next = self.cursor.q.val().row.get_bits::<32>(0);
+        self.begins.next = false;
+        self.begun_column.d.next = self.cursor.q.val().behind.get_bits::<4>(0);
+        self.columns.begun.next = self.begun.q.val();
+        self.columns.begun_region.next = self.current.q.val().region;
+        self.columns.begun_column.next = self.begun_column.q.val();
+        self.columns.behind.next =
+            self.cursor.q.val().addr + bit_cast::<64, 32>(self.cursor.q.val().left);
         self.behind_next.next = self.cursor.q.val().behind + 1;
+        self.row_next.next = self.cursor.q.val().row.get_bits::<32>(0) + 1;
+        self.wraps.next = self.row_next.val() == self.columns.capacity.val();
         self.following.next = self.cursor.q.val();
-        self.following.next.addr = self.region.addr.val();
-        self.following.next.left = self.region.len.val();
+        self.following.next.addr = self.target_addr.val();
+        self.following.next.left = self.target_len.val();
         self.following.next.behind = self.behind_next.val();
         if self.cursor.q.val().strided {
-            self.following.next.addr = self.region.addr.val() + self.cursor.q.val().row;
+            self.following.next.addr = self.target_addr.val() + self.cursor.q.val().row;
+            if self.appends.val() {
+                self.following.next.addr = self.target_addr.val();
+            }
             if self.behind_next.val() == self.cursor.q.val().past {
                 // The next row, if there is one. If not, the next region.
                 self.following.next.row = self.cursor.q.val().row + self.cursor.q.val().period;
@@ -242,13 +303,17 @@ impl Logic for Scatter {
                 if self.cursor.q.val().rows != 1 {
                     self.following.next.behind = self.cursor.q.val().first;
                 }
+                if self.appends.val() && self.wraps.val() {
+                    self.following.next.row = 0.into();
+                }
             }
         }
 
-        self.uses_up.next = self.current.q.val().completes
+        self.uses_up.next = (self.current.q.val().completes || self.current.q.val().returns)
             && self.present.q.val()
             && (!self.gives_up.q.val() || !self.resets.q.val() || self.held.q.val().shared);
-        self.completes.next = self.uses_up.val() && !self.silent.q.val();
+        self.completes.next =
+            self.uses_up.val() && !self.silent.q.val() && !self.current.q.val().returns;
         self.fails.next = self.current.q.val().status.any()
             && (!self.held.q.val().shared || (self.current.q.val().status == MALFORMED));
         self.cursors.write_enable.next = false;
@@ -278,6 +343,8 @@ impl Logic for Scatter {
                     self.current.d.next.completes = true;
                     self.current.d.next.status = FLUSHED.into();
                     self.current.d.next.with_imm = false;
+                    self.current.d.next.appends = false;
+                    self.current.d.next.returns = false;
                     self.current.d.next.atomic = false;
                     self.state.d.next = ScatterState::Load;
                 } else if self.placings.output.valid.val() {
@@ -287,6 +354,7 @@ impl Logic for Scatter {
                     self.state.d.next = ScatterState::Load;
                     if (self.placings.output.data.val().kind == PlacingKind::Nothing)
                         && !self.placings.output.data.val().completes
+                        && !self.placings.output.data.val().returns
                     {
                         // An acknowledgement, or what is dropped: it gives its frame back.
                         self.piece.d.next = 0.into();
@@ -329,6 +397,25 @@ impl Logic for Scatter {
                     }
                 }
                 self.state.d.next = ScatterState::Cut;
+                if (self.current.q.val().kind == PlacingKind::Receive)
+                    && self.used.val()
+                    && self.current.q.val().first
+                    && self.current.q.val().appends
+                {
+                    // As many rows as the region has follow the first one.
+                    self.cursor.d.next.left = 0.into();
+                    self.cursor.d.next.behind = 0.into();
+                    self.cursor.d.next.strided = true;
+                    self.cursor.d.next.period = 1.into();
+                    self.cursor.d.next.row = bit_cast::<64, 32>(self.current.q.val().source);
+                    self.cursor.d.next.rows = self.columns.capacity.val();
+                    self.cursor.d.next.first = 0.into();
+                    self.cursor.d.next.past = bit_cast::<PLACES, 5>(self.columns.count.val());
+                    self.sought.d.next = 0.into();
+                    if self.current.q.val().source.any() {
+                        self.state.d.next = ScatterState::Seek;
+                    }
+                }
                 if self.gives_up.q.val()
                     && (!self.used.val() || (self.resets.q.val() && !self.name.shared.val()))
                 {
@@ -350,6 +437,22 @@ impl Logic for Scatter {
                 }
                 self.state.d.next = ScatterState::Cut;
             }
+            ScatterState::Seek => {
+                // In row 0 the values go to the columns' first bytes anyway.
+                self.columns.opens.next = true;
+                self.sought.d.next = self.sought.q.val() + 1;
+                self.since.d.next = 0.into();
+                if self.sought.d.val() == self.cursor.q.val().past.get_bits::<5>(0) {
+                    self.state.d.next = ScatterState::Sought;
+                }
+            }
+            ScatterState::Sought => {
+                // All of them do before the first one is begun.
+                self.since.d.next = self.since.q.val() + 1;
+                if self.since.q.val() == SOUGHT {
+                    self.state.d.next = ScatterState::Cut;
+                }
+            }
             ScatterState::Cut => {
                 self.addr.d.next = self.cursor.q.val().addr;
                 self.piece.d.next = 0.into();
@@ -362,8 +465,9 @@ impl Logic for Scatter {
                 {
                     // The next region or extent.
                     self.cursor.d.next = self.following.val();
+                    self.begins.next = true;
                     self.state.d.next = ScatterState::Cut;
-                    if self.region.strided.val() {
+                    if self.is_shape.val() {
                         self.cursor.d.next.past = bit_cast::<PLACES, 5>(self.region.extents.val());
                         self.state.d.next = ScatterState::Open;
                     }
@@ -392,9 +496,10 @@ impl Logic for Scatter {
                     if self.receives.q.val()
                         && !self.cursor.q.val().left.any()
                         && self.more.val()
-                        && !self.region.strided.val()
+                        && !self.is_shape.val()
                     {
                         self.cursor.d.next = self.following.val();
+                        self.begins.next = true;
                     }
                     if self.last.q.val() {
                         self.cursors.write_enable.next = self.receives.q.val();
@@ -433,6 +538,8 @@ impl Logic for Scatter {
             }
         }
 
+        self.begun.d.next = self.begins.val() && self.appends.val();
+
         // The order.
         self.order.addr.next = self.addr.q.val();
         self.order.ram.next = self.ram.q.val();
@@ -457,13 +564,12 @@ impl Logic for Scatter {
         self.line.next.status = self.current.q.val().status;
         self.line.next.phase = 0.into();
         self.line.next.position = self.held.q.val().position;
-        self.line.next.source_qp = 0.into();
-        self.line.next.reserved = 0.into();
+        self.line.next.source = 0.into();
         if self.good.val() {
             self.line.next.byte_len = self.current.q.val().byte_len;
             self.line.next.imm = self.current.q.val().imm;
             self.line.next.flags = self.current.q.val().flags;
-            self.line.next.source_qp = self.current.q.val().source_qp;
+            self.line.next.source = self.current.q.val().source;
         }
         self.line_in.record.next = self.line.val();
         self.order.receipt.next.cq = self.held.q.val().cq;
@@ -486,8 +592,15 @@ impl Logic for Scatter {
         // The first place with a new placing, then the one behind the cursor's.
         self.next_span.next = (bit_cast::<PLACE, QP>(self.current.d.val().qp) << 5)
             | bit_cast::<PLACE, 5>(self.cursor.d.val().behind.get_bits::<5>(0));
+        self.columns.next_region.next = self.current.d.val().region;
+        self.columns.next_column.next = self.cursor.d.val().behind.get_bits::<4>(0);
         if self.state.q.val() == ScatterState::Idle {
             self.next_span.next = bit_cast::<PLACE, QP>(self.current.d.val().qp) << 5;
+            self.columns.next_column.next = 0.into();
+        }
+        // Columns from the first one on, each a cycle ahead.
+        if self.state.q.val() == ScatterState::Seek {
+            self.columns.next_column.next = self.sought.d.val().get_bits::<4>(0);
         }
     }
 }

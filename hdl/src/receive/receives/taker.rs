@@ -7,7 +7,7 @@
 //! entry with strided regions. One whose blocks are not
 //! there yet waits for them, and tells the planner so; nothing overtakes it. A take of a shared queue by a queue pair whose last
 //! receive is still in use waits for its completion, which must be on its way; what is taken of a queue of its own waits until there is room among those in
-//! use. What is given up has its turn
+//! use. A receive that appends stays in its queue until `append_taken` says that it is used up; nothing is taken before. What is given up has its turn
 //! when all takes before it are answered, and before all behind it.
 
 use super::events::Events;
@@ -15,14 +15,20 @@ use super::record::*;
 use super::shapes::Shapes;
 use crate::context::{CQ, ConfigWrite, QP, QUEUE, QueuePairIndex, Table, TableSelect};
 use crate::primitive::StreamSkid;
-use crate::receive::record::Take;
+use crate::receive::record::{AppendTaken, Take};
 use drdma_abi::Layout;
-use drdma_abi::receive::{AttributesEntry, RECEIVE_MAGIC, RECEIVE_PLACES, ReceiveQueueEntry};
-use drdma_abi::work_request::MAX_REGIONS;
+use drdma_abi::described::{AppendTarget, receive_entry_flags};
+use drdma_abi::receive::{
+    AttributesEntry, RECEIVE_MAGIC, RECEIVE_PLACES, ReceiveHeader, ReceiveQueueEntry,
+};
+use drdma_abi::work_request::{GRANULE, MAX_REGIONS};
 use drdma_emit::prelude::*;
 
 /// The head's magic.
 const MAGIC: u64 = RECEIVE_MAGIC as u64;
+/// Magic and flags of a receive that appends, and its granules.
+const APPEND_MAGIC: u64 = MAGIC | (receive_entry_flags::APPEND as u64) << 8;
+const APPEND_GRANULES: u64 = ((ReceiveHeader::SIZE + AppendTarget::SIZE) / GRANULE) as u64;
 /// Regions of an entry, at most.
 const MOST_REGIONS: u64 = MAX_REGIONS as u64;
 /// The upper one of the two bits of each type: neither a contiguous region nor a strided one has it.
@@ -61,6 +67,12 @@ pub enum TakerState {
     Judge,
     /// Handing its granules on.
     Walk,
+    /// Until it is known what becomes of a receive that appends,
+    Append,
+    /// which is taken out of its queue,
+    Discard,
+    /// and is not there any more.
+    Discarded,
     /// A queue's flags change.
     Mark,
     /// Finding the queue of what is given up,
@@ -104,7 +116,9 @@ pub struct Taker {
     pub waits_for: Signal<Out, Bits<QUEUE>>,
     /// What the checker looks at.
     pub piece: Stream<Out, Piece>,
-    /// It is done with all of it.
+    /// What becomes of a receive that appends.
+    pub append_taken: Flow<In, AppendTaken>,
+    /// The checker is done with all of it.
     pub settled: Signal<In, Bit>,
     /// A queue pair's receive is given up,
     pub give_up: Stream<Out, GiveUp>,
@@ -187,6 +201,8 @@ pub struct Taker {
     first_of_walk: Signal<Local, Bit>,
     /// Its queue pair has nothing in use.
     alone: Signal<Local, Bit>,
+    /// It is one that appends.
+    appends: Signal<Local, Bit>,
     described: Signal<Local, Bit>,
     types: Signal<Local, Bits<32>>,
     /// Types of regions that there are not.
@@ -299,7 +315,19 @@ impl Logic for Taker {
                 self.empty.next = true;
             }
         }
-        self.bad.next = self.block.q.val().error || !self.head.val() || self.empty.val();
+        self.appends.next = self.found.val()
+            && !self.goes_on.q.val()
+            && !self.flush.q.val()
+            && !self.block.q.val().error
+            && (self.block.q.val().data.get_bits::<16>(0) == APPEND_MAGIC)
+            && !self.block.q.val().data.get_bits::<16>(16).any()
+            && (self.block.q.val().data.get_bits::<32>(32) == APPEND_GRANULES)
+            && (self.block.q.val().data.get_bits::<32>(64) == self.block.q.val().position)
+            && !self.types.val().any()
+            && !self.block.q.val().data.get_bits::<64>(192).any()
+            && !self.block.q.val().data.get_bits::<96>(288).any();
+        self.bad.next = (self.block.q.val().error || !self.head.val() || self.empty.val())
+            && !self.appends.val();
 
         // Regions that are not all contiguous. A head is wrong if there are types of regions that there are not, or types
         // but contiguous and strided.
@@ -360,6 +388,7 @@ impl Logic for Taker {
         self.pop.flush.next = self.flush.q.val();
         self.pop.goes_on.next = self.goes_on.q.val();
         self.pop.life.next = self.name.q.val().life;
+        self.pop.keeps.next = !self.goes_on.q.val() && !self.flush.q.val();
         self.piece.valid.next = false;
         self.piece.qp.next = self.current.q.val().qp;
         self.piece.pd.next = self.current.q.val().pd;
@@ -374,11 +403,13 @@ impl Logic for Taker {
         if !self.found.val() || self.bad.val() || self.flush.q.val() {
             self.piece.here.next = 0.into();
         }
+        self.piece.appends.next = self.appends.val();
         self.piece.kind.next = GranuleKind::Contiguous;
         self.piece.closes.next = false;
         self.piece.data.next = self.granules.val();
         self.piece.name.next = self.now.val();
         if self.state.q.val() == TakerState::Walk {
+            self.piece.appends.next = false;
             self.piece.malformed.next = self.walk_bad.q.val();
             self.piece.starts.next = self.starts.q.val();
             self.piece.ends.next = self.walk_bad.q.val() || self.walk_ends.val();
@@ -482,9 +513,36 @@ impl Logic for Taker {
                         self.state.d.next = TakerState::Settle;
                     } else if self.found.val() && self.bad.val() {
                         self.state.d.next = TakerState::Mark;
+                    } else if self.appends.val() {
+                        self.state.d.next = TakerState::Append;
                     } else if self.piece.ends.val() {
                         self.state.d.next = TakerState::Ready;
                     }
+                }
+            }
+            TakerState::Append => {
+                self.kind.d.next = MarkKind::Halt;
+                if self.append_taken.valid.val() {
+                    self.state.d.next = TakerState::Discard;
+                    if self.append_taken.halts.val() {
+                        self.state.d.next = TakerState::Mark;
+                    } else if self.append_taken.returned.val() {
+                        // What follows it finds nothing either.
+                        self.dry.write_enable.next = true;
+                        self.dry.write_data.next = 1.into();
+                        self.state.d.next = TakerState::Ready;
+                    }
+                }
+            }
+            TakerState::Discard => {
+                self.pop.valid.next = true;
+                if self.pop.ready.val() {
+                    self.state.d.next = TakerState::Discarded;
+                }
+            }
+            TakerState::Discarded => {
+                if self.popped.valid.val() {
+                    self.state.d.next = TakerState::Ready;
                 }
             }
             TakerState::Walk => {

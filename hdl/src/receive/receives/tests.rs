@@ -1,5 +1,6 @@
 //! Against `drdma_semantics`, with a host that posts and a responder that asks.
 
+mod appends;
 mod giving_up;
 mod host;
 mod rates;

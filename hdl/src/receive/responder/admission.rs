@@ -47,7 +47,7 @@ pub enum AdmissionState {
 /// Contract: a packet in 3 cycles. A packet of a SEND or a WRITE that is the next one of an RC queue pair leaves as if those under way before it were executed;
 /// how far the queue pair comes with it is in the table a cycle later. If one of them is not (`fails`), `write` has put
 /// right what is in the table, and those behind it are void (`fate`). Any other packet, and the first one of a SEND from a shared queue, waits until those before
-/// it are done, and those behind it too; so does what follows a READ, an atomic or the first of several packets that take a receive. When the host says that a queue
+/// it are done, and those behind it too; so does what follows a READ, an atomic, the first of several packets that take a receive, or a further one that is appended. When the host says that a queue
 /// pair begins anew, or one of its packets fails, the check of its packet starts again.
 ///
 /// # Inputs
@@ -261,6 +261,7 @@ impl Logic for Admission {
             self.now.next.asked = false;
             self.now.next.message = Message::None;
             self.now.next.in_use = false;
+            self.now.next.appends = false;
             self.now.next.accepted = 0.into();
         }
         // Of those that wait only what was accepted since the queue pair began counts.
@@ -349,6 +350,7 @@ impl Logic for Admission {
         self.work.next.queue = self.settings.q.val().queue;
         self.work.next.shared = self.contexts.shared.val();
         self.work.next.abandons = false;
+        self.work.next.releases = false;
         self.work.next.takes = false;
         self.work.next.missing = false;
         self.work.next.taken = false;
@@ -454,6 +456,10 @@ impl Logic for Admission {
                 self.work.next.abandons = true;
                 self.work.next.progress.in_use = false;
             }
+            self.work.next.releases = (self.work.val().kind != JobKind::Nothing)
+                && (self.here.q.val().message == Message::Send)
+                && self.here.q.val().appends
+                && (self.breaks_off.val() || !self.in_sequence.val());
         } else {
             self.work.next.progress.len = ROUTE.into();
             if self.operation.send.val()
@@ -467,13 +473,15 @@ impl Logic for Admission {
             }
         }
         // What a READ or an atomic asks for.
-        if self.operation.read.val() || self.operation.atomic.val() {
+        if (self.operation.read.val() || self.operation.atomic.val())
+            && (self.work.val().kind != JobKind::Answer)
+        {
             self.work.next.progress.addr = self.located.addr.val();
             self.work.next.progress.rkey = self.located.rkey.val();
             self.work.next.progress.len = self.located.len.val();
             self.work.next.progress.remaining = self.located.len.val();
         }
-        if self.operation.atomic.val() {
+        if self.operation.atomic.val() && (self.work.val().kind != JobKind::Answer) {
             self.work.next.progress.len = ATOMIC_BYTES.into();
             self.work.next.progress.remaining = ATOMIC_BYTES.into();
         }
@@ -498,14 +506,15 @@ impl Logic for Admission {
             && !(self.contexts.shared.val()
                 && ((self.operation.send.val() && self.operation.first.val())
                     || self.operation.with_imm.val()));
-        // How much the receive holds that is taken now is not known; and without a queue there is none.
+        // How much the receive holds that is taken now is not known; and without a queue there is none. An append region may have no
+        // rows in the middle of a message.
         self.work.next.foreseen = self.regular.val()
             && (self.settings.q.val().has_queue
                 || !((self.operation.send.val() && self.operation.first.val())
                     || self.operation.with_imm.val()))
             && !(self.operation.send.val()
-                && self.operation.first.val()
-                && !self.operation.last.val());
+                && ((self.operation.first.val() && !self.operation.last.val())
+                    || (!self.operation.first.val() && self.here.q.val().appends)));
 
         // Three steps.
         self.restarts.next = (self.begins.valid.val()

@@ -3,6 +3,7 @@
 use super::keys::Keys;
 use super::record::{Job, JobKind};
 use crate::context::{ConfigWrite, REGION};
+use crate::receive::record::{AppendTold, AppendVerdict};
 use drdma_abi::work_request::MAX_MESSAGE;
 use drdma_emit::prelude::*;
 
@@ -35,7 +36,7 @@ pub enum Verdict {
 /// go. The key's answer is there in the third cycle after the first; `sample` keeps it. Any other job, and one that is `stale`, is `Invalid`.
 ///
 /// # Inputs
-/// `clk`; `cfg`; `at`, `stale`; `sample`; stream `revoke`.
+/// `clk`; `cfg`; `at`, `stale`; `sample`; stream `revoke`; `append`, of a SEND that is appended, before its verdict is looked at.
 ///
 /// # Outputs
 /// `verdict`; `sum`: of a SEND the bytes with this packet; `packets`: of a READ those of its answer.
@@ -51,6 +52,8 @@ pub struct Checks {
     pub stale: Signal<In, Bit>,
     /// The key has been looked up.
     pub sample: Signal<In, Bit>,
+    /// The SEND is appended: what the append regions say.
+    pub append: Signals<In, AppendTold>,
     /// What the checks say.
     pub verdict: Signal<Out, Verdict>,
     /// Bytes that came before, and those of the packet.
@@ -81,6 +84,11 @@ pub struct Checks {
     changeable: DFF<Bit>,
     revocable: DFF<Bit>,
     unused: Signal<Local, Job>,
+    unused_append: Signal<Local, AppendTold>,
+    /// It is appended, and cannot be.
+    appends: Signal<Local, Bit>,
+    refused: Signal<Local, Bit>,
+    refusal: Signal<Local, Verdict>,
 }
 
 impl Logic for Checks {
@@ -144,6 +152,27 @@ impl Logic for Checks {
             self.revocable.d.next = self.keys.revocable.val();
         }
 
+        // What append regions say.
+        self.unused_append.next = self.append.val();
+        self.appends.next = self.at.val().progress.appends && !self.at.val().write;
+        self.refused.next = true;
+        self.refusal.next = Verdict::Malformed;
+        match self.append.verdict.val() {
+            AppendVerdict::Room => {
+                self.refused.next = false;
+            }
+            AppendVerdict::Later => {
+                self.refusal.next = Verdict::Missing;
+            }
+            AppendVerdict::TooLong => {
+                self.refusal.next = Verdict::TooLong;
+            }
+            AppendVerdict::Malformed
+            | AppendVerdict::Forbidden
+            | AppendVerdict::Lost
+            | AppendVerdict::Gone => {}
+        }
+
         // The first check that fails decides.
         self.verdict.next = Verdict::Good;
         if ((self.at.val().kind != JobKind::Execute) && (self.at.val().kind != JobKind::Again))
@@ -154,6 +183,13 @@ impl Logic for Checks {
             self.verdict.next = Verdict::Missing;
         } else if self.at.val().status.any() {
             self.verdict.next = Verdict::Malformed;
+        } else if self.appends.val()
+            && self.at.val().first
+            && !self.at.val().read
+            && !self.at.val().atomic
+            && self.refused.val()
+        {
+            self.verdict.next = self.refusal.val();
         } else if self.misshapen.q.val()
             || self.overlong.q.val()
             || (self.at.val().write && self.uneven.q.val())
@@ -171,7 +207,11 @@ impl Logic for Checks {
             if !self.changeable.q.val() {
                 self.verdict.next = Verdict::Access;
             }
-        } else if self.exceeds.q.val() {
+        } else if self.appends.val() && self.refused.val() {
+            self.verdict.next = self.refusal.val();
+        } else if self.appends.val() && self.at.val().last && !self.append.whole.val() {
+            self.verdict.next = Verdict::TooLong;
+        } else if !self.appends.val() && self.exceeds.q.val() {
             self.verdict.next = Verdict::TooLong;
         } else if self.at.val().invalidates && !self.revocable.q.val() {
             self.verdict.next = Verdict::Irrevocable;

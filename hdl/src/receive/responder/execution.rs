@@ -4,7 +4,10 @@ use super::checks::{Checks, Verdict};
 use super::flights::{Failure, Fate};
 use super::record::{Job, JobKind, Message, Progress, ProgressWrite};
 use crate::context::{ConfigWrite, QueuePairIndex, REGION, RegionIndex};
-use crate::receive::record::{Answer, Operands, Placing, PlacingKind, SLOT};
+use crate::receive::record::{
+    APPEND, Answer, AppendAsk, AppendOutcome, AppendRequest, AppendSettle, AppendTaken, AppendTold,
+    AppendVerdict, Operands, Placing, PlacingKind, SLOT,
+};
 use drdma_abi::completion::Status;
 use drdma_abi::receive::{GLOBAL_ROUTE, MAX_RD_ATOMIC, receive_flags};
 use drdma_abi::roce::{Ipv4, syndrome};
@@ -15,6 +18,8 @@ const TOO_LONG: u64 = Status::LocalLengthError as u64;
 const FLUSHED: u64 = Status::WrFlushError as u64;
 const INVALID: u64 = Status::RemoteInvalidRequestError as u64;
 const NO_ACCESS: u64 = Status::RemoteAccessError as u64;
+const MALFORMED: u64 = Status::LocalQpOperationError as u64;
+const FORBIDDEN: u64 = Status::LocalProtectionError as u64;
 /// Syndromes.
 const ACK: u64 = (syndrome::ACK | 31) as u64;
 const RNR_NAK: u64 = syndrome::RNR_NAK as u64;
@@ -25,6 +30,7 @@ const NAK_OPERATION: u64 = syndrome::NAK_REMOTE_OPERATION as u64;
 const ROUTE_FLAG: u64 = receive_flags::GLOBAL_ROUTE as u64;
 const IMM_FLAG: u64 = receive_flags::IMM as u64;
 const INVALIDATED_FLAG: u64 = receive_flags::INVALIDATED as u64;
+const APPENDED_FLAG: u64 = receive_flags::APPENDED as u64;
 /// Bytes of an IPv4 header, and those in front of it in a receive.
 const IP_HEADER: u64 = Ipv4::SIZE as u64;
 /// READs and atomics that are counted, at most.
@@ -36,10 +42,18 @@ const UNUSED_ROUTE: u64 = (GLOBAL_ROUTE - Ipv4::SIZE) as u64;
 pub enum ExecutionState {
     /// There is none.
     Empty,
+    /// A message that was given up holds its append region no longer,
+    Release,
+    /// which is told.
+    Released,
     /// Its key is looked up; sums are made.
     Sums,
     /// Lengths are compared.
     Lengths,
+    /// An append region is asked for rows,
+    Rows,
+    /// and answers.
+    Told,
     /// Until the key is known.
     Bounds,
     /// The same.
@@ -63,10 +77,10 @@ pub enum ExecutionState {
 /// when its first placing is put out. May stall at any time; no ready of an output reaches that of `job` within a cycle.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; stream `job`; `begins`; `fate` of the job at hand; `has_slot`, `slot`.
+/// `clk`, `rst`; `cfg`; stream `job`; `begins`; `fate` of the job at hand; `has_slot`, `slot`; `append_told`.
 ///
 /// # Outputs
-/// Streams `placing`, `answer`, `invalidate`, `set_qp_error`; `accepted`; `write`; `ended`: the job at hand is done; `fails`: one was not
+/// Streams `placing`, `answer`, `invalidate`, `set_qp_error`, `append_ask`; `append_settle`, `append_taken`; `accepted`; `write`; `ended`: the job at hand is done; `fails`: one was not
 /// executed, a cycle later; `lingers`: the queue pair of the placing that is put out; `count_dropped`, `count_ignored`; `idle`: there is neither a job nor a
 /// placing.
 #[derive(LogicBlock, BlockDefault)]
@@ -95,6 +109,14 @@ pub struct Execution {
     pub accepted: Flow<Out, Operands>,
     /// Memory regions whose keys become invalid, in all copies of the table.
     pub invalidate: Stream<Out, RegionIndex>,
+    /// The append regions are asked,
+    pub append_ask: Stream<Out, AppendAsk>,
+    /// answer,
+    pub append_told: Flow<In, AppendTold>,
+    /// and are told what has become of the packet.
+    pub append_settle: Flow<Out, AppendSettle>,
+    /// What becomes of a receive that appends.
+    pub append_taken: Flow<Out, AppendTaken>,
     /// Queue pairs that break.
     pub set_qp_error: Stream<Out, QueuePairIndex>,
     /// How far a queue pair has come.
@@ -118,6 +140,15 @@ pub struct Execution {
     at: Signal<Local, Job>,
     /// Nothing of it is done.
     lost: Signal<Local, Bit>,
+    /// What an append region has said of the job, if it was asked.
+    asked: DFF<Bit>,
+    told: DFF<AppendTold>,
+    /// Its bytes are appended.
+    appends: Signal<Local, Bit>,
+    /// The receive that was taken stays in its queue.
+    returns: Signal<Local, Bit>,
+    /// Where it begins.
+    begins_at: Signal<Local, ExecutionState>,
     failed: DFF<Bit>,
     failure: DFF<Failure>,
     unused: Signal<Local, Job>,
@@ -161,14 +192,27 @@ impl Logic for Execution {
     #[hdl_gen]
     fn update(&mut self) {
         self.at.next = self.held.q.val();
-        self.lost.next = self.fate.stale.val() || self.fate.void.val();
+        // What is on its way for a queue pair that is broken otherwise is dropped as well, if that is seen.
+        self.lost.next = self.fate.stale.val()
+            || self.fate.void.val()
+            || (self.asked.q.val() && (self.told.q.val().verdict == AppendVerdict::Gone));
         self.unused.next = self.at.val();
         self.cfg.join(&mut self.checks.cfg);
         self.checks.at.next = self.at.val();
         self.checks.stale.next = self.lost.val();
+        self.checks.append.next = self.told.q.val();
         self.checks.sample.next = self.state.q.val() == ExecutionState::Key;
         self.verdict.next = self.checks.verdict.val();
         self.executes.next = self.at.val().kind == JobKind::Execute;
+        self.appends.next = self.executes.val()
+            && self.at.val().progress.appends
+            && self.at.val().progress.in_use
+            && !self.at.val().write
+            && !self.at.val().read
+            && !self.at.val().atomic
+            && !self.at.val().missing
+            && !self.at.val().status.any();
+        self.returns.next = false;
         self.takes.next = 1.into();
         if self.at.val().read {
             self.takes.next = self.checks.packets.val();
@@ -201,10 +245,24 @@ impl Logic for Execution {
             Verdict::Missing => {
                 self.answers.next = self.at.val().reliable;
                 self.syndrome.next = bit_cast::<8, 5>(self.at.val().rnr_timer) | RNR_NAK;
+                // There is a receive, but no rows.
+                self.returns.next = self.at.val().taken;
+                self.completes.next = !self.at.val().reliable
+                    && self.at.val().shared
+                    && self.at.val().progress.in_use
+                    && !self.at.val().taken;
             }
             Verdict::Malformed => {
                 self.completes.next = true;
                 self.status.next = self.at.val().status;
+                if self.appends.val() {
+                    self.status.next = FORBIDDEN.into();
+                    if self.at.val().first
+                        && (self.told.q.val().verdict == AppendVerdict::Malformed)
+                    {
+                        self.status.next = MALFORMED.into();
+                    }
+                }
                 self.answers.next = self.at.val().reliable;
                 self.syndrome.next = NAK_OPERATION.into();
                 self.breaks.next = true;
@@ -281,6 +339,7 @@ impl Logic for Execution {
             self.answers.next = false;
             self.breaks.next = false;
             self.writes.next = false;
+            self.returns.next = false;
         }
 
         // How far the queue pair is then.
@@ -313,6 +372,9 @@ impl Logic for Execution {
                 self.then.next = self.at.val().progress;
                 self.then.next.asked = true;
             }
+            if self.returns.val() {
+                self.then.next.in_use = false;
+            }
         }
 
         if self.accepts.val() && (self.at.val().progress.accepted < MOST) {
@@ -335,7 +397,11 @@ impl Logic for Execution {
         self.payload.next.byte_len = 0.into();
         self.payload.next.imm = 0.into();
         self.payload.next.flags = 0.into();
-        self.payload.next.source_qp = 0.into();
+        self.payload.next.source = 0.into();
+        self.payload.next.appends = false;
+        self.payload.next.region = self.at.val().progress.capacity.get_bits::<APPEND>(0);
+        self.payload.next.life = self.told.q.val().life;
+        self.payload.next.returns = self.returns.val();
         self.payload.next.atomic = self.changes.val();
         self.payload.next.slot = self.slot.val();
         if self.verdict.val() == Verdict::Good {
@@ -345,6 +411,10 @@ impl Logic for Execution {
             } else if !self.at.val().write {
                 self.payload.next.kind = PlacingKind::Receive;
                 self.payload.next.first = self.at.val().first && !self.at.val().datagram;
+                self.payload.next.appends = self.appends.val();
+                if self.appends.val() {
+                    self.payload.next.source = self.told.q.val().first_row;
+                }
             } else if self.at.val().bytes.any() {
                 self.payload.next.kind = PlacingKind::Write;
             }
@@ -364,7 +434,10 @@ impl Logic for Execution {
                 }
                 if self.at.val().datagram {
                     self.payload.next.flags = self.payload.val().flags | ROUTE_FLAG;
-                    self.payload.next.source_qp = self.at.val().source_qp;
+                    self.payload.next.source = bit_cast::<32, 24>(self.at.val().source_qp);
+                }
+                if self.appends.val() {
+                    self.payload.next.flags = self.payload.val().flags | APPENDED_FLAG;
                 }
             }
         }
@@ -400,10 +473,37 @@ impl Logic for Execution {
             && !self.answer_full.q.val();
         self.set_qp_error.qp.next = self.at.val().qp;
 
+        // What is asked of append regions.
+        self.append_ask.valid.next = (self.state.q.val() == ExecutionState::Rows)
+            || (self.state.q.val() == ExecutionState::Release);
+        self.append_ask.request.next = AppendRequest::Rows;
+        if self.state.q.val() == ExecutionState::Release {
+            self.append_ask.request.next = AppendRequest::Release;
+        }
+        self.append_ask.qp.next = self.at.val().qp;
+        self.append_ask.pd.next = self.at.val().pd;
+        self.append_ask.number.next = self.at.val().progress.capacity;
+        self.append_ask.bytes.next = self.at.val().bytes;
+        self.append_ask.first.next = self.at.val().first;
+        self.begins_at.next = ExecutionState::Finish;
+        if (self.at.val().kind == JobKind::Execute) || (self.at.val().kind == JobKind::Again) {
+            self.begins_at.next = ExecutionState::Sums;
+        }
+
         self.finishes.next = false;
         self.ends.next = self.state.q.val() == ExecutionState::Empty;
         match self.state.q.val() {
             ExecutionState::Empty => {}
+            ExecutionState::Release => {
+                if self.append_ask.ready.val() {
+                    self.state.d.next = ExecutionState::Released;
+                }
+            }
+            ExecutionState::Released => {
+                if self.append_told.valid.val() {
+                    self.state.d.next = self.begins_at.val();
+                }
+            }
             ExecutionState::Sums => {
                 self.state.d.next = ExecutionState::Lengths;
             }
@@ -415,6 +515,24 @@ impl Logic for Execution {
                     && !self.at.val().invalidates
                 {
                     self.state.d.next = ExecutionState::Finish;
+                }
+                if self.appends.val() && !self.lost.val() {
+                    self.state.d.next = ExecutionState::Rows;
+                }
+            }
+            ExecutionState::Rows => {
+                if self.append_ask.ready.val() {
+                    self.state.d.next = ExecutionState::Told;
+                }
+            }
+            ExecutionState::Told => {
+                self.told.d.next = self.append_told.val();
+                if self.append_told.valid.val() {
+                    self.asked.d.next = true;
+                    self.state.d.next = ExecutionState::Finish;
+                    if self.at.val().invalidates {
+                        self.state.d.next = ExecutionState::Bounds;
+                    }
                 }
             }
             ExecutionState::Bounds => {
@@ -470,6 +588,23 @@ impl Logic for Execution {
             self.placing_full.d.next = true;
             self.placed.d.next = self.place.val();
         }
+        self.append_settle.valid.next = self.finishes.val() && self.asked.q.val();
+        self.append_settle.outcome.next = AppendOutcome::Stays;
+        if self.verdict.val() == Verdict::Good {
+            self.append_settle.outcome.next = AppendOutcome::Holds;
+            if self.at.val().last {
+                self.append_settle.outcome.next = AppendOutcome::Commits;
+            }
+        } else if !self.at.val().reliable && !self.lost.val() {
+            self.append_settle.outcome.next = AppendOutcome::Drops;
+        }
+        if self.finishes.val() {
+            self.asked.d.next = false;
+        }
+        self.append_taken.valid.next =
+            self.finishes.val() && self.at.val().taken && self.at.val().progress.appends;
+        self.append_taken.returned.next = self.returns.val();
+        self.append_taken.halts.next = self.completes.val() && (self.status.val() == MALFORMED);
         if self.finishes.val() && self.answers.val() {
             self.answer_full.d.next = true;
             self.answered.d.next.qp = self.at.val().qp;
@@ -552,6 +687,9 @@ impl Logic for Execution {
                 {
                     self.state.d.next = ExecutionState::Sums;
                 }
+                if self.job.releases.val() {
+                    self.state.d.next = ExecutionState::Release;
+                }
             }
         }
         self.lingers.valid.next = self.placing_full.q.val();
@@ -563,6 +701,7 @@ impl Logic for Execution {
             self.placing_full.d.next = false;
             self.answer_full.d.next = false;
             self.failed.d.next = false;
+            self.asked.d.next = false;
             self.frames.d.next = 0.into();
         }
     }

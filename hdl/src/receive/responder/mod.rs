@@ -39,6 +39,9 @@
 //! A key that a SEND makes invalid is invalid here before that SEND is placed, and `invalidate` was taken: whoever takes it clears
 //! the other copies of the table.
 //!
+//! A SEND whose receive appends is checked by [`appends`](super::appends), which keeps the rows. No other receive is taken meanwhile: one for which there are
+//! no rows now stays in its queue, and its message finds none. The further packets of such a message follow each other when they are executed.
+//!
 //! Contract: where packets of many queue pairs come by turns, a packet that is dropped, and a packet of
 //! a SEND that has its receive take 3 cycles each, a packet of a WRITE, a READ and an atomic 5, a datagram 5, a SEND that makes a key invalid 8. The answer to a take
 //! is waited for, but up to 8 packets are under way meanwhile. Packets of one RC queue pair take as long; of a UC queue pair 8 cycles lie between SENDs, and the
@@ -47,7 +50,10 @@
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, RegionIndex};
 use crate::primitive::StreamSkid;
-use crate::receive::record::{Answer, Answered, Operands, Packet, Placing, SLOT, Take, Taken};
+use crate::receive::record::{
+    Answer, Answered, AppendAsk, AppendSettle, AppendTaken, AppendTold, Operands, Packet, Placing,
+    SLOT, Take, Taken,
+};
 use drdma_emit::prelude::*;
 
 mod admission;
@@ -104,6 +110,14 @@ pub struct Responder {
     pub qp_error: Signal<In, Bit>,
     /// A queue pair breaks.
     pub set_qp_error: Stream<Out, QueuePairIndex>,
+    /// Rows are needed for a packet of a SEND, or a message will not come,
+    pub append_ask: Stream<Out, AppendAsk>,
+    /// what the append regions answer,
+    pub append_told: Flow<In, AppendTold>,
+    /// and what follows from it.
+    pub append_settle: Flow<Out, AppendSettle>,
+    /// What becomes of the receive that appends and was taken last.
+    pub append_taken: Flow<Out, AppendTaken>,
 
     /// So many packets were dropped that no queue pair takes.
     pub count_dropped: Signal<Out, Bits<2>>,
@@ -149,6 +163,10 @@ impl Logic for Responder {
         self.execution.placing.join(&mut self.placing);
         self.execution.answer.join(&mut self.answer);
         self.execution.invalidate.join(&mut self.invalidate);
+        self.execution.append_ask.join(&mut self.append_ask);
+        self.append_told.join(&mut self.execution.append_told);
+        self.execution.append_settle.join(&mut self.append_settle);
+        self.execution.append_taken.join(&mut self.append_taken);
         self.execution.set_qp_error.join(&mut self.set_qp_error);
         self.count_dropped.next = bit_cast::<2, 1>(self.admission.count_dropped.val().into())
             + bit_cast::<2, 1>(self.execution.count_dropped.val().into());

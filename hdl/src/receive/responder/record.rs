@@ -123,8 +123,10 @@ pub struct Progress {
     pub message: Message,
     /// A receive was taken, and has not completed: that of the message, or one that can be used again.
     pub in_use: Bit,
-    /// Bytes that it holds.
+    /// Bytes that it holds, or the number of the append region.
     pub capacity: Bits<32>,
+    /// It appends.
+    pub appends: Bit,
     /// Of a WRITE: where the next byte goes. Of a READ or an atomic: its first byte.
     pub addr: Bits<64>,
     /// Of a WRITE, a READ or an atomic: its key.
@@ -138,7 +140,7 @@ pub struct Progress {
 }
 
 /// Bits of it.
-pub const PROGRESS: usize = 24 + 24 + 1 + 2 + 1 + 32 + 64 + 32 + 32 + 32 + KEPT;
+pub const PROGRESS: usize = 24 + 24 + 1 + 2 + 1 + 32 + 1 + 64 + 32 + 32 + 32 + KEPT;
 
 /// How far which queue pair has come.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -242,6 +244,8 @@ pub struct Job {
     pub shared: Bit,
     /// Before it, the receive in use completes as that of a message that was given up.
     pub abandons: Bit,
+    /// The message that is given up before it was appended: it holds its append region no longer.
+    pub releases: Bit,
     /// A receive has to be taken.
     pub takes: Bit,
     /// It needs a receive, and there is none.

@@ -3,7 +3,11 @@
 use super::record::{Job, JobKind};
 use crate::primitive::{StreamFifo, StreamSkid};
 use crate::receive::record::{Take, Taken};
+use drdma_abi::completion::Status;
 use drdma_emit::prelude::*;
+
+/// No datagram is appended.
+const MALFORMED: u64 = Status::LocalQpOperationError as u64;
 
 /// What is done for the oldest job.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -117,6 +121,10 @@ impl Logic for Supply {
                 self.supplied.next.status = self.taken.status.val();
                 self.supplied.next.progress.in_use = true;
                 self.supplied.next.progress.capacity = self.taken.capacity.val();
+                self.supplied.next.progress.appends = self.taken.appends.val();
+                if self.taken.appends.val() && self.head.val().datagram {
+                    self.supplied.next.status = MALFORMED.into();
+                }
             }
         }
         match self.state.q.val() {

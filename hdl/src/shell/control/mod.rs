@@ -15,7 +15,9 @@
 use crate::context::{
     ConfigWrite, EVERY_TABLE, INDEX, QP, QUEUE, REGION, REGION_TABLE, RegionIndex,
 };
+use crate::receive::record::{APPEND, APPEND_WORD, AppendWord};
 use drdma_abi::Layout;
+use drdma_abi::described::{APPEND_DOORBELLS, APPEND_REGIONS};
 use drdma_abi::receive::{
     FEATURES, QUEUE_PAIR_ATTRIBUTES, RECEIVE_DOORBELLS, RECEIVE_QUEUES, features,
 };
@@ -47,14 +49,25 @@ const ENTRIES: [Table; ENTRY_TABLES] = [
 ];
 const ENTRY_TABLES: usize = 6;
 /// The other ones.
-const OTHERS: [Table; 4] = [DOORBELLS, RECEIVE_DOORBELLS, QUEUE_PAIR_ERRORS, SEND_QUEUE_ERRORS];
+const OTHERS: [Table; 6] = [
+    DOORBELLS,
+    RECEIVE_DOORBELLS,
+    APPEND_REGIONS,
+    APPEND_DOORBELLS,
+    QUEUE_PAIR_ERRORS,
+    SEND_QUEUE_ERRORS,
+];
 /// Where those stand behind the tables of entries.
 const BELLS: usize = ENTRY_TABLES;
 const RECEIVE_BELLS: usize = ENTRY_TABLES + 1;
-const ERRORS: usize = ENTRY_TABLES + 2;
-const HALTS: usize = ENTRY_TABLES + 3;
+const APPENDS: usize = ENTRY_TABLES + 2;
+const APPEND_BELLS: usize = ENTRY_TABLES + 3;
+const ERRORS: usize = ENTRY_TABLES + 4;
+const HALTS: usize = ENTRY_TABLES + 5;
 /// All of them.
-const ALL_TABLES: usize = ENTRY_TABLES + 4;
+const ALL_TABLES: usize = ENTRY_TABLES + 6;
+/// Where in an address of an append region's entry the region is, and its word.
+const REGION_AT: usize = APPEND_REGIONS.entry_size.ilog2() as usize;
 
 /// A place in BAR2 of each table, tables of entries first.
 fn tables<const N: usize>(place: impl Fn(Table) -> u32) -> [Constant<Bits<N>>; ALL_TABLES] {
@@ -148,6 +161,9 @@ pub struct Control {
     // ------------------------------------------------------------------ tables: every word that the host writes, to all blocks
     /// Every word that the host writes into a table, to all blocks.
     pub cfg: Flow<Out, ConfigWrite>,
+
+    /// Every word that it writes of append regions, their doorbells included.
+    pub append_word: Flow<Out, AppendWord>,
 
     /// Memory regions that peers make invalid: each is a word of its own on `cfg`.
     pub invalidate: Stream<In, RegionIndex>,
@@ -269,7 +285,7 @@ pub struct Control {
     // The write that is served.
     state: DFF<ControlState>,
     place: Signal<Local, Bits<20>>,
-    hits: [Signal<Local, Bit>; RECEIVE_BELLS + 1],
+    hits: [Signal<Local, Bit>; APPEND_BELLS + 1],
     hits_entry: Signal<Local, Bit>,
     execute: Signal<Local, Bit>,
     /// The state of the doorbell's queue has come; a doorbell that waits to be taken has passed.
@@ -277,6 +293,8 @@ pub struct Control {
     bell: Signal<Local, Bits<QUEUE>>,
     writes: DFF<Bit>,
     written: DFF<ConfigWrite>,
+    append_writes: DFF<Bit>,
+    append_written: DFF<AppendWord>,
     /// Words are at least 4 cycles apart: counts down from the last one, also from a peer's.
     pause: DFF<Bits<2>>,
     withdraws: Signal<Local, Bit>,
@@ -329,7 +347,7 @@ impl Logic for Control {
 
         // A write finds its place.
         self.place.next = self.axil.write_addr.val().get_bits::<20>(0);
-        for k in 0..RECEIVE_BELLS + 1 {
+        for k in 0..APPEND_BELLS + 1 {
             self.hits[k].next = (self.axil.write_addr.val().get_bits::<4>(20)
                 == self.sections[k].val())
                 && !(self.place.val() & self.outside[k].val()).any();
@@ -339,6 +357,9 @@ impl Logic for Control {
             if self.hits[k].val() {
                 self.hits_entry.next = true;
             }
+        }
+        if self.hits[APPENDS].val() || self.hits[APPEND_BELLS].val() {
+            self.hits_entry.next = true;
         }
         self.execute.next = self.axil.write_valid.val()
             && (self.state.q.val() == ControlState::Ready)
@@ -452,6 +473,19 @@ impl Logic for Control {
         self.cfg.valid.next = self.writes.q.val();
         self.cfg.next = self.written.q.val();
 
+        // A word of an append region goes where these are.
+        self.append_writes.d.next =
+            self.execute.val() && (self.hits[APPENDS].val() || self.hits[APPEND_BELLS].val());
+        self.append_written.d.next.bell = self.hits[APPEND_BELLS].val();
+        self.append_written.d.next.region = self.place.val().get_bits::<APPEND>(REGION_AT);
+        if self.hits[APPEND_BELLS].val() {
+            self.append_written.d.next.region = self.place.val().get_bits::<APPEND>(2);
+        }
+        self.append_written.d.next.word = self.place.val().get_bits::<APPEND_WORD>(2);
+        self.append_written.d.next.data = self.axil.write_data.val();
+        self.append_word.valid.next = self.append_writes.q.val();
+        self.append_word.next = self.append_written.q.val();
+
         // A setting is changed here.
         self.settings.write_valid.next =
             self.execute.val() && !self.axil.write_addr.val().get_bits::<8>(16).any();
@@ -537,6 +571,7 @@ impl Logic for Control {
 
         if self.clear.val() {
             self.writes.d.next = false;
+            self.append_writes.d.next = false;
             self.pause.d.next = 0.into();
         }
         if self.rst.val() {

@@ -341,7 +341,7 @@ impl Peer {
             ("byte_len", len.into()),
             ("imm", imm),
             ("flags", flags),
-            ("source_qp", source_qp),
+            ("source", source_qp),
         ];
         host.bench.send(host.placing, Beat::from(beat));
         // The same, by the book.

@@ -33,7 +33,7 @@ fn packet(pair: &Pair, operation: u8, k: u32) -> Packet {
 }
 
 fn posted(name: u64) -> Posted {
-    Posted { name, addr: world::BASE + 0x1000 + 64 * name, len: 64, malformed: None }
+    Posted { name, addr: world::BASE + 0x1000 + 64 * name, len: 64, malformed: None, append: None }
 }
 
 /// Syndromes and numbers, from the first packet on.
@@ -48,7 +48,7 @@ fn answers(around: &mut Around<'_>, pair: &Pair) -> Vec<(u64, u32)> {
 fn sends_behind_one_that_finds_no_receive_take_none_that_is_posted_meanwhile() {
     let library = library();
     let mut refused = 0;
-    for (seed, stalls) in (1..).zip(STALLS) {
+    for (seed, stalls) in (1..).zip(STALLS.into_iter().chain(STALLS)) {
         let mut around = Around::new(&library, seed, stalls);
         let pair = pair(&mut around);
         let mut random = Random::new(seed);

@@ -151,7 +151,8 @@ fn what_is_under_way_when_a_queue_pair_begins_anew_leaves_no_trace() {
         for round in 0..120 {
             let operation = [operation::WRITE_ONLY, operation::SEND_ONLY][round % 2];
             let mut send = |around: &mut Around<'_>, psn: u32| {
-                let posted = Posted { name: 1, addr: world::BASE, len: 100, malformed: None };
+                let posted =
+                    Posted { name: 1, addr: world::BASE, len: 100, malformed: None, append: None };
                 around.card.queues.entry(9).or_default().push_back(posted);
                 let mut packet = pair.peer.clone().next(100, &mut Random::new(4));
                 (packet.opcode, packet.psn, packet.ack_req) = (operation, psn, true);

@@ -5,6 +5,7 @@ mod rates;
 mod traffic;
 mod world;
 
+use drdma_abi::receive::receive_flags::APPENDED;
 use drdma_abi::receive::{AttributesEntry, ReceiveQueueEntry, rights};
 use drdma_abi::register::{MemoryRegionEntry, QueuePairEntry};
 use drdma_abi::roce::{TTL, Transport, operation};
@@ -166,6 +167,7 @@ impl Oracle {
         if outcome == Outcome::Error {
             pair.broken = true;
             self.broken.push(pair.index);
+            lab.appends.iter_mut().flatten().for_each(|region| region.abandon(pair.index as u32));
             let in_use = pair.responder.take_receive();
             if let Some(name) = in_use {
                 if pair.shared || settings.transport != Transport::Rc {
@@ -224,6 +226,13 @@ struct Around<'a> {
     kept: HashMap<u64, Vec<(u64, u64, u64, u64)>>,
     invalidate: MonitorId,
     set_qp_error: MonitorId,
+    append_ask: MonitorId,
+    /// Cycles until an append region tells, and what.
+    telling: Option<(u64, (u64, bool, u32))>,
+    /// Takes that wait until it is known what becomes of a receive that appends.
+    takes: VecDeque<Beat>,
+    /// What the block has settled in this cycle: of the packet that was asked for, and of the receive that was taken.
+    settled: Rc<RefCell<(Option<u64>, Option<bool>)>>,
     errors: Flagged,
     card: Card,
     broken: Vec<u64>,
@@ -253,9 +262,21 @@ impl<'a> Around<'a> {
         let errors = answer_flag(&mut bench, "error_next", "qp_error");
         let [packet, taken, answered] =
             ["packet", "taken", "answered"].map(|base| bench.driver(base));
-        let outputs = ["placing", "take", "answer", "accepted", "invalidate", "set_qp_error"];
-        let [placing, take, answer, accepted, invalidate, set_qp_error] =
+        let outputs =
+            ["placing", "take", "answer", "accepted", "invalidate", "set_qp_error", "append_ask"];
+        let [placing, take, answer, accepted, invalidate, set_qp_error, append_ask] =
             outputs.map(|base| bench.monitor(base));
+        let settled: Rc<RefCell<(Option<u64>, Option<bool>)>> = Rc::default();
+        let settling = Rc::clone(&settled);
+        bench.observe(move |model, _| {
+            let mut settled = settling.borrow_mut();
+            if model.get("append_settle_valid") == 1 {
+                settled.0 = Some(model.get("append_settle_outcome"));
+            }
+            if model.get("append_taken_valid") == 1 {
+                settled.1 = Some(model.get("append_taken_returned") == 1);
+            }
+        });
         bench.stall(stalls);
         // What is answered is told at once.
         bench.stall_driver(answered, 0.0);
@@ -284,6 +305,10 @@ impl<'a> Around<'a> {
             kept: HashMap::new(),
             invalidate,
             set_qp_error,
+            append_ask,
+            telling: None,
+            takes: VecDeque::new(),
+            settled,
             errors,
             card,
             broken: Vec::new(),
@@ -330,7 +355,12 @@ impl<'a> Around<'a> {
             }
             self.answers.push(answer);
         }
-        for take in self.bench.take(self.take) {
+        self.append();
+        let takes = self.bench.take(self.take);
+        self.takes.extend(takes);
+        while self.card.pending.is_none()
+            && let Some(take) = self.takes.pop_front()
+        {
             let taken = self.card.take(&take);
             self.bench.send(self.taken, taken);
         }
@@ -338,7 +368,35 @@ impl<'a> Around<'a> {
             let qp = broken.u64("qp");
             self.errors.borrow_mut().insert(qp);
             self.card.flush(qp);
+            self.card.abandon(qp);
             self.broken.push(qp);
+        }
+    }
+
+    /// What append regions are asked, tell and are told.
+    fn append(&mut self) {
+        let (outcome, returned) = std::mem::take(&mut *self.settled.borrow_mut());
+        if let Some(outcome) = outcome {
+            self.card.outcome(outcome);
+        }
+        if let Some(returned) = returned {
+            self.card.settle(returned);
+        }
+        self.bench.set("append_told_valid", 0);
+        if let Some((wait, told)) = self.telling.take() {
+            if wait > 0 {
+                self.telling = Some((wait - 1, told));
+            } else {
+                self.bench.set("append_told_valid", 1);
+                self.bench.set("append_told_verdict", told.0);
+                self.bench.set("append_told_whole", u64::from(told.1));
+                self.bench.set("append_told_first_row", u64::from(told.2));
+            }
+        }
+        for ask in self.bench.take(self.append_ask) {
+            assert!(self.telling.is_none(), "{ask:?}");
+            let wait = 1 + self.bench.random().below(30);
+            self.telling = Some((wait, self.card.ask(&ask)));
         }
     }
 
@@ -379,6 +437,7 @@ impl<'a> Around<'a> {
         self.write_entry(ATTRIBUTES_TABLE, pair.index, &pair.attributes.to_bytes());
         self.errors.borrow_mut().remove(&pair.index);
         self.card.broken.remove(&pair.index);
+        self.card.abandon(pair.index);
         self.card.reliable.remove(&pair.index);
         if pair.peer.flow.transport == Transport::Rc {
             self.card.reliable.insert(pair.index);
@@ -492,10 +551,52 @@ fn post(
             drdma_abi::completion::Status::LocalProtectionError,
         ];
         let malformed = random.chance(0.5 * errors).then(|| status[random.below(2) as usize]);
-        let posted = Posted { name: random.u64(), addr, len: len as u32, malformed };
+        let appends = !around.card.appends.is_empty() && random.chance(0.3);
+        let append = appends.then(|| random.below(REGIONS + 1) as u32);
+        let posted = Posted { name: random.u64(), addr, len: len as u32, malformed, append };
         lab.queues.entry(queue).or_default().push_back(posted);
         around.card.queues.entry(queue).or_default().push_back(posted);
     }
+}
+
+/// Append regions that there are; one number more is of none.
+const REGIONS: u64 = 5;
+
+/// Makes append regions for both, of which the first two are of the one protection domain and the others of the other one.
+fn make_appends(around: &mut Around<'_>, lab: &mut Lab, random: &mut Random) {
+    for number in 0..REGIONS {
+        let most = if number % 2 == 0 { 3 } else { 40 };
+        let pd = number as u32 / 3;
+        let lkey = world::LOCAL + pd;
+        let rights = rights::LOCAL_WRITE;
+        let key = MemoryRegionEntry { addr: world::BASE, len: SIZE, lkey, rights, pd, valid: 1 };
+        lab.keys.insert(lkey, key);
+        let mut columns = Vec::new();
+        let capacity = 20 + random.below(200) as u32;
+        for _ in 0..1 + random.below(4) {
+            let width = 1 + random.below(most) as u32;
+            let (base, _) = stretch(random, u64::from(capacity * width));
+            let base = base.min(world::BASE + SIZE - u64::from(capacity * width));
+            columns.push(drdma_semantics::region::Column { base, width, lkey });
+        }
+        let region = drdma_semantics::append::Append::new(columns, capacity, pd);
+        lab.appends.push(Some(region));
+    }
+    around.card.appends.clone_from(&lab.appends);
+}
+
+/// All rows are given back, on both sides; `given` are those of each region so far.
+fn give_back(around: &mut Around<'_>, lab: &mut Lab, given: &mut [u32]) {
+    for (region, given) in lab.appends.iter_mut().flatten().zip(given) {
+        // As many as are in use: more are not taken.
+        let taken = (1..=250).rev().find(|rows| {
+            let same = region.clone();
+            region.give_back(*given + rows);
+            *region != same
+        });
+        *given += taken.unwrap_or(0);
+    }
+    around.card.appends.clone_from(&lab.appends);
 }
 
 /// Makes keys for a queue pair's peer: good ones, and such as allow nothing.
@@ -526,12 +627,15 @@ fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
     let (mut outcomes, mut statuses, mut syndromes) = ([0; 4], [0; 256], [0; 256]);
     let (mut reads, mut atomics) = (0, 0);
     let mut returned = 0;
+    let (mut stayed, mut rows) = (0, 0);
     for (seed, stalls) in (1..).zip(STALLS) {
         let mut random = Random::new(seed);
         let mut around = Around::new(&library, seed, stalls);
         let mut oracle = Oracle::new(&mut random);
         around.card.memory = oracle.lab.memory.borrow().clone();
         let errors = [0.02, 0.08, 0.2][seed as usize % 3];
+        make_appends(&mut around, &mut oracle.lab, &mut random);
+        let mut given = [0; REGIONS as usize];
         for k in 0..16 {
             let index = [k, 64 + k * 3, 4032 + k][random.below(3) as usize];
             if oracle.pairs.iter().any(|pair| pair.index == index) {
@@ -549,6 +653,9 @@ fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
                 if pair.broken || random.chance(0.03) {
                     // What it had in use was given back with the reset.
                     around.card.used.remove(&pair.index);
+                    oracle.lab.appends.iter_mut().flatten().for_each(|region| {
+                        region.abandon(pair.index as u32);
+                    });
                     pair = Pair::random(pair.index, &mut random, errors);
                     around.write_pair(&pair);
                     make_keys(&mut around, &mut oracle.lab, &mut pair, &mut random, errors);
@@ -589,13 +696,21 @@ fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
                 atomics += usize::from(matches!(what, What::Atomic(_)));
             }
             oracle.lab.completed.iter().for_each(|entry| statuses[usize::from(entry.2)] += 1);
+            let appended = oracle.lab.completed.iter().filter(|done| done.6 & APPENDED != 0);
+            rows += appended.count();
             around.drain();
             compare(&mut around, &mut oracle, &what);
+            assert_eq!(around.card.appends, oracle.lab.appends, "append regions {what}");
+            if random.chance(0.6) {
+                give_back(&mut around, &mut oracle.lab, &mut given);
+            }
         }
+        stayed += oracle.lab.returned;
         (0..4).for_each(|k| outcomes[k] += oracle.outcomes[k]);
         returned += around.card.returned;
         statuses[5] += oracle.flushed;
     }
+    assert!(rows > 200 && stayed > 50, "{rows} messages appended, {stayed} receives stayed");
     assert!(returned > 10, "{returned} receives were taken ahead in vain");
     // Everything has happened.
     assert!(reads > 150 && atomics > 150, "{reads} READs, {atomics} atomics");

@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use drdma_abi::completion::Status;
 use drdma_abi::receive::{ReceiveOpcode, rights};
 use drdma_abi::register::MemoryRegionEntry;
+use drdma_semantics::append::{Append, NoRows};
 use drdma_semantics::checks::{Directory, QueuePair};
 use drdma_semantics::memory::{Fault, HostMemory, WritableMemory};
 use drdma_semantics::receive::{Receive, ReceiveName};
@@ -18,7 +19,7 @@ use drdma_verilated::testbench::Beat;
 pub const BASE: u64 = 0xffff_ffff_0000_1000;
 pub const SIZE: u64 = 1 << 16;
 /// A key of the host's own, for receives.
-const LOCAL: u32 = 0xabc;
+pub const LOCAL: u32 = 0xabc;
 /// Bytes of the frame store.
 pub const STORE_BYTES: usize = 128 << 10;
 
@@ -30,9 +31,11 @@ pub struct Posted {
     pub len: u32,
     /// It cannot be used.
     pub malformed: Option<Status>,
+    /// It appends to the region of this number.
+    pub append: Option<u32>,
 }
 
-/// A receive's completion: queue pair, name, status, whether it is that of a WRITE, bytes, immediate data, flags, sender.
+/// A receive's completion: queue pair, name, status, whether it is that of a WRITE, bytes, immediate data, flags, sender or first row.
 pub type Completed = (u64, u64, u8, bool, u32, u32, u8, u32);
 
 /// What is answered.
@@ -55,10 +58,14 @@ pub struct Lab {
     pub keys: HashMap<u32, MemoryRegionEntry>,
     pub queues: HashMap<u64, VecDeque<Posted>>,
     pub completed: Vec<Completed>,
+    /// Receives that stayed in their queues, because there were no rows.
+    pub returned: u64,
     /// The receive that was taken last.
     pub last: HashMap<u64, Posted>,
     pub answered: Vec<Answered>,
     pub invalidated: Vec<u64>,
+    /// Append regions.
+    pub appends: Vec<Option<Append>>,
     /// The queue pair that is at work, its queue and protection domain.
     pub qp: u64,
     pub queue: Option<u64>,
@@ -68,9 +75,10 @@ pub struct Lab {
 impl Lab {
     pub fn completed(&mut self, received: Received) {
         let Received { name, status, opcode, byte_len, imm, flags, source_qp, .. } = received;
+        let source = received.first_row.unwrap_or(source_qp);
         let write = opcode == ReceiveOpcode::ReceiveWithImm;
         let status = status as u8;
-        self.completed.push((self.qp, name.wr_id, status, write, byte_len, imm, flags, source_qp));
+        self.completed.push((self.qp, name.wr_id, status, write, byte_len, imm, flags, source));
     }
 }
 
@@ -122,9 +130,28 @@ impl World for Lab {
         if let Some(status) = posted.malformed {
             return Taken::Malformed(name, status);
         }
+        if let Some(number) = posted.append {
+            return Taken::Receive(Receive { name, target: Target::append(number) });
+        }
         let region = Region::Contiguous { addr: posted.addr, len: posted.len, lkey: LOCAL };
         let target = Target::check(vec![region], RowMask::Period, self.pd, self, self).unwrap();
         Taken::Receive(Receive { name, target })
+    }
+
+    fn append(&mut self, number: u32) -> Option<&mut Append> {
+        self.appends.get_mut(number as usize)?.as_mut()
+    }
+
+    fn queue_pair(&self) -> u32 {
+        self.qp as u32
+    }
+
+    fn put_back(&mut self, name: ReceiveName) {
+        let posted = self.last[&self.qp];
+        assert_eq!(posted.name, name.wr_id);
+        let queue = self.queue.expect("it was taken from one");
+        self.queues.entry(queue).or_default().push_front(posted);
+        self.returned += 1;
     }
 
     fn has_room(&self) -> bool {
@@ -157,6 +184,8 @@ pub struct Used {
     queue: u64,
     /// Bytes that it has got.
     got: u64,
+    /// The first row of what was appended.
+    first_row: u32,
 }
 
 /// A queue is a shared one.
@@ -182,6 +211,13 @@ pub struct Card {
     pub returned: u64,
     pub flushed: u64,
     pub completed: Vec<Completed>,
+    /// Append regions, and what the packet that was asked for last is: region, queue pair, bytes of its message so far.
+    pub appends: Vec<Option<Append>>,
+    pub asked: Option<(u32, u32, u64)>,
+    /// Bytes that messages of queue pairs have appended so far.
+    pub sums: HashMap<u64, u64>,
+    /// The receive that appends and was taken last, by this queue pair, stays in this queue until it is known what becomes of it.
+    pub pending: Option<(u64, u64, Posted)>,
     /// A queue pair may begin anew at any time, with or without a receive in use.
     pub loose: bool,
     /// Words of frames that were not given back, and whether they are of an atomic that swaps.
@@ -213,9 +249,87 @@ impl Card {
             return nothing;
         };
         self.dry.remove(&qp);
-        self.used.entry(qp).or_default().push_back(Used { posted, queue, got: 0 });
+        self.used.entry(qp).or_default().push_back(Used { posted, queue, got: 0, first_row: 0 });
         let status = posted.malformed.map_or(0, |status| status as u64);
-        Beat::from([("found", 1), ("status", status), ("capacity", posted.len.into())])
+        let appends = posted.append.filter(|_| status == 0);
+        if appends.is_some() {
+            self.pending = Some((qp, queue, posted));
+        }
+        Beat::from([
+            ("found", 1),
+            ("status", status),
+            ("capacity", appends.unwrap_or(posted.len).into()),
+            ("appends", appends.is_some().into()),
+        ])
+    }
+
+    /// What becomes of the receive that appends and was taken last.
+    pub fn settle(&mut self, returned: bool) {
+        let pending = self.pending.take();
+        let (qp, queue, posted) = pending.expect("a receive that appends was taken");
+        if returned {
+            self.dry.insert(qp);
+            self.queues.entry(queue).or_default().push_front(posted);
+        }
+    }
+
+    /// What the append regions tell of a packet: verdict, whether rows are whole, first row.
+    pub fn ask(&mut self, ask: &Beat) -> (u64, bool, u32) {
+        let get = |field: &str| ask.u64(field);
+        let (qp, pd, number) = (get("qp") as u32, get("pd") as u32, get("number") as u32);
+        let region = self.appends.get_mut(number as usize).and_then(Option::as_mut);
+        if get("request") == 1 {
+            region.into_iter().for_each(|region| region.abandon(qp));
+            return (0, false, 0);
+        }
+        let sum = match get("first") {
+            1 => get("bytes"),
+            _ => self.sums.get(&qp.into()).copied().unwrap_or(0) + get("bytes"),
+        };
+        self.asked = Some((number, qp, sum));
+        let first = get("first") == 1;
+        let Some(region) = region else { return (if first { 3 } else { 5 }, false, 0) };
+        if !first && !region.is_taken_by(qp) {
+            return (5, false, 0);
+        }
+        if region.pd != pd {
+            return (4, false, 0);
+        }
+        let held = region.is_taken_by(qp);
+        let verdict = match region.take(qp, sum) {
+            Ok(row) => (0, sum.is_multiple_of(region.row_len()), row),
+            Err(NoRows::Yet) => (1, false, 0),
+            Err(NoRows::Ever) => (2, false, 0),
+        };
+        // It holds the region when the packet is settled.
+        if !held {
+            region.abandon(qp);
+        }
+        verdict
+    }
+
+    /// What follows from that packet.
+    pub fn outcome(&mut self, outcome: u64) {
+        let (number, qp, sum) = self.asked.take().expect("a packet was asked for");
+        let Some(region) = self.appends.get_mut(number as usize).and_then(Option::as_mut) else {
+            return;
+        };
+        match outcome {
+            0 => {}
+            1 | 2 => {
+                region.take(qp, sum).expect("there was room");
+                self.sums.insert(qp.into(), sum);
+                if outcome == 2 {
+                    region.commit(qp, sum);
+                }
+            }
+            _ => region.abandon(qp),
+        }
+    }
+
+    /// A queue pair holds no region any longer.
+    pub fn abandon(&mut self, qp: u64) {
+        self.appends.iter_mut().flatten().for_each(|region| region.abandon(qp as u32));
     }
 
     /// Takes a queue pair's oldest receive out of use.
@@ -253,9 +367,23 @@ impl Card {
             2 if self.loose && !self.used.contains_key(&qp) => {}
             2 => {
                 let used = self.used.get_mut(&qp).expect("a receive is in use");
-                let Used { posted, got, .. } = &mut used[0];
+                let Used { posted, got, first_row, .. } = &mut used[0];
                 if get("first") == 1 {
                     *got = get("skip");
+                    *first_row = get("source") as u32;
+                }
+                assert_eq!(get("appends") == 1, posted.append.is_some(), "{placing:?}");
+                if let Some(number) = posted.append {
+                    let (first_row, start) = (*first_row, *got);
+                    *got += bytes;
+                    let region = self.appends[number as usize].as_ref().expect("it has room");
+                    assert_eq!(get("region"), u64::from(number));
+                    let mut ram = get("ram");
+                    for part in region.fragments(first_row, start, bytes as u32) {
+                        self.write(part.addr, ram, part.len.into());
+                        ram += u64::from(part.len);
+                    }
+                    return self.completes(placing);
                 }
                 let addr = posted.addr + *got;
                 *got += bytes;
@@ -267,6 +395,16 @@ impl Card {
                 self.write(addr, get("ram"), bytes);
             }
             kind => panic!("kind {kind}"),
+        }
+        self.completes(placing);
+    }
+
+    /// The second half of a placing: what completes, and the frame.
+    fn completes(&mut self, placing: &Beat) {
+        let get = |field: &str| placing.u64(field);
+        let qp = get("qp");
+        if get("returns") == 1 {
+            self.use_up(qp).expect("a receive is in use");
         }
         // What was taken for a message behind one that broke the queue pair.
         let returns = get("completes") == 1
@@ -286,7 +424,7 @@ impl Card {
                 get("byte_len") as u32,
                 get("imm") as u32,
                 get("flags") as u8,
-                get("source_qp") as u32,
+                get("source") as u32,
             ));
         }
         self.give_back(placing);

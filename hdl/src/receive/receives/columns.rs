@@ -1,0 +1,169 @@
+//! Where the columns of append regions lie, and where their next values go.
+//!
+//! Contract: asked a cycle ahead, one column a cycle. A word of the host's counts in the second cycle after its own. A column that is
+//! asked for and `opens` in the next cycle goes on at `row`; that is told [`OPENING`] cycles later.
+
+use crate::context::{ConfigWrite, Table};
+use crate::primitive::{Multiplier, Pack, Ram};
+use crate::receive::appends::entries::{COLUMN, GRANULE_BITS};
+use crate::receive::appends::lives::Lives;
+use crate::receive::record::{APPEND, APPEND_LIFE, AppendWord};
+use drdma_emit::prelude::*;
+
+/// Cycles from `opens` to where the column's next value goes.
+pub const OPENING: u64 = 7;
+/// Words of a column that are kept: its base and width.
+const WORDS: usize = 3;
+const KEPT: usize = 32 * WORDS;
+/// Words of a head: capacity and columns.
+const HEAD_WORDS: usize = 2;
+const HEAD: usize = 32 * HEAD_WORDS;
+/// The granule of the last column.
+const LAST_COLUMN: u64 = 16;
+/// Stages of the multiplier.
+const STAGES: usize = 5;
+
+/// See the [module](self).
+#[derive(LogicBlock, BlockDefault)]
+pub struct Columns {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
+    /// Words that it writes of append regions.
+    pub word: Flow<In, AppendWord>,
+    /// The region that is asked for in the next cycle,
+    pub next_region: Signal<In, Bits<APPEND>>,
+    /// and its column.
+    pub next_column: Signal<In, Bits<4>>,
+    /// The region of the cycle before is enabled,
+    pub enabled: Signal<Out, Bit>,
+    /// in this life;
+    pub life: Signal<Out, Bits<APPEND_LIFE>>,
+    /// its rows,
+    pub capacity: Signal<Out, Bits<32>>,
+    /// and its columns, 1 to 16.
+    pub count: Signal<Out, Bits<5>>,
+    /// The column of the cycle before: where its row 0 lies,
+    pub base: Signal<Out, Bits<64>>,
+    /// bytes of a value,
+    pub width: Signal<Out, Bits<32>>,
+    /// and where its next value goes.
+    pub place: Signal<Out, Bits<64>>,
+    /// The column of the cycle before is to go on at a row,
+    pub opens: Signal<In, Bit>,
+    /// this one.
+    pub row: Signal<In, Bits<32>>,
+    /// A value is begun: the next one of its column goes behind it.
+    pub begun: Signal<In, Bit>,
+    /// The region,
+    pub begun_region: Signal<In, Bits<APPEND>>,
+    /// the column,
+    pub begun_column: Signal<In, Bits<4>>,
+    /// and where that is.
+    pub behind: Signal<In, Bits<64>>,
+
+    lives: Lives,
+    written: Signal<Local, Bit>,
+    granule: Signal<Local, Bits<5>>,
+    lane: Signal<Local, Bits<4>>,
+    data: Pack<4, 32, GRANULE_BITS>,
+    heads: Ram<HEAD, HEAD_WORDS, APPEND>,
+    shapes: Ram<KEPT, WORDS, COLUMN>,
+    places: Table<64, COLUMN>,
+    unused: Signal<Local, Bits<GRANULE_BITS>>,
+    unused_head: Signal<Local, Bits<HEAD>>,
+    unused_lane: Signal<Local, Bits<4>>,
+    after: Signal<Local, Bits<4>>,
+    after_begun: Signal<Local, Bits<4>>,
+    asked: Signal<Local, Bits<COLUMN>>,
+
+    // A column that is opened: its number, and where its row 0 lies.
+    at: DFF<Bits<COLUMN>>,
+    #[init(Multiplier::new(STAGES))]
+    multiplier: Multiplier<32, 32, 64>,
+    comes: [DFF<Bit>; STAGES],
+    column: [DFF<Bits<COLUMN>>; STAGES],
+    first: [DFF<Bits<64>>; STAGES],
+    opened: DFF<Bit>,
+    opened_at: DFF<Bits<COLUMN>>,
+    opened_place: DFF<Bits<64>>,
+}
+
+impl Logic for Columns {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.cfg.join(&mut self.lives.cfg);
+        self.word.join(&mut self.lives.word);
+        self.written.next = self.word.valid.val() && !self.word.bell.val();
+        self.granule.next = self.word.word.val().get_bits::<5>(2);
+        self.lane.next = bit_cast::<4, 1>(1.into()) << self.word.word.val().get_bits::<2>(0);
+        for k in 0..4 {
+            self.data.parts[k].next = self.word.data.val();
+        }
+        self.unused.next = self.data.whole.val();
+        self.unused_lane.next = self.lane.val();
+        self.heads.write_lanes.next = 0.into();
+        self.shapes.write_lanes.next = 0.into();
+        if self.written.val() {
+            if !self.granule.val().any() {
+                self.heads.write_lanes.next = self.lane.val().get_bits::<HEAD_WORDS>(0);
+            } else if self.granule.val() <= LAST_COLUMN {
+                self.shapes.write_lanes.next = self.lane.val().get_bits::<WORDS>(0);
+            }
+        }
+        self.heads.write_address.next = self.word.region.val();
+        self.heads.write_data.next = self.data.whole.val().get_bits::<HEAD>(0);
+        self.heads.read_enable.next = true;
+        self.heads.read_address.next = self.next_region.val();
+        self.unused_head.next = self.heads.read_data.val();
+        self.lives.next_region.next = self.next_region.val();
+        // By the numbers of granules, modulo 16.
+        self.after.next = self.next_column.val() + 1;
+        self.asked.next = (bit_cast::<COLUMN, APPEND>(self.next_region.val()) << 4)
+            | bit_cast::<COLUMN, 4>(self.after.val());
+        self.shapes.write_address.next = (bit_cast::<COLUMN, APPEND>(self.word.region.val()) << 4)
+            | bit_cast::<COLUMN, 4>(self.granule.val().get_bits::<4>(0));
+        self.shapes.write_data.next = self.data.whole.val().get_bits::<KEPT>(0);
+        self.shapes.read_enable.next = true;
+        self.shapes.read_address.next = self.asked.val();
+
+        self.enabled.next = self.lives.enabled.val();
+        self.life.next = self.lives.life.val();
+        self.capacity.next = self.heads.read_data.val().get_bits::<32>(0);
+        self.count.next = self.heads.read_data.val().get_bits::<5>(32);
+        self.base.next = self.shapes.read_data.val().get_bits::<64>(0);
+        self.width.next = self.shapes.read_data.val().get_bits::<32>(64);
+        self.place.next = self.places.read_data.val();
+
+        // A column is opened at a row.
+        self.at.d.next = self.asked.val();
+        self.multiplier.enable.next = true;
+        self.multiplier.a.next = self.row.val();
+        self.multiplier.b.next = self.width.val();
+        self.comes[0].d.next = self.opens.val();
+        self.column[0].d.next = self.at.q.val();
+        self.first[0].d.next = self.base.val();
+        for k in 0..4 {
+            self.comes[k + 1].d.next = self.comes[k].q.val();
+            self.column[k + 1].d.next = self.column[k].q.val();
+            self.first[k + 1].d.next = self.first[k].q.val();
+        }
+        self.opened.d.next = self.comes[4].q.val();
+        self.opened_at.d.next = self.column[4].q.val();
+        self.opened_place.d.next = self.first[4].q.val() + self.multiplier.product.val();
+
+        // Where values go next.
+        self.places.write_enable.next = self.opened.q.val() || self.begun.val();
+        self.places.write_address.next = self.opened_at.q.val();
+        self.places.write_data.next = self.opened_place.q.val();
+        self.after_begun.next = self.begun_column.val() + 1;
+        if self.begun.val() {
+            self.places.write_address.next = (bit_cast::<COLUMN, APPEND>(self.begun_region.val())
+                << 4)
+                | bit_cast::<COLUMN, 4>(self.after_begun.val());
+            self.places.write_data.next = self.behind.val();
+        }
+        self.places.ahead.next = self.asked.val();
+    }
+}
