@@ -124,12 +124,18 @@ pub struct Client {
     /// The next read of the request that ends is its last one.
     closing: DFF<Bits<64>>,
     closes: Signal<Local, Bit>,
+    /// A request's first read was issued in the cycle before, and its number; it becomes two.
+    begun: DFF<Bit>,
+    begun_index: DFF<Bits<6>>,
+    begun_cut: DFF<Bit>,
+    /// What is known of the oldest request is that of the one that had its number before.
+    is_stale: Signal<Local, Bit>,
     issued: Signal<Local, Bits<64>>,
     ended: Signal<Local, Bits<64>>,
     #[init(Constant::new(1.into()))]
     one: Constant<Bits<64>>,
-    full: Signal<Local, Bit>,
-    /// Changes one cycle late: a client is issued a read every other cycle at most.
+    // Both change one cycle late, which is early enough: a request is placed two cycles after the one before it was issued.
+    full: DFF<Bit>,
     free: DFF<Bits<10>>,
     allocated: DFF<Bits<10>>,
     released: DFF<Bits<10>>,
@@ -196,12 +202,13 @@ impl Logic for Client {
         }
 
         // They wait for space in the ring and a number, and are issued.
-        self.full.next = (self.tail.q.val().get_bits::<6>(0) == self.head.q.val().get_bits::<6>(0))
+        self.full.d.next = (self.tail.q.val().get_bits::<6>(0)
+            == self.head.q.val().get_bits::<6>(0))
             && (self.tail.q.val() != self.head.q.val());
         self.is_first.next = self.placed_cut.q.val() && !self.is_second.q.val();
         self.read_valid.next = self.is_second.q.val()
             || (self.placed.q.val()
-                && !self.full.val()
+                && !self.full.q.val()
                 && (self.placed_size.q.val() <= self.free.q.val()));
         self.read_addr.next = self.placed_addr.q.val();
         self.read_bytes.next = self.placed_bytes.q.val();
@@ -225,10 +232,11 @@ impl Logic for Client {
         self.written.record.next = self.place.val();
         self.places.write_data.next = self.written.bits.val();
         self.allocated.d.next = bits::<10>(0);
-        self.issued.next = bits::<64>(0);
+        self.begun.d.next = self.starts.val();
+        self.begun_index.d.next = self.tail.q.val().get_bits::<6>(0);
+        self.begun_cut.d.next = self.placed_cut.q.val();
         if self.starts.val() {
             self.allocated.d.next = self.placed_size.q.val();
-            self.issued.next = self.one.val() << self.tail.q.val().get_bits::<6>(0);
             self.is_second.d.next = self.placed_cut.q.val();
             self.placed_addr.d.next =
                 bit_cast::<64, BLOCK>(self.placed_addr.q.val().get_bits::<BLOCK>(CUT) + 1) << 9;
@@ -241,13 +249,17 @@ impl Logic for Client {
             self.tail.d.next = self.tail.q.val() + 1;
         }
 
-        // They are done in any order.
+        // They are done in any order, long after they were issued.
+        self.issued.next = bits::<64>(0);
+        if self.begun.q.val() {
+            self.issued.next = self.one.val() << self.begun_index.q.val();
+        }
         self.ended.next = bits::<64>(0);
         if self.done_valid.val() {
             self.ended.next = self.one.val() << self.done_index.val();
         }
         self.closing.d.next = (self.closing.q.val() | self.ended.val()) & !self.issued.val();
-        if !self.placed_cut.q.val() {
+        if !self.begun_cut.q.val() {
             self.closing.d.next = self.closing.q.val() | self.ended.val() | self.issued.val();
         }
         self.done.d.next =
@@ -266,7 +278,10 @@ impl Logic for Client {
         self.done_now.next = self.done_valid.val()
             && self.closes.val()
             && (self.done_index.val() == self.head.q.val().get_bits::<6>(0));
+        self.is_stale.next =
+            self.begun.q.val() && (self.begun_index.q.val() == self.head.q.val().get_bits::<6>(0));
         self.load.next = (self.head.q.val() != self.tail.q.val())
+            && !self.is_stale.val()
             && (self.done.q.val().get_bit(self.head.q.val().get_bits::<6>(0).index())
                 || self.done_now.val())
             && (!self.current.q.val() || (self.fetch_take.val() && self.current_last.val()));
@@ -321,6 +336,8 @@ impl Logic for Client {
             self.position.d.next = bits::<9>(0);
             self.tail.d.next = bits::<7>(0);
             self.head.d.next = bits::<7>(0);
+            self.full.d.next = false;
+            self.begun.d.next = false;
             self.allocated.d.next = bits::<10>(0);
             self.released.d.next = bits::<10>(0);
             self.free.d.next = RING.into();
