@@ -154,6 +154,9 @@ pub struct Taker {
     takes: StreamSkid<Take>,
     events: Events,
 
+    settles: DFF<Bit>,
+    settles_returned: DFF<Bit>,
+    settles_halted: DFF<Bit>,
     state: DFF<TakerState>,
     current: DFF<Take>,
     event: DFF<GiveUp>,
@@ -225,6 +228,10 @@ pub struct Taker {
 impl Logic for Taker {
     #[hdl_gen]
     fn update(&mut self) {
+        // Known at the end of a cycle, so used in the next one.
+        self.settles.d.next = self.append_taken.valid.val();
+        self.settles_returned.d.next = self.append_taken.returned.val();
+        self.settles_halted.d.next = self.append_taken.halts.val();
         // The host writes entries of queues and attributes.
         self.select.valid.next = self.cfg.valid.val();
         self.select.number.next = self.cfg.table.val();
@@ -522,11 +529,11 @@ impl Logic for Taker {
             }
             TakerState::Append => {
                 self.kind.d.next = MarkKind::Halt;
-                if self.append_taken.valid.val() {
+                if self.settles.q.val() {
                     self.state.d.next = TakerState::Discard;
-                    if self.append_taken.halts.val() {
+                    if self.settles_halted.q.val() {
                         self.state.d.next = TakerState::Mark;
-                    } else if self.append_taken.returned.val() {
+                    } else if self.settles_returned.q.val() {
                         // What follows it finds nothing either.
                         self.dry.write_enable.next = true;
                         self.dry.write_data.next = 1.into();

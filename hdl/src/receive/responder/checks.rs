@@ -209,9 +209,9 @@ impl Logic for Checks {
             }
         } else if self.appends.val() && self.refused.val() {
             self.verdict.next = self.refusal.val();
-        } else if self.appends.val() && self.at.val().last && !self.append.whole.val() {
-            self.verdict.next = Verdict::TooLong;
-        } else if !self.appends.val() && self.exceeds.q.val() {
+        } else if (self.appends.val() && self.at.val().last && !self.append.whole.val())
+            || (!self.appends.val() && self.exceeds.q.val())
+        {
             self.verdict.next = Verdict::TooLong;
         } else if self.at.val().invalidates && !self.revocable.q.val() {
             self.verdict.next = Verdict::Irrevocable;

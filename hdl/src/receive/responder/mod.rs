@@ -124,6 +124,8 @@ pub struct Responder {
     /// So many were dropped that their queue pairs do not need: twice there, out of order, or of a message that is given up.
     pub count_ignored: Signal<Out, Bits<2>>,
 
+    dropped: DFF<Bits<2>>,
+    ignored: DFF<Bits<2>>,
     arriving: StreamSkid<Located>,
     come: Signal<Local, Located>,
     unused: Signal<Local, Packet>,
@@ -168,9 +170,12 @@ impl Logic for Responder {
         self.execution.append_settle.join(&mut self.append_settle);
         self.execution.append_taken.join(&mut self.append_taken);
         self.execution.set_qp_error.join(&mut self.set_qp_error);
-        self.count_dropped.next = bit_cast::<2, 1>(self.admission.count_dropped.val().into())
+        // Counted a cycle later: whether a packet is dropped is known at the end of a cycle.
+        self.count_dropped.next = self.dropped.q.val();
+        self.count_ignored.next = self.ignored.q.val();
+        self.dropped.d.next = bit_cast::<2, 1>(self.admission.count_dropped.val().into())
             + bit_cast::<2, 1>(self.execution.count_dropped.val().into());
-        self.count_ignored.next = bit_cast::<2, 1>(self.admission.count_ignored.val().into())
+        self.ignored.d.next = bit_cast::<2, 1>(self.admission.count_ignored.val().into())
             + bit_cast::<2, 1>(self.execution.count_ignored.val().into());
     }
 }

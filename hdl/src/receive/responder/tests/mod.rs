@@ -565,15 +565,18 @@ const REGIONS: u64 = 5;
 /// Makes append regions for both, of which the first two are of the one protection domain and the others of the other one.
 fn make_appends(around: &mut Around<'_>, lab: &mut Lab, random: &mut Random) {
     for number in 0..REGIONS {
-        let most = if number % 2 == 0 { 3 } else { 40 };
+        // Of half of them most messages are whole rows, and few messages fill them.
+        let (most, capacity) = match number % 2 {
+            0 => (1, 300 + random.below(3000) as u32),
+            _ => (40, 20 + random.below(200) as u32),
+        };
         let pd = number as u32 / 3;
         let lkey = world::LOCAL + pd;
         let rights = rights::LOCAL_WRITE;
         let key = MemoryRegionEntry { addr: world::BASE, len: SIZE, lkey, rights, pd, valid: 1 };
         lab.keys.insert(lkey, key);
         let mut columns = Vec::new();
-        let capacity = 20 + random.below(200) as u32;
-        for _ in 0..1 + random.below(4) {
+        for _ in 0..1 + random.below(if most == 1 { 2 } else { 4 }) {
             let width = 1 + random.below(most) as u32;
             let (base, _) = stretch(random, u64::from(capacity * width));
             let base = base.min(world::BASE + SIZE - u64::from(capacity * width));
@@ -589,7 +592,7 @@ fn make_appends(around: &mut Around<'_>, lab: &mut Lab, random: &mut Random) {
 fn give_back(around: &mut Around<'_>, lab: &mut Lab, given: &mut [u32]) {
     for (region, given) in lab.appends.iter_mut().flatten().zip(given) {
         // As many as are in use: more are not taken.
-        let taken = (1..=250).rev().find(|rows| {
+        let taken = (1..=3300).rev().find(|rows| {
             let same = region.clone();
             region.give_back(*given + rows);
             *region != same
@@ -628,7 +631,7 @@ fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
     let (mut reads, mut atomics) = (0, 0);
     let mut returned = 0;
     let (mut stayed, mut rows) = (0, 0);
-    for (seed, stalls) in (1..).zip(STALLS) {
+    for (seed, stalls) in (1..).zip(STALLS.into_iter().chain(STALLS)) {
         let mut random = Random::new(seed);
         let mut around = Around::new(&library, seed, stalls);
         let mut oracle = Oracle::new(&mut random);
@@ -701,7 +704,7 @@ fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
             around.drain();
             compare(&mut around, &mut oracle, &what);
             assert_eq!(around.card.appends, oracle.lab.appends, "append regions {what}");
-            if random.chance(0.6) {
+            if random.chance(0.2) {
                 give_back(&mut around, &mut oracle.lab, &mut given);
             }
         }
@@ -710,7 +713,7 @@ fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
         returned += around.card.returned;
         statuses[5] += oracle.flushed;
     }
-    assert!(rows > 200 && stayed > 50, "{rows} messages appended, {stayed} receives stayed");
+    assert!(rows > 200 && stayed > 10, "{rows} messages appended, {stayed} receives stayed");
     assert!(returned > 10, "{returned} receives were taken ahead in vain");
     // Everything has happened.
     assert!(reads > 150 && atomics > 150, "{reads} READs, {atomics} atomics");
