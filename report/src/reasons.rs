@@ -30,6 +30,8 @@ const REASONS: &[(&str, &str)] = &[
     ("received-send", SENDER),
     ("small-read", REQUESTER),
     ("silent-peer", FETCHED_BEFORE),
+    ("odd-read", SHARED_LINE),
+    ("odd-shuffle", SHARED_LINE),
 ];
 
 const SENDER: &str = "The sender is the limit: three messages of 4 MiB are 12 MiB, and what passes until its first packet is gathered and \
@@ -37,6 +39,9 @@ const SENDER: &str = "The sender is the limit: three messages of 4 MiB are 12 Mi
 const REQUESTER: &str = "256 READs of a queue pair come with one doorbell, are fetched one after the other, and take all 256 open requests of the \
      card, of which only 16 may be outstanding. So one queue pair is at work, or two, and not sixteen: the decoder waits for an \
      open request in nine of ten cycles, and no other block of the card that asks is busy for half of the time.";
+const SHARED_LINE: &str = "What begins at an odd address begins in the cache line in which the bytes before it end, and the host serves two reads of one \
+     line one after the other. A packet of 4,096 B is read as two requests that meet at a multiple of 512 B, but shares a line with the packets \
+     before and behind it. How much of what is missing that is was not measured.";
 const FETCHED_BEFORE: &str = "The silent peer's own 768 KiB are on the wire once, beside 11.25 MiB of the others: they were rung together, and fetched \
      before its silence shows (docs/limits.md).";
 

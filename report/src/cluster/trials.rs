@@ -117,7 +117,7 @@ pub fn all() -> Vec<Trial> {
         },
         Trial {
             id: "odd-shuffle",
-            title: "the same, all memory at odd addresses",
+            title: "shuffle among 4 nodes, all at once, ids, 5 x 8 B, at odd addresses",
             target: Target::Share(0.93, "the bound"),
             run: || shuffle::share(true),
         },
