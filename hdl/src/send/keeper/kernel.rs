@@ -5,7 +5,7 @@ use drdma_emit::prelude::*;
 
 use super::{
     CLOSED_READERS, FOR_EVER, Keeper, KeeperEvent, KeeperState, PAUSES, PRESSED, TIME,
-    TIMEOUT_UNIT, UNIT,
+    TIMEOUT_UNIT, UNIT, UNITS,
 };
 use crate::context::QP;
 use crate::receive::reads::BAD_RESPONSE;
@@ -36,7 +36,7 @@ impl Logic for Keeper {
         self.stamps.index.next = self.cfg.index.val().get_bits::<QP>(0);
         self.renewed.input.valid.next = self.select.state.val() && !self.select.every.val();
         self.renewed.input.data.next.qp = self.cfg.index.val().get_bits::<QP>(0);
-        self.renewed.output.ready.next = false;
+        self.renewed.output.ready.next = !self.early.q.val();
 
         // Pages.
         self.done.join(&mut self.pages.done);
@@ -215,6 +215,7 @@ impl Logic for Keeper {
         self.quit.next = false;
         self.quit_index.next = self.who.val();
         self.quit_data.next = 1.into();
+        self.early_taken.next = false;
 
         // What is looked up will be known.
         if self.runs.val() {
@@ -227,6 +228,7 @@ impl Logic for Keeper {
             self.age.d.next = self.now.val() - self.list_out.record.val().time;
             self.left.d.next = self.list_out.record.val().time - self.now.val();
             self.policy.d.next = self.policies.policy.val();
+            self.is_limited.d.next = self.limited.val();
             self.fits.d.next = self.keeps.val()
                 && ((self.event.q.val() != KeeperEvent::Packet) || self.is_current.val());
             self.walk.d.next = self.list.q.val();
@@ -258,7 +260,7 @@ impl Logic for Keeper {
                             self.after.next.count = 1.into();
                             self.after.next.head = self.act_held.q.val().page;
                             self.after.next.oldest = self.act_held.q.val().psn;
-                            self.after.next.newest = self.act_held.q.val().psn;
+                            self.after.next.newest = self.act_held.q.val().psn - 1;
                             self.after.next.answers = 0.into();
                             self.after.next.retrying = false;
                             self.after.next.retries = self.policy.q.val().retry_cnt;
@@ -266,9 +268,12 @@ impl Logic for Keeper {
                         }
                         // While packets are sent again it waits for its turn.
                         self.sent.next = self.new_packet.val();
-                        self.sends.next = !self.list.q.val().used
-                            || (!self.list.q.val().resending && !self.new_waits.val());
-                        if self.new_waits.val() && !self.list.q.val().resending {
+                        self.sends.next = !self.list.q.val().paced
+                            && (!self.list.q.val().used
+                                || (!self.list.q.val().resending && !self.new_waits.val()));
+                        if (self.new_waits.val() || self.list.q.val().paced)
+                            && !self.list.q.val().resending
+                        {
                             self.after.next.resending = true;
                             self.after.next.cursor = self.act_held.q.val().page;
                         }
@@ -319,12 +324,20 @@ impl Logic for Keeper {
                         self.after.next.paused = false;
                     }
                 }
+                KeeperEvent::Go => {
+                    self.writes.next = true;
+                    self.after.next.paced = false;
+                    if self.list.q.val().used && self.list.q.val().resending && !self.list.q.val().paused {
+                        self.after.next.queued = true;
+                        self.turn.d.next = !self.list.q.val().queued;
+                    }
+                }
                 KeeperEvent::Resend => {
                     self.writes.next = true;
                     if self.list.q.val().used && self.list.q.val().resending && !self.list.q.val().paused {
                         self.turn.d.next = true;
-                        if self.first_time.val() && self.record_waits.val() {
-                            // Until an answer has come. What is under way is sent again when the packetizer has done with it.
+                        if (self.first_time.val() && self.record_waits.val()) || self.list.q.val().paced {
+                            // Until an answer has come, or `go`. What is under way is sent again when the packetizer has done with it.
                             self.after.next.queued = false;
                             self.turn.d.next = false;
                         } else if !self.pages.under_way.val() {
@@ -520,12 +533,10 @@ impl Logic for Keeper {
             if !self.events.q.val().all() {
                 self.events.d.next = self.events.q.val() + 1;
             }
-            if self.renewed.output.valid.val()
-                && !(self.look.q.val() && (self.qp.q.val() == self.renewed.output.data.val().qp))
-            {
-                self.renewed.output.ready.next = true;
-                self.qp.d.next = self.renewed.output.data.val().qp;
-                self.event.d.next = KeeperEvent::Forget;
+            if self.early.q.val() && !(self.look.q.val() && (self.qp.q.val() == self.early_qp.q.val())) {
+                self.early_taken.next = true;
+                self.qp.d.next = self.early_qp.q.val();
+                self.event.d.next = self.early_event.q.val();
                 self.look.d.next = true;
             } else if self.response.valid.val()
                 && self.tells_roomy.val()
@@ -585,6 +596,21 @@ impl Logic for Keeper {
             }
         }
 
+        // What is chosen first waits in a register, which is filled when it is empty.
+        self.go.ready.next = !self.early.q.val() && !self.renewed.output.valid.val();
+        if self.early_taken.val() {
+            self.early.d.next = false;
+        }
+        if !self.early.q.val() {
+            self.early.d.next = self.renewed.output.valid.val() || self.go.valid.val();
+            self.early_event.d.next = KeeperEvent::Go;
+            self.early_qp.d.next = self.go.qp.val();
+            if self.renewed.output.valid.val() {
+                self.early_event.d.next = KeeperEvent::Forget;
+                self.early_qp.d.next = self.renewed.output.data.val().qp;
+            }
+        }
+
         // A packet goes out.
         self.is_older.next =
             (self.act_event.q.val() == KeeperEvent::Resend) && !self.first_time.val();
@@ -596,12 +622,19 @@ impl Logic for Keeper {
         if self.list.q.val().used {
             self.answers_before.next = self.list.q.val().answers;
         }
+        self.tells_pacer.d.next = self.sends.val() && self.is_limited.q.val();
+        self.pacer_packet.d.next.qp = self.act_qp.q.val();
+        self.pacer_packet.d.next.units = bit_cast::<UNITS, 7>(self.sent.val().bytes.get_bits::<7>(6)) + 2;
+        self.paced.valid.next = self.tells_pacer.q.val();
+        self.paced.next = self.pacer_packet.q.val();
         if self.sends.val() {
             self.items.input.valid.next = true;
             self.pages.send.valid.next = true;
             if !self.is_older.val() {
                 self.after.next.newest = self.sent_end.val();
             }
+            self.after.next.paced = self.is_limited.q.val();
+            self.after.next.limited = self.is_limited.q.val();
             if self.asks_anew.val() {
                 self.after.next.answers = self.answers_before.val() + 1;
             }
@@ -627,7 +660,10 @@ impl Logic for Keeper {
         // Is it held?
         if self.writes.val() {
             self.after.next.held = self.after.val().used
-                && (self.crowded.val() || self.after.val().retrying || self.after.val().paused);
+                && (self.crowded.val()
+                    || self.after.val().retrying
+                    || self.after.val().paused
+                    || (self.that.val().limited && self.after.val().resending));
         }
         self.holds.d.next = self.writes.val() && (self.after.val().held != self.that.val().held);
         self.change.d.next.qp = self.who.val();
@@ -712,6 +748,8 @@ impl Logic for Keeper {
             self.follows.d.next = false;
             self.linked.d.next = false;
             self.fresh.d.next = false;
+            self.early.d.next = false;
+            self.tells_pacer.d.next = false;
             self.act.d.next = false;
             self.sweep.d.next = 0.into();
             self.kept.d.next = 0.into();
@@ -728,6 +766,7 @@ impl Logic for Keeper {
         self.policies.next_qp.next = self.qp.d.val();
         self.stamps.ahead[0].next = self.qp.d.val();
         self.quits.ahead.next = self.qp.d.val();
+        self.limited_next.next = self.qp.d.val();
         for k in 0..CLOSED_READERS {
             self.quits_copies[k].ahead.next = self.closed_next[k].val();
             self.closed[k].next = self.quits_copies[k].read_data.val().get_bit(0);

@@ -19,8 +19,9 @@
 //!
 //! Contract: events go through a pipeline of three stages: one is chosen in a cycle, the tables tell of its queue pair in the
 //! next, it takes effect in the third. A packet, an acknowledgement that is passed on or covers the oldest packet alone, a packet
-//! that is sent again, and a clock take a cycle each; a `sent` item goes along with what sends nothing. An event of the queue pair of the
-//! one before is chosen a cycle later, unless both are packets or acknowledgements. Each is at the output 3 cycles after it was accepted. An acknowledgement that covers more, or
+//! that is sent again, and a clock take a cycle each; a `sent` item goes along with what sends nothing. A packet or an acknowledgement may
+//! follow one of the same queue pair at once, because the third stage hands the list on; other events of the queue pair of the one before
+//! are chosen a cycle later. Each is at the output 3 cycles after it was accepted. An acknowledgement that covers more, or
 //! has something sent again, takes 4 cycles beside, and 2 for each packet that it covers; what is closed or written anew 4, and 2 for each
 //! packet that it has; nothing else is done meanwhile. Acknowledgements go before packets, packets that are sent again take turns with new
 //! ones, queue pair by queue pair. When there is nothing else to do, and behind every 31 events, the next queue pair's clock is looked at,
@@ -33,16 +34,20 @@
 //! when an answer was acknowledged. `receive::reads`, before this block, sees to it that no acknowledgement covers a READ or an atomic but
 //! its own answer.
 //!
+//! Of a queue pair that congestion notifications have limited the [`pacer`](super::pacer) is told of every packet that is sent (`paced`), and no
+//! further one of it is sent until `go`: those wait in the list, as behind a READ that waits for an answer. Packets of other queue pairs go on.
+//!
 //! Time is counted in units of 256 cycles (1.024 us). A queue pair waits from the first packet on that asks for an
 //! acknowledgement, anew with progress.
 //!
 //! Pages are not shared out: one queue pair may have all of them. But for one that has as many as are free, sends again what was
-//! not acknowledged, or has to pause, nothing new is fetched (`hold`, to [`queue`](crate::request::queue)) until that is over: so
+//! not acknowledged, has to pause, or has packets that wait for `go`, nothing new is fetched (`hold`, to [`queue`](crate::request::queue)) until that is over: so
 //! one whose peer is silent leaves the others half of the pages, two leave a third of them, and so on. What was fetched before still comes.
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, Stamps, Table, TableSelect};
 use crate::primitive::{Flatten, Ram, RamStyle, Restore, StreamFifo};
 use crate::request::queue::Hold;
+use crate::send::pacer::{PacedPacket, UNITS};
 use crate::send::packetizer::Packet;
 use crate::send::{PAGE, PAGES};
 use drdma_abi::receive::{RNR_FOR_EVER, RNR_TIMERS};
@@ -71,7 +76,7 @@ const TIMEOUT_UNIT: usize = 2;
 /// Bits of a [`Packet`].
 const PACKET: usize = 268 + PAGE + QP + crate::request::DEST_COUNT;
 /// Bits of a [`Kept`].
-const KEPT: usize = 90 + TIME + 3 * PAGE + KEPT_COUNT;
+const KEPT: usize = 92 + TIME + 3 * PAGE + KEPT_COUNT;
 /// Bits of the number of events after which a clock is looked at whatever else there is.
 const EVENTS: usize = 5;
 /// Bits that count the packets that are kept.
@@ -146,6 +151,10 @@ pub struct Kept {
     pub count: Bits<KEPT_COUNT>,
     /// Nothing new is fetched for the queue pair.
     pub held: Bit,
+    /// Nothing is sent until the pacer's `go`.
+    pub paced: Bit,
+    /// The queue pair was limited when the last packet was sent.
+    pub limited: Bit,
 }
 
 /// What is being done.
@@ -174,6 +183,8 @@ pub enum KeeperEvent {
     Response,
     /// All that a queue pair has is given up.
     Forget,
+    /// A limited queue pair may send its next packet.
+    Go,
     /// It is a queue pair's turn to send.
     Resend,
     /// A queue pair's clock is looked at.
@@ -218,6 +229,16 @@ pub struct Keeper {
     /// Whether a queue pair's further requests are fetched: see the [module](self).
     pub hold: Flow<Out, Hold>,
 
+    // Queue pairs that are limited.
+    /// The queue pair that is asked for in the next cycle.
+    pub limited_next: Signal<Out, Bits<QP>>,
+    /// That of the cycle before is limited.
+    pub limited: Signal<In, Bit>,
+    /// A limited queue pair sends a packet.
+    pub paced: Flow<Out, PacedPacket>,
+    /// It may send another one.
+    pub go: Stream<In, QueuePairIndex>,
+
     select: TableSelect,
     unused: Signal<Local, Bits<32>>,
     policies: Policies,
@@ -225,6 +246,11 @@ pub struct Keeper {
     pages: PageUse,
     /// Queue pairs that the host has written anew.
     renewed: StreamFifo<QueuePairIndex, 10, 11>,
+    /// One of these, or one that may go: the next event that waits for nothing.
+    early: DFF<Bit>,
+    early_event: DFF<KeeperEvent>,
+    early_qp: DFF<Bits<QP>>,
+    early_taken: Signal<Local, Bit>,
     /// Those that are closed, for this block and for those that ask.
     quits: Table<1, QP>,
     quits_copies: [Table<1, QP>; CLOSED_READERS],
@@ -305,6 +331,7 @@ pub struct Keeper {
     list: DFF<Kept>,
     policy: DFF<Policy>,
     fits: DFF<Bit>,
+    is_limited: DFF<Bit>,
 
     // The event that takes longer, and how its list stands.
     walk_event: DFF<KeeperEvent>,
@@ -383,6 +410,9 @@ pub struct Keeper {
     /// A packet goes out: it counts as sent.
     sends: Signal<Local, Bit>,
     sent: Signal<Local, Packet>,
+    /// It was one of a limited queue pair.
+    tells_pacer: DFF<Bit>,
+    pacer_packet: DFF<PacedPacket>,
     /// The packet of the list was not sent yet.
     first_time: Signal<Local, Bit>,
     is_older: Signal<Local, Bit>,
