@@ -70,7 +70,7 @@ impl Logic for Keeper {
         self.packet.ready.next = false;
         self.response.ready.next = false;
         self.turns.output.ready.next = false;
-        self.turns.input.valid.next = false;
+        self.turn.d.next = false;
         self.items.output.join(&mut self.shorten.item);
         self.shorten.out.join(&mut self.item);
         self.tells.output.join(&mut self.told);
@@ -88,7 +88,10 @@ impl Logic for Keeper {
             self.reply.next = self.walk_answer.q.val();
             self.who.next = self.walk_qp.q.val();
         }
-        self.turns.input.data.next.qp = self.who.val();
+        // A cycle later: the path to it is long enough.
+        self.turn_qp.d.next = self.who.val();
+        self.turns.input.valid.next = self.turn.q.val();
+        self.turns.input.data.next.qp = self.turn_qp.q.val();
         self.tells.input.data.next = self.reply.val();
 
         // What the tables say of the queue pair that is looked up.
@@ -180,13 +183,21 @@ impl Logic for Keeper {
             && !self.list.q.val().resending
             && !self.list.q.val().paused
             && (self.act_answer.q.val().psn == self.list.q.val().oldest);
-        // Up to the end of the oldest packet, or a part of it.
-        self.reach.next = self.reply.val().psn - self.record_end.val();
-        self.ends_there.next = !self.reach.val().any();
-        self.reaches.next =
-            !self.reach.val().get_bit(23) && (self.is_ack.val() || self.reach.val().any());
-        self.asked_since.next = self.that.val().asked - self.that.val().oldest;
-        self.still_asked.next = !self.asked_since.val().get_bit(23);
+        // Up to the end of the oldest packet, or a part of it. Of the two numbers that may be its last one each is compared by itself, and the
+        // last one that is acknowledged is known a cycle ahead: that makes the path shorter.
+        self.limit.d.next = self.reply.val().psn;
+        if !self.is_ack.val() {
+            self.limit.d.next = self.reply.val().psn - 1;
+        }
+        self.reaches.next = !(self.limit.q.val() - self.record.val().psn).get_bit(23);
+        self.ends_there.next = self.act_answer.q.val().psn == self.record.val().psn;
+        if self.record.val().operation == READ_REQUEST {
+            self.reaches.next =
+                !(self.limit.q.val() - self.record.val().imm.get_bits::<24>(0)).get_bit(23);
+            self.ends_there.next =
+                self.act_answer.q.val().psn == self.record.val().imm.get_bits::<24>(0);
+        }
+        self.still_asked.next = !(self.that.val().asked - self.that.val().oldest).get_bit(23);
         self.unsent.next = (self.that.val().newest - self.that.val().oldest).get_bit(23);
         self.quiet.next = !self.that.val().used || self.unsent.val();
         self.first_time.next = (self.list.q.val().newest - self.record.val().psn).get_bit(23);
@@ -304,7 +315,7 @@ impl Logic for Keeper {
                         self.after.next.waiting = self.list.q.val().waiting
                             && !(self.alone.val() && self.ends_there.val())
                             && self.still_asked.val()
-                            && self.asked_since.val().any();
+                            && (self.list.q.val().asked != self.list.q.val().oldest);
                         if self.list.q.val().waiting {
                             self.after.next.time = self.now.val();
                         }
@@ -329,40 +340,41 @@ impl Logic for Keeper {
                     self.after.next.paced = false;
                     if self.list.q.val().used && self.list.q.val().resending && !self.list.q.val().paused {
                         self.after.next.queued = true;
-                        self.turns.input.valid.next = !self.list.q.val().queued;
+                        self.turn.d.next = !self.list.q.val().queued;
                     }
                 }
                 KeeperEvent::Resend => {
                     self.writes.next = true;
+                    // What it would be: whether it leaves takes longer to know.
+                    self.sent.next = self.record.val();
+                    self.sent_end.next = self.record_end.val();
+                    self.sent.next.again = !self.first_time.val();
+                    if !self.first_time.val()
+                        && (self.record.val().operation == READ_REQUEST)
+                    {
+                        // It goes on behind the answer that has come.
+                        self.sent.next.imm = 0.into();
+                        if self.list.q.val().cursor == self.list.q.val().head {
+                            self.sent.next.psn = self.list.q.val().oldest;
+                            self.sent.next.imm = bit_cast::<32, 24>(
+                                self.list.q.val().oldest - self.record.val().psn,
+                            );
+                        }
+                    }
+                    self.sent.next.late = true;
                     if self.list.q.val().used && self.list.q.val().resending && !self.list.q.val().paused {
-                        self.turns.input.valid.next = true;
+                        self.turn.d.next = true;
                         if (self.first_time.val() && self.record_waits.val()) || self.list.q.val().paced {
                             // Until an answer has come, or `go`. What is under way is sent again when the packetizer has done with it.
                             self.after.next.queued = false;
-                            self.turns.input.valid.next = false;
+                            self.turn.d.next = false;
                         } else if !self.pages.under_way.val() {
-                            self.sent.next = self.record.val();
-                            self.sent_end.next = self.record_end.val();
-                            self.sent.next.again = !self.first_time.val();
-                            if !self.first_time.val()
-                                && (self.record.val().operation == READ_REQUEST)
-                            {
-                                // It goes on behind the answer that has come.
-                                self.sent.next.imm = 0.into();
-                                if self.list.q.val().cursor == self.list.q.val().head {
-                                    self.sent.next.psn = self.list.q.val().oldest;
-                                    self.sent.next.imm = bit_cast::<32, 24>(
-                                        self.list.q.val().oldest - self.record.val().psn,
-                                    );
-                                }
-                            }
-                            self.sent.next.late = true;
                             self.sends.next = true;
                             self.after.next.cursor = self.followers.read_data.val();
                             if self.list.q.val().cursor == self.list.q.val().tail {
                                 self.after.next.resending = false;
                                 self.after.next.queued = false;
-                                self.turns.input.valid.next = false;
+                                self.turn.d.next = false;
                             }
                         }
                     } else {
@@ -375,7 +387,7 @@ impl Logic for Keeper {
                     if self.list.q.val().used && self.pause_over.val() {
                         self.after.next.paused = false;
                         self.after.next.queued = true;
-                        self.turns.input.valid.next = !self.list.q.val().queued;
+                        self.turn.d.next = !self.list.q.val().queued;
                     } else if self.list.q.val().used && self.overdue.val() {
                         if self.list.q.val().retries.any() {
                             self.after.next.retries = self.list.q.val().retries - 1;
@@ -384,7 +396,7 @@ impl Logic for Keeper {
                             self.after.next.resending = true;
                             self.after.next.cursor = self.list.q.val().head;
                             self.after.next.queued = true;
-                            self.turns.input.valid.next = !self.list.q.val().queued;
+                            self.turn.d.next = !self.list.q.val().queued;
                         } else {
                             // The last try is over.
                             self.quit.next = true;
@@ -464,7 +476,7 @@ impl Logic for Keeper {
                             && !self.walk.q.val().paused
                         {
                             self.after.next.queued = true;
-                            self.turns.input.valid.next = !self.walk.q.val().queued;
+                            self.turn.d.next = !self.walk.q.val().queued;
                         }
                         self.after.next.retrying = false;
                         self.after.next.waiting = self.walk.q.val().waiting
@@ -477,7 +489,7 @@ impl Logic for Keeper {
                             self.after.next.paused = false;
                             if self.walk.q.val().used && self.walk.q.val().resending {
                                 self.after.next.queued = true;
-                                self.turns.input.valid.next = !self.walk.q.val().queued;
+                                self.turn.d.next = !self.walk.q.val().queued;
                             }
                         }
                     }
@@ -495,7 +507,7 @@ impl Logic for Keeper {
                         } else {
                             self.after.next.retries = self.retries.val() - 1;
                             self.after.next.queued = true;
-                            self.turns.input.valid.next = !self.walk.q.val().queued;
+                            self.turn.d.next = !self.walk.q.val().queued;
                         }
                     }
 
@@ -613,10 +625,8 @@ impl Logic for Keeper {
         if self.sends.val() {
             self.items.input.valid.next = true;
             self.pages.send.valid.next = true;
-            // The first one of a list is none that is sent again.
-            if !self.list.q.val().used
-                || !(self.sent_end.val() - self.list.q.val().newest).get_bit(23)
-            {
+            // What was sent before is not the newest.
+            if !self.sent.val().again {
                 self.after.next.newest = self.sent_end.val();
             }
             self.after.next.paced = self.is_limited.q.val();
@@ -626,7 +636,10 @@ impl Logic for Keeper {
                     || (self.sent.val().operation == COMPARE_AND_SWAP)
                     || (self.sent.val().operation == FETCH_AND_ADD))
             {
-                self.after.next.answers = self.after.val().answers + 1;
+                self.after.next.answers = 1.into();
+                if self.list.q.val().used {
+                    self.after.next.answers = self.list.q.val().answers + 1;
+                }
             }
             if self.sent.val().ack_req {
                 self.after.next.asked = self.sent_end.val();
@@ -686,6 +699,7 @@ impl Logic for Keeper {
             self.event.d.next = KeeperEvent::Item;
             self.look.d.next = false;
             self.early.d.next = false;
+            self.turn.d.next = false;
             self.tells_pacer.d.next = false;
             self.act.d.next = false;
             self.sweep.d.next = 0.into();

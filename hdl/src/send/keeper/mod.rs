@@ -258,6 +258,8 @@ pub struct Keeper {
     quit_data: Signal<Local, Bits<1>>,
     /// Queue pairs that have something to send: each at most once.
     turns: StreamFifo<QueuePairIndex, QP, 13>,
+    turn: DFF<Bit>,
+    turn_qp: DFF<Bits<QP>>,
     #[init(StreamFifo::prompt())]
     items: StreamFifo<Packet, 4, 5>,
     tells: StreamFifo<Response, 3, 4>,
@@ -348,7 +350,7 @@ pub struct Keeper {
     no_answers: Signal<Local, Bit>,
     all_answers: Signal<Local, Bit>,
     // An acknowledgement goes up to the end of the oldest packet, or beyond.
-    reach: Signal<Local, Bits<24>>,
+    limit: DFF<Bits<24>>,
     reaches: Signal<Local, Bit>,
     ends_there: Signal<Local, Bit>,
     sent_end: Signal<Local, Bits<24>>,
@@ -356,7 +358,6 @@ pub struct Keeper {
     // An acknowledgement.
     progressed: DFF<Bit>,
     plain: Signal<Local, Bit>,
-    asked_since: Signal<Local, Bits<24>>,
     is_ack: Signal<Local, Bit>,
     is_rnr: Signal<Local, Bit>,
     is_sequence: Signal<Local, Bit>,
