@@ -19,8 +19,9 @@
 //!
 //! Contract: events go through a pipeline of three stages: one is chosen in a cycle, the tables tell of its queue pair in the
 //! next, it takes effect in the third. A packet, an acknowledgement that is passed on or covers the oldest packet alone, a packet
-//! that is sent again, and a clock take a cycle each; a `sent` item goes along with what sends nothing. An event of the queue pair of the
-//! one before is chosen a cycle later. Each is at the output 3 cycles after it was accepted. An acknowledgement that covers more, or
+//! that is sent again, and a clock take a cycle each; a `sent` item goes along with what sends nothing. A packet or an acknowledgement may
+//! follow one of the same queue pair at once, because the third stage hands the list on; other events of the queue pair of the one before
+//! are chosen a cycle later. Each is at the output 3 cycles after it was accepted. An acknowledgement that covers more, or
 //! has something sent again, takes 4 cycles beside, and 2 for each packet that it covers; what is closed or written anew 4, and 2 for each
 //! packet that it has; nothing else is done meanwhile. Acknowledgements go before packets, packets that are sent again take turns with new
 //! ones, queue pair by queue pair. When there is nothing else to do, and behind every 31 events, the next queue pair's clock is looked at,
@@ -44,7 +45,7 @@
 //! one whose peer is silent leaves the others half of the pages, two leave a third of them, and so on. What was fetched before still comes.
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, Stamps, Table, TableSelect};
-use crate::primitive::{Flatten, Ram, Restore, StreamFifo};
+use crate::primitive::{Flatten, Ram, RamStyle, Restore, StreamFifo};
 use crate::request::queue::Hold;
 use crate::send::pacer::{PacedPacket, UNITS};
 use crate::send::packetizer::Packet;
@@ -258,6 +259,7 @@ pub struct Keeper {
     quit_data: Signal<Local, Bits<1>>,
     /// Queue pairs that have something to send: each at most once.
     turns: StreamFifo<QueuePairIndex, QP, 13>,
+    /// One more, a cycle later.
     turn: DFF<Bit>,
     turn_qp: DFF<Bits<QP>>,
     #[init(StreamFifo::prompt())]
@@ -273,6 +275,9 @@ pub struct Keeper {
     record_in: Flatten<Packet, PACKET>,
     record_out: Restore<Packet, PACKET>,
     followers: Ram<PAGE, 1, PAGE>,
+    /// Which packets are READs (1) or atomics (2), beside them, so that it need not be found out from the operation.
+    #[init(Ram::new(RamStyle::Distributed))]
+    kinds: Ram<2, 1, PAGE>,
 
     state: DFF<KeeperState>,
     runs: Signal<Local, Bit>,
@@ -301,8 +306,12 @@ pub struct Keeper {
     holds: DFF<Bit>,
     change: DFF<Hold>,
 
-    // The event that was chosen: the tables tell of its queue pair.
+    // The event that was chosen: the tables tell of its queue pair. If it `follows` one of the same queue pair, that
+    // one's list is what it finds.
     look: DFF<Bit>,
+    follows: DFF<Bit>,
+    /// An event of the same queue pair may follow this one at once.
+    leads: Signal<Local, Bit>,
     event: DFF<KeeperEvent>,
     qp: DFF<Bits<QP>>,
     held: DFF<Packet>,
@@ -339,18 +348,27 @@ pub struct Keeper {
     /// The page that is read.
     wanted: Signal<Local, Bits<PAGE>>,
     at: DFF<Bits<PAGE>>,
+    /// The page behind it. It was written while it was read.
+    follower: Signal<Local, Bits<PAGE>>,
+    linked: DFF<Bit>,
+    linked_page: DFF<Bits<PAGE>>,
+    /// Its packet was written while it was read.
+    fresh: DFF<Bit>,
     record: Signal<Local, Packet>,
     new_packet: Signal<Local, Packet>,
     // The last number of the packet of the list; it, and the new one, are READs or atomics, and wait.
     record_end: Signal<Local, Bits<24>>,
+    record_reads: Signal<Local, Bit>,
     record_asks: Signal<Local, Bit>,
     record_waits: Signal<Local, Bit>,
+    new_reads: Signal<Local, Bit>,
     new_asks: Signal<Local, Bit>,
+    asks_anew: Signal<Local, Bit>,
     new_waits: Signal<Local, Bit>,
     no_answers: Signal<Local, Bit>,
     all_answers: Signal<Local, Bit>,
     // An acknowledgement goes up to the end of the oldest packet, or beyond.
-    limit: DFF<Bits<24>>,
+    is_short: Signal<Local, Bit>,
     reaches: Signal<Local, Bit>,
     ends_there: Signal<Local, Bit>,
     sent_end: Signal<Local, Bits<24>>,
@@ -378,11 +396,11 @@ pub struct Keeper {
     pause: Signal<Local, Bits<TIME>>,
     pause_end: DFF<Bits<TIME>>,
 
-    // Time.
-    age: Signal<Local, Bits<TIME>>,
+    // Time, as it was a cycle ahead.
+    age: DFF<Bits<TIME>>,
     late: Signal<Local, Bits<TIME>>,
     overdue: Signal<Local, Bit>,
-    left: Signal<Local, Bits<TIME>>,
+    left: DFF<Bits<TIME>>,
     pause_over: Signal<Local, Bit>,
 
     /// The list as it becomes, and whether it does.
@@ -396,6 +414,8 @@ pub struct Keeper {
     pacer_packet: DFF<PacedPacket>,
     /// The packet of the list was not sent yet.
     first_time: Signal<Local, Bit>,
+    is_older: Signal<Local, Bit>,
+    answers_before: Signal<Local, Bits<5>>,
     #[init(Constant::new(usize::from(syndrome::NAK_PSN).to_bits()))]
     sequence_nak: Constant<Bits<8>>,
     #[init(Constant::new(usize::from(syndrome::ACK | 31).to_bits()))]
