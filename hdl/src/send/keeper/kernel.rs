@@ -163,12 +163,13 @@ impl Logic for Keeper {
             && (self.reply.val().syndrome.get_bits::<6>(2)
                 == usize::from(syndrome::NAK_PSN >> 2).to_bits()))
             || (self.reply.val().syndrome == BAD);
-        self.since.next = self.reply.val().psn - self.that.val().oldest;
-        self.beyond.next = (self.that.val().newest - self.reply.val().psn).get_bit(23);
-        self.awaited.next = !self.since.val().get_bit(23)
+        self.beyond.next = (self.list.q.val().newest - self.act_answer.q.val().psn).get_bit(23);
+        // Of the event in the pipeline; `covers` is of the one that takes longer.
+        self.awaited.next = !(self.act_answer.q.val().psn - self.list.q.val().oldest).get_bit(23)
             && !self.beyond.val()
             && (self.is_ack.val() || self.is_rnr.val() || self.is_sequence.val() || self.is_fatal.val());
-        self.covers.next = !self.since.val().get_bit(23) && (self.is_ack.val() || self.since.val().any());
+        self.covers.next = !(self.walk_answer.q.val().psn - self.walk.q.val().oldest).get_bit(23)
+            && (self.is_ack.val() || (self.walk_answer.q.val().psn != self.walk.q.val().oldest));
         // An acknowledgement of the oldest packet alone, where all is as it should be.
         self.plain.next = self.is_ack.val()
             && !self.list.q.val().resending

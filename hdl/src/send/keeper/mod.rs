@@ -380,7 +380,6 @@ pub struct Keeper {
     is_rnr: Signal<Local, Bit>,
     is_sequence: Signal<Local, Bit>,
     is_fatal: Signal<Local, Bit>,
-    since: Signal<Local, Bits<24>>,
     beyond: Signal<Local, Bit>,
     covers: Signal<Local, Bit>,
     awaited: Signal<Local, Bit>,
