@@ -12,6 +12,7 @@
 //!
 //! Every byte that arrives is compared with what should arrive; a run with a wrong one gives no figure.
 
+mod columns;
 mod latency;
 mod page;
 mod rig;

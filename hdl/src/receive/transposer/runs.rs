@@ -7,11 +7,12 @@
 //! Contract: columns come in the order of a row, at most 16 of 1 to 64 B; all of them tell the same of the payload. `planned` comes 11 cycles
 //! after the last one, 15 later if the region ends first, when the job before has all its runs. Then the next job's columns may come, while each column
 //! leads to a run and to a column of the transposer, one a cycle, from the 7th cycle on.
+//! Columns of which the last one is `dropped` lead to nothing.
 //! Runs come before the payload is transposed. A run may have no bytes. A job's runs begin when the memory has room for them: its rows of 128 B are in use until they are `freed`.
 
-use super::{Column, PIECES, PLACE};
+use super::{Column, PIECES};
 use crate::primitive::{Lutram, Multiplier};
-use crate::receive::record::STORE;
+use crate::receive::record::{COLUMN_ROWS, PLACE, STORE};
 use drdma_emit::prelude::*;
 
 /// Bits of a number of bytes of payload, of a packet's rows, and of both together.
@@ -19,7 +20,7 @@ const BYTES: usize = 14;
 /// Bits of a number of bytes of a row.
 const ROW: usize = 11;
 /// Bits of a number of rows of the memory of columns, of which there are 128.
-const USED: usize = 8;
+const USED: usize = COLUMN_ROWS;
 const ROWS: u64 = 128;
 /// Cycles of the multiplier.
 const STAGES: usize = 3;
@@ -35,6 +36,8 @@ pub struct Target {
     pub width: Bits<7>,
     /// It is the last one.
     pub last: Bit,
+    /// Of the last one: nothing becomes of all of them.
+    pub dropped: Bit,
     /// Of the payload: its first byte in the frame store,
     pub ram: Bits<STORE>,
     /// bytes, 1 to 4,096,
@@ -409,6 +412,12 @@ impl Logic for Runs {
                         self.columns.d.next = self.index.q.val() + 1;
                         self.bytes.d.next = bit_cast::<BYTES, 13>(self.target.bytes.val());
                         self.state.d.next = RunsState::Divide;
+                        if self.target.dropped.val() {
+                            self.index.d.next = 0.into();
+                            self.row.d.next = 0.into();
+                            self.pieces.d.next = 0.into();
+                            self.state.d.next = RunsState::Load;
+                        }
                     }
                 }
                 self.round.d.next = 0.into();
