@@ -195,6 +195,12 @@ pub struct Runs {
     coming: [DFF<Bit>; STAGES],
     at: DFF<Bits<5>>,
     at_next: Signal<Local, Bits<5>>,
+    /// What is kept of a column, a cycle before its product is there.
+    looked_last: DFF<Bit>,
+    looked_addr: DFF<Bits<64>>,
+    looked_width: DFF<Bits<7>>,
+    looked_head: DFF<Bits<7>>,
+    looked_tail: DFF<Bits<7>>,
     width: Signal<Local, Bits<7>>,
     earlier: Signal<Local, Bits<ROW>>,
     /// Bytes of the first row and of the last one that the run has not and has.
@@ -213,11 +219,14 @@ pub struct Runs {
     place: DFF<Bits<PLACE>>,
     bank: DFF<Bits<7>>,
     apart: DFF<Bits<7>>,
-    pad: Signal<Local, Bits<7>>,
+    start_row: Signal<Local, Bits<7>>,
     start_place: Signal<Local, Bits<PLACE>>,
     behind: Signal<Local, Bits<PLACE>>,
     run_valid: DFF<Bit>,
     run_held: DFF<Run>,
+    /// Behind that run, and the row in which its job began.
+    run_behind: DFF<Bits<PLACE>>,
+    run_row: DFF<Bits<7>>,
     column_valid: DFF<Bit>,
     column_held: DFF<Column>,
 
@@ -225,6 +234,8 @@ pub struct Runs {
     used: DFF<Bits<USED>>,
     first_row: DFF<Bits<7>>,
     needed: DFF<Bits<USED>>,
+    /// A job has all its runs since the cycle before.
+    closes: DFF<Bit>,
     taken: Signal<Local, Bits<7>>,
     rounded_up: Signal<Local, Bits<PLACE>>,
     unused_up: Signal<Local, Bits<PLACE>>,
@@ -314,13 +325,18 @@ impl Logic for Runs {
         }
         self.at_next.next = self.at.q.val() + 1;
 
-        // Where a run lies.
-        self.pad.next = self.bank.q.val() - self.place.q.val().get_bits::<7>(0);
-        self.start_place.next = self.place.q.val() + bit_cast::<PLACE, 7>(self.pad.val());
+        // Where a run lies: in its bank, in this row or the next one.
+        self.start_row.next = self.place.q.val().get_bits::<7>(7);
+        if self.bank.q.val() < self.place.q.val().get_bits::<7>(0) {
+            self.start_row.next = self.place.q.val().get_bits::<7>(7) + 1;
+        }
+        self.start_place.next = bit_cast::<PLACE, 7>(self.bank.q.val())
+            | (bit_cast::<PLACE, 7>(self.start_row.val()) << 7);
         self.behind.next = self.start_place.val() + self.cut_bytes.q.val();
-        self.rounded_up.next = self.behind.val() + 127;
+        self.rounded_up.next = self.run_behind.q.val() + 127;
         self.unused_up.next = self.rounded_up.val();
-        self.taken.next = self.rounded_up.val().get_bits::<7>(7) - self.first_row.q.val();
+        self.taken.next = self.rounded_up.val().get_bits::<7>(7) - self.run_row.q.val();
+        self.run.rows.next = bit_cast::<USED, 7>(self.taken.val());
         if self.moves.val() {
             self.issued.d.next = self.issued.q.val() + 1;
             self.coming[0].d.next = (self.cuts.q.val() == CutState::Cut)
@@ -329,16 +345,21 @@ impl Logic for Runs {
                 self.coming[k].d.next = self.coming[k - 1].q.val();
             }
             self.cut.d.next = self.coming[STAGES - 1].q.val();
-            self.cut_last.d.next = self.at_next.val() == self.cut_columns.q.val();
-            self.cut_addr.d.next = self.kept.read_data[0].val().get_bits::<64>(0);
-            self.cut_width.d.next = self.width.val();
-            self.cut_head.d.next = self.head.val();
-            self.cut_bytes.d.next = self.multiplier.product.val().get_bits::<BYTES>(0)
-                + bit_cast::<BYTES, 7>(self.tail.val())
-                - bit_cast::<BYTES, 7>(self.head.val());
-            if self.coming[STAGES - 1].q.val() {
+            self.looked_last.d.next = self.at_next.val() == self.cut_columns.q.val();
+            self.looked_addr.d.next = self.kept.read_data[0].val().get_bits::<64>(0);
+            self.looked_width.d.next = self.width.val();
+            self.looked_head.d.next = self.head.val();
+            self.looked_tail.d.next = self.tail.val();
+            if self.coming[STAGES - 2].q.val() {
                 self.at.d.next = self.at_next.val();
             }
+            self.cut_last.d.next = self.looked_last.q.val();
+            self.cut_addr.d.next = self.looked_addr.q.val();
+            self.cut_width.d.next = self.looked_width.q.val();
+            self.cut_head.d.next = self.looked_head.q.val();
+            self.cut_bytes.d.next = self.multiplier.product.val().get_bits::<BYTES>(0)
+                + bit_cast::<BYTES, 7>(self.looked_tail.q.val())
+                - bit_cast::<BYTES, 7>(self.looked_head.q.val());
             if self.cut.q.val() {
                 self.place.d.next = self.behind.val();
                 self.bank.d.next = self.bank.q.val() + self.apart.q.val();
@@ -348,7 +369,8 @@ impl Logic for Runs {
                 self.run_held.d.next.place = self.start_place.val();
                 self.run_held.d.next.bytes = self.cut_bytes.q.val().get_bits::<13>(0);
                 self.run_held.d.next.last = self.cut_last.q.val();
-                self.run_held.d.next.rows = bit_cast::<USED, 7>(self.taken.val());
+                self.run_behind.d.next = self.behind.val();
+                self.run_row.d.next = self.first_row.q.val();
                 self.column_valid.d.next = true;
                 self.column_held.d.next.width = self.cut_width.q.val();
                 self.column_held.d.next.place =
@@ -370,6 +392,13 @@ impl Logic for Runs {
             self.given.next = self.freed_rows.val();
         }
         self.used.d.next = self.used.q.val() - self.given.val();
+        self.closes.d.next = false;
+        if self.closes.q.val() {
+            // The next job begins in a row of its own.
+            self.place.d.next = bit_cast::<PLACE, 7>(self.rounded_up.val().get_bits::<7>(7)) << 7;
+            self.used.d.next =
+                self.used.q.val() - self.given.val() + bit_cast::<USED, 7>(self.taken.val());
+        }
         self.total.next =
             bit_cast::<9, USED>(self.used.q.val()) + bit_cast::<9, USED>(self.needed.q.val());
         self.beyond.next = !self.job.q.val().rows.get_bits::<18>(14).any()
@@ -517,11 +546,7 @@ impl Logic for Runs {
             }
             CutState::Cut => {
                 if self.moves.val() && self.cut.q.val() && self.cut_last.q.val() {
-                    // The next job begins in a row of its own.
-                    self.place.d.next =
-                        bit_cast::<PLACE, 7>(self.rounded_up.val().get_bits::<7>(7)) << 7;
-                    self.used.d.next = self.used.q.val() - self.given.val()
-                        + bit_cast::<USED, 7>(self.taken.val());
+                    self.closes.d.next = true;
                     self.cuts.d.next = CutState::Idle;
                 }
             }
@@ -560,6 +585,7 @@ impl Logic for Runs {
             self.run_valid.d.next = false;
             self.column_valid.d.next = false;
             self.cut.d.next = false;
+            self.closes.d.next = false;
             for k in 0..STAGES {
                 self.coming[k].d.next = false;
             }
