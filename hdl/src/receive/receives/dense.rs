@@ -73,6 +73,7 @@ pub struct Dense {
     drops: Signal<Local, Bit>,
     valid: DFF<Bit>,
     held: DFF<Target>,
+    #[init(StreamFifo::prompt())]
     targets: StreamFifo<Target, 5, 6>,
     /// Of the payload, for all columns.
     column: Signal<Local, Bits<PLACES>>,

@@ -4,7 +4,7 @@
 //! (at a byte of a column's value) and ends `m` rows later, where the next payload of the message begins. So a column's run is `m`
 //! values, and the parts of the first and the last row that it has.
 //!
-//! Contract: columns come in the order of a row, at most 16 of 1 to 64 B; all of them tell the same of the payload. `planned` comes 11 cycles
+//! Contract: columns come in the order of a row, at most 16 of 1 to 64 B; all of them tell the same of the payload. `planned` comes 10 cycles
 //! after the last one, 15 later if the region ends first, when the job before has all its runs. Then the next job's columns may come, while each column
 //! leads to a run and to a column of the transposer, one a cycle, from the 7th cycle on.
 //! Columns of which the last one is `dropped` lead to nothing.
@@ -87,12 +87,10 @@ pub enum RunsState {
     Load,
     /// Bytes are divided into rows.
     Divide,
-    /// The region may end before the payload.
+    /// The region may end before the payload; if not, the column is found in which the payload ends.
     Compare,
     /// Bytes up to the region's end are counted.
     Clip,
-    /// The column is found in which the payload ends.
-    Locate,
     /// All of it is known.
     Tell,
 }
@@ -476,7 +474,13 @@ impl Logic for Runs {
                 self.whole.d.next = 0.into();
                 self.factor.d.next = self.job.q.val().rows.get_bits::<BYTES>(0);
                 self.round.d.next = 0.into();
-                self.state.d.next = RunsState::Locate;
+                for k in 0..PIECES {
+                    if self.reached[k].val() && (self.columns.q.val() > k.to_bits()) {
+                        self.ending.d.next = k.to_bits();
+                        self.nearest.d.next = self.begins[k].q.val();
+                    }
+                }
+                self.state.d.next = RunsState::Tell;
                 if self.beyond.val() {
                     self.quotient.d.next = self.job.q.val().rows.get_bits::<BYTES>(0);
                     self.rest.d.next = 0.into();
@@ -495,17 +499,11 @@ impl Logic for Runs {
                 if self.round.q.val() == 14 {
                     self.bytes.d.next =
                         self.whole.q.val() - bit_cast::<BYTES, ROW>(self.start.q.val());
-                    self.state.d.next = RunsState::Locate;
+                    self.state.d.next = RunsState::Tell;
                 }
-            }
-            RunsState::Locate => {
-                for k in 0..PIECES {
-                    if self.reached[k].val() && (self.columns.q.val() > k.to_bits()) {
-                        self.ending.d.next = k.to_bits();
-                        self.nearest.d.next = self.begins[k].q.val();
-                    }
-                }
-                self.state.d.next = RunsState::Tell;
+                // It ends behind a row.
+                self.ending.d.next = 0.into();
+                self.nearest.d.next = 0.into();
             }
             RunsState::Tell => {
                 if self.hands.val() {

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 
 const LOG: u8 = 5;
 /// What the test of all does, one thing after the other.
-const ROUNDS: u32 = 10_000;
+const ROUNDS: u32 = 12_000;
 
 /// Remembers what is written.
 #[derive(Default)]
