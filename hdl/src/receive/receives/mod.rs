@@ -41,6 +41,7 @@ pub mod events;
 pub mod in_use;
 pub mod planner;
 pub mod pool;
+pub mod receipts;
 pub mod record;
 pub mod scatter;
 pub mod shapes;

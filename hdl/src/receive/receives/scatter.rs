@@ -12,60 +12,23 @@
 use super::columns::{Columns, OPENING};
 use super::dense::Dense;
 use super::in_use::PLACE;
+use super::receipts::Receipts;
 use super::record::*;
 use crate::context::{ConfigWrite, QP, Table};
 use crate::primitive::{Flatten, Restore, StreamSkid};
 use crate::receive::record::{AppendWord, Placing, PlacingKind, STORE, WriteOrder};
 use crate::receive::transposer::runs::{Planned, Target};
 use drdma_abi::completion::Status;
-use drdma_abi::receive::ReceiveOpcode;
 use drdma_emit::prelude::*;
 
 /// The receive is given up.
 const FLUSHED: u64 = Status::WrFlushError as u64;
 /// The entry itself was wrong.
 const MALFORMED: u64 = Status::LocalQpOperationError as u64;
-/// The opcodes.
-const RECEIVE: u64 = ReceiveOpcode::Receive as u64;
-/// See `RECEIVE`.
-const WITH_IMM: u64 = ReceiveOpcode::ReceiveWithImm as u64;
-
-/// A `ReceiveCompletion`.
-#[derive(Copy, Clone, Debug, PartialEq, Record)]
-pub struct Line {
-    /// The receive's name.
-    pub wr_id: Bits<64>,
-    /// Bytes of the message.
-    pub byte_len: Bits<32>,
-    /// Immediate data, or a key.
-    pub imm: Bits<32>,
-    /// The receive queue.
-    pub receive_queue: Bits<16>,
-    /// The queue pair.
-    pub qp: Bits<15>,
-    /// 1.
-    pub receive: Bit,
-    /// What came.
-    pub opcode: Bits<8>,
-    /// What else is to be known of it.
-    pub flags: Bits<8>,
-    /// How it ended.
-    pub status: Bits<8>,
-    /// 0: the completion queue's ring gives it.
-    pub phase: Bits<8>,
-    /// The ring position of the receive.
-    pub position: Bits<32>,
-    /// The sender's queue pair number, or the first row of what was appended.
-    pub source: Bits<32>,
-}
-
 /// Bytes of a value that the transposer takes.
 const WIDEST: u64 = 64;
 /// Cycles from the last column that is made to go on at a row until the first one is asked for, which is the last one if there is one.
 const SOUGHT: u64 = OPENING - 2;
-/// Bits of a [`Line`].
-const LINE: usize = 256;
-
 /// Bits of a life of a queue, and whether it is one.
 const FAILURE: usize = LIFE + 1;
 const LIFE_BITS: u64 = LIFE as u64;
@@ -149,11 +112,8 @@ pub struct Scatter {
     dense: Dense,
     /// The columns that are gone through are for the transposer.
     aims: DFF<Bit>,
-    /// They are in the next cycles.
-    aims_next: Signal<Local, Bit>,
     /// Extents that were asked for.
     aimed: DFF<Bits<5>>,
-    aimed_next: Signal<Local, Bits<5>>,
     aim_place: Signal<Local, Bits<PLACES>>,
     unused_place: Signal<Local, Bits<PLACES>>,
     extents: Signal<Local, Bits<PLACES>>,
@@ -223,9 +183,7 @@ pub struct Scatter {
     /// What is given up has its turn.
     has_turn: Signal<Local, Bit>,
     fails: Signal<Local, Bit>,
-    good: Signal<Local, Bit>,
-    line: Signal<Local, Line>,
-    line_in: Flatten<Line, LINE>,
+    receipts: Receipts,
 }
 
 impl Logic for Scatter {
@@ -329,8 +287,6 @@ impl Logic for Scatter {
         }
         self.dense.target.join(&mut self.target);
         self.planned.join(&mut self.dense.planned);
-        self.aims_next.next = false;
-        self.aimed_next.next = self.aimed.q.val() + 1;
         self.aim_place.next = self.cursor.q.val().first + bit_cast::<PLACES, 5>(self.aimed.q.val());
         self.unused_place.next = self.aim_place.val();
         self.extents.next = self.cursor.q.val().past - self.cursor.q.val().first;
@@ -504,11 +460,11 @@ impl Logic for Scatter {
             }
             ScatterState::Aim => {
                 // An extent is here in the cycle after it was asked for.
-                self.aimed.d.next = self.aimed_next.val();
+                self.aimed.d.next = self.aimed.q.val() + 1;
                 if self.aimed.q.val().any() {
                     self.dense.comes.next = true;
-                    self.dense.odd.next =
-                        bit_cast::<64, 32>(self.region.len.val()) != self.cursor.q.val().period;
+                    self.dense.odd.next = self.region.len.val()
+                        != bit_cast::<32, 7>(self.cursor.q.val().period.get_bits::<7>(0));
                     if self.aimed.q.val() == self.extents.val().get_bits::<5>(0) {
                         self.dense.last.next = true;
                         self.cursor.d.next.dense = false;
@@ -547,7 +503,6 @@ impl Logic for Scatter {
                 self.state.d.next = ScatterState::Offer;
                 if self.receives.q.val() && self.cursor.q.val().dense && self.bytes.q.val().any() {
                     // Columns for the transposer.
-                    self.aims_next.next = true;
                     self.aims.d.next = true;
                     self.aimed.d.next = 0.into();
                     self.sought.d.next = 0.into();
@@ -652,32 +607,9 @@ impl Logic for Scatter {
         self.order.atomic.next = self.current.q.val().atomic;
         self.order.slot.next = self.current.q.val().slot;
         self.order.completes.next = self.last.q.val() && self.completes.val();
-        self.good.next = !self.current.q.val().status.any();
-        self.line.next.wr_id = self.held.q.val().wr_id;
-        self.line.next.byte_len = 0.into();
-        self.line.next.imm = 0.into();
-        self.line.next.receive_queue = bit_cast::<16, 12>(self.held.q.val().queue);
-        self.line.next.qp = bit_cast::<15, QP>(self.current.q.val().qp);
-        self.line.next.receive = true;
-        self.line.next.opcode = RECEIVE.into();
-        if self.current.q.val().with_imm {
-            self.line.next.opcode = WITH_IMM.into();
-        }
-        self.line.next.flags = 0.into();
-        self.line.next.status = self.current.q.val().status;
-        self.line.next.phase = 0.into();
-        self.line.next.position = self.held.q.val().position;
-        self.line.next.source = 0.into();
-        if self.good.val() {
-            self.line.next.byte_len = self.current.q.val().byte_len;
-            self.line.next.imm = self.current.q.val().imm;
-            self.line.next.flags = self.current.q.val().flags;
-            self.line.next.source = self.current.q.val().source;
-        }
-        self.line_in.record.next = self.line.val();
-        self.order.receipt.next.cq = self.held.q.val().cq;
-        self.order.receipt.next.qp = self.current.q.val().qp;
-        self.order.receipt.next.line = self.line_in.bits.val();
+        self.receipts.placing.next = self.current.q.val();
+        self.receipts.name.next = self.held.q.val();
+        self.order.receipt.next = self.receipts.receipt.val();
 
         self.cursor_in.record.next = self.cursor.d.val();
         self.cursors.write_address.next = self.current.q.val().qp;
@@ -705,7 +637,7 @@ impl Logic for Scatter {
         if self.state.q.val() == ScatterState::Seek {
             self.columns.next_column.next = self.sought.d.val().get_bits::<4>(0);
         }
-        if self.aims_next.val() {
+        if (self.state.q.val() == ScatterState::Cut) && self.cursor.q.val().dense {
             self.columns.next_column.next = 0.into();
         }
         if (self.state.q.val() == ScatterState::Aim) && !self.dense.last.val() {
