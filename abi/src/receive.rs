@@ -99,8 +99,14 @@ pub mod features {
         | STRIDED_RECEIVES
         | CONGESTION;
     /// What the RTL does.
-    pub const RTL: u32 =
-        RECEIVES | READS | RETRANSMITS | APPENDS | READ_ANSWERS | ATOMIC_ANSWERS | STRIDED_RECEIVES;
+    pub const RTL: u32 = RECEIVES
+        | READS
+        | RETRANSMITS
+        | APPENDS
+        | READ_ANSWERS
+        | ATOMIC_ANSWERS
+        | STRIDED_RECEIVES
+        | CONGESTION;
 }
 
 /// What queue pairs need beside their entry in [`QUEUE_PAIRS`]; entries are [`AttributesEntry`].

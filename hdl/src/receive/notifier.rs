@@ -2,7 +2,7 @@
 //! docs/semantics.md, "Congestion control").
 //!
 //! Its place is beside the responder: the parser tells of every right packet and acknowledgement that met congestion, and what is to be sent
-//! goes to the packetizer, between acknowledgements. It is not wired yet.
+//! goes to the packetizer, between acknowledgements.
 //!
 //! Contract: takes one in each cycle. A notice is at the output 2 cycles after its packet was told, and leaves it out where its queue
 //! pair's last one was made less than `interval` cycles before. 16 notices wait; while there is no room for another, none is made, and

@@ -35,6 +35,8 @@ fn stands(field: &str, at: usize) -> bool {
 pub struct Address {
     /// BTH: the first three bits of the opcode.
     pub transport: Bits<3>,
+    /// BTH: the opcode is that of a congestion notification packet, which has no transport of its own.
+    pub notifies: Bit,
     /// BTH: partition key.
     pub pkey: Bits<16>,
     /// IPv4: source address.
@@ -43,8 +45,8 @@ pub struct Address {
     pub vlan: Bits<12>,
 }
 
-/// Finds the queue pair of a frame: a live one with its number and transport, on RC and UC of the peer that it comes from. A queue
-/// key is not looked at.
+/// Finds the queue pair of a frame: a live one with its number and transport, on RC and UC of the peer that it comes from. A
+/// congestion notification packet is for one of RC or UC. A queue key is not looked at.
 ///
 /// Contract: as that of [`Finder`]. `address` is that of the search that began two steps before.
 ///
@@ -134,8 +136,9 @@ impl Logic for Owner {
         self.transport.next = self.shapes.read_data.val().get_bits::<8>(16);
         self.pkey.next = self.shapes.read_data.val().get_bits::<16>(0);
         self.connected.next = ((self.transport.val() == RC)
-            && (self.address.transport.val() == RC_BITS))
-            || ((self.transport.val() == UC) && (self.address.transport.val() == UC_BITS));
+            && ((self.address.transport.val() == RC_BITS) || self.address.notifies.val()))
+            || ((self.transport.val() == UC)
+                && ((self.address.transport.val() == UC_BITS) || self.address.notifies.val()));
         self.datagram.next =
             (self.transport.val() == UD) && (self.address.transport.val() == UD_BITS);
         self.owned.next = self.finder.hit.val()

@@ -5,6 +5,8 @@
 //!              |  \--words--> store                              \---> columns --/                      |
 //!              |                 ^--------------------------------------/--------------------reads------/
 //!              |\--ack--> acks --> reads --> keeper      responder --answer--> answers
+//!              |\--congested--> notifier --notice--> packetizer
+//!              |\--notified--> pacer
 //!              v
 //!         host's frames
 //! ```
@@ -15,6 +17,7 @@ use crate::context::{ConfigWrite, QP, QueuePairIndex, RegionIndex};
 use crate::receive::acks::Acks;
 use crate::receive::appends::Appends;
 use crate::receive::atomics::Atomics;
+use crate::receive::notifier::{Notice, Notifier};
 use crate::receive::parser::Parser;
 use crate::receive::reads::{Asking, Reads};
 use crate::receive::receives::Receives;
@@ -51,6 +54,8 @@ pub struct ReceivePath {
     pub mac: Signal<In, Bits<48>>,
     /// The card's IPv4 address.
     pub ip: Signal<In, Bits<32>>,
+    /// Cycles between two congestion notifications of one queue pair, at least.
+    pub cnp_interval: Signal<In, Bits<16>>,
 
     // ------------------------------------------------------------------ frames
     /// Frames from the wire.
@@ -115,6 +120,10 @@ pub struct ReceivePath {
     pub ended: Flow<In, SlotIndex>,
     /// ACKs and NAKs that have come, and what answers acknowledge.
     pub ack: Stream<Out, Ack>,
+    /// Congestion notifications to send.
+    pub notice: Stream<Out, Notice>,
+    /// One has come for a queue pair.
+    pub notified: Flow<Out, QueuePairIndex>,
     /// READs and atomics that are sent.
     pub asked: Flow<In, Asking>,
     /// Where what they bring goes.
@@ -153,6 +162,7 @@ pub struct ReceivePath {
 
     parser: Parser,
     acks: Acks,
+    notifier: Notifier,
     store: FrameStore,
     responder: Responder,
     appends: Appends,
@@ -179,6 +189,13 @@ impl Logic for ReceivePath {
         self.parser.ack.join(&mut self.acks.come);
         self.parser.acks_roomy.next = self.acks.roomy.val();
         self.acks.ack.join(&mut self.reads.ack);
+
+        self.notifier.rst.next = self.card_reset.val();
+        self.cfg.join(&mut self.notifier.cfg);
+        self.notifier.interval.next = self.cnp_interval.val();
+        self.parser.congested.join(&mut self.notifier.congested);
+        self.notifier.notice.join(&mut self.notice);
+        self.parser.notified.join(&mut self.notified);
 
         // What was READ.
         self.reads.rst.next = self.card_reset.val();

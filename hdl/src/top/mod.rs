@@ -28,6 +28,7 @@ use crate::rows::expander::Expander;
 use crate::rows::sequencer::Sequencer;
 use crate::send::answers::Answers;
 use crate::send::keeper::Keeper;
+use crate::send::pacer::Pacer;
 use crate::send::packetizer::Packetizer;
 use crate::send::replies::Replies;
 use crate::send::segmenter::Segmenter;
@@ -198,6 +199,7 @@ pub struct Card {
     gather: Gather,
     segmenter: Segmenter,
     keeper: Keeper,
+    pacer: Pacer,
     answers: Answers,
     replies: Replies,
     packetizer: Packetizer,
@@ -310,9 +312,8 @@ impl Logic for Card {
         }
         self.control.count_17.next = bit_cast::<16, 2>(self.receive.count_ignored.val())
             + bit_cast::<16, 1>(self.replies.count_ignored.val().into());
-        // Congestion control is not wired: docs/limits.md.
-        self.control.count_18.next = 0.into();
-        self.control.count_19.next = 0.into();
+        self.control.count_18.next = bit_cast::<16, 1>(self.packetizer.count_notices.val().into());
+        self.control.count_19.next = bit_cast::<16, 1>(self.receive.notified.valid.val().into());
         self.s_axil_app_ctrl_awready.next = self.control.axil_awready.val();
         self.s_axil_app_ctrl_wready.next = self.control.axil_wready.val();
         self.s_axil_app_ctrl_bresp.next = self.control.axil_bresp.val();
@@ -704,6 +705,16 @@ impl Logic for Card {
         self.keeper.closed_next[1].next = self.receive.closed_next.val();
         self.keeper.told.ready.next = self.completion.ack_ready.val();
 
+        // pacer: congestion notifications limit what the keeper sends
+        self.pacer.rst.next = self.reset.val();
+        self.control.cfg.join(&mut self.pacer.cfg);
+        self.control.congestion.join(&mut self.pacer.settings);
+        self.receive.notified.join(&mut self.pacer.notified);
+        self.keeper.paced.join(&mut self.pacer.packet);
+        self.pacer.go.join(&mut self.keeper.go);
+        self.pacer.limited_next.next = self.keeper.limited_next.val();
+        self.keeper.limited.next = self.pacer.limited.val();
+
         // answers
         self.answers.rst.next = self.reset.val();
         self.answers.reply.join(&mut self.replies.reply);
@@ -744,6 +755,8 @@ impl Logic for Card {
         self.control.cfg.join(&mut self.receive.cfg);
         self.receive.mac.next = self.control.mac.val();
         self.receive.ip.next = self.control.ip.val();
+        self.receive.cnp_interval.next = self.control.congestion.cnp_interval.val();
+        self.receive.notice.join(&mut self.packetizer.notice);
         self.s_axis_if_rx.join(&mut self.receive.s_axis_if_rx);
         self.receive.m_axis_if_rx.join(&mut self.m_axis_if_rx);
         self.control.receive_doorbell.join(&mut self.receive.doorbell);

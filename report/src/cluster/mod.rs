@@ -7,12 +7,14 @@
 //! | [`transfer`] | requests from one card to another, in one direction or in both |
 //! | [`latency`] | one WRITE, from memory to remote memory |
 //! | [`silent`] | one peer of many that never answers |
+//! | [`incast`] | many cards send to one |
 //! | [`shuffle`] | every node sends its rows to every other |
 //! | [`page`] | docs/cluster.md |
 //!
 //! Every byte that arrives is compared with what should arrive; a run with a wrong one gives no figure.
 
 mod columns;
+mod incast;
 mod latency;
 mod page;
 mod rig;

@@ -82,11 +82,13 @@ pub struct Link {
     pub send_blocks: u32,
     /// Blocks of the receive queue's ring.
     pub receive_blocks: u32,
+    /// Explicit congestion notification field of its packets.
+    pub ecn: u8,
 }
 
 impl Default for Link {
     fn default() -> Self {
-        Self { mtu: 4096, timeout: 14, send_blocks: 4096, receive_blocks: 1024 }
+        Self { mtu: 4096, timeout: 14, send_blocks: 4096, receive_blocks: 1024, ecn: 0 }
     }
 }
 
@@ -160,6 +162,7 @@ impl End {
             .rq_psn(0)
             .access(self.access() - Access::LOCAL_WRITE)
             .min_rnr_timer(1)
+            .ecn(link.ecn)
             .timeout(link.timeout)
             .retry_cnt(7)
             .rnr_retry(7);

@@ -5,7 +5,7 @@ use drdma_fabric::{FaultConfig, NetworkConfig, Time};
 use super::{
     Target, Took, Trial,
     columns::Columns,
-    latency,
+    incast, latency,
     rig::Link,
     shuffle, silent,
     transfer::{Transfer, Verb},
@@ -158,6 +158,18 @@ pub fn all() -> Vec<Trial> {
             title: "WRITE of 64 KiB to 15 peers while a sixteenth is silent",
             target: Target::Share(0.98, "the run without it"),
             run: silent::share,
+        },
+        Trial {
+            id: "incast",
+            title: "WRITEs of 64 KiB of eight cards to one, with congestion control, no frame dropped",
+            target: Target::Share(0.90, "the link"),
+            run: || Ok(incast::measured()?.link),
+        },
+        Trial {
+            id: "incast-fairness",
+            title: "the same: a sender's share when the first one is done, the one that is furthest off",
+            target: Target::Share(0.85, "its share"),
+            run: || Ok(incast::measured()?.fairness),
         },
         Trial {
             id: "shuffle-4-nodes",

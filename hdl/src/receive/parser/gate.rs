@@ -8,7 +8,7 @@
 //! is at the output, a cycle for each queue pair whose number has the same low 12 bits as that of a frame and is found before it, and up
 //! to 6 cycles while the host changes a queue pair's number.
 
-use drdma_abi::roce::{self, Bth, Ethernet, Ipv4, Udp, VlanTag};
+use drdma_abi::roce::{self, Bth, Ethernet, Ipv4, Udp, VlanTag, cnp};
 use drdma_emit::prelude::*;
 
 use super::judge::COMMON;
@@ -45,6 +45,8 @@ const BTH_LAST: usize = LAST + Bth::SIZE;
 const BTH_LAST_TAGGED: usize = LAST_TAGGED + Bth::SIZE;
 /// The bit of a beat's user field with which the MAC marks a bad frame, in its last beat.
 const BAD: usize = 0;
+/// The opcode of a congestion notification packet.
+const NOTIFICATION: u64 = cnp::OPCODE as u64;
 
 /// A beat of a frame of the card's own.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -119,7 +121,6 @@ pub struct Gate {
     network: Ipv4Fields,
     transport: BthFields,
     unpacked: Signal<Local, Bits<HEADERS>>,
-    unused: Signal<Local, Bits<8>>,
 
     /// The frame of the beat before is the card's own.
     owned: DFF<Bit>,
@@ -185,8 +186,8 @@ impl Logic for Gate {
         }
         self.network.received.next = self.unpacked.val().get_bits::<UDP>(0);
         self.transport.received.next = self.unpacked.val().get_bits::<BTH>(BTH_START);
-        self.unused.next = self.transport.opcode.val();
         self.owner.address.transport.next = self.transport.opcode.val().get_bits::<3>(5);
+        self.owner.address.notifies.next = self.transport.opcode.val() == NOTIFICATION;
         self.owner.address.pkey.next = self.transport.pkey.val();
         self.owner.address.source_ip.next = self.network.source.val();
         self.owner.address.vlan.next = self.looked[1].q.val().vlan;

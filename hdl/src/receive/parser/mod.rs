@@ -5,7 +5,7 @@
 //! is for ([`gate`]). It is
 //! written to the frame store as it comes. With its last beat its lengths, IPv4 checksum and transport version are
 //! checked ([`judge`]), and the ICRC over all of it ([`integrity`]); a right one leaves as a [`Packet`] ([`packets`]), an
-//! ACK or a NAK as an [`Ack`], which needs no place in the store; any other is
+//! ACK or a NAK as an [`Ack`], and a congestion notification packet as a pulse (`notified`), which need no place in the store; any other is
 //! dropped and counted, and its words in the store are given back ([`places`]). Bytes behind the IPv4 packet are padding of short
 //! frames, and are not looked at.
 //!
@@ -28,11 +28,11 @@
 //! `rst` is the shell's reset. `card_reset`, the host's, drops the packets, empties the store and drops the card's frame that is on
 //! its way; frames of the host pass on.
 
-use drdma_abi::roce::{Aeth, Bth, Ethernet, Ipv4, Transport, Udp, VlanTag, operation};
+use drdma_abi::roce::{Aeth, Bth, Ethernet, Ipv4, Transport, Udp, VlanTag, cnp, ecn, operation};
 use drdma_emit::prelude::*;
 
 use super::record::{Ack, FRAME_WORDS, Packet, STORE, STORE_WORD, Settled, StoreWrite};
-use crate::context::{ConfigWrite, QP};
+use crate::context::{ConfigWrite, QP, QueuePairIndex};
 use crate::primitive::header::{AethFields, BthFields, Ipv4Fields};
 use crate::shell::corundum::RxBeat;
 
@@ -83,7 +83,11 @@ const LAST_ANSWER: u64 = (Transport::Rc.opcode_bits() | operation::ATOMIC_ACKNOW
 /// Where the ECN bits are in an IPv4 header: the low ones of its second byte.
 const ECN: usize = 8;
 /// ECN bits of a packet that has seen congestion.
-const CONGESTED: u64 = 3;
+const CONGESTED: u64 = ecn::CONGESTED as u64;
+/// The opcode of a congestion notification packet.
+const NOTIFICATION: u64 = cnp::OPCODE as u64;
+/// The first three bits of a datagram's opcode.
+const UD: u64 = (Transport::Ud.opcode_bits() >> 5) as u64;
 
 /// The block. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
@@ -116,7 +120,11 @@ pub struct Parser {
     pub ack: Flow<Out, Ack>,
     /// A packet went to `packet`: which of them are answers to READs and atomics, and what these say.
     pub settled: Flow<Out, Settled>,
-    /// There is room for them.
+    /// A packet, an ACK or a NAK of a queue pair of RC or UC, of its partition and VLAN, has met congestion.
+    pub congested: Flow<Out, QueuePairIndex>,
+    /// A congestion notification packet has come.
+    pub notified: Flow<Out, QueuePairIndex>,
+    /// There is room for ACKs and NAKs.
     pub acks_roomy: Signal<In, Bit>,
     /// Words of frames to the store.
     pub write: Flow<Out, StoreWrite>,
@@ -170,11 +178,14 @@ pub struct Parser {
     ended: [DFF<Bit>; VERDICT],
     waiting: [DFF<Headers>; VERDICT],
     is_ack: [DFF<Bit>; VERDICT],
+    is_notification: [DFF<Bit>; VERDICT],
+    is_datagram: [DFF<Bit>; VERDICT],
     members: [DFF<Bit>; VERDICT],
     aeth: AethFields,
     right: Signal<Local, Bit>,
     for_packet: Signal<Local, Bit>,
     acknowledged: Signal<Local, Bit>,
+    notifies: Signal<Local, Bit>,
     answer_offset: Signal<Local, Bits<7>>,
     wrong: Signal<Local, Bit>,
     overrun: Signal<Local, Bit>,
@@ -300,18 +311,24 @@ impl Logic for Parser {
         self.ended[0].d.next = self.kept.val() && self.own.q.val().last;
         self.waiting[0].d.next = self.known.val();
         self.is_ack[0].d.next = self.bth.opcode.val() == ACKNOWLEDGE;
+        self.is_notification[0].d.next = self.bth.opcode.val() == NOTIFICATION;
+        self.is_datagram[0].d.next = self.bth.opcode.val().get_bits::<3>(5) == UD;
         self.members[0].d.next = self.member.q.val();
         for k in 1..VERDICT {
             self.ended[k].d.next = self.ended[k - 1].q.val();
             self.waiting[k].d.next = self.waiting[k - 1].q.val();
             self.is_ack[k].d.next = self.is_ack[k - 1].q.val();
+            self.is_notification[k].d.next = self.is_notification[k - 1].q.val();
+            self.is_datagram[k].d.next = self.is_datagram[k - 1].q.val();
             self.members[k].d.next = self.members[k - 1].q.val();
         }
 
         // The verdict.
         self.right.next =
             self.ended[VERDICT - 1].q.val() && self.judge.right.val() && self.integrity.right.val();
-        self.for_packet.next = self.right.val() && !self.is_ack[VERDICT - 1].q.val();
+        self.for_packet.next = self.right.val()
+            && !self.is_ack[VERDICT - 1].q.val()
+            && !self.is_notification[VERDICT - 1].q.val();
         self.packets.headers.valid.next = self.for_packet.val();
         self.packets.headers.next = self.waiting[VERDICT - 1].q.val();
         self.packets.bytes.next = self.judge.bytes.val();
@@ -333,6 +350,19 @@ impl Logic for Parser {
         self.ack.psn.next = self.waiting[VERDICT - 1].q.val().psn;
         self.ack.syndrome.next = self.aeth.syndrome.val();
 
+        // A congestion notification says no more than that it has come. That it has met congestion itself is not answered.
+        self.notifies.next = self.right.val()
+            && self.is_notification[VERDICT - 1].q.val()
+            && self.members[VERDICT - 1].q.val();
+        self.notified.valid.next = self.notifies.val();
+        self.notified.qp.next = self.waiting[VERDICT - 1].q.val().qp;
+        self.congested.valid.next = self.right.val()
+            && self.waiting[VERDICT - 1].q.val().congested
+            && self.members[VERDICT - 1].q.val()
+            && !self.is_notification[VERDICT - 1].q.val()
+            && !self.is_datagram[VERDICT - 1].q.val();
+        self.congested.qp.next = self.waiting[VERDICT - 1].q.val().qp;
+
         // An answer to a READ or an atomic goes its way as a packet, and is told here.
         self.settled.valid.next = self.for_packet.val();
         self.settled.answers.next = self.members[VERDICT - 1].q.val()
@@ -353,8 +383,10 @@ impl Logic for Parser {
             (bit_cast::<STORE, STORE_WORD>(self.waiting[VERDICT - 1].q.val().start) << 6)
                 + bit_cast::<STORE, 7>(self.answer_offset.val());
 
-        self.wrong.next =
-            self.ended[VERDICT - 1].q.val() && !self.for_packet.val() && !self.acknowledged.val();
+        self.wrong.next = self.ended[VERDICT - 1].q.val()
+            && !self.for_packet.val()
+            && !self.acknowledged.val()
+            && !self.notifies.val();
         self.overrun.next = self.here.q.val() && self.own.q.val().first && !self.admitted.q.val();
         self.count_overrun.next = self.overrun.val();
         self.count_dropped.next = 0.into();

@@ -1,7 +1,7 @@
 //! What an opcode says of a packet: its transport, and how many headers there are behind the BTH.
 
 use drdma_abi::roce::{
-    Aeth, AtomicAckEth, AtomicEth, Deth, Ieth, ImmDt, Reth, Transport, operation as op,
+    Aeth, AtomicAckEth, AtomicEth, Deth, Ieth, ImmDt, Reth, Transport, cnp, operation as op,
 };
 use drdma_emit::prelude::*;
 
@@ -22,6 +22,8 @@ const DATAGRAM_IMM: u64 = op::SEND_ONLY_IMM as u64;
 const RC: u64 = (Transport::Rc.opcode_bits() >> 5) as u64;
 const UC: u64 = (Transport::Uc.opcode_bits() >> 5) as u64;
 const UD: u64 = (Transport::Ud.opcode_bits() >> 5) as u64;
+/// The opcode of a congestion notification packet, which has no transport of its own, and 16 B of payload.
+const NOTIFICATION: u64 = cnp::OPCODE as u64;
 
 const fn words(bytes: usize) -> u64 {
     (bytes / 4) as u64
@@ -53,7 +55,7 @@ const fn words_of_all() -> [u64; 32] {
 pub struct Shape {
     /// Opcode of the BTH.
     pub opcode: Signal<In, Bits<8>>,
-    /// The transport is RC, UC or UD.
+    /// The transport is RC, UC or UD, or the packet is a congestion notification.
     pub known: Signal<Out, Bit>,
     /// Words of the headers between BTH and payload.
     pub words: Signal<Out, Bits<WORDS>>,
@@ -69,7 +71,8 @@ impl Logic for Shape {
         self.operation.next = self.opcode.val().get_bits::<5>(0);
         self.known.next = (self.transport.val() == RC)
             || (self.transport.val() == UC)
-            || (self.transport.val() == UD);
+            || (self.transport.val() == UD)
+            || (self.opcode.val() == NOTIFICATION);
         self.words.next = 0.into();
         for k in 0..32 {
             if self.operation.val() == k.to_bits() {

@@ -60,6 +60,9 @@ struct Outcome {
     packets: Vec<Taken>,
     /// ACKs and NAKs, and when they came: queue pair, sequence number, syndrome.
     acks: Vec<((u64, u64, u64), u64)>,
+    /// The queue pairs of frames that have met congestion, and of congestion notifications.
+    congested: Vec<u64>,
+    notified: Vec<u64>,
     dropped: u64,
     overrun: u64,
     left: u64,
@@ -241,6 +244,14 @@ impl Wire<'_> {
                 ["ack_qp", "ack_psn", "ack_syndrome"].map(|port| self.bench.get(port));
             self.outcome.acks.push(((qp, psn, syndrome), self.cycle));
         }
+        let congested = self.bench.get("congested_valid") == 1;
+        if congested {
+            self.outcome.congested.push(self.bench.get("congested_qp"));
+        }
+        let notified = self.bench.get("notified_valid") == 1;
+        if notified {
+            self.outcome.notified.push(self.bench.get("notified_qp"));
+        }
         let writes = self.write();
         let passes = host_ready && self.pass_to_host();
         let taken = self.look_at_packet(packet_ready);
@@ -255,7 +266,7 @@ impl Wire<'_> {
         }
         self.bench.model().tick();
         self.cycle += 1;
-        frees || writes || passes || taken || acknowledged
+        frees || writes || passes || taken || acknowledged || congested || notified
     }
 
     /// The writer frees the oldest frame, which nobody has overwritten.

@@ -5,7 +5,7 @@ use drdma_emit::prelude::*;
 
 use super::{
     CLOSED_READERS, FOR_EVER, Keeper, KeeperEvent, KeeperState, PAUSES, PRESSED, TIME,
-    TIMEOUT_UNIT, UNIT,
+    TIMEOUT_UNIT, UNIT, UNITS,
 };
 use crate::context::QP;
 use crate::receive::reads::BAD_RESPONSE;
@@ -36,7 +36,7 @@ impl Logic for Keeper {
         self.stamps.index.next = self.cfg.index.val().get_bits::<QP>(0);
         self.renewed.input.valid.next = self.select.state.val() && !self.select.every.val();
         self.renewed.input.data.next.qp = self.cfg.index.val().get_bits::<QP>(0);
-        self.renewed.output.ready.next = false;
+        self.renewed.output.ready.next = !self.early.q.val();
 
         // Pages.
         self.done.join(&mut self.pages.done);
@@ -55,14 +55,12 @@ impl Logic for Keeper {
         // Time.
         self.clock.d.next = self.clock.q.val() + 1;
         self.now.next = self.clock.q.val().get_bits::<TIME>(UNIT);
-        self.age.next = self.now.val() - self.list.q.val().time;
-        self.late.next = self.age.val() >> self.policy.q.val().timeout;
+        self.late.next = self.age.q.val() >> self.policy.q.val().timeout;
         self.overdue.next = self.list.q.val().waiting
             && self.policy.q.val().timeout.any()
             && (self.late.val() >> TIMEOUT_UNIT as u64).any();
-        self.left.next = self.list.q.val().time - self.now.val();
         self.pause_over.next =
-            self.list.q.val().paused && (self.left.val().get_bit(TIME - 1) || !self.left.val().any());
+            self.list.q.val().paused && (self.left.q.val().get_bit(TIME - 1) || !self.left.q.val().any());
 
         // Streams.
         self.sends_roomy.next = self.items.free.val() >= 4;
@@ -70,7 +68,9 @@ impl Logic for Keeper {
         self.packet.ready.next = false;
         self.response.ready.next = false;
         self.turns.output.ready.next = false;
-        self.turns.input.valid.next = false;
+        self.turns.input.valid.next = self.turn.q.val();
+        self.turns.input.data.next.qp = self.turn_qp.q.val();
+        self.turn.d.next = false;
         self.items.output.join(&mut self.shorten.item);
         self.shorten.out.join(&mut self.item);
         self.tells.output.join(&mut self.told);
@@ -88,7 +88,7 @@ impl Logic for Keeper {
             self.reply.next = self.walk_answer.q.val();
             self.who.next = self.walk_qp.q.val();
         }
-        self.turns.input.data.next.qp = self.who.val();
+        self.turn_qp.d.next = self.who.val();
         self.tells.input.data.next = self.reply.val();
 
         // What the tables say of the queue pair that is looked up.
@@ -97,31 +97,21 @@ impl Logic for Keeper {
         self.keeps.next = self.policies.policy.val().keeps && !self.quits.read_data.val().get_bit(0);
 
         // The packet of its list that matters.
-        self.wanted.next = self.list_out.record.val().head;
-        if self.event.q.val() == KeeperEvent::Resend {
-            self.wanted.next = self.list_out.record.val().cursor;
+        self.follower.next = self.followers.read_data.val();
+        if self.linked.q.val() {
+            self.follower.next = self.linked_page.q.val();
         }
-        if self.state.q.val() == KeeperState::Resume {
-            self.wanted.next = self.list.q.val().head;
-            if self.act_event.q.val() == KeeperEvent::Resend {
-                self.wanted.next = self.list.q.val().cursor;
-            }
-        } else if !self.runs.val() {
-            self.wanted.next = self.walk.q.val().head;
-        }
-        self.records.read_enable.next = true;
-        self.records.read_address.next = self.wanted.val();
-        self.followers.read_enable.next = true;
-        self.followers.read_address.next = self.wanted.val();
-        self.pages.ahead.next = self.wanted.val();
-        self.at.d.next = self.wanted.val();
         self.record_out.bits.next = self.records.read_data.val();
+        self.record_reads.next = self.kinds.read_data.val().get_bit(0);
+        self.record_asks.next = self.kinds.read_data.val().any();
         self.record.next = self.record_out.record.val();
         self.new_packet.next = self.act_held.q.val();
         if self.pressed.q.val() {
             self.new_packet.next.ack_req = true;
         }
         self.records.write_lanes.next = 0.into();
+        self.kinds.write_lanes.next = 0.into();
+        self.kinds.write_address.next = self.act_held.q.val().page;
         self.records.write_address.next = self.act_held.q.val().page;
         self.record_in.record.next = self.new_packet.val();
         self.records.write_data.next = self.record_in.bits.val();
@@ -135,15 +125,19 @@ impl Logic for Keeper {
 
         // READs, atomics and fences.
         self.record_end.next = self.record.val().psn;
-        if self.record.val().operation == READ_REQUEST {
+        if self.record_reads.val() {
             self.record_end.next = self.record.val().imm.get_bits::<24>(0);
         }
-        self.record_asks.next = (self.record.val().operation == READ_REQUEST)
-            || (self.record.val().operation == COMPARE_AND_SWAP)
-            || (self.record.val().operation == FETCH_AND_ADD);
-        self.new_asks.next = (self.act_held.q.val().operation == READ_REQUEST)
+        self.new_reads.next = self.act_held.q.val().operation == READ_REQUEST;
+        self.new_asks.next = self.new_reads.val()
             || (self.act_held.q.val().operation == COMPARE_AND_SWAP)
             || (self.act_held.q.val().operation == FETCH_AND_ADD);
+        self.kinds.write_data.next = 0.into();
+        if self.new_reads.val() {
+            self.kinds.write_data.next = 1.into();
+        } else if self.new_asks.val() {
+            self.kinds.write_data.next = 2.into();
+        }
         self.no_answers.next = !self.list.q.val().answers.any();
         self.all_answers.next = !self.no_answers.val()
             && (self.list.q.val().answers >= self.policy.q.val().max_rd_atomic);
@@ -154,7 +148,7 @@ impl Logic for Keeper {
                 || (self.act_held.q.val().fenced && !self.no_answers.val()));
         self.sent.next = self.act_held.q.val();
         self.sent_end.next = self.act_held.q.val().psn;
-        if self.act_held.q.val().operation == READ_REQUEST {
+        if self.new_reads.val() {
             self.sent_end.next = self.act_held.q.val().imm.get_bits::<24>(0);
         }
 
@@ -179,16 +173,20 @@ impl Logic for Keeper {
         self.plain.next = self.is_ack.val()
             && !self.list.q.val().resending
             && !self.list.q.val().paused
+            && !self.fresh.q.val()
             && (self.act_answer.q.val().psn == self.list.q.val().oldest);
         // Up to the end of the oldest packet, or a part of it.
-        self.reach.next = self.reply.val().psn - self.record_end.val();
-        self.ends_there.next = !self.reach.val().any();
-        self.reaches.next =
-            !self.reach.val().get_bit(23) && (self.is_ack.val() || self.reach.val().any());
+        self.is_short.next = (self.walk_answer.q.val().psn - self.record.val().psn).get_bit(23);
+        if self.record_reads.val() {
+            self.is_short.next =
+                (self.walk_answer.q.val().psn - self.record.val().imm.get_bits::<24>(0)).get_bit(23);
+        }
+        self.ends_there.next = self.reply.val().psn == self.record_end.val();
+        self.reaches.next = !self.is_short.val() && (self.is_ack.val() || !self.ends_there.val());
         self.asked_since.next = self.that.val().asked - self.that.val().oldest;
         self.still_asked.next = !self.asked_since.val().get_bit(23);
-        self.unsent.next = (self.that.val().newest - self.that.val().oldest).get_bit(23);
-        self.quiet.next = !self.that.val().used || self.unsent.val();
+        self.unsent.next = (self.walk.q.val().newest - self.walk.q.val().oldest).get_bit(23);
+        self.quiet.next = !self.walk.q.val().used || self.unsent.val();
         self.first_time.next = (self.list.q.val().newest - self.record.val().psn).get_bit(23);
         self.retries.next = self.that.val().retries;
         self.rnr_retries.next = self.that.val().rnr_retries;
@@ -217,6 +215,7 @@ impl Logic for Keeper {
         self.quit.next = false;
         self.quit_index.next = self.who.val();
         self.quit_data.next = 1.into();
+        self.early_taken.next = false;
 
         // What is looked up will be known.
         if self.runs.val() {
@@ -226,8 +225,10 @@ impl Logic for Keeper {
             self.act_held.d.next = self.held.q.val();
             self.act_answer.d.next = self.answer.q.val();
             self.act_carries.d.next = self.carries.q.val();
-            self.list.d.next = self.list_out.record.val();
+            self.age.d.next = self.now.val() - self.list_out.record.val().time;
+            self.left.d.next = self.list_out.record.val().time - self.now.val();
             self.policy.d.next = self.policies.policy.val();
+            self.is_limited.d.next = self.limited.val();
             self.fits.d.next = self.keeps.val()
                 && ((self.event.q.val() != KeeperEvent::Packet) || self.is_current.val());
             self.walk.d.next = self.list.q.val();
@@ -247,6 +248,7 @@ impl Logic for Keeper {
                 KeeperEvent::Packet => {
                     if self.fits.q.val() {
                         self.records.write_lanes.next = 1.into();
+                        self.kinds.write_lanes.next = 1.into();
                         self.pages.hold.valid.next = true;
                         self.writes.next = true;
                         self.after.next.used = true;
@@ -258,7 +260,7 @@ impl Logic for Keeper {
                             self.after.next.count = 1.into();
                             self.after.next.head = self.act_held.q.val().page;
                             self.after.next.oldest = self.act_held.q.val().psn;
-                            self.after.next.newest = self.act_held.q.val().psn;
+                            self.after.next.newest = self.act_held.q.val().psn - 1;
                             self.after.next.answers = 0.into();
                             self.after.next.retrying = false;
                             self.after.next.retries = self.policy.q.val().retry_cnt;
@@ -266,9 +268,12 @@ impl Logic for Keeper {
                         }
                         // While packets are sent again it waits for its turn.
                         self.sent.next = self.new_packet.val();
-                        self.sends.next = !self.list.q.val().used
-                            || (!self.list.q.val().resending && !self.new_waits.val());
-                        if self.new_waits.val() && !self.list.q.val().resending {
+                        self.sends.next = !self.list.q.val().paced
+                            && (!self.list.q.val().used
+                                || (!self.list.q.val().resending && !self.new_waits.val()));
+                        if (self.new_waits.val() || self.list.q.val().paced)
+                            && !self.list.q.val().resending
+                        {
                             self.after.next.resending = true;
                             self.after.next.cursor = self.act_held.q.val().page;
                         }
@@ -287,7 +292,7 @@ impl Logic for Keeper {
                             self.pages.release.valid.next = true;
                             self.after.next.used = !self.alone.val();
                             self.after.next.count = self.fewer_count.val();
-                            self.after.next.head = self.followers.read_data.val();
+                            self.after.next.head = self.follower.val();
                             if self.record_asks.val() {
                                 self.after.next.answers = self.list.q.val().answers - 1;
                             }
@@ -319,20 +324,28 @@ impl Logic for Keeper {
                         self.after.next.paused = false;
                     }
                 }
+                KeeperEvent::Go => {
+                    self.writes.next = true;
+                    self.after.next.paced = false;
+                    if self.list.q.val().used && self.list.q.val().resending && !self.list.q.val().paused {
+                        self.after.next.queued = true;
+                        self.turn.d.next = !self.list.q.val().queued;
+                    }
+                }
                 KeeperEvent::Resend => {
                     self.writes.next = true;
                     if self.list.q.val().used && self.list.q.val().resending && !self.list.q.val().paused {
-                        self.turns.input.valid.next = true;
-                        if self.first_time.val() && self.record_waits.val() {
-                            // Until an answer has come. What is under way is sent again when the packetizer has done with it.
+                        self.turn.d.next = true;
+                        if (self.first_time.val() && self.record_waits.val()) || self.list.q.val().paced {
+                            // Until an answer has come, or `go`. What is under way is sent again when the packetizer has done with it.
                             self.after.next.queued = false;
-                            self.turns.input.valid.next = false;
+                            self.turn.d.next = false;
                         } else if !self.pages.under_way.val() {
                             self.sent.next = self.record.val();
                             self.sent_end.next = self.record_end.val();
                             self.sent.next.again = !self.first_time.val();
                             if !self.first_time.val()
-                                && (self.record.val().operation == READ_REQUEST)
+                                && self.record_reads.val()
                             {
                                 // It goes on behind the answer that has come.
                                 self.sent.next.imm = 0.into();
@@ -345,11 +358,11 @@ impl Logic for Keeper {
                             }
                             self.sent.next.late = true;
                             self.sends.next = true;
-                            self.after.next.cursor = self.followers.read_data.val();
+                            self.after.next.cursor = self.follower.val();
                             if self.list.q.val().cursor == self.list.q.val().tail {
                                 self.after.next.resending = false;
                                 self.after.next.queued = false;
-                                self.turns.input.valid.next = false;
+                                self.turn.d.next = false;
                             }
                         }
                     } else {
@@ -362,7 +375,7 @@ impl Logic for Keeper {
                     if self.list.q.val().used && self.pause_over.val() {
                         self.after.next.paused = false;
                         self.after.next.queued = true;
-                        self.turns.input.valid.next = !self.list.q.val().queued;
+                        self.turn.d.next = !self.list.q.val().queued;
                     } else if self.list.q.val().used && self.overdue.val() {
                         if self.list.q.val().retries.any() {
                             self.after.next.retries = self.list.q.val().retries - 1;
@@ -371,7 +384,7 @@ impl Logic for Keeper {
                             self.after.next.resending = true;
                             self.after.next.cursor = self.list.q.val().head;
                             self.after.next.queued = true;
-                            self.turns.input.valid.next = !self.list.q.val().queued;
+                            self.turn.d.next = !self.list.q.val().queued;
                         } else {
                             // The last try is over.
                             self.quit.next = true;
@@ -418,11 +431,11 @@ impl Logic for Keeper {
                         self.walk.d.next.answers = self.walk.q.val().answers - 1;
                     }
                     self.progressed.d.next = true;
-                    self.walk.d.next.head = self.followers.read_data.val();
+                    self.walk.d.next.head = self.follower.val();
                     self.walk.d.next.count = self.fewer_count.val();
                     self.walk.d.next.oldest = self.record_end.val() + 1;
                     if self.walk.q.val().cursor == self.walk.q.val().head {
-                        self.walk.d.next.cursor = self.followers.read_data.val();
+                        self.walk.d.next.cursor = self.follower.val();
                     }
                     if self.alone.val() {
                         self.walk.d.next.used = false;
@@ -451,7 +464,7 @@ impl Logic for Keeper {
                             && !self.walk.q.val().paused
                         {
                             self.after.next.queued = true;
-                            self.turns.input.valid.next = !self.walk.q.val().queued;
+                            self.turn.d.next = !self.walk.q.val().queued;
                         }
                         self.after.next.retrying = false;
                         self.after.next.waiting = self.walk.q.val().waiting
@@ -464,7 +477,7 @@ impl Logic for Keeper {
                             self.after.next.paused = false;
                             if self.walk.q.val().used && self.walk.q.val().resending {
                                 self.after.next.queued = true;
-                                self.turns.input.valid.next = !self.walk.q.val().queued;
+                                self.turn.d.next = !self.walk.q.val().queued;
                             }
                         }
                     }
@@ -482,7 +495,7 @@ impl Logic for Keeper {
                         } else {
                             self.after.next.retries = self.retries.val() - 1;
                             self.after.next.queued = true;
-                            self.turns.input.valid.next = !self.walk.q.val().queued;
+                            self.turn.d.next = !self.walk.q.val().queued;
                         }
                     }
 
@@ -508,28 +521,31 @@ impl Logic for Keeper {
 
         // The next event, unless its queue pair's list is about to change.
         self.due.next = self.events.q.val().all() && self.tells_roomy.val();
+        self.leads.next = (self.event.q.val() == KeeperEvent::Packet)
+            || (self.event.q.val() == KeeperEvent::Response);
         if self.runs.val() {
             self.held.d.next = self.packet.val();
             self.answer.d.next = self.response.val();
             self.carries.d.next = false;
             self.look.d.next = false;
+            self.follows.d.next = false;
             self.event.d.next = KeeperEvent::Item;
             if !self.events.q.val().all() {
                 self.events.d.next = self.events.q.val() + 1;
             }
-            if self.renewed.output.valid.val()
-                && !(self.look.q.val() && (self.qp.q.val() == self.renewed.output.data.val().qp))
-            {
-                self.renewed.output.ready.next = true;
-                self.qp.d.next = self.renewed.output.data.val().qp;
-                self.event.d.next = KeeperEvent::Forget;
+            if self.early.q.val() && !(self.look.q.val() && (self.qp.q.val() == self.early_qp.q.val())) {
+                self.early_taken.next = true;
+                self.qp.d.next = self.early_qp.q.val();
+                self.event.d.next = self.early_event.q.val();
                 self.look.d.next = true;
             } else if self.response.valid.val()
                 && self.tells_roomy.val()
                 && self.pages.roomy.val()
                 && !self.due.val()
-                && !(self.look.q.val() && (self.qp.q.val() == self.response.qp.val()))
+                && !(self.look.q.val() && !self.leads.val() && (self.qp.q.val() == self.response.qp.val()))
             {
+                self.follows.d.next =
+                    self.look.q.val() && (self.qp.q.val() == self.response.qp.val());
                 self.response.ready.next = true;
                 self.qp.d.next = self.response.qp.val();
                 self.event.d.next = KeeperEvent::Response;
@@ -549,8 +565,10 @@ impl Logic for Keeper {
                 && !self.packet.marker.val()
                 && self.sends_roomy.val()
                 && !self.due.val()
-                && !(self.look.q.val() && (self.qp.q.val() == self.packet.qp.val()))
+                && !(self.look.q.val() && !self.leads.val() && (self.qp.q.val() == self.packet.qp.val()))
             {
+                self.follows.d.next =
+                    self.look.q.val() && (self.qp.q.val() == self.packet.qp.val());
                 self.packet.ready.next = true;
                 self.was_new.d.next = true;
                 self.qp.d.next = self.packet.qp.val();
@@ -578,20 +596,47 @@ impl Logic for Keeper {
             }
         }
 
+        // What is chosen first waits in a register, which is filled when it is empty.
+        self.go.ready.next = !self.early.q.val() && !self.renewed.output.valid.val();
+        if self.early_taken.val() {
+            self.early.d.next = false;
+        }
+        if !self.early.q.val() {
+            self.early.d.next = self.renewed.output.valid.val() || self.go.valid.val();
+            self.early_event.d.next = KeeperEvent::Go;
+            self.early_qp.d.next = self.go.qp.val();
+            if self.renewed.output.valid.val() {
+                self.early_event.d.next = KeeperEvent::Forget;
+                self.early_qp.d.next = self.renewed.output.data.val().qp;
+            }
+        }
+
         // A packet goes out.
-        self.is_older.next = (self.sent_end.val() - self.after.val().newest).get_bit(23);
+        self.is_older.next =
+            (self.act_event.q.val() == KeeperEvent::Resend) && !self.first_time.val();
+        self.asks_anew.next = self.new_asks.val();
+        if self.act_event.q.val() == KeeperEvent::Resend {
+            self.asks_anew.next = self.record_asks.val() && self.first_time.val();
+        }
+        self.answers_before.next = 0.into();
+        if self.list.q.val().used {
+            self.answers_before.next = self.list.q.val().answers;
+        }
+        self.tells_pacer.d.next = self.sends.val() && self.is_limited.q.val();
+        self.pacer_packet.d.next.qp = self.act_qp.q.val();
+        self.pacer_packet.d.next.units = bit_cast::<UNITS, 7>(self.sent.val().bytes.get_bits::<7>(6)) + 2;
+        self.paced.valid.next = self.tells_pacer.q.val();
+        self.paced.next = self.pacer_packet.q.val();
         if self.sends.val() {
             self.items.input.valid.next = true;
             self.pages.send.valid.next = true;
             if !self.is_older.val() {
                 self.after.next.newest = self.sent_end.val();
             }
-            if !self.sent.val().again
-                && ((self.sent.val().operation == READ_REQUEST)
-                    || (self.sent.val().operation == COMPARE_AND_SWAP)
-                    || (self.sent.val().operation == FETCH_AND_ADD))
-            {
-                self.after.next.answers = self.after.val().answers + 1;
+            self.after.next.paced = self.is_limited.q.val();
+            self.after.next.limited = self.is_limited.q.val();
+            if self.asks_anew.val() {
+                self.after.next.answers = self.answers_before.val() + 1;
             }
             if self.sent.val().ack_req {
                 self.after.next.asked = self.sent_end.val();
@@ -601,7 +646,10 @@ impl Logic for Keeper {
                 }
             }
         }
-        self.pages.send.page.next = self.sent.val().page;
+        self.pages.send.page.next = self.act_held.q.val().page;
+        if self.act_event.q.val() == KeeperEvent::Resend {
+            self.pages.send.page.next = self.at.q.val();
+        }
         self.items.input.data.next = self.sent.val();
         if self.pages.hold.valid.val() {
             self.kept.d.next = self.kept.q.val() + 1;
@@ -610,8 +658,13 @@ impl Logic for Keeper {
         }
 
         // Is it held?
-        self.after.next.held = self.after.val().used
-            && (self.crowded.val() || self.after.val().retrying || self.after.val().paused);
+        if self.writes.val() {
+            self.after.next.held = self.after.val().used
+                && (self.crowded.val()
+                    || self.after.val().retrying
+                    || self.after.val().paused
+                    || (self.that.val().limited && self.after.val().resending));
+        }
         self.holds.d.next = self.writes.val() && (self.after.val().held != self.that.val().held);
         self.change.d.next.qp = self.who.val();
         self.change.d.next.held = self.after.val().held;
@@ -620,6 +673,50 @@ impl Logic for Keeper {
         }
         self.hold.valid.next = self.holds.q.val();
         self.hold.next = self.change.q.val();
+
+        // The next event of the same queue pair goes on with it.
+        if self.runs.val() {
+            self.list.d.next = self.list_out.record.val();
+            if self.follows.q.val() {
+                self.list.d.next = self.after.val();
+            }
+        } else if (self.state.q.val() == KeeperState::Conclude)
+            && (self.act_qp.q.val() == self.walk_qp.q.val())
+        {
+            self.list.d.next = self.after.val();
+            if self.quit.val() {
+                self.fits.d.next = false;
+            }
+        }
+
+        // The page that it needs. What is written in the same cycle is not read.
+        self.wanted.next = self.list_out.record.val().head;
+        if self.follows.q.val() {
+            self.wanted.next = self.after.val().head;
+        } else if self.event.q.val() == KeeperEvent::Resend {
+            self.wanted.next = self.list_out.record.val().cursor;
+        }
+        if self.state.q.val() == KeeperState::Resume {
+            self.wanted.next = self.list.q.val().head;
+            if self.act_event.q.val() == KeeperEvent::Resend {
+                self.wanted.next = self.list.q.val().cursor;
+            }
+        } else if !self.runs.val() {
+            self.wanted.next = self.walk.q.val().head;
+        }
+        self.records.read_enable.next = true;
+        self.records.read_address.next = self.wanted.val();
+        self.kinds.read_enable.next = true;
+        self.kinds.read_address.next = self.wanted.val();
+        self.followers.read_enable.next = true;
+        self.followers.read_address.next = self.wanted.val();
+        self.pages.ahead.next = self.wanted.val();
+        self.at.d.next = self.wanted.val();
+        self.linked.d.next = self.followers.write_lanes.val().any()
+            && (self.followers.write_address.val() == self.wanted.val());
+        self.linked_page.d.next = self.followers.write_data.val();
+        self.fresh.d.next = self.records.write_lanes.val().any()
+            && (self.records.write_address.val() == self.wanted.val());
 
         // The list becomes what it becomes.
         self.list_in.record.next = self.after.val();
@@ -647,6 +744,12 @@ impl Logic for Keeper {
             self.state.d.next = KeeperState::Clear;
             self.event.d.next = KeeperEvent::Item;
             self.look.d.next = false;
+            self.turn.d.next = false;
+            self.follows.d.next = false;
+            self.linked.d.next = false;
+            self.fresh.d.next = false;
+            self.early.d.next = false;
+            self.tells_pacer.d.next = false;
             self.act.d.next = false;
             self.sweep.d.next = 0.into();
             self.kept.d.next = 0.into();
@@ -663,6 +766,7 @@ impl Logic for Keeper {
         self.policies.next_qp.next = self.qp.d.val();
         self.stamps.ahead[0].next = self.qp.d.val();
         self.quits.ahead.next = self.qp.d.val();
+        self.limited_next.next = self.qp.d.val();
         for k in 0..CLOSED_READERS {
             self.quits_copies[k].ahead.next = self.closed_next[k].val();
             self.closed[k].next = self.quits_copies[k].read_data.val().get_bit(0);

@@ -19,8 +19,9 @@
 //!
 //! Contract: events go through a pipeline of three stages: one is chosen in a cycle, the tables tell of its queue pair in the
 //! next, it takes effect in the third. A packet, an acknowledgement that is passed on or covers the oldest packet alone, a packet
-//! that is sent again, and a clock take a cycle each; a `sent` item goes along with what sends nothing. An event of the queue pair of the
-//! one before is chosen a cycle later. Each is at the output 3 cycles after it was accepted. An acknowledgement that covers more, or
+//! that is sent again, and a clock take a cycle each; a `sent` item goes along with what sends nothing. A packet or an acknowledgement may
+//! follow one of the same queue pair at once, because the third stage hands the list on; other events of the queue pair of the one before
+//! are chosen a cycle later. Each is at the output 3 cycles after it was accepted. An acknowledgement that covers more, or
 //! has something sent again, takes 4 cycles beside, and 2 for each packet that it covers; what is closed or written anew 4, and 2 for each
 //! packet that it has; nothing else is done meanwhile. Acknowledgements go before packets, packets that are sent again take turns with new
 //! ones, queue pair by queue pair. When there is nothing else to do, and behind every 31 events, the next queue pair's clock is looked at,
@@ -33,16 +34,20 @@
 //! when an answer was acknowledged. `receive::reads`, before this block, sees to it that no acknowledgement covers a READ or an atomic but
 //! its own answer.
 //!
+//! Of a queue pair that congestion notifications have limited the [`pacer`](super::pacer) is told of every packet that is sent (`paced`), and no
+//! further one of it is sent until `go`: those wait in the list, as behind a READ that waits for an answer. Packets of other queue pairs go on.
+//!
 //! Time is counted in units of 256 cycles (1.024 us). A queue pair waits from the first packet on that asks for an
 //! acknowledgement, anew with progress.
 //!
 //! Pages are not shared out: one queue pair may have all of them. But for one that has as many as are free, sends again what was
-//! not acknowledged, or has to pause, nothing new is fetched (`hold`, to [`queue`](crate::request::queue)) until that is over: so
+//! not acknowledged, has to pause, or has packets that wait for `go`, nothing new is fetched (`hold`, to [`queue`](crate::request::queue)) until that is over: so
 //! one whose peer is silent leaves the others half of the pages, two leave a third of them, and so on. What was fetched before still comes.
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, Stamps, Table, TableSelect};
-use crate::primitive::{Flatten, Ram, Restore, StreamFifo};
+use crate::primitive::{Flatten, Ram, RamStyle, Restore, StreamFifo};
 use crate::request::queue::Hold;
+use crate::send::pacer::{PacedPacket, UNITS};
 use crate::send::packetizer::Packet;
 use crate::send::{PAGE, PAGES};
 use drdma_abi::receive::{RNR_FOR_EVER, RNR_TIMERS};
@@ -71,7 +76,7 @@ const TIMEOUT_UNIT: usize = 2;
 /// Bits of a [`Packet`].
 const PACKET: usize = 268 + PAGE + QP + crate::request::DEST_COUNT;
 /// Bits of a [`Kept`].
-const KEPT: usize = 90 + TIME + 3 * PAGE + KEPT_COUNT;
+const KEPT: usize = 92 + TIME + 3 * PAGE + KEPT_COUNT;
 /// Bits of the number of events after which a clock is looked at whatever else there is.
 const EVENTS: usize = 5;
 /// Bits that count the packets that are kept.
@@ -146,6 +151,10 @@ pub struct Kept {
     pub count: Bits<KEPT_COUNT>,
     /// Nothing new is fetched for the queue pair.
     pub held: Bit,
+    /// Nothing is sent until the pacer's `go`.
+    pub paced: Bit,
+    /// The queue pair was limited when the last packet was sent.
+    pub limited: Bit,
 }
 
 /// What is being done.
@@ -174,6 +183,8 @@ pub enum KeeperEvent {
     Response,
     /// All that a queue pair has is given up.
     Forget,
+    /// A limited queue pair may send its next packet.
+    Go,
     /// It is a queue pair's turn to send.
     Resend,
     /// A queue pair's clock is looked at.
@@ -218,6 +229,16 @@ pub struct Keeper {
     /// Whether a queue pair's further requests are fetched: see the [module](self).
     pub hold: Flow<Out, Hold>,
 
+    // Queue pairs that are limited.
+    /// The queue pair that is asked for in the next cycle.
+    pub limited_next: Signal<Out, Bits<QP>>,
+    /// That of the cycle before is limited.
+    pub limited: Signal<In, Bit>,
+    /// A limited queue pair sends a packet.
+    pub paced: Flow<Out, PacedPacket>,
+    /// It may send another one.
+    pub go: Stream<In, QueuePairIndex>,
+
     select: TableSelect,
     unused: Signal<Local, Bits<32>>,
     policies: Policies,
@@ -225,6 +246,11 @@ pub struct Keeper {
     pages: PageUse,
     /// Queue pairs that the host has written anew.
     renewed: StreamFifo<QueuePairIndex, 10, 11>,
+    /// One of these, or one that may go: the next event that waits for nothing.
+    early: DFF<Bit>,
+    early_event: DFF<KeeperEvent>,
+    early_qp: DFF<Bits<QP>>,
+    early_taken: Signal<Local, Bit>,
     /// Those that are closed, for this block and for those that ask.
     quits: Table<1, QP>,
     quits_copies: [Table<1, QP>; CLOSED_READERS],
@@ -233,6 +259,9 @@ pub struct Keeper {
     quit_data: Signal<Local, Bits<1>>,
     /// Queue pairs that have something to send: each at most once.
     turns: StreamFifo<QueuePairIndex, QP, 13>,
+    /// One more, a cycle later.
+    turn: DFF<Bit>,
+    turn_qp: DFF<Bits<QP>>,
     #[init(StreamFifo::prompt())]
     items: StreamFifo<Packet, 4, 5>,
     tells: StreamFifo<Response, 3, 4>,
@@ -246,6 +275,9 @@ pub struct Keeper {
     record_in: Flatten<Packet, PACKET>,
     record_out: Restore<Packet, PACKET>,
     followers: Ram<PAGE, 1, PAGE>,
+    /// Which packets are READs (1) or atomics (2), beside them, so that it need not be found out from the operation.
+    #[init(Ram::new(RamStyle::Distributed))]
+    kinds: Ram<2, 1, PAGE>,
 
     state: DFF<KeeperState>,
     runs: Signal<Local, Bit>,
@@ -274,8 +306,12 @@ pub struct Keeper {
     holds: DFF<Bit>,
     change: DFF<Hold>,
 
-    // The event that was chosen: the tables tell of its queue pair.
+    // The event that was chosen: the tables tell of its queue pair. If it `follows` one of the same queue pair, that
+    // one's list is what it finds.
     look: DFF<Bit>,
+    follows: DFF<Bit>,
+    /// An event of the same queue pair may follow this one at once.
+    leads: Signal<Local, Bit>,
     event: DFF<KeeperEvent>,
     qp: DFF<Bits<QP>>,
     held: DFF<Packet>,
@@ -295,6 +331,7 @@ pub struct Keeper {
     list: DFF<Kept>,
     policy: DFF<Policy>,
     fits: DFF<Bit>,
+    is_limited: DFF<Bit>,
 
     // The event that takes longer, and how its list stands.
     walk_event: DFF<KeeperEvent>,
@@ -311,18 +348,27 @@ pub struct Keeper {
     /// The page that is read.
     wanted: Signal<Local, Bits<PAGE>>,
     at: DFF<Bits<PAGE>>,
+    /// The page behind it. It was written while it was read.
+    follower: Signal<Local, Bits<PAGE>>,
+    linked: DFF<Bit>,
+    linked_page: DFF<Bits<PAGE>>,
+    /// Its packet was written while it was read.
+    fresh: DFF<Bit>,
     record: Signal<Local, Packet>,
     new_packet: Signal<Local, Packet>,
     // The last number of the packet of the list; it, and the new one, are READs or atomics, and wait.
     record_end: Signal<Local, Bits<24>>,
+    record_reads: Signal<Local, Bit>,
     record_asks: Signal<Local, Bit>,
     record_waits: Signal<Local, Bit>,
+    new_reads: Signal<Local, Bit>,
     new_asks: Signal<Local, Bit>,
+    asks_anew: Signal<Local, Bit>,
     new_waits: Signal<Local, Bit>,
     no_answers: Signal<Local, Bit>,
     all_answers: Signal<Local, Bit>,
     // An acknowledgement goes up to the end of the oldest packet, or beyond.
-    reach: Signal<Local, Bits<24>>,
+    is_short: Signal<Local, Bit>,
     reaches: Signal<Local, Bit>,
     ends_there: Signal<Local, Bit>,
     sent_end: Signal<Local, Bits<24>>,
@@ -351,11 +397,11 @@ pub struct Keeper {
     pause: Signal<Local, Bits<TIME>>,
     pause_end: DFF<Bits<TIME>>,
 
-    // Time.
-    age: Signal<Local, Bits<TIME>>,
+    // Time, as it was a cycle ahead.
+    age: DFF<Bits<TIME>>,
     late: Signal<Local, Bits<TIME>>,
     overdue: Signal<Local, Bit>,
-    left: Signal<Local, Bits<TIME>>,
+    left: DFF<Bits<TIME>>,
     pause_over: Signal<Local, Bit>,
 
     /// The list as it becomes, and whether it does.
@@ -364,9 +410,13 @@ pub struct Keeper {
     /// A packet goes out: it counts as sent.
     sends: Signal<Local, Bit>,
     sent: Signal<Local, Packet>,
+    /// It was one of a limited queue pair.
+    tells_pacer: DFF<Bit>,
+    pacer_packet: DFF<PacedPacket>,
     /// The packet of the list was not sent yet.
     first_time: Signal<Local, Bit>,
     is_older: Signal<Local, Bit>,
+    answers_before: Signal<Local, Bits<5>>,
     #[init(Constant::new(usize::from(syndrome::NAK_PSN).to_bits()))]
     sequence_nak: Constant<Bits<8>>,
     #[init(Constant::new(usize::from(syndrome::ACK | 31).to_bits()))]

@@ -16,6 +16,7 @@ use std::rc::Rc;
 
 mod loss;
 mod meaning;
+mod paced;
 mod reads;
 mod rules;
 

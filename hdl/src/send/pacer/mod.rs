@@ -2,7 +2,7 @@
 //! reaction point; docs/semantics.md, "Congestion control").
 //!
 //! Its place is beside the [`keeper`](super::keeper): that asks whether a queue pair is limited, tells of every packet that such a one
-//! sends, and sends no other one of it until `go`. It is not wired yet.
+//! sends, and sends no other one of it until `go`.
 //!
 //! Contract: one event at a time: a CNP, a packet, an entry that the host writes, or a look at a queue pair that is limited; these take
 //! turns, in a ring. A look takes 4 cycles, a packet 8, a CNP 29, and a look

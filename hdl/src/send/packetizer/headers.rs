@@ -13,7 +13,7 @@ use num_bigint::BigUint;
 use drdma_abi::Layout;
 use drdma_abi::completion::Status;
 use drdma_abi::register::QueuePairEntry;
-use drdma_abi::roce::{ETHERTYPE_IPV4, IP_PROTOCOL_UDP, TTL, Transport, UDP_PORT, operation};
+use drdma_abi::roce::{ETHERTYPE_IPV4, IP_PROTOCOL_UDP, TTL, Transport, UDP_PORT, cnp, operation};
 
 use crate::primitive::header::{
     BthHeader, DethHeader, EthernetHeader, ImmDtHeader, Ipv4Header, RethHeader, UdpHeader,
@@ -55,8 +55,8 @@ pub struct Frame {
 
 /// Bits of a packet on its way: `operation` 5, `ack_req`, `psn` 24, `remote_addr` 64, `rkey` 32,
 /// `message_bytes` 32, `imm` 32, `has_imm`, `has_reth`, `marker`, `bytes` 13, `page`, `weight`, `bare`,
-/// `again`, `late`, `responds`, `solicited`.
-const PACKET: usize = SOLICITED_AT + 1;
+/// `again`, `late`, `responds`, `solicited`, `notifies`.
+const PACKET: usize = NOTIFIES_AT + 1;
 /// Where its `weight` starts.
 const WEIGHT_AT: usize = 206 + PAGE;
 /// Where its `bare` is.
@@ -69,11 +69,16 @@ const LATE_AT: usize = AGAIN_AT + 1;
 const RESPONDS_AT: usize = LATE_AT + 1;
 /// Where its `solicited` is.
 const SOLICITED_AT: usize = RESPONDS_AT + 1;
+/// Where its `notifies` is.
+const NOTIFIES_AT: usize = SOLICITED_AT + 1;
 /// A READ, whose sequence numbers go up to its `imm`, and atomics: their extended headers are the address and the key, which
 /// the operands of the payload page follow.
 const READ_REQUEST: u64 = operation::READ_REQUEST as u64;
 const COMPARE_AND_SWAP: u64 = operation::COMPARE_AND_SWAP as u64;
 const FETCH_AND_ADD: u64 = operation::FETCH_AND_ADD as u64;
+/// What the opcode of a congestion notification has beside its operation, and its mark.
+const NOTIFICATION: u64 = (cnp::OPCODE & 0xe0) as u64;
+const BECN: u64 = cnp::BECN as u64;
 /// Bytes of an address and a key.
 const ATOMIC_EXTRA: u64 = 12;
 /// Bits of a `sent` item up to its `status`, which come in place of an address.
@@ -113,7 +118,8 @@ const ETHERNET_BYTES: u64 = 14;
 ///
 /// An acknowledgement comes as a packet without payload (`bare`), whose AETH stands in place of immediate data, which
 /// are as long. It belongs to no request that is at hand, and neither does a packet that comes late: if it is
-/// dropped, none of them suffers.
+/// dropped, none of them suffers. A congestion notification (`notifies`) comes as such a packet, too, with a RETH of zeros in place of its
+/// 16 reserved bytes.
 ///
 /// One item a cycle; its frame's dimensions come 2 cycles later, its header, if it is not dropped, 6
 /// cycles later; both must be taken. An atomic is told as a packet of 16 B, which are its operands in network order. `sending_*` tells of a packet
@@ -131,6 +137,8 @@ pub struct Headers {
     pub packet: Flow<In, Packet>,
     /// It has no page.
     pub bare: Signal<In, Bit>,
+    /// It is a congestion notification.
+    pub notifies: Signal<In, Bit>,
     /// Its page is one of responses.
     pub responds: Signal<In, Bit>,
     /// Beats that it is counted as.
@@ -151,6 +159,8 @@ pub struct Headers {
     pub gone: Signal<Out, Bit>,
     /// A packet is sent.
     pub sending: Flow<Out, Sending>,
+    /// A congestion notification is sent, told as `sending` is.
+    pub count_notices: Signal<Out, Bit>,
 
     /// Frames.
     pub frame: Flow<Out, Frame>,
@@ -328,7 +338,8 @@ impl Logic for Headers {
             | (bit_cast::<PACKET, 1>(self.packet.again.val().into()) << AGAIN_AT as u64)
             | (bit_cast::<PACKET, 1>(self.packet.late.val().into()) << LATE_AT as u64)
             | (bit_cast::<PACKET, 1>(self.responds.val().into()) << RESPONDS_AT as u64)
-            | (bit_cast::<PACKET, 1>(self.packet.solicited.val().into()) << SOLICITED_AT as u64);
+            | (bit_cast::<PACKET, 1>(self.packet.solicited.val().into()) << SOLICITED_AT as u64)
+            | (bit_cast::<PACKET, 1>(self.notifies.val().into()) << NOTIFIES_AT as u64);
         if self.packet.ack_req.val() {
             self.packet_bits.next = self.packet_bits.val() | 32;
         }
@@ -358,6 +369,9 @@ impl Logic for Headers {
         if self.a_packet.q.val().get_bits::<5>(0) == READ_REQUEST {
             self.sending.psn.next = self.a_packet.q.val().get_bits::<24>(158);
         }
+        self.count_notices.next = self.a_valid.q.val()
+            && self.a_packet.q.val().get_bit(NOTIFIES_AT)
+            && !self.dropped.val();
         self.b_dropped.d.next = self.dropped.val();
         self.c_dropped.d.next = self.b_dropped.q.val();
         self.d_dropped.d.next = self.c_dropped.q.val();
@@ -512,6 +526,9 @@ impl Logic for Headers {
         if self.datagram.val() {
             self.transport.next = usize::from(Transport::Ud.opcode_bits()).to_bits();
         }
+        if self.e_packet.q.val().get_bit(NOTIFIES_AT) {
+            self.transport.next = NOTIFICATION.into();
+        }
         self.bth.opcode.next = self.transport.val() | bit_cast::<8, 5>(self.e_packet.q.val().get_bits::<5>(0));
         self.bth.solicited.next = self.e_packet.q.val().get_bits::<1>(SOLICITED_AT);
         self.bth.migration.next = 1.into();
@@ -519,6 +536,9 @@ impl Logic for Headers {
         self.bth.version.next = 0.into();
         self.bth.pkey.next = self.e_entry.q.val().get_bits::<16>(192);
         self.bth.resv8a.next = 0.into();
+        if self.e_packet.q.val().get_bit(NOTIFIES_AT) {
+            self.bth.resv8a.next = BECN.into();
+        }
         self.bth.dest_qp.next = self.e_entry.q.val().get_bits::<24>(128);
         self.bth.ack_req.next = self.e_packet.q.val().get_bits::<1>(5);
         self.bth.resv7.next = 0.into();

@@ -1,7 +1,8 @@
 //! Makes frames of packets: headers in front, padding and the ICRC behind.
 //!
 //! Takes packets (a payload page and the fields of the headers) and `sent` items from the
-//! segmenter, acknowledgements and packets of what peers READ from [`replies`](super::replies), reads the pages, and gives out frames without FCS. A `sent`
+//! segmenter, acknowledgements and packets of what peers READ from [`replies`](super::replies), congestion notifications from
+//! [`notifier`](crate::receive::notifier), reads the pages, and gives out frames without FCS. A `sent`
 //! item is passed on when the last byte of every frame before it has been taken. Acknowledgements leave whether
 //! their queue pair is in error or not: a NAK puts it there.
 //!
@@ -10,7 +11,7 @@
 //! stops once it has started; its first beat follows the packet after 12 cycles. May stall at any
 //! time. A page is given back a cycle after its last read.
 //!
-//! Stages: [`order`], which puts acknowledgements between packets; [`headers`], which knows a frame's dimensions after 2 cycles and its header after 6, and two
+//! Stages: [`order`], which puts acknowledgements and notifications between packets; [`headers`], which knows a frame's dimensions after 2 cycles and its header after 6, and two
 //! FIFOs; [`issuer`] walks the beats of a frame and reads rows; 2 cycles of memory; 2 cycles of rotation by
 //! the header's length; `merge` joins header, the row and what is left of the row before; 3 cycles of CRC
 //! beside a delay line; `tail` puts the ICRC in; the [`buffer`]; [`tagger`] puts in the 802.1Q tag of frames that
@@ -25,6 +26,7 @@ use super::answers::Acknowledgement;
 use super::replies::Response;
 use super::{PAGE, PAGE_ROW, REPLY_ROW};
 use crate::context::{ConfigWrite, QP};
+use crate::receive::notifier::Notice;
 use crate::request::DEST_COUNT;
 use crate::shell::corundum::FrameBeat;
 use drdma_emit::prelude::*;
@@ -155,6 +157,8 @@ pub struct Packetizer {
     pub packet: Stream<In, Packet>,
     /// Acknowledgements to send between them.
     pub acknowledgement: Stream<In, Acknowledgement>,
+    /// Congestion notifications, which go between them like acknowledgements.
+    pub notice: Stream<In, Notice>,
     /// Packets of what peers READ, which take turns with them.
     pub response: Stream<In, Response>,
 
@@ -211,6 +215,8 @@ pub struct Packetizer {
     pub count_payload_bytes: Signal<Out, Bits<16>>,
     /// Frame bytes.
     pub count_frame_bytes: Signal<Out, Bits<16>>,
+    /// A congestion notification will leave: its queue pair is still the one that it is for.
+    pub count_notices: Signal<Out, Bit>,
 
     // Headers.
     order: Order,
@@ -284,10 +290,13 @@ impl Logic for Packetizer {
         // Headers are made ahead: of less than the 32 items that the FIFOs hold.
         self.packet.join(&mut self.order.packet);
         self.acknowledgement.join(&mut self.order.acknowledgement);
+        self.notice.join(&mut self.order.notice);
         self.response.join(&mut self.order.response);
         self.order.begun.next = self.issuer.begun.val();
         self.order.item.join(&mut self.headers.packet);
         self.headers.bare.next = self.order.bare.val();
+        self.headers.notifies.next = self.order.notifies.val();
+        self.count_notices.next = self.headers.count_notices.val();
         self.headers.responds.next = self.order.responds.val();
         self.headers.weight.next = self.order.weight.val();
         self.cfg.join(&mut self.headers.cfg);

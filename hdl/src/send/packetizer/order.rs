@@ -1,10 +1,11 @@
-//! What is sent next: packets, responses and acknowledgements, each in its own order.
+//! What is sent next: packets, responses, acknowledgements and congestion notifications, each in its own order.
 
 use super::Packet;
+use crate::receive::notifier::Notice;
 use crate::send::answers::Acknowledgement;
 use crate::send::replies::Response;
 use crate::send::{PAGE, REPLY_PAGE};
-use drdma_abi::roce::operation;
+use drdma_abi::roce::{cnp, operation};
 use drdma_emit::prelude::*;
 
 /// Bits of a frame's weight: how many beats it is counted as.
@@ -18,6 +19,10 @@ const BEATS: usize = 7;
 const SHARE: u64 = 3;
 /// Bits of the number of beats of packets that no acknowledgement has used yet.
 const DUE: usize = 8;
+/// Beats of a congestion notification.
+const NOTICE_WEIGHT: u64 = 2;
+/// The operation of its opcode.
+const NOTIFICATION: u64 = (cnp::OPCODE & 0x1f) as u64;
 
 /// Puts acknowledgements between packets, and lets packets and responses take turns. What is said of packets here
 /// holds for responses as well.
@@ -26,6 +31,8 @@ const DUE: usize = 8;
 /// is one in 4 beats. The beats of packets that were accepted while none waited count, up to 128 and a packet; so several go at
 /// once behind a long one. Items are accepted while less than 24 beats wait behind the frame that is being sent. So an acknowledgement waits for
 /// at most two packets, beside those acknowledgements and `sent` items that are before it.
+///
+/// A congestion notification takes the turn of an acknowledgement, before those that wait: there are few of them.
 ///
 /// `item` comes in the same cycle, and must be taken; `begun` tells that an item is under way.
 #[derive(LogicBlock, BlockDefault)]
@@ -38,14 +45,18 @@ pub struct Order {
     pub packet: Stream<In, Packet>,
     /// Acknowledgements.
     pub acknowledgement: Stream<In, Acknowledgement>,
+    /// Congestion notifications.
+    pub notice: Stream<In, Notice>,
     /// Packets of what peers READ.
     pub response: Stream<In, Response>,
     /// An item is under way: its weight, otherwise 0.
     pub begun: Signal<In, Bits<WEIGHT>>,
     /// What is next.
     pub item: Flow<Out, Packet>,
-    /// It has no page: it is an acknowledgement, or a response without payload.
+    /// It has no page: it is an acknowledgement, a congestion notification, or a response without payload.
     pub bare: Signal<Out, Bit>,
+    /// It is a congestion notification.
+    pub notifies: Signal<Out, Bit>,
     /// Its page is one of responses.
     pub responds: Signal<Out, Bit>,
     /// Its weight.
@@ -55,13 +66,16 @@ pub struct Order {
     ahead: DFF<Bits<BEATS>>,
     coming: Signal<Local, Bits<WEIGHT>>,
     due: DFF<Bits<DUE>>,
-    /// An acknowledgement goes before a packet.
+    /// An acknowledgement or a notification goes before a packet.
     first: DFF<Bit>,
     /// A response goes before a packet.
     turn: DFF<Bit>,
     /// A packet or a response waits; the one that is next is a response.
     waits: Signal<Local, Bit>,
     response_next: Signal<Local, Bit>,
+    /// An acknowledgement or a notification waits; it is next.
+    brief: Signal<Local, Bit>,
+    brief_next: Signal<Local, Bit>,
     acknowledges: Signal<Local, Bit>,
 }
 
@@ -71,22 +85,23 @@ impl Logic for Order {
         self.waits.next = self.packet.valid.val() || self.response.valid.val();
         self.response_next.next =
             self.response.valid.val() && (!self.packet.valid.val() || self.turn.q.val());
+        self.brief.next = self.acknowledgement.valid.val() || self.notice.valid.val();
         self.packet.ready.next = self.go.q.val()
             && !self.response_next.val()
-            && !(self.acknowledgement.valid.val() && self.first.q.val());
+            && !(self.brief.val() && self.first.q.val());
         self.response.ready.next = self.go.q.val()
             && (!self.packet.valid.val() || self.turn.q.val())
-            && !(self.acknowledgement.valid.val() && self.first.q.val());
-        self.acknowledgement.ready.next =
-            self.go.q.val() && (!self.waits.val() || self.first.q.val());
-        self.acknowledges.next =
-            self.acknowledgement.valid.val() && (!self.waits.val() || self.first.q.val());
-        self.responds.next = self.response_next.val() && !self.acknowledges.val();
+            && !(self.brief.val() && self.first.q.val());
+        self.notice.ready.next = self.go.q.val() && (!self.waits.val() || self.first.q.val());
+        self.acknowledgement.ready.next = self.notice.ready.val() && !self.notice.valid.val();
+        self.brief_next.next = self.brief.val() && (!self.waits.val() || self.first.q.val());
+        self.notifies.next = self.brief_next.val() && self.notice.valid.val();
+        self.acknowledges.next = self.brief_next.val() && !self.notice.valid.val();
+        self.responds.next = self.response_next.val() && !self.brief_next.val();
         self.bare.next =
-            self.acknowledges.val() || (self.responds.val() && !self.response.paged.val());
-        self.item.valid.next =
-            self.go.q.val() && (self.waits.val() || self.acknowledgement.valid.val());
-        if self.item.valid.val() && !self.acknowledges.val() {
+            self.brief_next.val() || (self.responds.val() && !self.response.paged.val());
+        self.item.valid.next = self.go.q.val() && (self.waits.val() || self.brief.val());
+        if self.item.valid.val() && !self.brief_next.val() {
             self.turn.d.next = !self.response_next.val();
         }
 
@@ -131,6 +146,23 @@ impl Logic for Order {
             self.item.total.next = bit_cast::<40, 32>(self.acknowledgement.stamp.val());
             self.weight.next = 1.into();
         }
+        if self.notifies.val() {
+            // Its 16 bytes of zeros are as long as a RETH, and come in its place.
+            self.item.marker.next = false;
+            self.item.bytes.next = 0.into();
+            self.item.qp.next = self.notice.qp.val();
+            self.item.operation.next = NOTIFICATION.into();
+            self.item.ack_req.next = false;
+            self.item.solicited.next = false;
+            self.item.psn.next = 0.into();
+            self.item.has_imm.next = false;
+            self.item.has_reth.next = true;
+            self.item.remote_addr.next = 0.into();
+            self.item.rkey.next = 0.into();
+            self.item.message_bytes.next = 0.into();
+            self.item.total.next = bit_cast::<40, 32>(self.notice.stamp.val());
+            self.weight.next = NOTICE_WEIGHT.into();
+        }
 
         self.coming.next = 0.into();
         if self.item.valid.val() {
@@ -140,7 +172,7 @@ impl Logic for Order {
         self.go.d.next = self.ahead.d.val() < AHEAD;
 
         if self.item.valid.val() {
-            if self.acknowledges.val() {
+            if self.brief_next.val() {
                 self.due.d.next = self.due.q.val() - SHARE;
                 if !self.first.q.val() {
                     self.due.d.next = 0.into();

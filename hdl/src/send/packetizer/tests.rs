@@ -19,6 +19,7 @@ use std::rc::Rc;
 
 mod acknowledgements;
 mod changes;
+mod notifications;
 mod pair;
 mod responses;
 

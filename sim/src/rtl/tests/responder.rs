@@ -17,6 +17,7 @@ use drdma_semantics::{
 use drdma_soft::clock::NS_PER_CYCLE;
 use drdma_verilated::testbench::Random;
 
+mod congestion;
 mod fuzz;
 
 /// Host memory that peers reach.

@@ -3,7 +3,7 @@
 use drdma_abi::Layout as _;
 use drdma_abi::register::QueuePairEntry;
 use drdma_abi::roce::{Bth, ETHERTYPE_IPV4, ETHERTYPE_VLAN, Ethernet, IP_PROTOCOL_UDP};
-use drdma_abi::roce::{Ipv4, Transport, UDP_PORT, Udp, VlanTag, operation};
+use drdma_abi::roce::{Ipv4, Transport, UDP_PORT, Udp, VlanTag, cnp, operation};
 use drdma_semantics::frame::Frame;
 use drdma_semantics::icrc;
 use drdma_semantics::packets::{self, Flow};
@@ -17,8 +17,8 @@ pub const IP: u32 = 0x0a00_0001;
 pub const PEER: u32 = 0x0a00_0002;
 /// The queue pairs of [`frame`], for each transport: index and number.
 pub const RC: (u64, u32) = (5, 0x12_3456);
-const UC: (u64, u32) = (1000, 0x20_0457);
-const UD: (u64, u32) = (4095, 0x30_0458);
+pub const UC: (u64, u32) = (1000, 0x20_0457);
+pub const UD: (u64, u32) = (4095, 0x30_0458);
 /// One that has the low bits of the first one's number.
 pub const ALIKE: (u64, u32) = (77, 0x45_6456);
 /// One that is in no state to take packets.
@@ -42,20 +42,23 @@ pub fn queue_pairs() -> Vec<(u64, QueuePairEntry)> {
     .into()
 }
 
-/// The queue pair that the bytes of a frame of the card's say: a live one, and on RC and UC its peer's.
+/// The queue pair that the bytes of a frame of the card's say: a live one, and on RC and UC its peer's. A congestion notification packet is for
+/// one of either of these (IBTA 1.4 annex A17.9.3).
 fn owner(frame: &[u8]) -> Option<(u64, QueuePairEntry)> {
     let link = link(frame);
     let bth = Bth::decode(frame.get(link + Ipv4::SIZE + Udp::SIZE..)?.get(..Bth::SIZE)?);
     let source = Ipv4::decode(&frame[link..]).source;
     queue_pairs().into_iter().find(|(_, entry)| {
-        let sent = match bth.opcode >> 5 {
-            0 => Transport::Rc as u8,
-            1 => Transport::Uc as u8,
-            3 => Transport::Ud as u8,
+        let transports: &[Transport] = match bth.opcode >> 5 {
+            0 => &[Transport::Rc],
+            1 => &[Transport::Uc],
+            3 => &[Transport::Ud],
+            _ if bth.opcode == cnp::OPCODE => &[Transport::Rc, Transport::Uc],
             _ => return false,
         };
-        let peer = sent == Transport::Ud as u8 || entry.dest_ip == source;
-        entry.qpn == bth.dest_qp && [1, 2].contains(&entry.state) && entry.transport == sent && peer
+        let sent = transports.iter().any(|transport| entry.transport == *transport as u8);
+        let peer = entry.transport == Transport::Ud as u8 || entry.dest_ip == source;
+        entry.qpn == bth.dest_qp && [1, 2].contains(&entry.state) && sent && peer
     })
 }
 
@@ -80,6 +83,8 @@ pub enum Fate {
     Left,
     /// An ACK or a NAK for its queue pair.
     Ack,
+    /// A congestion notification for its queue pair.
+    Notification,
     Packet,
     Dropped,
 }
@@ -182,13 +187,38 @@ pub fn fate(sent: &Sent) -> Fate {
     if sent.user & 1 == 1 {
         return Fate::Dropped;
     }
-    if frame.bth.opcode != operation::ACKNOWLEDGE {
-        return Fate::Packet;
-    }
+    let fate = match frame.bth.opcode {
+        operation::ACKNOWLEDGE => Fate::Ack,
+        cnp::OPCODE => Fate::Notification,
+        _ => return Fate::Packet,
+    };
+    if is_member(&entry, &frame) { fate } else { Fate::Dropped }
+}
+
+/// Whether a frame is of a queue pair's partition and VLAN.
+fn is_member(entry: &QueuePairEntry, frame: &Frame<'_>) -> bool {
     let keys = [entry.pkey, frame.bth.pkey];
-    let member = (keys[0] ^ keys[1]) & 0x7fff == 0 && (keys[0] | keys[1]) & 0x8000 != 0;
     let vlan = if entry.tagged == 1 { entry.vlan } else { 0 };
-    if member && frame.vlan_id() == vlan { Fate::Ack } else { Fate::Dropped }
+    let partition = (keys[0] ^ keys[1]) & 0x7fff == 0 && (keys[0] | keys[1]) & 0x8000 != 0;
+    partition && frame.vlan_id() == vlan
+}
+
+/// The queue pair that a congestion notification is for.
+pub fn notified(sent: &Sent) -> Option<u64> {
+    (fate(sent) == Fate::Notification)
+        .then(|| owner(&sent.bytes).expect("it is for a queue pair").0)
+}
+
+/// The queue pair whose peer is to be notified of the congestion that a frame has met: the ECN bits are 3 (RFC 3168), and it is a packet or an
+/// acknowledgement of a connection.
+pub fn congested(sent: &Sent) -> Option<u64> {
+    if ![Fate::Packet, Fate::Ack].contains(&fate(sent)) {
+        return None;
+    }
+    let (qp, entry) = owner(&sent.bytes)?;
+    let frame = Frame::parse_any(&sent.bytes).ok()?;
+    let connected = entry.transport != Transport::Ud as u8;
+    (frame.ip.tos & 3 == 3 && connected && is_member(&entry, &frame)).then_some(qp)
 }
 
 /// Checks what is told of an ACK against the frame.
@@ -271,13 +301,17 @@ pub fn right(random: &mut Random) -> Vec<u8> {
         _ => 0,
     };
     let opcode = match random.below(5) {
+        4 if random.chance(0.2) => cnp::OPCODE,
         4 => operation::ACKNOWLEDGE,
         0 => random.u64() as u8,
         1 => random.below(0x18) as u8,
         2 => 0x20 | random.below(12) as u8,
         _ => 0x60 | (4 + random.below(2)) as u8,
     };
-    let right = [RC, UC, RC, UD][usize::from(opcode >> 5) % 4];
+    let right = match opcode {
+        cnp::OPCODE => [RC, UC][random.below(2) as usize],
+        _ => [RC, UC, RC, UD][usize::from(opcode >> 5) % 4],
+    };
     let dest_qp = match random.below(12) {
         0 => random.below(1 << 24) as u32,
         1 => [UC, UD, IDLE][random.below(3) as usize].1,
@@ -300,7 +334,7 @@ pub fn right(random: &mut Random) -> Vec<u8> {
     };
     let flow = Flow {
         source_ip: if random.chance(0.9) { PEER } else { random.u64() as u32 },
-        tos: random.u64() as u8,
+        tos: random.u64() as u8 | if random.chance(0.3) { 3 } else { 0 },
         ttl: random.u64() as u8,
         vlan: match random.below(3) {
             0 => random.chance(0.5).then(|| random.u64() as u16),

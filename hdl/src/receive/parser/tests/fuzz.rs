@@ -91,6 +91,7 @@ fn every_frame_is_the_hosts_a_packet_or_counted() {
     let library = library();
     let mut random = Random::new(1);
     let (mut packets, mut dropped, mut acks, mut left) = (0, 0, 0, 0);
+    let (mut congested, mut notified) = (0, 0);
     for batch in 0..total.div_ceil(BATCH) {
         let pace = [
             Pace::FAST,
@@ -120,6 +121,12 @@ fn every_frame_is_the_hosts_a_packet_or_counted() {
             for (ack, sent) in outcome.acks.iter().zip(of(Fate::Ack)) {
                 frames::check_ack(ack.0, &sent.bytes);
             }
+            let marked: Vec<u64> = sent.iter().filter_map(frames::congested).collect();
+            assert_eq!(outcome.congested, marked, "batch {batch}");
+            let notifications: Vec<u64> = sent.iter().filter_map(frames::notified).collect();
+            assert_eq!(outcome.notified, notifications, "batch {batch}");
+            congested += marked.len() as u64;
+            notified += notifications.len() as u64;
             acks += outcome.acks.len() as u64;
             left += outcome.left;
             assert_eq!(outcome.packets.len(), of(Fate::Packet).count(), "batch {batch}");
@@ -132,8 +139,10 @@ fn every_frame_is_the_hosts_a_packet_or_counted() {
         }
     }
     // What is sent reaches everything.
-    let counts =
-        format!("{packets} packets, {acks} acknowledgements, {dropped} dropped, {left} left");
+    let counts = format!(
+        "{packets} packets, {acks} acknowledgements, {notified} notifications, {congested} with congestion, {dropped} \
+         dropped, {left} left"
+    );
     assert!(packets > total / 5 && dropped > total / 12 && left > total / 8, "{counts}");
-    assert!(acks > total / 40, "{counts}");
+    assert!(acks > total / 40 && congested > total / 25 && notified > total / 200, "{counts}");
 }

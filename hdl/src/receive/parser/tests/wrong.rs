@@ -1,10 +1,11 @@
 //! Each way in which a frame can be wrong, or another's, for itself.
 
-use drdma_abi::roce::operation;
+use drdma_abi::roce::{cnp, operation};
 use drdma_semantics::icrc;
 
 use super::frames::{
-    ALIKE, Fate, IDLE, Sent, check, check_ack, fate, fix_checksum, fix_icrc, frame,
+    ALIKE, Fate, IDLE, RC, Sent, UC, UD, check, check_ack, congested, fate, fix_checksum, fix_icrc,
+    frame, notified,
 };
 use super::{Pace, Wire, library};
 
@@ -15,17 +16,23 @@ fn becomes(wire: &mut Wire<'_>, sent: &Sent) -> Fate {
     let (packets, host) = (outcome.packets.len(), outcome.host.len());
     check(&outcome.packets[0], &good.bytes);
     check(&outcome.packets[packets - 1], &good.bytes);
-    match (packets, host, outcome.dropped, outcome.left, outcome.acks.len()) {
-        (2, 1, 0, left @ 0..=1, 0) => {
+    assert_eq!(outcome.congested, Vec::from_iter(congested(sent)));
+    let told = (outcome.acks.len(), outcome.notified.len());
+    match (packets, host, outcome.dropped, outcome.left, told) {
+        (2, 1, 0, left @ 0..=1, (0, 0)) => {
             assert_eq!(outcome.host, [(sent.bytes.clone(), sent.user)]);
             [Fate::Host, Fate::Left][left as usize]
         }
-        (2, 0, 1, 0, 0) => Fate::Dropped,
-        (2, 0, 0, 0, 1) => {
+        (2, 0, 1, 0, (0, 0)) => Fate::Dropped,
+        (2, 0, 0, 0, (1, 0)) => {
             check_ack(outcome.acks[0].0, &sent.bytes);
             Fate::Ack
         }
-        (3, 0, 0, 0, 0) => {
+        (2, 0, 0, 0, (0, 1)) => {
+            assert_eq!(Some(outcome.notified[0]), notified(sent));
+            Fate::Notification
+        }
+        (3, 0, 0, 0, (0, 0)) => {
             check(&outcome.packets[1], &sent.bytes);
             Fate::Packet
         }
@@ -160,6 +167,85 @@ fn acknowledgements_are_told_and_leave_nothing() {
     assert_eq!((outcome.acks.len(), outcome.overrun), (5000, 0));
 }
 
+/// A congestion notification (IBTA 1.4 annex A17.9.3) for a queue pair, with a change and the sums made right behind it.
+fn notification(to: (u64, u32), change: impl FnOnce(&mut Vec<u8>)) -> Sent {
+    let mut bytes = frame(cnp::OPCODE, None, &[], &[0; cnp::PAYLOAD]);
+    bytes[46] = cnp::BECN;
+    bytes[47..50].copy_from_slice(&to.1.to_be_bytes()[1..]);
+    change(&mut bytes);
+    fix_checksum(&mut bytes);
+    fix_icrc(&mut bytes);
+    Sent::good(bytes)
+}
+
+#[test]
+fn congestion_notifications_are_for_connections_and_leave_nothing() {
+    let mut wire = Wire::new(&library(), 1, Pace::FAST);
+    // That one has met congestion itself is not told.
+    let marked = notification(RC, |f| f[15] |= 3);
+    for sent in [notification(RC, |_| {}), notification(UC, |_| {}), marked.clone()] {
+        assert_eq!(fate(&sent), Fate::Notification);
+        assert_eq!(becomes(&mut wire, &sent), Fate::Notification);
+    }
+    let dropped = [
+        ("of another partition", notification(RC, |f| f[45] ^= 1)),
+        ("of another VLAN", notification(ALIKE, |_| {})),
+        ("with a wrong ICRC", {
+            let mut sent = notification(RC, |_| {});
+            *sent.bytes.last_mut().unwrap() ^= 1;
+            sent
+        }),
+        ("marked bad by the MAC", Sent { user: 1, ..notification(RC, |_| {}) }),
+        ("of another version", notification(RC, |f| f[43] |= 1)),
+    ];
+    for (what, sent) in dropped {
+        assert_eq!(fate(&sent), Fate::Dropped, "{what}");
+        assert_eq!(becomes(&mut wire, &sent), Fate::Dropped, "{what}");
+    }
+    let left = [
+        ("for datagrams", notification(UD, |_| {})),
+        ("for a queue pair that takes nothing", notification(IDLE, |_| {})),
+        ("for nobody", notification(RC, |f| f[49] ^= 1)),
+        ("from another sender", notification(RC, |f| f[29] ^= 1)),
+        ("with another opcode", notification(RC, |f| f[42] = 0x80)),
+    ];
+    for (what, sent) in left {
+        assert_eq!(fate(&sent), Fate::Left, "{what}");
+        assert_eq!(becomes(&mut wire, &sent), Fate::Left, "{what}");
+    }
+    // More than the store has words: each gives its own back.
+    let outcome = wire.pass(&vec![marked; 5000]);
+    assert_eq!((outcome.notified.len(), outcome.overrun), (5000, 0));
+}
+
+#[test]
+fn packets_that_met_congestion_are_told_with_their_connections() {
+    let mut wire = Wire::new(&library(), 1, Pace::FAST);
+    let marked = |ecn: u8, opcode: u8, change: fn(&mut Vec<u8>)| {
+        let mut bytes = frame(opcode, None, &[0; 8], &[5; 70]);
+        bytes[15] = bytes[15] & !3 | ecn;
+        change(&mut bytes);
+        fix_checksum(&mut bytes);
+        fix_icrc(&mut bytes);
+        Sent::good(bytes)
+    };
+    let cases = [
+        (marked(3, operation::SEND_ONLY, |_| {}), Some(RC.0)),
+        (marked(3, 0x20 | operation::SEND_ONLY, |_| {}), Some(UC.0)),
+        (marked(3, operation::ACKNOWLEDGE, |_| {}), Some(RC.0)),
+        (marked(3, operation::READ_RESPONSE_ONLY, |_| {}), Some(RC.0)),
+        (marked(3, 0x60 | operation::SEND_ONLY, |_| {}), None),
+        (marked(3, operation::SEND_ONLY, |f| f[45] ^= 1), None),
+        (marked(2, operation::SEND_ONLY, |_| {}), None),
+        (marked(1, operation::SEND_ONLY, |_| {}), None),
+        (marked(0, operation::SEND_ONLY, |_| {}), None),
+    ];
+    for (sent, qp) in cases {
+        assert_eq!(congested(&sent), qp);
+        assert_eq!(becomes(&mut wire, &sent), fate(&sent));
+    }
+}
+
 /// What is to the card's addresses and for no queue pair is left to the host.
 #[test]
 fn frames_for_nobody_are_left_to_the_host_and_counted() {
@@ -268,12 +354,13 @@ fn right_frames_of_every_opcode_and_length_become_packets() {
         assert_eq!(outcome.dropped as usize, of(Fate::Dropped));
         assert_eq!((outcome.left as usize, outcome.host.len()), (of(Fate::Left), of(Fate::Left)));
         assert_eq!(outcome.acks.len(), of(Fate::Ack));
+        assert_eq!(outcome.notified.len(), of(Fate::Notification));
         for (taken, sent) in outcome.packets.iter().zip(packets) {
             check(taken, &sent.bytes);
         }
     }
     let packets = sent.iter().filter(|sent| fate(sent) == Fate::Packet).count();
-    // Three of eight transports are known, and acknowledgements are no packets.
+    // Three of eight transports are known, and acknowledgements are no packets, nor is a congestion notification.
     assert_eq!(sent.len() - packets, 5 * 32 * 2 + 2);
 }
 

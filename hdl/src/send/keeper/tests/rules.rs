@@ -204,6 +204,35 @@ fn items_and_packets_of_many_queue_pairs_take_a_cycle_each() {
 }
 
 #[test]
+fn packets_and_acknowledgements_of_one_queue_pair_take_a_cycle_each() {
+    let library = library();
+    let mut net = net(&library, 13);
+    net.set(100, &KEEPS);
+    for k in 0..100 {
+        net.give(100, k, true);
+    }
+    assert_eq!(net.settle(300).len(), 100);
+    let at = net.bench.sent_at(net.packet);
+    let taken = at[99] - at[0];
+    assert!(a_cycle_each(100).contains(&taken), "{taken} cycles for 100 packets");
+    // New packets come while the first ones are acknowledged.
+    for k in 0..100 {
+        net.answer(100, k, syndrome::ACK | 31);
+        net.give(100, 100 + k, true);
+    }
+    assert_eq!(net.settle(500).len(), 100);
+    assert_eq!(net.told().len(), 100);
+    let last = *net.bench.sent_at(net.packet).last().unwrap();
+    let taken = last - net.bench.sent_at(net.response)[0];
+    assert!(a_cycle_each(200).contains(&taken), "{taken} cycles for 100 of both");
+    for k in 100..200 {
+        net.answer(100, k, syndrome::ACK | 31);
+    }
+    net.settle(300);
+    assert_eq!((net.told().len(), net.pages_in_use()), (100, 0));
+}
+
+#[test]
 fn acknowledgements_of_one_packet_each_take_a_cycle_of_many_packets_two_each() {
     let library = library();
     let mut net = net(&library, 11);

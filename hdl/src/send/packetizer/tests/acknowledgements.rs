@@ -6,26 +6,26 @@ use drdma_abi::roce::Aeth;
 
 /// An acknowledgement.
 #[derive(Clone, Copy, Debug)]
-struct Ack {
-    qp: usize,
+pub(super) struct Ack {
+    pub(super) qp: usize,
     syndrome: u8,
     psn: u32,
     msn: u32,
 }
 
 impl Ack {
-    fn random(random: &mut Random, qp: usize) -> Self {
+    pub(super) fn random(random: &mut Random, qp: usize) -> Self {
         let [psn, msn] = [(); 2].map(|()| random.below(1 << 24) as u32);
         Self { qp, syndrome: random.u64() as u8, psn, msn }
     }
 
-    fn frame(&self, qp: &QueuePairEntry) -> Vec<u8> {
+    pub(super) fn frame(&self, qp: &QueuePairEntry) -> Vec<u8> {
         let bth = Bth { opcode: operation::ACKNOWLEDGE, psn: self.psn, ..Bth::default() };
         let aeth = Aeth { syndrome: self.syndrome, msn: self.msn };
         assemble(qp, bth, &aeth.to_bytes(), &[])
     }
 
-    fn offer(&self, stamp: u64) -> Beat {
+    pub(super) fn offer(&self, stamp: u64) -> Beat {
         Beat::from([("qp", self.qp as u64), ("psn", self.psn.into()), ("msn", self.msn.into())])
             .with("syndrome", self.syndrome)
             .with("stamp", stamp)
@@ -33,34 +33,36 @@ impl Ack {
 }
 
 /// The stamp that [`configure`] leaves.
-fn stamp(qp: usize) -> u64 {
+pub(super) fn stamp(qp: usize) -> u64 {
     ENTRY_WORDS * qp as u64 + ENTRY_WORDS - 1
 }
 
-fn is_acknowledgement(frame: &[u8]) -> bool {
+pub(super) fn is_acknowledgement(frame: &[u8]) -> bool {
     let tag = if frame[12..14] == [0x81, 0] { 4 } else { 0 };
     frame[Ethernet::SIZE + tag + Ipv4::SIZE + Udp::SIZE] == operation::ACKNOWLEDGE
 }
 
 /// A bench with reliable queue pairs, all pages 0, which counts what is read and given back.
-struct Setup<'a> {
-    bench: Bench<'a>,
-    entries: Vec<QueuePairEntry>,
-    freed: Rc<RefCell<Vec<u64>>>,
+pub(super) struct Setup<'a> {
+    pub(super) bench: Bench<'a>,
+    pub(super) entries: Vec<QueuePairEntry>,
+    pub(super) freed: Rc<RefCell<Vec<u64>>>,
     sending: Rc<RefCell<Vec<u64>>>,
-    packets: Rc<RefCell<u64>>,
+    pub(super) packets: Rc<RefCell<u64>>,
+    pub(super) notices: Rc<RefCell<u64>>,
 }
 
-fn setup(library: &Library, seed: u64, tags: bool) -> Setup<'_> {
+pub(super) fn setup(library: &Library, seed: u64, tags: bool) -> Setup<'_> {
     let mut entries = queue_pairs(&mut Random::new(seed), &[Transport::Rc; 256]);
     entries.iter_mut().for_each(|entry| entry.tagged &= u8::from(tags));
     let mut bench = Bench::new(library.instance(seed), seed);
     bench.limit(1_000_000);
     let cfg = bench.driver("cfg");
     configure(&mut bench, cfg, &entries);
-    let (freed, sending, packets) =
-        <(Rc<RefCell<Vec<u64>>>, Rc<RefCell<Vec<u64>>>, Rc<RefCell<u64>>)>::default();
+    let (freed, sending) = <(Rc<RefCell<Vec<u64>>>, Rc<RefCell<Vec<u64>>>)>::default();
+    let (packets, notices) = <(Rc<RefCell<u64>>, Rc<RefCell<u64>>)>::default();
     let (frees, sends, counts) = (Rc::clone(&freed), Rc::clone(&sending), Rc::clone(&packets));
+    let notified = Rc::clone(&notices);
     bench.observe(move |model, _| {
         if model.get("page_free_valid") == 1 {
             frees.borrow_mut().push(model.get("page_free_page"));
@@ -69,12 +71,13 @@ fn setup(library: &Library, seed: u64, tags: bool) -> Setup<'_> {
             sends.borrow_mut().push(model.get("sending_psn"));
         }
         *counts.borrow_mut() += model.get("count_packets");
+        *notified.borrow_mut() += model.get("count_notices");
     });
-    Setup { bench, entries, freed, sending, packets }
+    Setup { bench, entries, freed, sending, packets, notices }
 }
 
 /// A packet of that many zeros.
-fn zeros(random: &mut Random, length: usize) -> Packet {
+pub(super) fn zeros(random: &mut Random, length: usize) -> Packet {
     Packet {
         payload: vec![0; length],
         qp: random.below(256) as usize,
@@ -91,7 +94,7 @@ fn acknowledgements_and_packets_leave_whole_each_in_their_order() {
     let library = library();
     for (seed, stalls) in (1..).zip(STALLS) {
         let mut random = Random::new(seed);
-        let Setup { mut bench, entries, freed, sending, packets } = setup(&library, seed, true);
+        let Setup { mut bench, entries, freed, sending, packets, .. } = setup(&library, seed, true);
         let (input, acks) = (bench.driver("packet"), bench.driver("acknowledgement"));
         let tx = bench.monitor("tx");
         bench.stall(stalls);

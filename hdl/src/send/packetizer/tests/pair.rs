@@ -1,6 +1,7 @@
 //! Segmenter and packetizer, wired as in the card.
 
 use crate::context::{INDEX, QP, QUEUE};
+use crate::receive::notifier::Notice;
 use crate::request::{AskWrite, DEST_COUNT};
 use crate::send::answers::Acknowledgement;
 use crate::send::packetizer::Packetizer;
@@ -66,6 +67,7 @@ pub struct Pair {
     pub ip: Signal<In, Bits<32>>,
     pub acknowledgement: Stream<In, Acknowledgement>,
     pub response: Stream<In, Response>,
+    pub notice: Stream<In, Notice>,
     pub reply_read_data: Signal<In, Bits<512>>,
     pub tx_valid: Signal<Out, Bit>,
     pub tx_ready: Signal<In, Bit>,
@@ -150,6 +152,7 @@ impl Logic for Pair {
         self.segmenter.packet.join(&mut self.packetizer.packet);
         self.acknowledgement.join(&mut self.packetizer.acknowledgement);
         self.response.join(&mut self.packetizer.response);
+        self.notice.join(&mut self.packetizer.notice);
         self.packetizer.reply_read_data.next = self.reply_read_data.val();
         self.packetizer.page_read_data.next = self.segmenter.page_read_data.val();
         self.packetizer.cfg.valid.next = self.cfg_valid.val();
