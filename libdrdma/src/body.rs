@@ -66,6 +66,9 @@ pub(crate) trait Body {
     /// True if some region is not contiguous.
     fn has_gaps(&self) -> bool;
 
+    /// The bytes of a request of one contiguous region; `None` of all others.
+    fn contiguous_bytes(&self) -> Option<u32>;
+
     /// True if the columns of a destination have remote addresses of their own.
     fn has_remote_columns(&self) -> bool;
 
@@ -134,6 +137,17 @@ impl Body for [Destination<'_, '_>] {
         self.iter()
             .flat_map(|destination| destination.regions)
             .any(|region| region.region_type() != RegionType::Contiguous)
+    }
+
+    #[inline]
+    fn contiguous_bytes(&self) -> Option<u32> {
+        match self {
+            [destination] => match destination.regions {
+                [region] => region.contiguous_bytes(),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     #[inline]
@@ -218,6 +232,11 @@ impl Body for Inline<'_, '_> {
     }
 
     #[inline]
+    fn contiguous_bytes(&self) -> Option<u32> {
+        None
+    }
+
+    #[inline]
     fn has_remote_columns(&self) -> bool {
         false
     }
@@ -294,6 +313,11 @@ impl<I: PartitionId> Body for PartitionedWorkRequest<'_, '_, I> {
     #[inline]
     fn has_gaps(&self) -> bool {
         true
+    }
+
+    #[inline]
+    fn contiguous_bytes(&self) -> Option<u32> {
+        None
     }
 
     #[inline]

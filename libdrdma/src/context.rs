@@ -51,6 +51,8 @@ pub(crate) struct ContextInner {
     /// Registers that are written without locking, if the card has a way to that.
     window: Option<Arc<dyn RegisterWindow>>,
     features: Features,
+    /// The host has set how long reads are: requests without a plan leave them to the card.
+    sets_reads: AtomicBool,
     /// The hardware's owner has something to do in [`Context::progress`].
     attention: AtomicBool,
     /// When a card with a window was last looked at, in milliseconds since `opened`.
@@ -125,6 +127,12 @@ impl ContextInner {
     /// True if the card does not only send.
     pub fn receives(&self) -> bool {
         self.features.contains(Features::RECEIVES)
+    }
+
+    /// True if the host has set how long reads are.
+    #[inline]
+    pub fn sets_reads(&self) -> bool {
+        self.sets_reads.load(Ordering::Relaxed)
     }
 
     /// Why the card cannot do what needs these features; `None` if it can.
@@ -229,6 +237,7 @@ impl Context {
         let inner = ContextInner {
             window: hardware.device.window(),
             features,
+            sets_reads: AtomicBool::new(options.max_read.is_some()),
             hardware: Mutex::new(hardware),
             attention: AtomicBool::new(false),
             looked: AtomicU64::new(0),
@@ -333,12 +342,14 @@ impl Context {
     }
 
     /// Sets the longest DMA read in bytes that the optimizer forms: a power of two from 64 to 4096.
-    /// It holds for what the card plans from now on.
+    /// It holds for what the card plans from now on, and long contiguous requests have no plan of their own any longer
+    /// ([`FetchPlan::of_contiguous`](crate::optimizer::FetchPlan::of_contiguous)).
     ///
     /// # Errors
     /// A value outside its limits, or the card failed.
     pub fn set_max_read(&self, bytes: u32) -> Result<(), Error> {
         check_max_read(bytes)?;
+        self.inner.sets_reads.store(true, Ordering::Relaxed);
         Ok(self.inner.lock().device.write(MAX_READ, bytes)?)
     }
 

@@ -124,6 +124,14 @@ impl Region<'_> {
         self.kind
     }
 
+    /// Its bytes if it is contiguous.
+    #[inline]
+    pub(crate) fn contiguous_bytes(&self) -> Option<u32> {
+        let words = self.words();
+        (self.kind == RegionType::Contiguous)
+            .then(|| field!(RegionHeader.count in |at: usize| words[at]) as u32)
+    }
+
     /// Bytes of its description in a work request.
     #[inline]
     pub fn descriptor_len(&self) -> usize {

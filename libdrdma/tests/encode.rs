@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Logged, open_all, peer};
+use common::{Fake, Logged, open_all, peer};
 use drdma_abi::{
     Layout,
     work_request::{
@@ -303,6 +303,36 @@ proptest! {
             check(&logged, case, &qps, &a, &b);
         }
     }
+}
+
+/// The flag, and what the head says of reads.
+fn head_of_plan(card: &Fake) -> (bool, u8, u16) {
+    let header = card.state().log.pop().unwrap().header;
+    (header.flags & 4 != 0, header.fetch_log_max_read, header.fetch_merge_threshold)
+}
+
+#[test]
+fn a_long_contiguous_request_has_a_plan_unless_the_host_sets_reads() {
+    let (context, card, pd, cq) = open_all();
+    let memory = pd.allocate(256 << 10).unwrap();
+    let mut qp = pd.queue_pair(&cq).build().unwrap();
+    qp.connect(&peer()).unwrap();
+    let whole = |len: u64| Contiguous::new(&memory).len(len).build().unwrap();
+    let mut post = |request: &WorkRequest| {
+        qp.post_send(request).unwrap();
+        context.progress().unwrap();
+        assert_eq!(cq.poll().count(), 1);
+        head_of_plan(&card)
+    };
+    let (none, some) = ((false, 0, 0), (true, 8, 256));
+    let long = [whole(128 << 10)];
+    assert_eq!(post(&WorkRequest::new(1).regions(&long)), some);
+    assert_eq!(post(&WorkRequest::new(2).regions(&[whole((128 << 10) - 1)])), none);
+    assert_eq!(post(&WorkRequest::new(3).regions(&[whole(128 << 10), whole(8)])), none);
+    let own = FetchPlan::new(4096, 0).unwrap();
+    assert_eq!(post(&WorkRequest::new(4).regions(&long).fetch_plan(own)), (true, 12, 0));
+    context.set_max_read(512).unwrap();
+    assert_eq!(post(&WorkRequest::new(5).regions(&long)), none);
 }
 
 /// The first four words of an entry, byte by byte.

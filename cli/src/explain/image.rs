@@ -16,6 +16,8 @@ use drdma_semantics::{
     request::{self, Request},
 };
 
+use libdrdma::optimizer::FetchPlan;
+
 use crate::{
     job::{self, Chase, Column, Contents, Extent, Job, Kind, Place, Post, RowMask, have_kinds},
     placement::{Placement, RecordKey, record_key},
@@ -38,6 +40,14 @@ pub struct Image<'a> {
     pointers: Vec<u8>,
     /// The bytes of buffers that hold addresses, by index.
     patched: HashMap<usize, Vec<u8>>,
+}
+
+/// A plan as a request says it.
+pub fn fetch_plan(plan: FetchPlan) -> request::FetchPlan {
+    request::FetchPlan {
+        log_max_read: plan.max_read().ilog2() as u8,
+        merge_threshold: plan.merge_threshold() as u16,
+    }
 }
 
 impl<'a> Image<'a> {
@@ -98,10 +108,7 @@ impl<'a> Image<'a> {
             },
             rows_per_message: post.rows_per_message,
             signaled: post.signaled,
-            fetch: post.fetch.map(|plan| request::FetchPlan {
-                log_max_read: plan.max_read().ilog2() as u8,
-                merge_threshold: plan.merge_threshold() as u16,
-            }),
+            fetch: post.fetch.map(fetch_plan),
             inline: post.inline.then(|| self.inline(post)),
             partitioned: post.partitioned.as_ref().map(|region| self.partitioned(region)),
             destinations,

@@ -7,7 +7,7 @@ mod table;
 mod verbs;
 mod words;
 
-use drdma_abi::{completion::Status, work_request::BLOCK};
+use drdma_abi::{completion::Status, register::MAX_READ, work_request::BLOCK};
 use drdma_semantics::{
     boxes::{Planner, Settings, Window},
     checks::{self, Admitted, Posted},
@@ -18,10 +18,10 @@ use drdma_semantics::{
     rows::Units,
     stream::MessageStream,
 };
-use libdrdma::optimizer::CostTable;
+use libdrdma::optimizer::{CostTable, FetchPlan};
 use serde::Serialize;
 
-use crate::job::{Job, Post};
+use crate::job::{Destination, Job, Post, Region};
 pub use cheapest::link_costs;
 use image::Image;
 pub use placement::{Placed, PlacedLane};
@@ -142,7 +142,10 @@ pub fn explain(job: &Job, options: &Options) -> Vec<Explanation> {
         .iter()
         .enumerate()
         .map(|(index, post)| {
-            let request = image.request(post);
+            let mut request = image.request(post);
+            if request.fetch.is_none() && options.settings.max_read == MAX_READ.reset {
+                request.fetch = long_run(post);
+            }
             explain_post(job, &image, index, &request, options)
         })
         .collect()
@@ -180,6 +183,13 @@ impl<'a> Judge<'a> {
     }
 }
 
+/// The plan that the library gives a request that brings none.
+fn long_run(post: &Post) -> Option<request::FetchPlan> {
+    let [Destination { regions, .. }] = post.destinations.as_slice() else { return None };
+    let [Region::Contiguous { len, .. }] = regions.as_slice() else { return None };
+    FetchPlan::of_contiguous(*len).map(image::fetch_plan)
+}
+
 fn posted(post: &Post, entry: &[u8]) -> Posted {
     Posted {
         position: 0,
@@ -203,9 +213,9 @@ fn explain_post(
         status: Status::Success.name(),
         reason: None,
         request_bytes: entry.len(),
-        fetch: post.fetch.map(|plan| Rule {
-            max_read: plan.max_read(),
-            merge_threshold: plan.merge_threshold(),
+        fetch: request.fetch.map(|plan| Rule {
+            max_read: 1 << plan.log_max_read,
+            merge_threshold: plan.merge_threshold.into(),
         }),
         destinations: Vec::new(),
         together: Fetch::default(),

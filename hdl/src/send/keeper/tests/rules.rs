@@ -233,6 +233,56 @@ fn packets_and_acknowledgements_of_one_queue_pair_take_a_cycle_each() {
 }
 
 #[test]
+fn an_acknowledgement_right_behind_its_packet_finds_it() {
+    let library = library();
+    let mut net = net(&library, 17);
+    net.set(100, &KEEPS);
+    net.set(101, &KEEPS);
+    for k in 0..60 {
+        // Another packet has its page before it.
+        net.give(101, k, true);
+        net.settle(40);
+        net.answer(101, k, syndrome::ACK | 31);
+        net.settle(40);
+        net.give(100, 1000 + k, true);
+        for _ in 0..k % 6 {
+            net.bench.step();
+        }
+        net.answer(100, 1000 + k, syndrome::ACK | 31);
+        net.settle(60);
+        let found = net.told().len() == 2;
+        assert_eq!(net.pages_in_use(), u64::from(!found) as usize, "round {k}");
+        // One that comes before its packet is an answer to nothing.
+        assert_eq!(found, k % 6 > 0, "round {k}");
+        if !found {
+            net.answer(100, 1000 + k, syndrome::ACK | 31);
+            net.settle(60);
+            assert_eq!((net.told().len(), net.pages_in_use()), (1, 0), "round {k}");
+        }
+    }
+}
+
+#[test]
+fn a_packet_right_behind_a_refusal_is_not_kept() {
+    let library = library();
+    let mut net = net(&library, 19);
+    for k in 0..8 {
+        let qp = 100 + k;
+        net.set(qp, &KEEPS);
+        net.give(qp, 0, true);
+        net.settle(40);
+        net.answer(qp, 0, syndrome::NAK_REMOTE_ACCESS);
+        for _ in 0..k {
+            net.bench.step();
+        }
+        net.give(qp, 1, true);
+        net.settle(100);
+        assert_eq!(net.told(), [(qp, 0, syndrome::NAK_REMOTE_ACCESS.into())], "{k} cycles behind");
+        assert_eq!((net.closed(qp), net.pages_in_use()), ([1; CLOSED_READERS], 0), "{k}");
+    }
+}
+
+#[test]
 fn acknowledgements_of_one_packet_each_take_a_cycle_of_many_packets_two_each() {
     let library = library();
     let mut net = net(&library, 11);
