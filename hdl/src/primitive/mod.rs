@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`app_block`] | the published module around the core |
 //! | [`banks`] | which requests for banks have to wait, and whose row each bank reads |
+//! | [`byte_banks`] | a memory of banks of a byte: clashes of pieces, crossbar, banks |
 //! | [`cam`] | content-addressable memory |
 //! | [`crc32`] | CRC-32 of packets, 64 bytes per cycle |
 //! | [`deep_fifo`] | deep FIFO that gives a beat in every cycle |
@@ -35,6 +36,7 @@
 
 pub mod app_block;
 pub mod banks;
+pub mod byte_banks;
 pub mod cam;
 pub mod crc32;
 pub mod deep_fifo;
@@ -65,6 +67,7 @@ pub mod stretch;
 pub mod wide;
 
 pub use banks::Banks;
+pub use byte_banks::{ColumnMemory, Crossbar, PieceClashes};
 pub use cam::Cam;
 pub use crc32::Crc32;
 pub use deep_fifo::DeepFifo;

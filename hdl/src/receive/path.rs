@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! frames --> parser --packet--> responder --placing--> receives --order--> reads --order--> atomics --order--> host_write
-//!              |  \--words--> store <-----------------------------------------------------------reads------/
+//!              |  \--words--> store                              \---> columns --/                      |
+//!              |                 ^--------------------------------------/--------------------reads------/
 //!              |\--ack--> acks --> reads --> keeper      responder --answer--> answers
 //!              |\--congested--> notifier --notice--> packetizer
 //!              |\--notified--> pacer
@@ -21,9 +22,12 @@ use crate::receive::parser::Parser;
 use crate::receive::reads::{Asking, Reads};
 use crate::receive::receives::Receives;
 
-use crate::receive::record::{Ack, Answer, Answered, AppendWord, SLOT, SlotIndex, WriteOrder};
+use crate::receive::record::{
+    Ack, Answer, Answered, AppendWord, COLUMN_ROWS, SLOT, SlotIndex, WriteOrder,
+};
 use crate::receive::responder::Responder;
 use crate::receive::store::FrameStore;
+use crate::receive::transposer::writer::ColumnWriter;
 use crate::request::PieceWrite;
 use crate::shell::control::Doorbell;
 use crate::shell::corundum::RxBeat;
@@ -78,6 +82,14 @@ pub struct ReceivePath {
     pub store_row: Signal<In, Bits<20>>,
     /// 512 bits a segment, two cycles later.
     pub store_data: Signal<Out, Bits<1024>>,
+    /// Rows of the memory of columns to read: one bit a segment,
+    pub column_enable: Signal<In, Bits<2>>,
+    /// 7 bits a segment.
+    pub column_row: Signal<In, Bits<14>>,
+    /// 512 bits a segment, two cycles later.
+    pub column_data: Signal<Out, Bits<1024>>,
+    /// Rows of it that are not needed any more.
+    pub freed_rows: Signal<In, Bits<COLUMN_ROWS>>,
 
     // ------------------------------------------------------------------ to the sending side
     /// ACKs and NAKs to send, READs and atomics to answer.
@@ -155,6 +167,7 @@ pub struct ReceivePath {
     responder: Responder,
     appends: Appends,
     receives: Receives,
+    columns: ColumnWriter,
     reads: Reads,
     atomics: Atomics,
 }
@@ -190,7 +203,7 @@ impl Logic for ReceivePath {
         self.asked.join(&mut self.reads.asked);
         self.piece.join(&mut self.reads.piece);
         self.parser.settled.join(&mut self.reads.settled);
-        self.receives.order.join(&mut self.reads.came);
+        self.columns.written.join(&mut self.reads.came);
         self.reads.order.join(&mut self.atomics.order);
         // What is accepted there waits in a register.
         self.reads.passed.next = self.atomics.order.ready.val();
@@ -202,6 +215,20 @@ impl Logic for ReceivePath {
         self.store.store_enable.next = self.store_enable.val();
         self.store.store_row.next = self.store_row.val();
         self.store_data.next = self.store.store_data.val();
+        self.store.word_read.next = self.columns.store_read.val();
+        self.store.word.next = self.columns.store_word.val();
+        self.columns.store_granted.next = self.store.word_granted.val();
+        self.columns.store_data.next = self.store.word_data.val();
+
+        // Dense columns.
+        self.columns.rst.next = self.card_reset.val();
+        self.receives.target.join(&mut self.columns.target);
+        self.columns.planned.join(&mut self.receives.planned);
+        self.receives.order.join(&mut self.columns.order);
+        self.columns.freed_rows.next = self.freed_rows.val();
+        self.columns.column_enable.next = self.column_enable.val();
+        self.columns.column_row.next = self.column_row.val();
+        self.column_data.next = self.columns.column_data.val();
 
         self.responder.rst.next = self.card_reset.val();
         self.cfg.join(&mut self.responder.cfg);
@@ -254,6 +281,7 @@ impl Logic for ReceivePath {
         self.busy.next = self.receives.busy.val()
             || self.responder.placing.valid.val()
             || self.responder.take.valid.val()
+            || self.columns.busy.val()
             || self.atomics.order.valid.val()
             || self.order.valid.val()
             || self.reads.busy.val()

@@ -18,6 +18,13 @@ use drdma_emit::prelude::*;
 pub const STORE: usize = 17;
 /// Bits of the number of a 64 B word of the frame store.
 pub const STORE_WORD: usize = STORE - 6;
+/// Bits of a byte's place in the memory of columns: 128 rows of 128 B.
+pub const PLACE: usize = 14;
+/// Where the DMA engine finds that memory: behind completions, in the last 16 KiB of as many bytes as the frame store has. So both end at the
+/// same address, and what runs over the end of one is cut like what runs over that of the other.
+pub const COLUMNS_AT: u64 = (1 << STORE) - (1 << PLACE);
+/// Bits of a number of rows of the memory of columns.
+pub const COLUMN_ROWS: usize = 8;
 /// Bits of the number of words of a frame.
 pub const FRAME_WORDS: usize = 7;
 /// Bits of a slot: as many atomics are under way at once as there are slots.
@@ -191,13 +198,20 @@ pub struct Receipt {
     pub line: Bits<256>,
 }
 
-/// Bytes of the frame store that go to host memory.
+/// Bytes of the frame store, or of the memory of columns, that go to host memory.
+///
+/// What scatter hands to the transposer is an order of `column` without bytes, which stands for the runs of its job: see
+/// [`ColumnWriter`](super::transposer::writer::ColumnWriter).
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct WriteOrder {
     /// Where they go.
     pub addr: Bits<64>,
-    /// The first byte in the store.
+    /// The first byte in the store, or, from [`COLUMNS_AT`] on, in the memory of columns.
     pub ram: Bits<STORE>,
+    /// They are in the memory of columns.
+    pub column: Bit,
+    /// Rows of the memory of columns that are not needed any more when these bytes are read.
+    pub rows: Bits<COLUMN_ROWS>,
     /// Bytes, 0 to 4,096.
     pub bytes: Bits<13>,
     /// The frame is used up with these bytes.

@@ -767,6 +767,10 @@ impl Logic for Card {
         self.receive.store_enable.next = self.host_write.store_enable.val();
         self.receive.store_row.next = self.host_write.store_row.val();
         self.host_write.store_data.next = self.receive.store_data.val();
+        self.receive.column_enable.next = self.host_write.column_enable.val();
+        self.receive.column_row.next = self.host_write.column_row.val();
+        self.host_write.column_data.next = self.receive.column_data.val();
+        self.receive.freed_rows.next = self.host_write.freed_rows.val();
         self.receive.answer.join(&mut self.answers.answer);
         self.replies.answered.join(&mut self.receive.answered);
         self.receive.ask_addr.next = self.replies.ask_addr.val();

@@ -13,6 +13,7 @@
 //!
 //! Every byte that arrives is compared with what should arrive; a run with a wrong one gives no figure.
 
+mod columns;
 mod incast;
 mod latency;
 mod page;

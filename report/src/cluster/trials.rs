@@ -3,7 +3,9 @@
 use drdma_fabric::{FaultConfig, NetworkConfig, Time};
 
 use super::{
-    Target, Took, Trial, incast, latency,
+    Target, Took, Trial,
+    columns::Columns,
+    incast, latency,
     rig::Link,
     shuffle, silent,
     transfer::{Transfer, Verb},
@@ -60,6 +62,54 @@ pub fn all() -> Vec<Trial> {
             title: "READ of contiguous memory, 4 MiB, MTU 4,096, at odd addresses",
             target: Target::Gbps(94.0),
             run: || Ok(odd(Verb::Read)?.gbps()),
+        },
+        Trial {
+            id: "columns-5x4",
+            title: "SEND of rows of 5 x 4 B into columns, 4 MiB",
+            target: Target::Gbps(88.0),
+            run: || Ok(Columns::new(&[4; 5], false).run()?.gbps()),
+        },
+        Trial {
+            id: "columns-16x8",
+            title: "SEND of rows of 16 x 8 B into columns, 4 MiB",
+            target: Target::Gbps(88.0),
+            run: || Ok(Columns::new(&[8; 16], false).run()?.gbps()),
+        },
+        Trial {
+            id: "append-5x4",
+            title: "SEND of rows of 5 x 4 B into an append region, 4 MiB",
+            target: Target::Gbps(88.0),
+            run: || Ok(Columns::new(&[4; 5], true).run()?.gbps()),
+        },
+        Trial {
+            id: "append-16x8",
+            title: "SEND of rows of 16 x 8 B into an append region, 4 MiB",
+            target: Target::Gbps(88.0),
+            run: || Ok(Columns::new(&[8; 16], true).run()?.gbps()),
+        },
+        Trial {
+            id: "append-mixed",
+            title: "SEND of rows of 8, 8, 4, 16 and 4 B into an append region, 4 MiB",
+            target: Target::Gbps(88.0),
+            run: || Ok(Columns::new(&[8, 8, 4, 16, 4], true).run()?.gbps()),
+        },
+        Trial {
+            id: "columns-odd",
+            title: "SEND of rows of 5 x 4 B into columns at odd addresses, 4 MiB",
+            target: Target::Gbps(88.0),
+            run: || Ok(Columns { odd: true, ..Columns::new(&[4; 5], false) }.run()?.gbps()),
+        },
+        Trial {
+            id: "columns-3",
+            title: "SEND of rows of 7 x 3 B into columns, 4 MiB",
+            target: Target::Gbps(88.0),
+            run: || Ok(Columns::new(&[3; 7], false).run()?.gbps()),
+        },
+        Trial {
+            id: "columns-1024",
+            title: "SEND of rows of 5 x 4 B into columns, 4 MiB, MTU 1,024",
+            target: Target::Gbps(88.0),
+            run: || Ok(Columns { mtu: 1024, ..Columns::new(&[4; 5], false) }.run()?.gbps()),
         },
         Trial {
             id: "small-send-received",

@@ -275,11 +275,21 @@ mod tests {
         }
     }
 
-    /// True for a receive with a strided region.
-    fn receives_rows(step: &Value) -> bool {
-        let strided = |regions: &Vec<Value>| regions.iter().any(|r| r["type"] == "strided");
+    /// True for a receive with such a region.
+    fn receives(step: &Value, is: impl Fn(&Value) -> bool) -> bool {
         let receive = step["verb"].as_str().is_some_and(|verb| verb.ends_with("recv"));
-        receive && step["regions"].as_array().is_some_and(strided)
+        receive && step["regions"].as_array().is_some_and(|regions| regions.iter().any(is))
+    }
+
+    fn is_strided(region: &Value) -> bool {
+        region["type"] == "strided"
+    }
+
+    /// Rows of several columns, in each of which a value follows that of the row before.
+    fn is_dense(region: &Value) -> bool {
+        let long = |extent: &Value| extent["len"] == region["period"];
+        let dense = |pattern: &[Value]| pattern.len() > 1 && pattern.iter().all(long);
+        is_strided(region) && region["count"] != 0 && dense(list(&region["pattern"]))
     }
 
     #[test]
@@ -288,8 +298,13 @@ mod tests {
         for seed in 0..400 {
             let job = generate(seed, Abilities { faults: seed % 2 == 1, ..ALL });
             let text = job.to_string();
-            if list(&job["steps"]).iter().any(receives_rows) {
-                seen.insert("strided receive".to_owned());
+            for step in list(&job["steps"]) {
+                if receives(step, is_strided) {
+                    seen.insert("strided receive".to_owned());
+                }
+                if receives(step, is_dense) {
+                    seen.insert("dense columns".to_owned());
+                }
             }
             let parsed = FabricJob::parse(&text, Path::new("."));
             assert!(parsed.is_ok(), "seed {seed}: {}", parsed.unwrap_err());
@@ -342,6 +357,7 @@ mod tests {
             "\"ud\"",
             "chase",
             "compare_and_swap",
+            "dense columns",
             "fence",
             "fetch_and_add",
             "inline",

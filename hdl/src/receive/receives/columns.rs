@@ -1,7 +1,7 @@
 //! Where the columns of append regions lie, and where their next values go.
 //!
 //! Contract: asked a cycle ahead, one column a cycle. A word of the host's counts in the second cycle after its own. A column that is
-//! asked for and `opens` in the next cycle goes on at `row`; that is told [`OPENING`] cycles later.
+//! asked for and `opens` in the next cycle goes on at `row`; that is told [`OPENING`] cycles later, and as `opened` in the cycle before that.
 
 use crate::context::{ConfigWrite, Table};
 use crate::primitive::{Multiplier, Pack, Ram};
@@ -54,6 +54,12 @@ pub struct Columns {
     pub opens: Signal<In, Bit>,
     /// this one.
     pub row: Signal<In, Bits<32>>,
+    /// A column was opened:
+    pub opened: Signal<Out, Bit>,
+    /// its next value goes here,
+    pub opened_place: Signal<Out, Bits<64>>,
+    /// and has so many bytes, modulo 128.
+    pub opened_width: Signal<Out, Bits<7>>,
     /// A value is begun: the next one of its column goes behind it.
     pub begun: Signal<In, Bit>,
     /// The region,
@@ -85,9 +91,11 @@ pub struct Columns {
     comes: [DFF<Bit>; STAGES],
     column: [DFF<Bits<COLUMN>>; STAGES],
     first: [DFF<Bits<64>>; STAGES],
-    opened: DFF<Bit>,
+    width_of: [DFF<Bits<7>>; STAGES],
+    is_opened: DFF<Bit>,
     opened_at: DFF<Bits<COLUMN>>,
-    opened_place: DFF<Bits<64>>,
+    place_of: DFF<Bits<64>>,
+    last_width: DFF<Bits<7>>,
 }
 
 impl Logic for Columns {
@@ -144,19 +152,25 @@ impl Logic for Columns {
         self.comes[0].d.next = self.opens.val();
         self.column[0].d.next = self.at.q.val();
         self.first[0].d.next = self.base.val();
+        self.width_of[0].d.next = self.width.val().get_bits::<7>(0);
         for k in 0..4 {
             self.comes[k + 1].d.next = self.comes[k].q.val();
             self.column[k + 1].d.next = self.column[k].q.val();
             self.first[k + 1].d.next = self.first[k].q.val();
+            self.width_of[k + 1].d.next = self.width_of[k].q.val();
         }
-        self.opened.d.next = self.comes[4].q.val();
+        self.is_opened.d.next = self.comes[4].q.val();
         self.opened_at.d.next = self.column[4].q.val();
-        self.opened_place.d.next = self.first[4].q.val() + self.multiplier.product.val();
+        self.place_of.d.next = self.first[4].q.val() + self.multiplier.product.val();
+        self.last_width.d.next = self.width_of[4].q.val();
+        self.opened.next = self.is_opened.q.val();
+        self.opened_place.next = self.place_of.q.val();
+        self.opened_width.next = self.last_width.q.val();
 
         // Where values go next.
-        self.places.write_enable.next = self.opened.q.val() || self.begun.val();
+        self.places.write_enable.next = self.is_opened.q.val() || self.begun.val();
         self.places.write_address.next = self.opened_at.q.val();
-        self.places.write_data.next = self.opened_place.q.val();
+        self.places.write_data.next = self.place_of.q.val();
         self.after_begun.next = self.begun_column.val() + 1;
         if self.begun.val() {
             self.places.write_address.next = (bit_cast::<COLUMN, APPEND>(self.begun_region.val())

@@ -16,7 +16,7 @@
 //! queue pair asks for no receive of a shared queue while it has one in use. Of its own queue it may take several, which its messages use up in
 //! the order of the takes: up to 4 are in use, and one of more than 4 regions, or with a strided one, is alone; a take beyond that waits, and all behind it. A take that
 //! `follows` finds nothing if the one before it of its queue pair did. Each placing leads to one order or more, in
-//! their order, an order in 4 cycles for the first one of a placing, in 2 for others.
+//! their order, an order in 4 cycles for the first one of a placing, in 2 for others. Payload of dense columns goes to the transposer, and has one order.
 //! In a queue that is not shared, only the first receive that fails completes until the host enables it again: further ones are used up in silence, because the
 //! queue is halted and all behind its failed receive is the driver's.
 //! `broken` tells of a queue pair that has entered the error state: its oldest receive in use, or else its own queue's oldest
@@ -29,16 +29,19 @@
 
 use crate::context::{ConfigWrite, QueuePairIndex};
 use crate::receive::record::{AppendTaken, AppendWord, Placing, Take, Taken, WriteOrder};
+use crate::receive::transposer::runs::{Planned, Target};
 use crate::shell::control::Doorbell;
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
 use drdma_emit::prelude::*;
 
 pub mod checker;
 pub mod columns;
+pub mod dense;
 pub mod events;
 pub mod in_use;
 pub mod planner;
 pub mod pool;
+pub mod receipts;
 pub mod record;
 pub mod scatter;
 pub mod shapes;
@@ -81,6 +84,10 @@ pub struct Receives {
     pub placing: Stream<In, Placing>,
     /// The same in runs of bytes.
     pub order: Stream<Out, WriteOrder>,
+    /// Dense columns for the transposer,
+    pub target: Stream<Out, Target>,
+    /// and what becomes of the payload.
+    pub planned: Stream<In, Planned>,
     /// Queue pairs that have entered the error state.
     pub broken: Flow<In, QueuePairIndex>,
     /// Doorbells, reads, takes or placings are not used up.
@@ -140,6 +147,8 @@ impl Logic for Receives {
 
         self.placing.join(&mut self.scatter.placing);
         self.scatter.order.join(&mut self.order);
+        self.scatter.target.join(&mut self.target);
+        self.planned.join(&mut self.scatter.planned);
         self.taker.give_up.join(&mut self.scatter.give_up);
         self.scatter.given_up.join(&mut self.taker.given_up);
         self.scatter.halt.join(&mut self.pool.halt);

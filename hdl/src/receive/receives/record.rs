@@ -278,3 +278,35 @@ pub struct GivenUp {
     /// It had a receive in use.
     pub used: Bit,
 }
+
+/// Where the next byte of a receive goes.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Cursor {
+    /// Its address.
+    pub addr: Bits<64>,
+    /// Bytes of the region or extent from there on.
+    pub left: Bits<32>,
+    /// The place behind that one: of the next region, or of the extent that comes next.
+    pub behind: Bits<PLACES>,
+    /// There are further extents of a strided region.
+    pub strided: Bit,
+    /// Of that one: bytes from one row to the next,
+    pub period: Bits<64>,
+    /// and from the first one to that of the next extent. Of an append region, whose columns have a distance each: 1, and the row.
+    pub row: Bits<64>,
+    /// Rows that are not through, that of the next extent included.
+    pub rows: Bits<32>,
+    /// The first extent's place,
+    pub first: Bits<PLACES>,
+    /// and that behind the last one.
+    pub past: Bits<PLACES>,
+    /// The extents are dense columns for the transposer, as far as is known. Then the next byte is one of the place `behind`,
+    pub dense: Bit,
+    /// behind so many bytes of its value in the row.
+    pub into: Bits<6>,
+    /// No region of the receive is for the transposer.
+    pub plain: Bit,
+}
+
+/// Bits of a [`Cursor`].
+pub const CURSOR: usize = 96 + 1 + 64 + 64 + 32 + 3 * PLACES + 1 + 6 + 1;

@@ -2,93 +2,36 @@
 //!
 //! Contract: a placing leads to at least one order, the last of which has its `frame_end` and its completion; one
 //! with one order takes 4 cycles, each further order 2. A strided region that is begun takes 3 more. Each of its extents is an
-//! order of its own in every row. The bytes of a receive that is not in use any more are
+//! order of its own in every row, unless they are dense columns of at most 64 B: these go to the transposer, with one order for all bytes of the placing that the region takes,
+//! after 5 cycles, one for each column, and what the transposer takes to plan them. Columns of an append region take 7 more. What begins with bytes to skip
+//! is not for the transposer. The bytes of a receive that is not in use any more are
 //! not written, and nothing completes; nor are bytes written for which its regions have no room. A receive that is
 //! given up completes behind the placings that were there before: the turn comes when no placing waits, or
 //! after 15 of them; further ones of its queue pair go without a completion. One that fails halts its queue, if that is not shared, or the entry itself was wrong.
 
 use super::columns::{Columns, OPENING};
+use super::dense::Dense;
 use super::in_use::PLACE;
+use super::receipts::Receipts;
 use super::record::*;
 use crate::context::{ConfigWrite, QP, Table};
 use crate::primitive::{Flatten, Restore, StreamSkid};
 use crate::receive::record::{AppendWord, Placing, PlacingKind, STORE, WriteOrder};
+use crate::receive::transposer::runs::{Planned, Target};
 use drdma_abi::completion::Status;
-use drdma_abi::receive::ReceiveOpcode;
 use drdma_emit::prelude::*;
 
 /// The receive is given up.
 const FLUSHED: u64 = Status::WrFlushError as u64;
 /// The entry itself was wrong.
 const MALFORMED: u64 = Status::LocalQpOperationError as u64;
-/// The opcodes.
-const RECEIVE: u64 = ReceiveOpcode::Receive as u64;
-/// See `RECEIVE`.
-const WITH_IMM: u64 = ReceiveOpcode::ReceiveWithImm as u64;
-
-/// A `ReceiveCompletion`.
-#[derive(Copy, Clone, Debug, PartialEq, Record)]
-pub struct Line {
-    /// The receive's name.
-    pub wr_id: Bits<64>,
-    /// Bytes of the message.
-    pub byte_len: Bits<32>,
-    /// Immediate data, or a key.
-    pub imm: Bits<32>,
-    /// The receive queue.
-    pub receive_queue: Bits<16>,
-    /// The queue pair.
-    pub qp: Bits<15>,
-    /// 1.
-    pub receive: Bit,
-    /// What came.
-    pub opcode: Bits<8>,
-    /// What else is to be known of it.
-    pub flags: Bits<8>,
-    /// How it ended.
-    pub status: Bits<8>,
-    /// 0: the completion queue's ring gives it.
-    pub phase: Bits<8>,
-    /// The ring position of the receive.
-    pub position: Bits<32>,
-    /// The sender's queue pair number, or the first row of what was appended.
-    pub source: Bits<32>,
-}
-
+/// Bytes of a value that the transposer takes.
+const WIDEST: u64 = 64;
 /// Cycles from the last column that is made to go on at a row until the first one is asked for, which is the last one if there is one.
 const SOUGHT: u64 = OPENING - 2;
-/// Bits of a [`Line`].
-const LINE: usize = 256;
-
-/// Where the next byte of a receive goes.
-#[derive(Copy, Clone, Debug, PartialEq, Record)]
-pub struct Cursor {
-    /// Its address.
-    pub addr: Bits<64>,
-    /// Bytes of the region or extent from there on.
-    pub left: Bits<32>,
-    /// The place behind that one: of the next region, or of the extent that comes next.
-    pub behind: Bits<PLACES>,
-    /// There are further extents of a strided region.
-    pub strided: Bit,
-    /// Of that one: bytes from one row to the next,
-    pub period: Bits<64>,
-    /// and from the first one to that of the next extent. Of an append region, whose columns have a distance each: 1, and the row.
-    pub row: Bits<64>,
-    /// Rows that are not through, that of the next extent included.
-    pub rows: Bits<32>,
-    /// The first extent's place,
-    pub first: Bits<PLACES>,
-    /// and that behind the last one.
-    pub past: Bits<PLACES>,
-}
-
 /// Bits of a life of a queue, and whether it is one.
 const FAILURE: usize = LIFE + 1;
 const LIFE_BITS: u64 = LIFE as u64;
-/// Bits of a [`Cursor`].
-const CURSOR: usize = 96 + 1 + 64 + 64 + 32 + 3 * PLACES;
-
 /// What scatter is doing.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum ScatterState {
@@ -102,6 +45,10 @@ pub enum ScatterState {
     Seek,
     /// and do.
     Sought,
+    /// The transposer is told of dense extents,
+    Aim,
+    /// and plans what becomes of the bytes.
+    Plan,
     /// Cutting an order off,
     Cut,
     /// and offering it.
@@ -129,8 +76,12 @@ pub struct Scatter {
     pub give_up: Stream<In, GiveUp>,
     /// if there was one in use.
     pub given_up: Flow<Out, GivenUp>,
-    /// Runs of bytes.
+    /// Runs of bytes, or what the transposer makes runs of.
     pub order: Stream<Out, WriteOrder>,
+    /// Columns for the transposer,
+    pub target: Stream<Out, Target>,
+    /// and what becomes of the bytes.
+    pub planned: Stream<In, Planned>,
     /// A queue halts.
     pub halt: Stream<Out, Mark>,
 
@@ -158,6 +109,17 @@ pub struct Scatter {
     pub busy: Signal<Out, Bit>,
 
     columns: Columns,
+    dense: Dense,
+    /// The columns that are gone through are for the transposer.
+    aims: DFF<Bit>,
+    /// Extents that were asked for.
+    aimed: DFF<Bits<5>>,
+    aim_place: Signal<Local, Bits<PLACES>>,
+    unused_place: Signal<Local, Bits<PLACES>>,
+    extents: Signal<Local, Bits<PLACES>>,
+    unused_extents: Signal<Local, Bits<PLACES>>,
+    /// The order is one of the transposer's.
+    turned: DFF<Bit>,
     /// The bytes are appended.
     appends: Signal<Local, Bit>,
     /// The append region still is what it was.
@@ -221,9 +183,7 @@ pub struct Scatter {
     /// What is given up has its turn.
     has_turn: Signal<Local, Bit>,
     fails: Signal<Local, Bit>,
-    good: Signal<Local, Bit>,
-    line: Signal<Local, Line>,
-    line_in: Flatten<Line, LINE>,
+    receipts: Receipts,
 }
 
 impl Logic for Scatter {
@@ -309,6 +269,29 @@ impl Logic for Scatter {
             }
         }
 
+        // Dense columns.
+        self.dense.cursor.next = self.cursor.q.val();
+        self.dense.appends.next = self.appends.val();
+        self.dense.capacity.next = self.columns.capacity.val();
+        self.dense.ram.next = self.ram.q.val();
+        self.dense.bytes.next = self.bytes.q.val();
+        self.dense.begins.next = self.state.q.val() == ScatterState::Cut;
+        self.dense.comes.next = false;
+        self.dense.odd.next = false;
+        self.dense.last.next = false;
+        self.dense.addr.next = self.region.addr.val() + self.cursor.q.val().row;
+        self.dense.width.next = self.region.len.val().get_bits::<7>(0);
+        if self.appends.val() {
+            self.dense.addr.next = self.columns.opened_place.val();
+            self.dense.width.next = self.columns.opened_width.val();
+        }
+        self.dense.target.join(&mut self.target);
+        self.planned.join(&mut self.dense.planned);
+        self.aim_place.next = self.cursor.q.val().first + bit_cast::<PLACES, 5>(self.aimed.q.val());
+        self.unused_place.next = self.aim_place.val();
+        self.extents.next = self.cursor.q.val().past - self.cursor.q.val().first;
+        self.unused_extents.next = self.extents.val();
+
         self.uses_up.next = (self.current.q.val().completes || self.current.q.val().returns)
             && self.present.q.val()
             && (!self.gives_up.q.val() || !self.resets.q.val() || self.held.q.val().shared);
@@ -360,6 +343,7 @@ impl Logic for Scatter {
                         self.piece.d.next = 0.into();
                         self.last.d.next = true;
                         self.receives.d.next = false;
+                        self.turned.d.next = false;
                         self.state.d.next = ScatterState::Offer;
                     }
                 }
@@ -385,6 +369,9 @@ impl Logic for Scatter {
                     self.bytes.d.next = self.current.q.val().bytes;
                     if self.current.q.val().first {
                         self.skip.d.next = self.current.q.val().skip;
+                        self.cursor.d.next.plain = self.current.q.val().skip.any();
+                        self.cursor.d.next.dense = false;
+                        self.cursor.d.next.into = 0.into();
                         self.cursor.d.next.addr = self.region.addr.val();
                         self.cursor.d.next.left = self.region.len.val();
                         self.cursor.d.next.behind = 1.into();
@@ -412,7 +399,9 @@ impl Logic for Scatter {
                     self.cursor.d.next.first = 0.into();
                     self.cursor.d.next.past = bit_cast::<PLACES, 5>(self.columns.count.val());
                     self.sought.d.next = 0.into();
-                    if self.current.q.val().source.any() {
+                    self.aims.d.next = false;
+                    self.cursor.d.next.dense = !self.current.q.val().skip.any();
+                    if self.current.q.val().skip.any() && self.current.q.val().source.any() {
                         self.state.d.next = ScatterState::Seek;
                     }
                 }
@@ -431,6 +420,10 @@ impl Logic for Scatter {
                 self.cursor.d.next.past = self.cursor.q.val().past + self.cursor.q.val().behind;
                 self.cursor.d.next.left = 0.into();
                 self.cursor.d.next.strided = self.cursor.q.val().left.any();
+                self.cursor.d.next.dense = self.cursor.q.val().left.any()
+                    && (self.cursor.q.val().addr <= WIDEST)
+                    && !self.cursor.q.val().plain;
+                self.cursor.d.next.into = 0.into();
                 if !self.cursor.q.val().left.any() {
                     self.cursor.d.next.behind =
                         self.cursor.q.val().past + self.cursor.q.val().behind;
@@ -440,6 +433,8 @@ impl Logic for Scatter {
             ScatterState::Seek => {
                 // In row 0 the values go to the columns' first bytes anyway.
                 self.columns.opens.next = true;
+                self.dense.odd.next = self.columns.width.val() > WIDEST;
+                self.dense.comes.next = self.aims.q.val() && self.columns.opened.val();
                 self.sought.d.next = self.sought.q.val() + 1;
                 self.since.d.next = 0.into();
                 if self.sought.d.val() == self.cursor.q.val().past.get_bits::<5>(0) {
@@ -449,16 +444,76 @@ impl Logic for Scatter {
             ScatterState::Sought => {
                 // All of them do before the first one is begun.
                 self.since.d.next = self.since.q.val() + 1;
+                self.dense.comes.next = self.aims.q.val() && self.columns.opened.val();
                 if self.since.q.val() == SOUGHT {
                     self.state.d.next = ScatterState::Cut;
+                    if self.aims.q.val() {
+                        self.dense.last.next = true;
+                        self.dense.odd.next = !self.intact.val();
+                        self.cursor.d.next.dense = false;
+                        if self.dense.taken.val() {
+                            self.cursor.d.next.dense = true;
+                            self.state.d.next = ScatterState::Plan;
+                        }
+                    }
+                }
+            }
+            ScatterState::Aim => {
+                // An extent is here in the cycle after it was asked for.
+                self.aimed.d.next = self.aimed.q.val() + 1;
+                if self.aimed.q.val().any() {
+                    self.dense.comes.next = true;
+                    self.dense.odd.next = self.region.len.val()
+                        != bit_cast::<32, 7>(self.cursor.q.val().period.get_bits::<7>(0));
+                    if self.aimed.q.val() == self.extents.val().get_bits::<5>(0) {
+                        self.dense.last.next = true;
+                        self.cursor.d.next.dense = false;
+                        self.state.d.next = ScatterState::Cut;
+                        if self.dense.taken.val() {
+                            self.cursor.d.next.dense = true;
+                            self.state.d.next = ScatterState::Plan;
+                        }
+                    }
+                }
+            }
+            ScatterState::Plan => {
+                self.piece.d.next = self.dense.planned_bytes.val();
+                self.last.d.next = self.dense.planned_bytes.val() == self.bytes.q.val();
+                if self.dense.ended.val() {
+                    self.more.next = self.cursor.q.val().past < self.held.q.val().places;
+                    if self.appends.val() {
+                        self.more.next = self.dense.after.rows.val().any();
+                    }
+                    if !self.more.val() {
+                        self.last.d.next = true;
+                    }
+                }
+                if self.dense.moved.val() {
+                    self.cursor.d.next = self.dense.after.val();
+                    self.bytes.d.next = self.bytes.q.val() - self.dense.planned_bytes.val();
+                    self.turned.d.next = true;
+                    self.state.d.next = ScatterState::Offer;
                 }
             }
             ScatterState::Cut => {
                 self.addr.d.next = self.cursor.q.val().addr;
                 self.piece.d.next = 0.into();
                 self.last.d.next = true;
+                self.turned.d.next = false;
                 self.state.d.next = ScatterState::Offer;
-                if self.receives.q.val()
+                if self.receives.q.val() && self.cursor.q.val().dense && self.bytes.q.val().any() {
+                    // Columns for the transposer.
+                    self.aims.d.next = true;
+                    self.aimed.d.next = 0.into();
+                    self.sought.d.next = 0.into();
+                    self.state.d.next = ScatterState::Aim;
+                    if self.appends.val() {
+                        self.state.d.next = ScatterState::Seek;
+                    }
+                    if !self.dense.roomy.val() {
+                        self.state.d.next = ScatterState::Cut;
+                    }
+                } else if self.receives.q.val()
                     && !self.cursor.q.val().left.any()
                     && (self.skip.q.val().any() || self.bytes.q.val().any())
                     && self.more.val()
@@ -494,6 +549,7 @@ impl Logic for Scatter {
                     self.ram.d.next = self.ram.q.val() + bit_cast::<STORE, 13>(self.piece.q.val());
                     self.state.d.next = ScatterState::Cut;
                     if self.receives.q.val()
+                        && !self.turned.q.val()
                         && !self.cursor.q.val().left.any()
                         && self.more.val()
                         && !self.is_shape.val()
@@ -544,37 +600,16 @@ impl Logic for Scatter {
         self.order.addr.next = self.addr.q.val();
         self.order.ram.next = self.ram.q.val();
         self.order.bytes.next = self.piece.q.val();
+        self.order.column.next = self.turned.q.val();
+        self.order.rows.next = 0.into();
         self.order.frame_end.next = self.last.q.val() && self.current.q.val().frame_end;
         self.order.words.next = self.current.q.val().words;
         self.order.atomic.next = self.current.q.val().atomic;
         self.order.slot.next = self.current.q.val().slot;
         self.order.completes.next = self.last.q.val() && self.completes.val();
-        self.good.next = !self.current.q.val().status.any();
-        self.line.next.wr_id = self.held.q.val().wr_id;
-        self.line.next.byte_len = 0.into();
-        self.line.next.imm = 0.into();
-        self.line.next.receive_queue = bit_cast::<16, 12>(self.held.q.val().queue);
-        self.line.next.qp = bit_cast::<15, QP>(self.current.q.val().qp);
-        self.line.next.receive = true;
-        self.line.next.opcode = RECEIVE.into();
-        if self.current.q.val().with_imm {
-            self.line.next.opcode = WITH_IMM.into();
-        }
-        self.line.next.flags = 0.into();
-        self.line.next.status = self.current.q.val().status;
-        self.line.next.phase = 0.into();
-        self.line.next.position = self.held.q.val().position;
-        self.line.next.source = 0.into();
-        if self.good.val() {
-            self.line.next.byte_len = self.current.q.val().byte_len;
-            self.line.next.imm = self.current.q.val().imm;
-            self.line.next.flags = self.current.q.val().flags;
-            self.line.next.source = self.current.q.val().source;
-        }
-        self.line_in.record.next = self.line.val();
-        self.order.receipt.next.cq = self.held.q.val().cq;
-        self.order.receipt.next.qp = self.current.q.val().qp;
-        self.order.receipt.next.line = self.line_in.bits.val();
+        self.receipts.placing.next = self.current.q.val();
+        self.receipts.name.next = self.held.q.val();
+        self.order.receipt.next = self.receipts.receipt.val();
 
         self.cursor_in.record.next = self.cursor.d.val();
         self.cursors.write_address.next = self.current.q.val().qp;
@@ -601,6 +636,13 @@ impl Logic for Scatter {
         // Columns from the first one on, each a cycle ahead.
         if self.state.q.val() == ScatterState::Seek {
             self.columns.next_column.next = self.sought.d.val().get_bits::<4>(0);
+        }
+        if (self.state.q.val() == ScatterState::Cut) && self.cursor.q.val().dense {
+            self.columns.next_column.next = 0.into();
+        }
+        if (self.state.q.val() == ScatterState::Aim) && !self.dense.last.val() {
+            self.next_span.next = (bit_cast::<PLACE, QP>(self.current.d.val().qp) << 5)
+                | bit_cast::<PLACE, 5>(self.aim_place.val().get_bits::<5>(0));
         }
     }
 }

@@ -5,3 +5,4 @@ mod giving_up;
 mod host;
 mod rates;
 mod traffic;
+mod transposer;

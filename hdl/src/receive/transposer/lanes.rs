@@ -1,8 +1,8 @@
 //! The turns of pieces that would meet in a bank.
 
-use super::network::Clashes;
-use super::{BYTES, LANES, PIECES, PLACE};
-use crate::primitive::{Pack, PromptFifo};
+use super::{BYTES, LANES, PIECES};
+use crate::primitive::{Pack, PieceClashes, PromptFifo};
+use crate::receive::record::PLACE;
 use drdma_emit::prelude::*;
 
 /// Bits of a piece that waits: bytes 32, which of them count 4, place, whether it is of a job's last beat.
@@ -51,7 +51,7 @@ pub struct Lanes {
     rooms: Pack<PIECES, 1, 16>,
     heads: Pack<PIECES, 1, 16>,
     head_places: Pack<PIECES, PLACE, 224>,
-    clashes: Clashes,
+    clashes: PieceClashes,
     /// Lanes behind count, not those before.
     reverse: DFF<Bit>,
     clash: [Signal<Local, Bits<16>>; PIECES],

@@ -18,27 +18,24 @@
 //! `done` comes when all of it is in memory, in the order of jobs; then it may be read, for as long as its places are not used again.
 //! Jobs are prepared while the ones before them are carried out: a job takes about 6 cycles more than its payload, and at least one a column and for each 16 pieces another one a column.
 
-use crate::primitive::Pack;
-use crate::receive::record::{STORE, STORE_WORD};
+use crate::primitive::{ColumnMemory, Crossbar, Pack};
+use crate::receive::record::{PLACE, STORE, STORE_WORD};
 use drdma_emit::prelude::*;
 
 mod lanes;
-mod network;
 mod pieces;
 pub mod runs;
 #[cfg(test)]
 mod tests;
 mod window;
+pub mod writer;
 
 use lanes::Lanes;
-use network::{ColumnMemory, Crossbar};
 use pieces::{Beat, Pieces};
 use window::Window;
 
 /// Pieces a cycle, and columns of a row.
 const PIECES: usize = 16;
-/// Bits of a byte's place in the memory of columns: 128 rows of 128 B.
-pub const PLACE: usize = 14;
 /// Pieces' bytes.
 const LANES: usize = 4;
 const BYTES: usize = PIECES * LANES;

@@ -8,8 +8,9 @@
 //! so many pieces are written as the row has and 16 more. `begins` tells that a job's pieces come next; the first ones come 3 cycles after its table is there and
 //! the job before has ended. 16 a cycle then, while `flows`, until `ends`.
 
-use super::{Column, PIECES, PLACE};
+use super::{Column, PIECES};
 use crate::primitive::{Lutram, Pack};
+use crate::receive::record::PLACE;
 use crate::receive::transposer::window::Stretch;
 use drdma_emit::prelude::*;
 

@@ -4,14 +4,15 @@
 //! (at a byte of a column's value) and ends `m` rows later, where the next payload of the message begins. So a column's run is `m`
 //! values, and the parts of the first and the last row that it has.
 //!
-//! Contract: columns come in the order of a row, at most 16 of 1 to 64 B; all of them tell the same of the payload. `planned` comes 11 cycles
+//! Contract: columns come in the order of a row, at most 16 of 1 to 64 B; all of them tell the same of the payload. `planned` comes 10 cycles
 //! after the last one, 15 later if the region ends first, when the job before has all its runs. Then the next job's columns may come, while each column
 //! leads to a run and to a column of the transposer, one a cycle, from the 7th cycle on.
+//! Columns of which the last one is `dropped` lead to nothing.
 //! Runs come before the payload is transposed. A run may have no bytes. A job's runs begin when the memory has room for them: its rows of 128 B are in use until they are `freed`.
 
-use super::{Column, PIECES, PLACE};
+use super::{Column, PIECES};
 use crate::primitive::{Lutram, Multiplier};
-use crate::receive::record::STORE;
+use crate::receive::record::{COLUMN_ROWS, PLACE, STORE};
 use drdma_emit::prelude::*;
 
 /// Bits of a number of bytes of payload, of a packet's rows, and of both together.
@@ -19,7 +20,7 @@ const BYTES: usize = 14;
 /// Bits of a number of bytes of a row.
 const ROW: usize = 11;
 /// Bits of a number of rows of the memory of columns, of which there are 128.
-const USED: usize = 8;
+const USED: usize = COLUMN_ROWS;
 const ROWS: u64 = 128;
 /// Cycles of the multiplier.
 const STAGES: usize = 3;
@@ -35,6 +36,8 @@ pub struct Target {
     pub width: Bits<7>,
     /// It is the last one.
     pub last: Bit,
+    /// Of the last one: nothing becomes of all of them.
+    pub dropped: Bit,
     /// Of the payload: its first byte in the frame store,
     pub ram: Bits<STORE>,
     /// bytes, 1 to 4,096,
@@ -84,12 +87,10 @@ pub enum RunsState {
     Load,
     /// Bytes are divided into rows.
     Divide,
-    /// The region may end before the payload.
+    /// The region may end before the payload; if not, the column is found in which the payload ends.
     Compare,
     /// Bytes up to the region's end are counted.
     Clip,
-    /// The column is found in which the payload ends.
-    Locate,
     /// All of it is known.
     Tell,
 }
@@ -192,6 +193,12 @@ pub struct Runs {
     coming: [DFF<Bit>; STAGES],
     at: DFF<Bits<5>>,
     at_next: Signal<Local, Bits<5>>,
+    /// What is kept of a column, a cycle before its product is there.
+    looked_last: DFF<Bit>,
+    looked_addr: DFF<Bits<64>>,
+    looked_width: DFF<Bits<7>>,
+    looked_head: DFF<Bits<7>>,
+    looked_tail: DFF<Bits<7>>,
     width: Signal<Local, Bits<7>>,
     earlier: Signal<Local, Bits<ROW>>,
     /// Bytes of the first row and of the last one that the run has not and has.
@@ -210,11 +217,14 @@ pub struct Runs {
     place: DFF<Bits<PLACE>>,
     bank: DFF<Bits<7>>,
     apart: DFF<Bits<7>>,
-    pad: Signal<Local, Bits<7>>,
+    start_row: Signal<Local, Bits<7>>,
     start_place: Signal<Local, Bits<PLACE>>,
     behind: Signal<Local, Bits<PLACE>>,
     run_valid: DFF<Bit>,
     run_held: DFF<Run>,
+    /// Behind that run, and the row in which its job began.
+    run_behind: DFF<Bits<PLACE>>,
+    run_row: DFF<Bits<7>>,
     column_valid: DFF<Bit>,
     column_held: DFF<Column>,
 
@@ -222,6 +232,8 @@ pub struct Runs {
     used: DFF<Bits<USED>>,
     first_row: DFF<Bits<7>>,
     needed: DFF<Bits<USED>>,
+    /// A job has all its runs since the cycle before.
+    closes: DFF<Bit>,
     taken: Signal<Local, Bits<7>>,
     rounded_up: Signal<Local, Bits<PLACE>>,
     unused_up: Signal<Local, Bits<PLACE>>,
@@ -311,13 +323,18 @@ impl Logic for Runs {
         }
         self.at_next.next = self.at.q.val() + 1;
 
-        // Where a run lies.
-        self.pad.next = self.bank.q.val() - self.place.q.val().get_bits::<7>(0);
-        self.start_place.next = self.place.q.val() + bit_cast::<PLACE, 7>(self.pad.val());
+        // Where a run lies: in its bank, in this row or the next one.
+        self.start_row.next = self.place.q.val().get_bits::<7>(7);
+        if self.bank.q.val() < self.place.q.val().get_bits::<7>(0) {
+            self.start_row.next = self.place.q.val().get_bits::<7>(7) + 1;
+        }
+        self.start_place.next = bit_cast::<PLACE, 7>(self.bank.q.val())
+            | (bit_cast::<PLACE, 7>(self.start_row.val()) << 7);
         self.behind.next = self.start_place.val() + self.cut_bytes.q.val();
-        self.rounded_up.next = self.behind.val() + 127;
+        self.rounded_up.next = self.run_behind.q.val() + 127;
         self.unused_up.next = self.rounded_up.val();
-        self.taken.next = self.rounded_up.val().get_bits::<7>(7) - self.first_row.q.val();
+        self.taken.next = self.rounded_up.val().get_bits::<7>(7) - self.run_row.q.val();
+        self.run.rows.next = bit_cast::<USED, 7>(self.taken.val());
         if self.moves.val() {
             self.issued.d.next = self.issued.q.val() + 1;
             self.coming[0].d.next = (self.cuts.q.val() == CutState::Cut)
@@ -326,16 +343,21 @@ impl Logic for Runs {
                 self.coming[k].d.next = self.coming[k - 1].q.val();
             }
             self.cut.d.next = self.coming[STAGES - 1].q.val();
-            self.cut_last.d.next = self.at_next.val() == self.cut_columns.q.val();
-            self.cut_addr.d.next = self.kept.read_data[0].val().get_bits::<64>(0);
-            self.cut_width.d.next = self.width.val();
-            self.cut_head.d.next = self.head.val();
-            self.cut_bytes.d.next = self.multiplier.product.val().get_bits::<BYTES>(0)
-                + bit_cast::<BYTES, 7>(self.tail.val())
-                - bit_cast::<BYTES, 7>(self.head.val());
-            if self.coming[STAGES - 1].q.val() {
+            self.looked_last.d.next = self.at_next.val() == self.cut_columns.q.val();
+            self.looked_addr.d.next = self.kept.read_data[0].val().get_bits::<64>(0);
+            self.looked_width.d.next = self.width.val();
+            self.looked_head.d.next = self.head.val();
+            self.looked_tail.d.next = self.tail.val();
+            if self.coming[STAGES - 2].q.val() {
                 self.at.d.next = self.at_next.val();
             }
+            self.cut_last.d.next = self.looked_last.q.val();
+            self.cut_addr.d.next = self.looked_addr.q.val();
+            self.cut_width.d.next = self.looked_width.q.val();
+            self.cut_head.d.next = self.looked_head.q.val();
+            self.cut_bytes.d.next = self.multiplier.product.val().get_bits::<BYTES>(0)
+                + bit_cast::<BYTES, 7>(self.looked_tail.q.val())
+                - bit_cast::<BYTES, 7>(self.looked_head.q.val());
             if self.cut.q.val() {
                 self.place.d.next = self.behind.val();
                 self.bank.d.next = self.bank.q.val() + self.apart.q.val();
@@ -345,7 +367,8 @@ impl Logic for Runs {
                 self.run_held.d.next.place = self.start_place.val();
                 self.run_held.d.next.bytes = self.cut_bytes.q.val().get_bits::<13>(0);
                 self.run_held.d.next.last = self.cut_last.q.val();
-                self.run_held.d.next.rows = bit_cast::<USED, 7>(self.taken.val());
+                self.run_behind.d.next = self.behind.val();
+                self.run_row.d.next = self.first_row.q.val();
                 self.column_valid.d.next = true;
                 self.column_held.d.next.width = self.cut_width.q.val();
                 self.column_held.d.next.place =
@@ -367,6 +390,13 @@ impl Logic for Runs {
             self.given.next = self.freed_rows.val();
         }
         self.used.d.next = self.used.q.val() - self.given.val();
+        self.closes.d.next = false;
+        if self.closes.q.val() {
+            // The next job begins in a row of its own.
+            self.place.d.next = bit_cast::<PLACE, 7>(self.rounded_up.val().get_bits::<7>(7)) << 7;
+            self.used.d.next =
+                self.used.q.val() - self.given.val() + bit_cast::<USED, 7>(self.taken.val());
+        }
         self.total.next =
             bit_cast::<9, USED>(self.used.q.val()) + bit_cast::<9, USED>(self.needed.q.val());
         self.beyond.next = !self.job.q.val().rows.get_bits::<18>(14).any()
@@ -409,6 +439,12 @@ impl Logic for Runs {
                         self.columns.d.next = self.index.q.val() + 1;
                         self.bytes.d.next = bit_cast::<BYTES, 13>(self.target.bytes.val());
                         self.state.d.next = RunsState::Divide;
+                        if self.target.dropped.val() {
+                            self.index.d.next = 0.into();
+                            self.row.d.next = 0.into();
+                            self.pieces.d.next = 0.into();
+                            self.state.d.next = RunsState::Load;
+                        }
                     }
                 }
                 self.round.d.next = 0.into();
@@ -438,7 +474,13 @@ impl Logic for Runs {
                 self.whole.d.next = 0.into();
                 self.factor.d.next = self.job.q.val().rows.get_bits::<BYTES>(0);
                 self.round.d.next = 0.into();
-                self.state.d.next = RunsState::Locate;
+                for k in 0..PIECES {
+                    if self.reached[k].val() && (self.columns.q.val() > k.to_bits()) {
+                        self.ending.d.next = k.to_bits();
+                        self.nearest.d.next = self.begins[k].q.val();
+                    }
+                }
+                self.state.d.next = RunsState::Tell;
                 if self.beyond.val() {
                     self.quotient.d.next = self.job.q.val().rows.get_bits::<BYTES>(0);
                     self.rest.d.next = 0.into();
@@ -457,17 +499,11 @@ impl Logic for Runs {
                 if self.round.q.val() == 14 {
                     self.bytes.d.next =
                         self.whole.q.val() - bit_cast::<BYTES, ROW>(self.start.q.val());
-                    self.state.d.next = RunsState::Locate;
+                    self.state.d.next = RunsState::Tell;
                 }
-            }
-            RunsState::Locate => {
-                for k in 0..PIECES {
-                    if self.reached[k].val() && (self.columns.q.val() > k.to_bits()) {
-                        self.ending.d.next = k.to_bits();
-                        self.nearest.d.next = self.begins[k].q.val();
-                    }
-                }
-                self.state.d.next = RunsState::Tell;
+                // It ends behind a row.
+                self.ending.d.next = 0.into();
+                self.nearest.d.next = 0.into();
             }
             RunsState::Tell => {
                 if self.hands.val() {
@@ -508,11 +544,7 @@ impl Logic for Runs {
             }
             CutState::Cut => {
                 if self.moves.val() && self.cut.q.val() && self.cut_last.q.val() {
-                    // The next job begins in a row of its own.
-                    self.place.d.next =
-                        bit_cast::<PLACE, 7>(self.rounded_up.val().get_bits::<7>(7)) << 7;
-                    self.used.d.next = self.used.q.val() - self.given.val()
-                        + bit_cast::<USED, 7>(self.taken.val());
+                    self.closes.d.next = true;
                     self.cuts.d.next = CutState::Idle;
                 }
             }
@@ -551,6 +583,7 @@ impl Logic for Runs {
             self.run_valid.d.next = false;
             self.column_valid.d.next = false;
             self.cut.d.next = false;
+            self.closes.d.next = false;
             for k in 0..STAGES {
                 self.coming[k].d.next = false;
             }

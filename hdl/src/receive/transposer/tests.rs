@@ -1,6 +1,7 @@
 //! Against rows that are taken apart byte by byte.
 
 mod runs;
+mod writer;
 
 use super::*;
 use crate::testing;
@@ -107,9 +108,21 @@ struct World<'a> {
 
 /// The frame store, whose words are busy with this probability: what is in it, and the cycles in which jobs were done.
 fn attach(bench: &mut Bench<'_>, seed: u64, busy: f64) -> (Vec<u8>, Rc<RefCell<VecDeque<u64>>>) {
+    let store = attach_store(bench, seed, busy);
+    let done = Rc::new(RefCell::new(VecDeque::new()));
+    let told = Rc::clone(&done);
+    bench.observe(move |model, cycle| {
+        if model.get("done") == 1 {
+            told.borrow_mut().push_back(cycle);
+        }
+    });
+    (store, done)
+}
+
+/// The frame store alone.
+fn attach_store(bench: &mut Bench<'_>, seed: u64, busy: f64) -> Vec<u8> {
     let mut random = Random::new(seed);
     let store = random.bytes(STORE_BYTES);
-    let done = Rc::new(RefCell::new(VecDeque::new()));
     let asked: Rc<RefCell<[Option<usize>; 2]>> = Rc::default();
     let (now, words) = (Rc::clone(&asked), store.clone());
     bench.before(move |model, _| {
@@ -120,16 +133,12 @@ fn attach(bench: &mut Bench<'_>, seed: u64, busy: f64) -> (Vec<u8>, Rc<RefCell<V
         };
         model.set_word("store_data", &data.as_slice().into());
     });
-    let told = Rc::clone(&done);
-    bench.observe(move |model, cycle| {
+    bench.observe(move |model, _| {
         let read = model.get("store_read") & model.get("store_granted") == 1;
         let mut asked = asked.borrow_mut();
         *asked = [read.then(|| model.get("store_word") as usize), asked[0]];
-        if model.get("done") == 1 {
-            told.borrow_mut().push_back(cycle);
-        }
     });
-    (store, done)
+    store
 }
 
 impl World<'_> {

@@ -1,4 +1,4 @@
-//! What the DMA engine reads: frames, and completions.
+//! What the DMA engine reads: frames, completions, and columns.
 
 use super::{LINE, NUMBER};
 use crate::primitive::{Lutram, PromptFifo};
@@ -10,7 +10,7 @@ const ROW: usize = NUMBER - 1;
 const OPEN: u64 = 8;
 
 /// Answers the engine's reads of two memories: 0 is the frame store, which is outside; 1 are the completions, which are
-/// here. Completion `i` is in the low half of word `i`: segment `i mod 2`, row `i / 2 mod 32`; the high halves are 0.
+/// here, and from row 512 on the memory of columns, which is outside, too: its 128 rows again and again. Completion `i` is in the low half of word `i`: segment `i mod 2`, row `i / 2 mod 32`; the high halves are 0.
 ///
 /// The segments are independent. A row per cycle and segment, 3 cycles later; 8 rows of a segment wait for the engine.
 /// `cmd_ready` comes from a register.
@@ -36,6 +36,14 @@ pub struct Answers {
     pub store_row: Signal<Out, Bits<20>>,
     /// 512 bits a segment, two cycles after `store_enable`.
     pub store_data: Signal<In, Bits<1024>>,
+
+    // The memory of columns.
+    /// The segments that are read.
+    pub column_enable: Signal<Out, Bits<2>>,
+    /// 7 bits a segment: row.
+    pub column_row: Signal<Out, Bits<14>>,
+    /// 512 bits a segment, two cycles after `column_enable`.
+    pub column_data: Signal<In, Bits<1024>>,
 
     // The engine.
     /// One bit a segment: which memory.
@@ -67,7 +75,9 @@ impl Logic for Answers {
             self.segments[k].sel.next = self.cmd_sel.val().get_bit(k);
             self.segments[k].wanted.next = self.cmd_addr.val().get_bits::<ROW>(k * 10);
             self.segments[k].valid.next = self.cmd_valid.val().get_bit(k);
+            self.segments[k].is_column.next = self.cmd_addr.val().get_bit(k * 10 + 9);
             self.segments[k].store_data.next = self.store_data.val().get_bits::<512>(k * 512);
+            self.segments[k].column_data.next = self.column_data.val().get_bits::<512>(k * 512);
             self.segments[k].taken.next = self.resp_ready.val().get_bit(k);
         }
         self.cmd_ready.next = bit_cast::<2, 1>(self.segments[0].ready.val().into())
@@ -75,6 +85,10 @@ impl Logic for Answers {
         self.store_enable.next = bit_cast::<2, 1>(self.segments[0].reads.val().into())
             | (bit_cast::<2, 1>(self.segments[1].reads.val().into()) << 1);
         self.store_row.next = self.cmd_addr.val();
+        self.column_enable.next = bit_cast::<2, 1>(self.segments[0].reads_column.val().into())
+            | (bit_cast::<2, 1>(self.segments[1].reads_column.val().into()) << 1);
+        self.column_row.next = bit_cast::<14, 7>(self.cmd_addr.val().get_bits::<7>(0))
+            | (bit_cast::<14, 7>(self.cmd_addr.val().get_bits::<7>(10)) << 7);
         self.resp_valid.next = bit_cast::<2, 1>(self.segments[0].answers.val().into())
             | (bit_cast::<2, 1>(self.segments[1].answers.val().into()) << 1);
         self.resp_data.next = bit_cast::<1024, 512>(self.segments[0].answer.val())
@@ -95,8 +109,10 @@ struct Segment {
     pub row: Signal<In, Bits<ROW>>,
     /// The completion.
     pub line: Signal<In, Bits<LINE>>,
-    /// The engine wants a completion.
+    /// The engine wants a completion or a column,
     pub sel: Signal<In, Bit>,
+    /// a column.
+    pub is_column: Signal<In, Bit>,
     /// Its row.
     pub wanted: Signal<In, Bits<ROW>>,
     /// It wants one.
@@ -107,6 +123,10 @@ struct Segment {
     pub reads: Signal<Out, Bit>,
     /// The row that was read two cycles before.
     pub store_data: Signal<In, Bits<512>>,
+    /// That row of the memory of columns is read.
+    pub reads_column: Signal<Out, Bit>,
+    /// The row that was read two cycles before.
+    pub column_data: Signal<In, Bits<512>>,
     /// There is an answer.
     pub answers: Signal<Out, Bit>,
     /// It.
@@ -122,6 +142,7 @@ struct Segment {
     // What was asked for a cycle before, and two.
     asked: [DFF<Bit>; 2],
     is_line: [DFF<Bit>; 2],
+    was_column: [DFF<Bit>; 2],
     rows: [DFF<Bits<ROW>>; 2],
     waiting: PromptFifo<512, 3, 4>,
 }
@@ -140,8 +161,11 @@ impl Logic for Segment {
         }
 
         self.reads.next = self.accept.val() && !self.sel.val();
+        self.reads_column.next = self.accept.val() && self.sel.val() && self.is_column.val();
         self.asked[0].d.next = self.accept.val();
         self.is_line[0].d.next = self.sel.val();
+        self.was_column[0].d.next = self.is_column.val();
+        self.was_column[1].d.next = self.was_column[0].q.val();
         self.rows[0].d.next = self.wanted.val();
         self.asked[1].d.next = self.asked[0].q.val();
         self.is_line[1].d.next = self.is_line[0].q.val();
@@ -156,6 +180,9 @@ impl Logic for Segment {
         self.waiting.in_data.next = self.store_data.val();
         if self.is_line[1].q.val() {
             self.waiting.in_data.next = bit_cast::<512, LINE>(self.lines.read_data[0].val());
+            if self.was_column[1].q.val() {
+                self.waiting.in_data.next = self.column_data.val();
+            }
         }
         self.answers.next = self.waiting.out_valid.val();
         self.answer.next = self.waiting.out_data.val();

@@ -6,13 +6,13 @@
 //!
 //! ```text
 //! order --> pieces --+--> descriptors --> the engine
-//! write, word -------+                      | reads          freed
-//!   ^                \-> receipt            v                  ^
-//!   \--- completion <------/          answers <-- store    numbers <-- statuses
+//! write, word -------+                      | reads                freed
+//!   ^                \-> receipt            v                        ^
+//!   \--- completion <------/          answers <-- store, columns  numbers <-- statuses
 //! ```
 //!
-//! An order's bytes are written straight from the frame store, whatever their alignment; one that runs over the store's
-//! end becomes two descriptors. An order without bytes becomes none. When the descriptors of an order, and so of
+//! An order's bytes are written straight from the frame store, or from the memory of columns, whatever their alignment; one that runs over the end of
+//! its memory becomes two descriptors. An order without bytes becomes none. When the descriptors of an order, and so of
 //! all before it, are in the queue, its receipt goes to `completion`, whose line comes back as `write` and gets its
 //! place behind them. A frame is given back when the engine has read its last bytes and those of all frames before it.
 //!
@@ -30,7 +30,9 @@
 //! and the frames of all earlier ones are not given back, because the store then is empty.
 
 use crate::primitive::{Lutram, Skid, StreamFifo};
-use crate::receive::record::{FRAME_WORDS, Receipt, SLOT, STORE, SlotIndex, WriteOrder};
+use crate::receive::record::{
+    COLUMN_ROWS, FRAME_WORDS, Receipt, SLOT, STORE, SlotIndex, WriteOrder,
+};
 use crate::shell::corundum::{DmaDescriptor, DmaWriteStatus};
 use drdma_emit::prelude::*;
 
@@ -107,6 +109,16 @@ pub struct HostWrite {
     /// Its words.
     pub freed_words: Signal<Out, Bits<FRAME_WORDS>>,
 
+    // ------------------------------------------------------------------ memory of columns, read side
+    /// One bit a segment.
+    pub column_enable: Signal<Out, Bits<2>>,
+    /// 7 bits a segment: row.
+    pub column_row: Signal<Out, Bits<14>>,
+    /// 512 bits a segment, two cycles after `column_enable`.
+    pub column_data: Signal<In, Bits<1024>>,
+    /// Rows of it that are not needed any more: the oldest ones.
+    pub freed_rows: Signal<Out, Bits<COLUMN_ROWS>>,
+
     // ------------------------------------------------------------------ completions
     /// Entries to write.
     pub write: Stream<In, HostWriteEntry>,
@@ -126,7 +138,7 @@ pub struct HostWrite {
     pub s_axis_data_dma_write_desc_status: Flow<In, DmaWriteStatus>,
 
     // ------------------------------------------------------------------ RAM, read side
-    /// One bit a segment: 0 the frame store, 1 completions.
+    /// One bit a segment: 0 the frame store, 1 completions and columns.
     pub data_dma_ram_rd_cmd_sel: Signal<In, Bits<2>>,
     /// 10 bits a segment: row.
     pub data_dma_ram_rd_cmd_addr: Signal<In, Bits<20>>,
@@ -201,10 +213,15 @@ impl Logic for HostWrite {
         self.numbers.at_once.next = self.takes_piece.val() && !self.pieces.piece.bytes.val().any();
         self.numbers.frame_end.next = self.takes_piece.val() && self.pieces.piece.frame_end.val();
         self.numbers.words.next = self.pieces.piece.words.val();
+        self.numbers.rows.next = 0.into();
+        if self.takes_piece.val() {
+            self.numbers.rows.next = self.pieces.piece.rows.val();
+        }
         self.numbers.forget.next = self.card_reset.val();
         self.descriptors.in_valid.next = self.takes_line.val()
             || (self.takes_piece.val() && self.pieces.piece.bytes.val().any());
         self.descriptors.in_data.next = bit_cast::<DESCRIPTOR, 64>(self.pieces.piece.addr.val())
+            | (bit_cast::<DESCRIPTOR, 1>(self.pieces.piece.column.val().into()) << 64)
             | (bit_cast::<DESCRIPTOR, STORE>(self.pieces.piece.ram.val()) << 65)
             | (bit_cast::<DESCRIPTOR, 13>(self.pieces.piece.bytes.val()) << 82)
             | (bit_cast::<DESCRIPTOR, NUMBER>(self.numbers.number.val()) << 95);
@@ -263,6 +280,7 @@ impl Logic for HostWrite {
         self.word_done.slot.next = self.slots.read_data[0].val();
         self.freed_valid.next = self.numbers.freed_valid.val();
         self.freed_words.next = self.numbers.freed_words.val();
+        self.freed_rows.next = self.numbers.freed_rows.val();
         self.busy.next = self.numbers.busy.val()
             || self.pieces.piece.valid.val()
             || self.receipts.output.valid.val();
@@ -277,6 +295,9 @@ impl Logic for HostWrite {
         self.store_enable.next = self.answers.store_enable.val();
         self.store_row.next = self.answers.store_row.val();
         self.answers.store_data.next = self.store_data.val();
+        self.column_enable.next = self.answers.column_enable.val();
+        self.column_row.next = self.answers.column_row.val();
+        self.answers.column_data.next = self.column_data.val();
         self.answers.cmd_sel.next = self.data_dma_ram_rd_cmd_sel.val();
         self.answers.cmd_addr.next = self.data_dma_ram_rd_cmd_addr.val();
         self.answers.cmd_valid.next = self.data_dma_ram_rd_cmd_valid.val();

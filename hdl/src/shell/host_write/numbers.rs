@@ -2,13 +2,13 @@
 
 use super::{IN_FLIGHT, NUMBER};
 use crate::primitive::Lutram;
-use crate::receive::record::FRAME_WORDS;
+use crate::receive::record::{COLUMN_ROWS, FRAME_WORDS};
 use drdma_emit::prelude::*;
 
 /// Bits that count the writes in flight, 0 to 64.
 const COUNT: usize = NUMBER + 1;
 
-/// Numbers the writes in flight, and gives frames back: in order, each when the engine has read its last bytes and
+/// Numbers the writes in flight, and gives frames and rows of the memory of columns back: in order, each when the engine has read its last bytes and
 /// all before them.
 ///
 /// A write per cycle gets a number, and one per cycle loses it, at the earliest 2 cycles later. A number is free again
@@ -16,8 +16,8 @@ const COUNT: usize = NUMBER + 1;
 ///
 /// # Inputs
 /// `taken`: a write gets `number`; only if `room`. `at_once`: it reads nothing, so that no status will come.
-/// `frame_end`, `words`: with it the bytes of a frame of so many words are used up. `status_*`: what was read.
-/// `forget`: frames whose writes have a number by the end of this cycle are not given back.
+/// `frame_end`, `words`: with it the bytes of a frame of so many words are used up; `rows`: so many rows of the memory of columns. `status_*`: what was read.
+/// `forget`: frames and rows whose writes have a number by the end of this cycle are not given back.
 ///
 /// # Outputs
 /// `room`, `number`, `busy` (a number is in use), `freed_*`.
@@ -39,6 +39,8 @@ pub struct Numbers {
     pub room: Signal<Out, Bit>,
     /// That number.
     pub number: Signal<Out, Bits<NUMBER>>,
+    /// Rows of the memory of columns.
+    pub rows: Signal<In, Bits<COLUMN_ROWS>>,
     /// A write was read.
     pub status_valid: Signal<In, Bit>,
     /// Its number.
@@ -49,6 +51,8 @@ pub struct Numbers {
     pub freed_valid: Signal<Out, Bit>,
     /// Its words.
     pub freed_words: Signal<Out, Bits<FRAME_WORDS>>,
+    /// Rows of the memory of columns that are given back.
+    pub freed_rows: Signal<Out, Bits<COLUMN_ROWS>>,
     /// A number is in use.
     pub busy: Signal<Out, Bit>,
 
@@ -60,7 +64,8 @@ pub struct Numbers {
     forgotten: DFF<Bits<COUNT>>,
     freed: DFF<Bit>,
     freed_count: DFF<Bits<FRAME_WORDS>>,
-    frames: Lutram<8, NUMBER, 1>,
+    freed_row_count: DFF<Bits<COLUMN_ROWS>>,
+    frames: Lutram<KEPT, NUMBER, 1>,
     begun: Signal<Local, Bits<IN_FLIGHT>>,
     ended: Signal<Local, Bits<IN_FLIGHT>>,
     leaves: Signal<Local, Bit>,
@@ -68,6 +73,8 @@ pub struct Numbers {
     one: Constant<Bits<IN_FLIGHT>>,
 }
 
+/// Bits that are kept of a write: its frame's words and end, and rows.
+const KEPT: usize = 8 + COLUMN_ROWS;
 const _: () = assert!(FRAME_WORDS == 7, "a frame's words and its end are 8 bits");
 
 impl Logic for Numbers {
@@ -79,8 +86,9 @@ impl Logic for Numbers {
             (self.number.val() != self.head.q.val().get_bits::<NUMBER>(0)) || !self.busy.val();
         self.frames.write_enable.next = self.taken.val();
         self.frames.write_address.next = self.number.val();
-        self.frames.write_data.next = bit_cast::<8, FRAME_WORDS>(self.words.val())
-            | (bit_cast::<8, 1>(self.frame_end.val().into()) << 7);
+        self.frames.write_data.next = bit_cast::<KEPT, FRAME_WORDS>(self.words.val())
+            | (bit_cast::<KEPT, 1>(self.frame_end.val().into()) << 7)
+            | (bit_cast::<KEPT, COLUMN_ROWS>(self.rows.val()) << 8);
         self.begun.next = 0.into();
         if self.taken.val() {
             self.tail.d.next = self.tail.q.val() + 1;
@@ -107,6 +115,11 @@ impl Logic for Numbers {
         self.freed_count.d.next = self.frames.read_data[0].val().get_bits::<FRAME_WORDS>(0);
         self.freed_valid.next = self.freed.q.val();
         self.freed_words.next = self.freed_count.q.val();
+        self.freed_row_count.d.next = 0.into();
+        if self.leaves.val() && !self.forgotten.q.val().any() && !self.forget.val() {
+            self.freed_row_count.d.next = self.frames.read_data[0].val().get_bits::<COLUMN_ROWS>(8);
+        }
+        self.freed_rows.next = self.freed_row_count.q.val();
         if self.leaves.val() {
             self.head.d.next = self.head.q.val() + 1;
             if self.forgotten.q.val().any() {
@@ -122,6 +135,7 @@ impl Logic for Numbers {
             self.head.d.next = 0.into();
             self.forgotten.d.next = 0.into();
             self.freed.d.next = false;
+            self.freed_row_count.d.next = 0.into();
         }
     }
 }

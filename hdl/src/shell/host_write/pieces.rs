@@ -1,12 +1,12 @@
-//! Orders that do not run over the frame store's end.
+//! Orders that do not run over the end of the frame store, or of the memory of columns.
 
-use crate::receive::record::{STORE, WriteOrder};
+use crate::receive::record::{COLUMNS_AT, STORE, WriteOrder};
 use drdma_emit::prelude::*;
 
 /// Bits of an order's bytes, at most 4,096.
 const BYTES: usize = 13;
 
-/// Cuts an order whose bytes go on at the store's beginning into two, because a DMA write takes its bytes from
+/// Cuts an order whose bytes go on at its memory's beginning into two, because a DMA write takes its bytes from
 /// consecutive places. What is to be done behind an order's bytes stays with its second piece.
 ///
 /// Latency 1 cycle; a piece per cycle; `order.ready` depends on `piece.ready`.
@@ -38,13 +38,14 @@ impl Logic for Pieces {
         self.piece.next = self.held.q.val();
         if self.is_cut.q.val() {
             self.piece.bytes.next = self.first.q.val();
+            self.piece.rows.next = 0.into();
             self.piece.frame_end.next = false;
             self.piece.completes.next = false;
         }
         self.free.next = !self.holds.q.val() || (self.piece.ready.val() && !self.is_cut.q.val());
         self.order.ready.next = self.free.val();
 
-        // Bit 17: the order reaches the store's end; the bits below: by so much it goes beyond.
+        // Bit 17: the order reaches its memory's end; the bits below: by so much it goes beyond.
         self.behind.next = bit_cast::<18, STORE>(self.order.ram.val())
             + bit_cast::<18, BYTES>(self.order.bytes.val());
         if self.free.val() {
@@ -59,6 +60,9 @@ impl Logic for Pieces {
             self.held.d.next.addr =
                 self.held.q.val().addr + bit_cast::<64, BYTES>(self.first.q.val());
             self.held.d.next.ram = 0.into();
+            if self.held.q.val().column {
+                self.held.d.next.ram = COLUMNS_AT.into();
+            }
             self.held.d.next.bytes = self.rest.q.val();
         }
 

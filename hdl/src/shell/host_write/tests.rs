@@ -2,7 +2,7 @@ use super::HostWrite;
 use crate::testing;
 use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId, Random, STALLS};
 use drdma_verilated::{Library, Word};
-use engine::{Engine, Frame, STORE_WORDS};
+use engine::{COLUMN_ROW, COLUMN_ROWS, COLUMNS_AT, Engine, Frame, STORE_WORDS};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -54,6 +54,8 @@ struct Traffic {
     random: Random,
     /// Words that frames took so far.
     used: usize,
+    /// Rows of the memory of columns that jobs took so far.
+    used_rows: usize,
     addr: u64,
     frames: u64,
     /// What host memory is to hold: bytes by address, one entry an order.
@@ -67,11 +69,51 @@ impl Traffic {
         Self {
             random: Random::new(seed ^ 0x5eed),
             used: 0,
+            used_rows: 0,
             addr: 0x7_0000_0fc1,
             frames: 0,
             expected: vec![],
             receipts: vec![],
         }
+    }
+
+    /// Another job of columns, if there is room for it.
+    fn job(&mut self, card: &mut Card<'_>) {
+        let rows = 1 + self.random.below(40) as usize;
+        let mut engine = card.engine.borrow_mut();
+        if self.used_rows + rows - engine.freed_rows > COLUMN_ROWS {
+            return;
+        }
+        let start = self.used_rows % COLUMN_ROWS;
+        self.used_rows += rows;
+        let noise = self.random.bytes(rows * COLUMN_ROW);
+        for (k, row) in noise.chunks_exact(COLUMN_ROW).enumerate() {
+            let at = (start + k) % COLUMN_ROWS * COLUMN_ROW;
+            engine.columns[at..][..COLUMN_ROW].copy_from_slice(row);
+        }
+        let low = self.addr;
+        let runs = 1 + self.random.below(16);
+        for number in 0..runs {
+            let last = number + 1 == runs;
+            let from = self.random.below(noise.len() as u64) as usize;
+            let bytes = self.random.below((noise.len() - from).min(4096) as u64 + 1) as usize;
+            let place = (start * COLUMN_ROW + from) % (COLUMN_ROWS * COLUMN_ROW);
+            let mut beat = order(self.addr, COLUMNS_AT + place, bytes)
+                .with("column", 1_u64)
+                .with("rows", if last { rows as u64 } else { 0 });
+            if bytes > 0 {
+                self.expected.push((self.addr, noise[from..from + bytes].to_vec()));
+            }
+            self.addr += bytes as u64;
+            if last && self.random.chance(0.4) {
+                let receipt = self.random.word(278);
+                beat = beat.with("completes", 1_u64).with("receipt", &receipt);
+                self.receipts.push((receipt, self.addr));
+            }
+            card.bench.send(card.order, beat);
+        }
+        self.addr += self.random.below(100);
+        engine.jobs.push_back(Frame { words: rows, start, low, high: self.addr });
     }
 
     /// Another frame, if there is room for it.
@@ -134,7 +176,10 @@ fn payload_and_completions_arrive_whole_and_in_order_and_frames_go_back() {
         let mut told = Vec::new();
         while told.len() < 300 || traffic.frames < 500 {
             if card.bench.pending(card.order) < 3 {
-                traffic.frame(&mut card);
+                match random.chance(0.3) {
+                    true => traffic.job(&mut card),
+                    false => traffic.frame(&mut card),
+                }
             }
             for beat in card.bench.take(card.receipt) {
                 lines.push(((1 << 40) + 32 * told.len() as u64, random.word(256)));
@@ -194,6 +239,8 @@ fn payload_and_completions_arrive_whole_and_in_order_and_frames_go_back() {
         }
         assert!(engine.frames.is_empty(), "{} frames were not given back", engine.frames.len());
         assert!(traffic.used > 2 * STORE_WORDS, "frames wrap");
+        assert!(engine.jobs.is_empty(), "{} jobs were not given back", engine.jobs.len());
+        assert!(traffic.used_rows > 2 * COLUMN_ROWS, "jobs wrap");
     }
 }
 

@@ -312,20 +312,37 @@ fn pieces(random: &mut Random, start: u64, len: u64) -> Vec<Value> {
 /// places.
 fn columns(random: &mut Random, node: &mut Node, len: u64) -> Vec<Value> {
     let (mut pattern, mut row, mut period) = (Vec::new(), 0, random.skewed(0..=9));
-    for _ in 0..random.range(1..=16) {
-        let extent = random.skewed(1..=40).min(len - row);
-        if extent > 0 {
-            pattern.push(json!({"offset": period, "len": extent}));
+    let (count, size);
+    if random.one_in(2) {
+        // Values of a column follow each other, and so do columns.
+        let width = random.skewed(1..=70).min(len);
+        let columns = random.range(1..=16).min(len / width);
+        (row, period) = (columns * width, width);
+        count = random.range(0..=len / row);
+        let mut end = 0;
+        for _ in 0..columns {
+            end += random.skewed(0..=9);
+            pattern.push(json!({"offset": end, "len": width}));
+            end += count * width;
         }
-        row += extent;
-        period += extent + random.skewed(0..=9);
+        size = end;
+    } else {
+        for _ in 0..random.range(1..=16) {
+            let extent = random.skewed(1..=40).min(len - row);
+            if extent > 0 {
+                pattern.push(json!({"offset": period, "len": extent}));
+            }
+            row += extent;
+            period += extent + random.skewed(0..=9);
+        }
+        count = random.range(0..=len / row);
+        size = count * period;
     }
     // No two places are one, and what fills them comes in any order.
     for i in 1..pattern.len() {
         pattern.swap(i, random.range(0..=i as u64) as usize);
     }
-    let count = random.range(0..=len / row);
-    let offset = node.take(count * period);
+    let offset = node.take(size);
     let left = len - count * row;
     let start = node.take(left);
     let mut regions = pieces(random, start, left);

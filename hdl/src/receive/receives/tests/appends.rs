@@ -72,7 +72,7 @@ impl Host<'_> {
 #[test]
 fn appended_messages_become_rows_of_their_columns() {
     let library = library();
-    let (mut wraps, mut returns, mut several) = (0, 0, 0);
+    let (mut wraps, mut returns, mut several, mut turned, mut wide) = (0, 0, 0, 0, 0);
     for (seed, stalls) in (1..).zip(STALLS) {
         let mut random = Random::new(seed);
         let mut host = Host::new(&library, seed);
@@ -183,13 +183,14 @@ fn appended_messages_become_rows_of_their_columns() {
         host.settle();
         let mut found = Vec::new();
         for order in host.bench.take(host.order) {
-            let field = |name: &str| order.u64(name);
-            let run = (field("addr"), field("ram"), field("bytes"), field("frame_end") == 1);
-            let right = runs[found.len()..].first().expect("no further order");
-            let place = right.2 == 0 || (run.0, run.1) == (right.0, right.1);
-            assert!(place && (run.2, run.3) == (right.2, right.3), "{run:x?} {right:x?}, {seed}");
-            found.push(run);
-            if field("completes") == 1 {
+            for run in host.runs_of(&order) {
+                let right = runs[found.len()..].first().expect("no further order");
+                let place = right.2 == 0 || (run.0, run.1) == (right.0, right.1);
+                let same = place && (run.2, run.3) == (right.2, right.3);
+                assert!(same, "{run:x?} {right:x?}, {seed}");
+                found.push(run);
+            }
+            if order.u64("completes") == 1 {
                 let (_, done) = completion(order.get("receipt"));
                 let (name, position, len, first_row) = completions.remove(0);
                 assert_eq!((done.wr_id, done.position, done.byte_len), (name, position, len));
@@ -200,7 +201,10 @@ fn appended_messages_become_rows_of_their_columns() {
         }
         assert_eq!(found.len(), runs.len());
         assert!(completions.is_empty());
+        turned += host.transposer.count;
+        wide += host.transposer.dropped;
     }
+    assert!(turned > 100 && wide > 100, "{turned} turned, {wide} too wide");
     assert!(wraps > 20 && returns > 100 && several > 50, "{wraps}, {returns}, {several}");
 }
 
@@ -212,7 +216,8 @@ fn bytes_for_a_region_that_the_host_writes_again_are_dropped() {
     }
     host.queue(OWN, LOG, Some(30));
     let region = Region {
-        columns: vec![Column { base: 0x1000, width: 8, lkey: 1 }],
+        // Too wide for the transposer, so that each value is an order.
+        columns: vec![Column { base: 0x1000, width: 68, lkey: 1 }],
         capacity: 1000,
         model: Append::new(Vec::new(), 1, PD),
         life: 1,
@@ -243,6 +248,61 @@ fn bytes_for_a_region_that_the_host_writes_again_are_dropped() {
     assert!((20..80).contains(&runs.len()), "{} values", runs.len());
     assert!(runs.iter().all(|run| run.2 == 0 || run.0 < 0x3000), "{runs:x?}");
     assert!(completions.is_empty() && runs.last().is_some_and(|run| run.3));
+}
+
+#[test]
+fn columns_of_a_region_that_the_host_writes_again_are_not_transposed() {
+    let library = library();
+    let (mut before, mut after) = (0, 0);
+    for delay in 0..40 {
+        let mut host = Host::new(&library, 1);
+        for port in ["append_word_valid", "append_word_bell", "append_taken_valid"] {
+            host.bench.set(port, 0);
+        }
+        host.queue(OWN, LOG, Some(30));
+        let column = |k: u64| Column { base: 0x1000 + 0x10_0000 * k, width: 8, lkey: 1 };
+        let columns: Vec<_> = (0..16).map(column).collect();
+        let model = Append::new(columns.clone(), 1_000, PD);
+        let region = Region { columns, capacity: 1_000, model, life: 1 };
+        region.enable(&mut host, 7);
+        host.put(OWN, LOG, 0, &encode_append(5, 7, 0));
+        host.ring_doorbell(OWN, 1);
+        host.settle();
+        assert_eq!(host.take(30, OWN), (true, 0, 7));
+        host.append_taken(false, false);
+        let packet = [
+            ("kind", RECEIVE),
+            ("qp", 30),
+            ("first", 1),
+            ("bytes", 4_096),
+            ("frame_end", 1),
+            ("appends", 1),
+            ("region", 7),
+            ("life", 1),
+            ("source", 3),
+        ];
+        host.bench.send(host.placing, Beat::from(packet));
+        host.run(delay);
+        host.append_word(7, 0, 1000);
+        for k in 0..16 {
+            host.append_word(7, 4 + 4 * k, 0x9000_0000);
+        }
+        host.settle();
+        let (runs, _) = host.orders();
+        let right = region.model.fragments(3, 0, 4_096);
+        let bytes: u64 = runs.iter().map(|run| run.2).sum();
+        assert!(bytes == 0 || bytes == 4_096, "all of it or nothing, not {bytes} B");
+        match bytes {
+            0 => before += 1,
+            _ => after += 1,
+        }
+        if bytes > 0 {
+            let same = runs.iter().zip(&right).all(|(run, right)| run.0 == right.addr);
+            assert!(same && runs.len() == right.len(), "{delay}: {runs:x?}");
+        }
+        assert!(runs.last().is_some_and(|run| run.3), "the frame ends");
+    }
+    assert!(before > 5 && after > 5, "{before} before, {after} after");
 }
 
 #[test]

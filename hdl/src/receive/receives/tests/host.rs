@@ -1,5 +1,6 @@
 //! A host with rings and keys, and `host_read`, around the block.
 
+use super::transposer::Transposer;
 use crate::context::testing::clear_tables;
 use crate::context::{ATTRIBUTES_TABLE, QUEUE_PAIR_TABLE, RECEIVE_QUEUE_TABLE, REGION_TABLE};
 use crate::receive::receives::Receives;
@@ -51,6 +52,7 @@ pub struct Host<'a> {
     pub order: MonitorId,
     read: MonitorId,
     beat: DriverId,
+    pub transposer: Transposer,
     /// Blocks of rings, by address. Others cannot be read.
     pub memory: HashMap<u64, [u8; 64]>,
     /// Cycles from a read to what it brings.
@@ -69,6 +71,7 @@ impl Host<'_> {
         let [doorbell, take, placing, beat] =
             ["doorbell", "take", "placing", "beat"].map(|name| bench.driver(name));
         let [taken, order, read] = ["taken", "order", "read"].map(|name| bench.monitor(name));
+        let transposer = Transposer::new(&mut bench);
         let (memory, under_way) = (HashMap::new(), VecDeque::new());
         let mut host = Self {
             bench,
@@ -79,6 +82,7 @@ impl Host<'_> {
             order,
             read,
             beat,
+            transposer,
             memory,
             latency: 0,
             under_way,
@@ -91,6 +95,7 @@ impl Host<'_> {
     /// A cycle, of the host's memory, too.
     pub fn step(&mut self) {
         self.bench.step();
+        self.transposer.step(&mut self.bench);
         let now = self.bench.cycles();
         for read in self.bench.take(self.read) {
             let (addr, bytes) = (read.u64("addr"), read.u64("bytes"));
@@ -218,12 +223,21 @@ impl Host<'_> {
         let (mut runs, mut completions) = (Vec::new(), Vec::new());
         for order in self.bench.take(self.order) {
             let field = |name: &str| order.u64(name);
-            runs.push((field("addr"), field("ram"), field("bytes"), field("frame_end") == 1));
+            runs.extend(self.runs_of(&order));
             if field("completes") == 1 {
                 completions.push(completion(order.get("receipt")));
             }
         }
         (runs, completions)
+    }
+
+    /// The runs of an order: one, or those of all values that go to the transposer.
+    pub fn runs_of(&mut self, order: &Beat) -> Vec<Run> {
+        let field = |name: &str| order.u64(name);
+        match field("column") {
+            0 => vec![(field("addr"), field("ram"), field("bytes"), field("frame_end") == 1)],
+            _ => self.transposer.runs(order),
+        }
     }
 
     pub fn completions(&mut self) -> Vec<(u64, ReceiveCompletion)> {

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 
 const LOG: u8 = 5;
 /// What the test of all does, one thing after the other.
-const ROUNDS: u32 = 10_000;
+const ROUNDS: u32 = 12_000;
 
 /// Remembers what is written.
 #[derive(Default)]
@@ -76,7 +76,24 @@ fn any_region(random: &mut Random, contiguous: bool) -> Region {
     if contiguous || random.chance(0.4) {
         return Region::Contiguous { addr, len, lkey };
     }
+    if random.chance(0.75) {
+        return dense(random, addr, lkey);
+    }
     strided(random, addr, lkey)
+}
+
+/// Columns that lie anywhere, in any order: the values of each follow each other. Some have one of another length among them.
+fn dense(random: &mut Random, base: u64, lkey: u32) -> Region {
+    let width = [4, 8, 1 + random.below(70) as u32][random.below(3) as usize];
+    let columns = 1 + random.below(16);
+    let mut pattern: Vec<_> =
+        (0..columns).map(|_| Extent { offset: random.below(8_000), len: width }).collect();
+    if random.chance(0.2) {
+        pattern[random.below(columns) as usize].len = 1 + random.below(70) as u32;
+    }
+    let count = [0, 1, 1 + random.below(60) as u32, 1 + random.below(60) as u32];
+    let count = count[random.below(4) as usize];
+    Region::Strided { base, period: width.into(), count, lkey, pattern }
 }
 
 /// A strided region from `base` on, the last bytes of which are not always in its key.
@@ -436,7 +453,7 @@ fn enable(host: &mut Host<'_>, queue: &mut Queue, peers: &[Peer], at: usize) {
 fn messages_fill_their_receives_as_the_semantics_say() {
     let library = library();
     let (mut statuses, mut ahead) = ([0; 256], 0);
-    let mut strided = 0;
+    let (mut strided, mut turned, mut odd) = (0, 0, 0);
     for (seed, stalls) in (1..).zip(STALLS) {
         let mut random = Random::new(seed);
         let mut host = Host::new(&library, seed);
@@ -529,6 +546,8 @@ fn messages_fill_their_receives_as_the_semantics_say() {
             }
         }
         host.settle();
+        turned += host.transposer.count;
+        odd += host.transposer.dropped;
         let (runs, completions) = host.orders();
         assert_eq!(completions, expected.completions, "{seed}");
         assert_eq!(runs.len(), expected.runs.len(), "{seed}");
@@ -545,6 +564,7 @@ fn messages_fill_their_receives_as_the_semantics_say() {
     assert!(ahead > 200, "{ahead} receives were taken ahead");
     assert!(good > 1_000 && malformed > 50 && forbidden > 200, "{good}, {malformed}, {forbidden}");
     assert!(strided > 300, "{strided} with strided regions");
+    assert!(turned > 150 && odd > 30, "{turned} parts of dense regions, {odd} of others");
 }
 
 #[test]

@@ -49,16 +49,16 @@ impl Logic for Both {
 
 /// A dense region, and where its next byte goes.
 #[derive(Clone, Debug)]
-struct Region {
-    widths: Vec<usize>,
-    bases: Vec<u64>,
-    rows: usize,
+pub struct Region {
+    pub widths: Vec<usize>,
+    pub bases: Vec<u64>,
+    pub rows: usize,
     /// Packed bytes that it has.
-    filled: usize,
+    pub filled: usize,
 }
 
 impl Region {
-    fn row(&self) -> usize {
+    pub fn row(&self) -> usize {
         self.widths.iter().sum()
     }
 
@@ -72,12 +72,12 @@ impl Region {
         (column, rest)
     }
 
-    fn address(&self, at: usize) -> u64 {
+    pub fn address(&self, at: usize) -> u64 {
         let (column, rest) = self.find(at);
         self.bases[column] + (at / self.row() * self.widths[column] + rest) as u64
     }
 
-    fn targets(&self, ram: usize, bytes: usize) -> Vec<Fields> {
+    pub fn targets(&self, ram: usize, bytes: usize) -> Vec<Fields> {
         let (column, offset) = self.find(self.filled);
         let nth = self.filled / self.row();
         let targets = self.widths.iter().zip(&self.bases).enumerate();
@@ -96,7 +96,7 @@ impl Region {
         targets.collect()
     }
 
-    fn any(random: &mut Random) -> Self {
+    pub fn any(random: &mut Random) -> Self {
         let widths = any_widths(random);
         let bases = (0..widths.len() as u64).map(|k| (k << 32) + random.below(1 << 31));
         let bases = bases.collect();

@@ -15,6 +15,10 @@ const READ: &str = "data_dma_ram_rd";
 const WORD: usize = 64;
 /// Words of the frame store.
 pub const STORE_WORDS: usize = 2048;
+/// The memory of columns: rows, bytes of one, and where the engine finds it.
+pub const COLUMN_ROWS: usize = 128;
+pub const COLUMN_ROW: usize = 128;
+pub const COLUMNS_AT: usize = STORE_WORDS * WORD - COLUMN_ROWS * COLUMN_ROW;
 
 /// A descriptor as the card gave it.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,8 +60,13 @@ pub struct Engine {
     pub frames: VecDeque<Frame>,
     /// Words given back so far.
     pub freed: usize,
+    /// The memory of columns, what lies in it (as frames, in rows), and rows given back so far.
+    pub columns: Vec<u8>,
+    pub jobs: VecDeque<Frame>,
+    pub freed_rows: usize,
     /// What the card asked the store for a cycle before, and two.
     asked: [(u64, u64); 2],
+    asked_columns: [(u64, u64); 2],
     /// Words to ask for: memory, row.
     wanted: [VecDeque<(u64, u64)>; 2],
     /// Segments to which a command is offered.
@@ -88,6 +97,7 @@ impl Engine {
     pub fn attach(bench: &mut Bench<'_>, seed: u64, stall: f64) -> Rc<RefCell<Self>> {
         let mut random = Random::new(seed);
         let store = random.bytes(STORE_WORDS * WORD);
+        let columns = random.bytes(COLUMN_ROWS * COLUMN_ROW);
         let engine = Rc::new(RefCell::new(Self {
             random,
             stall,
@@ -97,7 +107,11 @@ impl Engine {
             store,
             frames: VecDeque::new(),
             freed: 0,
+            columns,
+            jobs: VecDeque::new(),
+            freed_rows: 0,
             asked: [(0, 0); 2],
+            asked_columns: [(0, 0); 2],
             wanted: Default::default(),
             offered: 0,
             answers: Default::default(),
@@ -167,10 +181,21 @@ impl Engine {
             }
         }
         model.set_word("store_data", &Word::from_bytes(&data));
+        let (enable, rows) = self.asked_columns[1];
+        let mut data = self.random.bytes(2 * WORD);
+        for (k, word) in data.chunks_exact_mut(WORD).enumerate() {
+            if enable >> k & 1 == 1 {
+                let row = (rows >> (7 * k) & 0x7f) as usize;
+                word.copy_from_slice(&self.columns[(2 * row + k) * WORD..][..WORD]);
+            }
+        }
+        model.set_word("column_data", &Word::from_bytes(&data));
     }
 
     fn sample(&mut self, model: &Model, cycle: u64) {
         self.asked = [(model.get("store_enable"), model.get("store_row")), self.asked[0]];
+        let columns = (model.get("column_enable"), model.get("column_row"));
+        self.asked_columns = [columns, self.asked_columns[0]];
         for k in 0..2 {
             let both = |name: &str| get(model, READ, name) >> k & 1 == 1;
             if both("resp_valid") && both("resp_ready") {
@@ -213,6 +238,24 @@ impl Engine {
         if model.get("freed_valid") == 1 {
             self.free(cycle, model.get("freed_words") as usize);
         }
+        let rows = model.get("freed_rows") as usize;
+        if rows > 0 {
+            self.free_rows(rows);
+        }
+    }
+
+    /// The rows of the oldest job are given back: they are as good as overwritten.
+    fn free_rows(&mut self, rows: usize) {
+        let job = self.jobs.pop_front().expect("a job that was not given back");
+        assert_eq!(rows, job.words, "rows of the job at {}", job.start);
+        let early = self.in_flight.values().find(|d| (job.low..job.high).contains(&d.addr));
+        assert_eq!(early, None, "the job at {} is still being read", job.start);
+        for k in 0..rows {
+            let row = (job.start + k) % COLUMN_ROWS;
+            let noise = self.random.bytes(COLUMN_ROW);
+            self.columns[row * COLUMN_ROW..][..COLUMN_ROW].copy_from_slice(&noise);
+        }
+        self.freed_rows += rows;
     }
 
     fn take(&mut self, cycle: u64, descriptor: Descriptor) {

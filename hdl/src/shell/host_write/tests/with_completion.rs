@@ -3,7 +3,7 @@
 use super::*;
 use crate::complete::completion::Completion;
 use crate::context::INDEX;
-use crate::receive::record::{FRAME_WORDS, WriteOrder};
+use crate::receive::record::{COLUMN_ROWS, FRAME_WORDS, WriteOrder};
 use crate::shell::corundum::{DmaDescriptor, DmaWriteStatus};
 use drdma_abi::Layout;
 use drdma_abi::receive::ReceiveCompletion;
@@ -23,6 +23,10 @@ struct Finish {
     pub store_enable: Signal<Out, Bits<2>>,
     pub store_row: Signal<Out, Bits<20>>,
     pub store_data: Signal<In, Bits<1024>>,
+    pub column_enable: Signal<Out, Bits<2>>,
+    pub column_row: Signal<Out, Bits<14>>,
+    pub column_data: Signal<In, Bits<1024>>,
+    pub freed_rows: Signal<Out, Bits<COLUMN_ROWS>>,
     pub freed_valid: Signal<Out, Bit>,
     pub freed_words: Signal<Out, Bits<FRAME_WORDS>>,
     pub busy: Signal<Out, Bit>,
@@ -52,6 +56,10 @@ impl Logic for Finish {
         self.store_enable.next = self.host_write.store_enable.val();
         self.store_row.next = self.host_write.store_row.val();
         self.host_write.store_data.next = self.store_data.val();
+        self.column_enable.next = self.host_write.column_enable.val();
+        self.column_row.next = self.host_write.column_row.val();
+        self.host_write.column_data.next = self.column_data.val();
+        self.freed_rows.next = self.host_write.freed_rows.val();
         self.freed_valid.next = self.host_write.freed_valid.val();
         self.freed_words.next = self.host_write.freed_words.val();
         self.busy.next = self.host_write.busy.val() || self.completion.busy.val();

@@ -1,9 +1,11 @@
-//! What brings pieces to the bytes of the column memory, and that memory.
+//! A memory of 128 banks of a byte, and what brings up to 16 pieces of 4 bytes a cycle there: turns, crossbar, banks.
 
 use std::fmt::Write as _;
 
-use super::PIECES;
 use drdma_emit::prelude::*;
+
+/// Pieces a cycle.
+const PIECES: usize = 16;
 
 /// Bytes of a row of the memory: each is a memory of its own.
 const BANKS: usize = 128;
@@ -25,7 +27,7 @@ const ROW: usize = 7;
 /// # Outputs
 /// `clash`.
 #[derive(LogicBlock, BlockDefault)]
-pub struct Clashes {
+pub struct PieceClashes {
     /// Pieces that there are.
     pub used: Signal<In, Bits<16>>,
     /// Their first bytes.
@@ -36,7 +38,7 @@ pub struct Clashes {
     pub clash: Signal<Out, Bits<256>>,
 }
 
-impl Logic for Clashes {
+impl Logic for PieceClashes {
     fn update(&mut self) {}
 
     fn connect(&mut self) {
