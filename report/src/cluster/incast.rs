@@ -1,6 +1,6 @@
 //! Many cards send to one, and congestion control shares its link among them.
 
-use std::sync::Mutex;
+use std::{sync::Mutex, time::Duration};
 
 use drdma_fabric::NetworkConfig;
 use libdrdma::{Contiguous, Operation, Status, WorkRequest};
@@ -12,13 +12,13 @@ use crate::rig::RunError;
 const SENDERS: usize = 8;
 /// Bytes of a WRITE, and how many each card sends.
 const BYTES: usize = 64 << 10;
-const EACH: usize = 128;
+const EACH: usize = 32;
 /// A frame that finds more bytes than this in the switch's queue is marked.
 const MARK: u64 = 24 << 10;
 /// ECN bits that allow that mark.
 const ALLOWS_MARK: u8 = 2;
 /// Simulated time without a completion after which a run has failed.
-const PATIENCE: std::time::Duration = std::time::Duration::from_millis(20);
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// What came of it.
 #[derive(Clone, Copy, Debug)]
@@ -90,7 +90,7 @@ fn run() -> Result<Incast, RunError> {
             return Err(RunError::Stuck);
         }
         if !fabric.step()? {
-            fabric.advance(std::time::Duration::from_micros(10))?;
+            fabric.advance(Duration::from_micros(10))?;
         }
     }
     let ns = (last - start).as_nanos() as f64 - rig::first_latency_ns(&network);
@@ -107,10 +107,6 @@ fn run() -> Result<Incast, RunError> {
         return Err(RunError::Refused(format!("the switch dropped {} frames", port.dropped)));
     }
     let first = first.unwrap_or(done);
-    eprintln!(
-        "{first:?} requests were done when the first sender was; {} frames were marked",
-        port.marked
-    );
     let mean = first.iter().sum::<usize>() as f64 / SENDERS as f64;
     let deviation = first.iter().map(|done| (*done as f64 - mean).abs() / mean).fold(0.0, f64::max);
     let link = (SENDERS * EACH * BYTES) as f64 * 8.0 / ns / network.gbps as f64;

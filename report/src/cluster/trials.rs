@@ -161,13 +161,13 @@ pub fn all() -> Vec<Trial> {
         },
         Trial {
             id: "incast",
-            title: "WRITEs of 64 KiB of eight cards to one, with congestion control, no frame dropped",
+            title: "WRITEs of 64 KiB from 8 cards to one, marks at 24 KiB, nothing dropped",
             target: Target::Share(0.90, "the link"),
             run: || Ok(incast::measured()?.link),
         },
         Trial {
             id: "incast-fairness",
-            title: "the same: a sender's share when the first one is done, the one that is furthest off",
+            title: "the same: the sender furthest from its share when the first is done",
             target: Target::Share(0.85, "its share"),
             run: || Ok(incast::measured()?.fairness),
         },

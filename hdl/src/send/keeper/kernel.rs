@@ -163,12 +163,13 @@ impl Logic for Keeper {
             && (self.reply.val().syndrome.get_bits::<6>(2)
                 == usize::from(syndrome::NAK_PSN >> 2).to_bits()))
             || (self.reply.val().syndrome == BAD);
-        self.since.next = self.reply.val().psn - self.that.val().oldest;
-        self.beyond.next = (self.that.val().newest - self.reply.val().psn).get_bit(23);
-        self.awaited.next = !self.since.val().get_bit(23)
+        self.beyond.next = (self.list.q.val().newest - self.act_answer.q.val().psn).get_bit(23);
+        // Of the event in the pipeline; `covers` is of the one that takes longer.
+        self.awaited.next = !(self.act_answer.q.val().psn - self.list.q.val().oldest).get_bit(23)
             && !self.beyond.val()
             && (self.is_ack.val() || self.is_rnr.val() || self.is_sequence.val() || self.is_fatal.val());
-        self.covers.next = !self.since.val().get_bit(23) && (self.is_ack.val() || self.since.val().any());
+        self.covers.next = !(self.walk_answer.q.val().psn - self.walk.q.val().oldest).get_bit(23)
+            && (self.is_ack.val() || (self.walk_answer.q.val().psn != self.walk.q.val().oldest));
         // An acknowledgement of the oldest packet alone, where all is as it should be.
         self.plain.next = self.is_ack.val()
             && !self.list.q.val().resending
@@ -181,10 +182,12 @@ impl Logic for Keeper {
             self.is_short.next =
                 (self.walk_answer.q.val().psn - self.record.val().imm.get_bits::<24>(0)).get_bit(23);
         }
-        self.ends_there.next = self.reply.val().psn == self.record_end.val();
+        self.ends_there.next = self.reply.val().psn == self.record.val().psn;
+        if self.record_reads.val() {
+            self.ends_there.next = self.reply.val().psn == self.record.val().imm.get_bits::<24>(0);
+        }
         self.reaches.next = !self.is_short.val() && (self.is_ack.val() || !self.ends_there.val());
-        self.asked_since.next = self.that.val().asked - self.that.val().oldest;
-        self.still_asked.next = !self.asked_since.val().get_bit(23);
+        self.still_asked.next = !(self.that.val().asked - self.that.val().oldest).get_bit(23);
         self.unsent.next = (self.walk.q.val().newest - self.walk.q.val().oldest).get_bit(23);
         self.quiet.next = !self.walk.q.val().used || self.unsent.val();
         self.first_time.next = (self.list.q.val().newest - self.record.val().psn).get_bit(23);
@@ -304,7 +307,7 @@ impl Logic for Keeper {
                         self.after.next.waiting = self.list.q.val().waiting
                             && !(self.alone.val() && self.ends_there.val())
                             && self.still_asked.val()
-                            && self.asked_since.val().any();
+                            && (self.list.q.val().asked != self.list.q.val().oldest);
                         if self.list.q.val().waiting {
                             self.after.next.time = self.now.val();
                         }
@@ -334,6 +337,23 @@ impl Logic for Keeper {
                 }
                 KeeperEvent::Resend => {
                     self.writes.next = true;
+                    // What it would be: whether it leaves takes longer to know.
+                    self.sent.next = self.record.val();
+                    self.sent_end.next = self.record_end.val();
+                    self.sent.next.again = !self.first_time.val();
+                    if !self.first_time.val()
+                        && self.record_reads.val()
+                    {
+                        // It goes on behind the answer that has come.
+                        self.sent.next.imm = 0.into();
+                        if self.list.q.val().cursor == self.list.q.val().head {
+                            self.sent.next.psn = self.list.q.val().oldest;
+                            self.sent.next.imm = bit_cast::<32, 24>(
+                                self.list.q.val().oldest - self.record.val().psn,
+                            );
+                        }
+                    }
+                    self.sent.next.late = true;
                     if self.list.q.val().used && self.list.q.val().resending && !self.list.q.val().paused {
                         self.turn.d.next = true;
                         if (self.first_time.val() && self.record_waits.val()) || self.list.q.val().paced {
@@ -341,22 +361,6 @@ impl Logic for Keeper {
                             self.after.next.queued = false;
                             self.turn.d.next = false;
                         } else if !self.pages.under_way.val() {
-                            self.sent.next = self.record.val();
-                            self.sent_end.next = self.record_end.val();
-                            self.sent.next.again = !self.first_time.val();
-                            if !self.first_time.val()
-                                && self.record_reads.val()
-                            {
-                                // It goes on behind the answer that has come.
-                                self.sent.next.imm = 0.into();
-                                if self.list.q.val().cursor == self.list.q.val().head {
-                                    self.sent.next.psn = self.list.q.val().oldest;
-                                    self.sent.next.imm = bit_cast::<32, 24>(
-                                        self.list.q.val().oldest - self.record.val().psn,
-                                    );
-                                }
-                            }
-                            self.sent.next.late = true;
                             self.sends.next = true;
                             self.after.next.cursor = self.follower.val();
                             if self.list.q.val().cursor == self.list.q.val().tail {

@@ -376,12 +376,10 @@ pub struct Keeper {
     // An acknowledgement.
     progressed: DFF<Bit>,
     plain: Signal<Local, Bit>,
-    asked_since: Signal<Local, Bits<24>>,
     is_ack: Signal<Local, Bit>,
     is_rnr: Signal<Local, Bit>,
     is_sequence: Signal<Local, Bit>,
     is_fatal: Signal<Local, Bit>,
-    since: Signal<Local, Bits<24>>,
     beyond: Signal<Local, Bit>,
     covers: Signal<Local, Bit>,
     awaited: Signal<Local, Bit>,
