@@ -277,7 +277,7 @@ fn a_packet_right_behind_a_refusal_is_not_kept() {
         }
         net.give(qp, 1, true);
         net.settle(100);
-        assert_eq!(net.told(), [(qp, 0, syndrome::NAK_REMOTE_ACCESS.into())], "{k} cycles behind");
+        assert_eq!(net.told(), [(qp, 0, syndrome::NAK_REMOTE_ACCESS)], "{k} cycles behind");
         assert_eq!((net.closed(qp), net.pages_in_use()), ([1; CLOSED_READERS], 0), "{k}");
     }
 }
