@@ -128,11 +128,12 @@ impl Logic for Crossbar {
                     format!("(go[{at}] && words[{} +: 5] == 5'd{word})", 5 * at)
                 };
                 let hits: Vec<_> = (0..PIECES).rev().map(hit).collect();
+                let _ = writeln!(wires, "    wire [15:0] hits{bank} = {{{}}};", hits.join(", "));
                 let _ = writeln!(
                     select,
-                    "            {{used[{bank}], chosen[{} +: 4]}} <= choice({{{}}});",
+                    "            used[{bank}] <= |hits{bank};
+            chosen[{} +: 4] <= choice(hits{bank});",
                     4 * bank,
-                    hits.join(", "),
                 );
                 let _ = writeln!(
                     moves,
@@ -145,8 +146,8 @@ impl Logic for Crossbar {
             }
         }
         Verilog::Custom(format!(
-            "    function [4:0] choice(input [15:0] hits);
-        choice = {{|hits, |(hits & 16'hff00), |(hits & 16'hf0f0), |(hits & 16'hcccc), |(hits & 16'haaaa)}};
+            "    function [3:0] choice(input [15:0] hits);
+        choice = {{|(hits & 16'hff00), |(hits & 16'hf0f0), |(hits & 16'hcccc), |(hits & 16'haaaa)}};
     endfunction
     reg [511:0] chosen;
     reg [{top}:0] used;
@@ -207,7 +208,9 @@ impl Logic for ColumnMemory {
             let _ = writeln!(
                 memories,
                 "    (* ram_style = \"distributed\" *) reg [7:0] bank{bank} [0:{}];
-    always @(posedge clk) if (enable[{bank}]) bank{bank}[row[{} +: {ROW}]] <= data[{} +: 8];",
+    always @(posedge clk) begin
+        if (enable[{bank}]) bank{bank}[row[{} +: {ROW}]] <= data[{} +: 8];
+    end",
                 (1 << ROW) - 1,
                 ROW * bank,
                 8 * bank,
