@@ -5,6 +5,7 @@ use drdma_abi::receive::receive_flags;
 use drdma_semantics::append::Append;
 use drdma_semantics::receive::encode_append;
 use drdma_semantics::region::Column;
+use drdma_verilated::Library;
 use drdma_verilated::testbench::{Beat, Random, STALLS};
 
 const LOG: u8 = 4;
@@ -208,20 +209,13 @@ fn appended_messages_become_rows_of_their_columns() {
     assert!(wraps > 20 && returns > 100 && several > 50, "{wraps}, {returns}, {several}");
 }
 
-#[test]
-fn bytes_for_a_region_that_the_host_writes_again_are_dropped() {
-    let mut host = Host::new(&library(), 1);
+/// A receive that appends to region 7 has been taken, and 4,096 B come for its rows from `source` on.
+fn appending<'a>(library: &'a Library, region: &Region, source: u64) -> Host<'a> {
+    let mut host = Host::new(library, 1);
     for port in ["append_word_valid", "append_word_bell", "append_taken_valid"] {
         host.bench.set(port, 0);
     }
     host.queue(OWN, LOG, Some(30));
-    let region = Region {
-        // Too wide for the transposer, so that each value is an order.
-        columns: vec![Column { base: 0x1000, width: 68, lkey: 1 }],
-        capacity: 1000,
-        model: Append::new(Vec::new(), 1, PD),
-        life: 1,
-    };
     region.enable(&mut host, 7);
     host.put(OWN, LOG, 0, &encode_append(5, 7, 0));
     host.ring_doorbell(OWN, 1);
@@ -237,8 +231,23 @@ fn bytes_for_a_region_that_the_host_writes_again_are_dropped() {
         ("appends", 1),
         ("region", 7),
         ("life", 1),
+        ("source", source),
     ];
     host.bench.send(host.placing, Beat::from(packet));
+    host
+}
+
+#[test]
+fn bytes_for_a_region_that_the_host_writes_again_are_dropped() {
+    let region = Region {
+        // Too wide for the transposer, so that each value is an order.
+        columns: vec![Column { base: 0x1000, width: 68, lkey: 1 }],
+        capacity: 1000,
+        model: Append::new(Vec::new(), 1, PD),
+        life: 1,
+    };
+    let library = library();
+    let mut host = appending(&library, &region, 0);
     host.run(100);
     // Its first word: the base of a column that is another one by now is never used.
     host.append_word(7, 0, 1000);
@@ -255,33 +264,11 @@ fn columns_of_a_region_that_the_host_writes_again_are_not_transposed() {
     let library = library();
     let (mut before, mut after) = (0, 0);
     for delay in 0..40 {
-        let mut host = Host::new(&library, 1);
-        for port in ["append_word_valid", "append_word_bell", "append_taken_valid"] {
-            host.bench.set(port, 0);
-        }
-        host.queue(OWN, LOG, Some(30));
         let column = |k: u64| Column { base: 0x1000 + 0x10_0000 * k, width: 8, lkey: 1 };
         let columns: Vec<_> = (0..16).map(column).collect();
         let model = Append::new(columns.clone(), 1_000, PD);
         let region = Region { columns, capacity: 1_000, model, life: 1 };
-        region.enable(&mut host, 7);
-        host.put(OWN, LOG, 0, &encode_append(5, 7, 0));
-        host.ring_doorbell(OWN, 1);
-        host.settle();
-        assert_eq!(host.take(30, OWN), (true, 0, 7));
-        host.append_taken(false, false);
-        let packet = [
-            ("kind", RECEIVE),
-            ("qp", 30),
-            ("first", 1),
-            ("bytes", 4_096),
-            ("frame_end", 1),
-            ("appends", 1),
-            ("region", 7),
-            ("life", 1),
-            ("source", 3),
-        ];
-        host.bench.send(host.placing, Beat::from(packet));
+        let mut host = appending(&library, &region, 3);
         host.run(delay);
         host.append_word(7, 0, 1000);
         for k in 0..16 {
