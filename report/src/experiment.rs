@@ -1,7 +1,7 @@
 //! One experiment: what is sent, what is expected of it, and what came out.
 
 use drdma_abi::roce::{Transport, WIRE_OVERHEAD};
-use drdma_sim::clock::NS_PER_CYCLE;
+use drdma_sim::{clock::NS_PER_CYCLE, pcie::usage::Usage};
 use libdrdma::{Counters, counter};
 
 use crate::{
@@ -98,8 +98,8 @@ pub struct Measurement {
     pub bound: Bound,
     /// The card's counters.
     pub counters: Counters,
-    /// Nanoseconds that the host took for the card's reads, all together.
-    pub round_trips_ns: f64,
+    /// What the card's reads used of the host's limits.
+    pub usage: Usage,
     /// Bytes of all frames, without FCS.
     pub frame_bytes: u64,
     /// What the simulation did.
@@ -245,7 +245,7 @@ impl Experiment {
             completed_ns: outcome.counters.get(counter::CYCLES) as f64 * NS_PER_CYCLE,
             bound,
             counters: outcome.counters,
-            round_trips_ns: outcome.round_trips_ns,
+            usage: outcome.usage,
             frame_bytes: outcome.frame_bytes,
             simulated: outcome.simulated,
         })
@@ -288,7 +288,7 @@ impl Experiment {
             Target::Latency { round_trips, cycles } => {
                 let first = found.first_byte_cycles();
                 let reads = found.reads().0;
-                let waited = (found.round_trips_ns / NS_PER_CYCLE).ceil() as u64;
+                let waited = (found.usage.round_trips_ps as f64 / 1000.0 / NS_PER_CYCLE).ceil() as u64;
                 let most = round_trips * ROUND_TRIP_CYCLES + cycles;
                 (
                     format!("{first} cycles, {reads} round trips {waited} of them"),

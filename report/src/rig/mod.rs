@@ -5,7 +5,7 @@ mod post;
 use std::{
     fs,
     path::PathBuf,
-    sync::{Arc, Mutex, OnceLock, PoisonError, atomic::Ordering},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -17,7 +17,7 @@ use drdma_abi::{
 use drdma_driver::{Card, CardError, DmaMemory};
 use drdma_sim::{
     clock::Span,
-    pcie,
+    pcie::{self, usage::Usage},
     rtl::{self, RtlCard},
     wire::{Message, MessageKind, Network, PeerConfig, PeerId},
 };
@@ -187,8 +187,8 @@ pub struct Outcome {
     pub messages: Vec<Vec<Message>>,
     /// What the simulation did.
     pub simulated: Simulated,
-    /// Nanoseconds that the host took for the card's reads, all together.
-    pub round_trips_ns: f64,
+    /// What the card's reads used of the host's limits.
+    pub usage: Usage,
 }
 
 /// Runs an experiment on the simulated hardware and checks every message that arrives.
@@ -204,9 +204,9 @@ pub fn run(experiment: &Experiment, expected: &[Destination]) -> Result<Outcome,
         Fetched::Registers => None,
         _ => Some(costs::measured().map_err(RunError::Refused)?),
     };
-    let round_trips = card.round_trips_ps();
+    let usage = card.usage();
     let mut outcome = run_on(experiment, card, cycles, &network, costs)?;
-    outcome.round_trips_ns = round_trips.load(Ordering::Relaxed) as f64 / 1000.0;
+    outcome.usage = *usage.lock().unwrap_or_else(PoisonError::into_inner);
     check(experiment, expected, &outcome.messages)?;
     Ok(outcome)
 }
@@ -271,7 +271,7 @@ fn run_on(
         addresses,
         messages: peers.iter().map(|peer| network.messages(*peer)).collect(),
         simulated,
-        round_trips_ns: 0.0,
+        usage: Usage::default(),
     })
 }
 

@@ -23,7 +23,7 @@ use std::{
     time::Instant,
 };
 
-use drdma_sim::clock::NS_PER_CYCLE;
+use drdma_sim::{clock::NS_PER_CYCLE, pcie::usage::Usage};
 
 use crate::experiment::Measurement;
 use shape::Shape;
@@ -108,8 +108,14 @@ pub fn explain(shape: &Shape) -> Result<String, String> {
     let (reads, bytes) = found.reads();
     row("DMA reads", format!("{reads}, at least {}", found.bound.reads));
     row("bytes read", format!("{bytes}, at least {}", found.bound.read_bytes));
-    let in_flight = found.round_trips_ns / found.whole_ns;
+    let in_flight = found.usage.round_trips_ps as f64 / 1000.0 / found.whole_ns;
     row("reads in flight, on average", format!("{in_flight:.1} of {}", crate::rig::host().tags));
+    let Usage { used, start, between, .. } = found.usage;
+    let end = found.cycles() as f64 - used - start - between;
+    row("cycles that reads use", format!("{used:.0}, if their limit were always reached"));
+    row("  lost before data reads", format!("{start:.0}"));
+    row("  lost between", format!("{between:.0}"));
+    row("  lost after them", format!("{end:.0}"));
     let names = [
         "assembler read payload",
         "  a byte waited for its bank",

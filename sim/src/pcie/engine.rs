@@ -16,6 +16,7 @@ use super::{
     Config, DATA, PORTS, PS_PER_CYCLE, UNSUPPORTED_REQUEST,
     port::{Descriptor, Direction, DmaPort, SEGMENT, SEGMENTS, SegmentWrite},
     reads::{DESCRIPTOR_CYCLES, QUEUE, Reads, Request},
+    usage::Usage,
     writes::Writes,
 };
 use drdma_semantics::memory::HostMemory as _;
@@ -77,8 +78,6 @@ pub struct Statistics {
     pub read_cycles: u64,
     /// Write descriptors.
     pub writes: u64,
-    /// Picoseconds that read requests took from the link and back, all together.
-    pub round_trips_ps: u64,
 }
 
 /// Read descriptors as the card gives them, in order.
@@ -97,6 +96,7 @@ pub struct Engine {
     /// Data that are back, on their way into the RAM: request, bytes, bytes written.
     landing: Option<(Request, Vec<u8>, usize)>,
     statistics: Statistics,
+    usage: Usage,
     /// Where the reads of the `data` port are written down.
     data_reads: Option<ReadLog>,
 }
@@ -133,6 +133,7 @@ impl Engine {
             sides: [side("ctrl")?, side("data")?],
             landing: None,
             statistics: Statistics::default(),
+            usage: Usage::default(),
             data_reads: None,
             config,
         })
@@ -145,7 +146,14 @@ impl Engine {
 
     /// What the engine did so far.
     pub fn statistics(&self) -> Statistics {
-        Statistics { round_trips_ps: self.reads.round_trips_ps(), ..self.statistics }
+        self.statistics
+    }
+
+    /// How much of the host's limits reads used so far.
+    pub fn usage(&self) -> Usage {
+        let mut usage = self.usage;
+        usage.round_trips_ps = self.reads.round_trips_ps();
+        usage
     }
 
     /// True if nothing is under way.
@@ -236,7 +244,8 @@ impl Engine {
             }
         }
         self.write(cycle, host);
-        self.send(cycle * PS_PER_CYCLE);
+        let sent = self.send(cycle * PS_PER_CYCLE);
+        self.usage.cycle(self.reads.share(), sent == Some(DATA));
         self.land(cycle * PS_PER_CYCLE, host);
     }
 
@@ -251,8 +260,8 @@ impl Engine {
         }
     }
 
-    /// Sends at most one request a cycle, `ctrl` first.
-    fn send(&mut self, now: u64) {
+    /// Sends at most one request a cycle, `ctrl` first; the answer is its port.
+    fn send(&mut self, now: u64) -> Option<usize> {
         for index in 0..self.sides.len() {
             let side = &mut self.sides[index];
             if side.cutting.is_none() {
@@ -267,7 +276,7 @@ impl Engine {
             }
             let (id, mut rest) = side.cutting.expect("a descriptor to cut");
             if !self.reads.send(now, index, id, &mut rest, &mut self.random) {
-                return;
+                return None;
             }
             let open = side.open.get_mut(&id).expect("an open descriptor");
             side.cutting = match rest.len {
@@ -277,8 +286,9 @@ impl Engine {
                     Some((id, rest))
                 }
             };
-            return;
+            return Some(index);
         }
+        None
     }
 
     /// Takes a request that is back, and moves up to 64 bytes towards the RAM.

@@ -7,6 +7,7 @@
 //! | [`writes`] | writes in flight: cut into packets, out in order |
 //! | [`engine`] | descriptors in, data into the card's RAM segments out of order and from its memories, status back |
 //! | [`port`] | the signals of one of the shell's two DMA ports |
+//! | [`usage`] | how much of the host's limits reads use |
 //! | [`sweep`] | reads of one size and stride, without a card: throughput and latency |
 
 pub mod engine;
@@ -14,6 +15,7 @@ pub mod port;
 pub mod reads;
 pub mod sweep;
 pub mod timing;
+pub mod usage;
 pub mod writes;
 
 /// The shell's two DMA ports, in the order of their priority.

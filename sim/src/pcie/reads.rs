@@ -100,6 +100,11 @@ impl Reads {
         self.in_flight.is_empty()
     }
 
+    /// The share of the limit in force, tags or bytes, that is in flight.
+    pub fn share(&self) -> f64 {
+        self.link.share()
+    }
+
     /// Picoseconds that requests took from the link and back, all together.
     pub fn round_trips_ps(&self) -> u64 {
         self.round_trips_ps

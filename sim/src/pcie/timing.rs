@@ -91,6 +91,12 @@ impl Link {
         self.link_free
     }
 
+    /// The share of the limit in force, tags or bytes, that is in flight.
+    pub fn share(&self) -> f64 {
+        let tags = self.in_flight as f64 / self.tags as f64;
+        tags.max(self.bytes_in_flight as f64 / self.bytes as f64).min(1.0)
+    }
+
     /// A read is over.
     pub fn complete(&mut self, len: usize) {
         self.in_flight -= 1;

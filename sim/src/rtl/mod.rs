@@ -16,10 +16,7 @@ use std::{
     collections::BTreeMap,
     fs::{self, File},
     path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use drdma_abi::register::{ASSEMBLER_WORDS, COLUMN_MIN_ROWS, COUNTER_CLEAR, DOORBELLS, STATUS};
@@ -30,6 +27,7 @@ use drdma_verilated::{Library, Model, Options, PortHandle, Source, Watch};
 use crate::pcie::{
     self,
     engine::{Engine, ReadLog},
+    usage::Usage,
 };
 use axil::Axil;
 use drdma_soft::{
@@ -187,7 +185,7 @@ pub struct RtlCard {
     cycle: u64,
     /// The last cycle in which a frame came or went.
     framed: u64,
-    round_trips: Arc<AtomicU64>,
+    usage: Arc<Mutex<Usage>>,
     data_reads: Option<ReadLog>,
     config: Config,
 }
@@ -222,7 +220,7 @@ impl RtlCard {
             clock,
             cycle: 0,
             framed: 0,
-            round_trips: Arc::default(),
+            usage: Arc::default(),
             data_reads: None,
             config,
         };
@@ -267,10 +265,10 @@ impl RtlCard {
         Ok(())
     }
 
-    /// Picoseconds that the card's read requests to the host took since the shell's reset, all together.
-    /// It goes on counting where the card is out of reach.
-    pub fn round_trips_ps(&self) -> Arc<AtomicU64> {
-        Arc::clone(&self.round_trips)
+    /// What the card's reads used of the host's limits since the shell's reset. It goes on counting where
+    /// the card is out of reach.
+    pub fn usage(&self) -> Arc<Mutex<Usage>> {
+        Arc::clone(&self.usage)
     }
 
     /// The reads that fill the segmented memory from now on, as they are given to the shell. It goes on growing
@@ -299,7 +297,7 @@ impl RtlCard {
         self.mac.drive(model, self.cycle);
         model.settle();
         self.engine.sample(model, self.cycle, &self.host);
-        self.round_trips.store(self.engine.statistics().round_trips_ps, Ordering::Relaxed);
+        *self.usage.lock().unwrap_or_else(PoisonError::into_inner) = self.engine.usage();
         self.axil.sample(model);
         self.mac.sample(model, self.cycle);
         model.tick();
