@@ -74,9 +74,8 @@ registers! {
     /// Longest DMA read in bytes that the optimizer forms: a power of two, 64 to 4096.
     MAX_READ @ 0x01c ReadWrite = 512;
     /// The widest gap in bytes that the optimizer reads through instead of starting another DMA
-    /// read. Unless it is 0, a gap between needed bytes of one cache line is read through, too. Where
-    /// short rows are packed and the request has no fetch plan, a gap is read through only if it is
-    /// not much wider than most gaps of the chunk before the last.
+    /// read. Unless it is 0, a gap between needed bytes of one cache line is read through, too. Where a
+    /// request has no fetch plan, the card skips narrower gaps too, while that helps: see `READ_BALANCE`.
     MERGE_THRESHOLD @ 0x020 ReadWrite = 256;
     /// Low 32 bits of the card's MAC address.
     MAC_LOW @ 0x024 ReadWrite = 0;
@@ -123,6 +122,12 @@ registers! {
     RATE_HYPER @ 0x05c ReadWrite = 1000;
     /// Congestion control: no cut leaves less than this, in Mb/s, 64 to 65,535. The reset value is that of HPCC's simulator.
     MIN_RATE @ 0x060 ReadWrite = 100;
+    /// How many bytes a DMA read should have on average, so that as many reads and as many of their bytes are in flight as
+    /// the host allows: the one limit divided by the other, 1 to 511. By the mean of its reads the card settles which gaps are
+    /// worth reading through, 16 to 496 B and never more than `MERGE_THRESHOLD`: more where reads are shorter, fewer where they are
+    /// longer. 0: all up to `MERGE_THRESHOLD`. Whatever it is, the same bytes are sent. The reset value is that of
+    /// Corundum's DMA engine, 16 KiB and 64 reads.
+    READ_BALANCE @ 0x064 ReadWrite = 256;
 }
 
 /// One 64-bit counter; it stops for nothing and wraps.

@@ -1,6 +1,7 @@
 //! Rows to payload: which DMA reads fetch them, where they lie in the segmented memory, and how they are
 //! gathered from there.
 
+pub mod balance;
 pub mod fragments;
 pub mod gather;
 pub mod placer;

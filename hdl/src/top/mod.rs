@@ -13,6 +13,7 @@ use drdma_emit::prelude::*;
 use crate::complete::completion::Completion;
 use crate::context::States;
 use crate::emit::{EmitError, Emitted, emit};
+use crate::layout::balance::Balance;
 use crate::layout::fragments::Fragments;
 use crate::layout::gather::Gather;
 use crate::layout::placer::Placer;
@@ -186,6 +187,7 @@ pub struct Card {
     sequencer: Sequencer,
     expander: Expander,
     windows: Windows,
+    balance: Balance,
     ends: Ends,
     columns: Columns,
     boxes: Merge<ReadBox>,
@@ -506,10 +508,23 @@ impl Logic for Card {
         self.windows.box_end.next = self.boxes.done.val();
         self.windows.bytes_end.next = self.bytes.done.val();
 
+        // balance
+        self.balance.rst.next = self.reset.val();
+        self.balance.data_valid.next = self.reader.count_reads.val().any();
+        self.balance.data_bytes.next = self.reader.count_bytes.val().get_bits::<13>(0);
+        self.balance.control_valid.next = self.host_read.count_reads.val().any();
+        self.balance.control_bytes.next = self.host_read.count_bytes.val().get_bits::<13>(0);
+        self.balance.mean.next = self.control.read_balance.val();
+        self.balance.hold.next = self.windows.planned.val();
+
         // placer
         self.placer.rst.next = self.reset.val();
         self.placer.max_read.next = self.windows.plan_max_read.val();
         self.placer.merge_threshold.next = self.windows.plan_merge_threshold.val();
+        self.placer.gap.next = self.balance.gap.val();
+        if self.windows.planned.val() {
+            self.placer.gap.next = 4095.into();
+        }
         self.placer.window_granted.next = self.windows.granted.val();
         self.placer.window_another.next = self.windows.another.val();
         self.placer.window_number.next = self.windows.number.val();
@@ -523,6 +538,7 @@ impl Logic for Card {
         self.columns.max_read.next = self.windows.plan_max_read.val();
         self.columns.merge_threshold.next = self.windows.plan_merge_threshold.val();
         self.columns.planned.next = self.windows.planned.val();
+        self.columns.gap.next = self.balance.gap.val();
         self.columns.item_valid.next = self.sequencer.column_item_valid.val();
         self.columns.item.next = self.sequencer.column_item_item.val();
         self.columns.item_context.next = self.sequencer.column_item_context.val();

@@ -46,6 +46,9 @@ pub struct Boxes {
     pub max_read: Signal<In, Bits<13>>,
     /// Widest gap in bytes that is read through; unless it is 0, gaps within a cache line are, too.
     pub merge_threshold: Signal<In, Bits<13>>,
+    /// The widest gap in bytes that is worth reading through, which may change at any time: a window has what it was
+    /// when the one before ended.
+    pub worth: Signal<In, Bits<13>>,
 
     /// A new entry of the directory; fields as from `Directory`.
     pub list_write: Signal<In, Bit>,
@@ -80,6 +83,7 @@ pub struct Boxes {
     /// Reads to make.
     pub reads: Stream<Out, ReadBox>,
 
+    widest: Signal<Local, Bits<13>>,
     // Settings in words.
     most: DFF<Bits<11>>,
     gap: DFF<Bits<7>>,
@@ -217,12 +221,12 @@ impl Logic for Boxes {
         if !self.max_read.val().get_bits::<7>(6).any() {
             self.most.d.next = 16.into();
         }
-        self.gap.d.next = self.merge_threshold.val().get_bits::<7>(2);
-        if self.merge_threshold.val().get_bits::<4>(9).any() {
-            self.gap.d.next = 127.into();
+        self.widest.next = self.merge_threshold.val();
+        if self.worth.val() < self.merge_threshold.val() {
+            self.widest.next = self.worth.val();
         }
         self.unused.next = (bit_cast::<11, 6>(self.max_read.val().get_bits::<6>(0)) << 5)
-            | (bit_cast::<11, 2>(self.merge_threshold.val().get_bits::<2>(0)) << 3)
+            | (bit_cast::<11, 2>(self.widest.val().get_bits::<2>(0)) << 3)
             | bit_cast::<11, 3>(self.held_words.val().get_bits::<3>(11));
         self.through.d.next = self.merge_threshold.val().any();
         // A window of `reach` words is two of 2^`size`, the second `rest` words further.
@@ -486,6 +490,14 @@ impl Logic for Boxes {
             self.forget.next = 1.into();
             if self.parity.q.val() {
                 self.forget.next = 2.into();
+            }
+        }
+
+        // No two words of a window have different gaps.
+        if self.finish.val() || (!self.busy.q.val() && !self.window_valid.val()) {
+            self.gap.d.next = self.widest.val().get_bits::<7>(2);
+            if self.widest.val().get_bits::<4>(9).any() {
+                self.gap.d.next = 127.into();
             }
         }
 

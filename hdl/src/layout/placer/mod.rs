@@ -90,6 +90,8 @@ pub struct Placer {
     pub max_read: Signal<In, Bits<13>>,
     /// Widest gap in bytes that is read through.
     pub merge_threshold: Signal<In, Bits<13>>,
+    /// The widest gap in bytes that is worth reading through, which may change at any time.
+    pub gap: Signal<In, Bits<13>>,
     /// A window may be opened,
     pub window_granted: Signal<In, Bit>,
     /// and has this number.
@@ -249,6 +251,7 @@ impl Logic for Placer {
         // Needed words to boxes.
         self.boxes.max_read.next = self.max_read.val();
         self.boxes.merge_threshold.next = self.merge_threshold.val();
+        self.boxes.worth.next = self.gap.val();
         self.boxes.list_write.next = self.directory.list_write.val();
         self.boxes.list_index.next = self.directory.list_index.val();
         self.boxes.list_block.next = self.directory.list_block.val();

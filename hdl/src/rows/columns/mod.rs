@@ -75,6 +75,8 @@ pub struct Columns {
     pub merge_threshold: Signal<In, Bits<13>>,
     /// The request says these settings itself.
     pub planned: Signal<In, Bit>,
+    /// The widest gap in bytes that is worth reading through, which may change at any time.
+    pub gap: Signal<In, Bits<13>>,
     /// A turn of a column request is offered.
     pub item_valid: Signal<In, Bit>,
     /// It is taken.
@@ -360,6 +362,7 @@ impl Logic for Columns {
         self.planner.max_read.next = self.max_read.val();
         self.planner.merge_threshold.next = self.merge_threshold.val();
         self.planner.planned.next = self.planned.val();
+        self.planner.header_gap.next = self.gap.val();
         self.planner.header_valid.next = self.condenser.window_valid.val();
         self.planner.header_addr.next = self.header_addr.val();
         self.planner.header_len.next = self.header_len.val();

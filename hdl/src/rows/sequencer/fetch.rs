@@ -4,11 +4,11 @@ use super::record::Purpose;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// Turns stretches of a bitmap, of ids or of a pointer array into reads of up to 512 bytes.
+/// Turns stretches of a bitmap, of ids or of a pointer array into reads of up to 4 KiB, or of up to 512 bytes with fetch rows.
 ///
 /// A stretch of a bitmap is read from the 64-bit word that holds its first bit to the byte that
 /// holds its last one; a stretch of ids likewise from the row that such a word would begin with.
-/// Every read but a stretch's last is 512 bytes long, so that the stretch arrives as full beats,
+/// Every read but a stretch's last is as long as it may be, so that the stretch arrives as full beats,
 /// the last one excepted. With `fetch`, each read is preceded by one of the same stretch of the
 /// fetch rows. One read a cycle, 3 cycles after its stretch; 2 cycles more a stretch.
 ///
@@ -55,7 +55,7 @@ pub struct Fetch {
     pub req_ready: Signal<In, Bit>,
     /// Its address.
     pub req_addr: Signal<Out, Bits<64>>,
-    /// Its bytes, 1 to 512.
+    /// Its bytes, 1 to 4,096.
     pub req_bytes: Signal<Out, Bits<13>>,
     /// What it is for.
     pub req_purpose: Signal<Out, Purpose>,
@@ -77,6 +77,8 @@ pub struct Fetch {
     other: DFF<Bits<64>>,
     first: DFF<Bit>,
     left: DFF<Bits<36>>,
+    /// The longest read.
+    most: Signal<Local, Bits<13>>,
     more: Signal<Local, Bit>,
     load: Signal<Local, Bit>,
 }
@@ -101,7 +103,12 @@ impl Logic for Fetch {
             left
         );
 
-        self.more.next = self.left.q.val() > 512;
+        // Fetch rows and bitmap are read in turns, eight beats of each.
+        self.most.next = 4096.into();
+        if self.purpose.q.val().fetch {
+            self.most.next = 512.into();
+        }
+        self.more.next = self.left.q.val() > bit_cast::<36, 13>(self.most.val());
         self.load.next = !self.reading.q.val()
             || (self.req_ready.val() && !self.more.val() && !self.first.q.val());
         self.stretch_ready.next = !self.taken.q.val() || self.load.val();
@@ -144,7 +151,7 @@ impl Logic for Fetch {
         self.req_purpose.next.fetch = self.first.q.val();
         self.req_bytes.next = bit_cast::<13, 36>(self.left.q.val());
         if self.more.val() {
-            self.req_bytes.next = 512.into();
+            self.req_bytes.next = self.most.val();
         }
         if self.load.val() {
             self.reading.d.next = self.taken.q.val();
@@ -157,14 +164,14 @@ impl Logic for Fetch {
             }
             self.left.d.next = self.stop.q.val() - self.start.q.val();
         } else if self.req_ready.val() {
-            self.addr.d.next = self.addr.q.val() + 512;
+            self.addr.d.next = self.addr.q.val() + bit_cast::<64, 13>(self.most.val());
             if self.purpose.q.val().fetch {
                 self.addr.d.next = self.other.q.val();
                 self.other.d.next = self.addr.q.val() + 512;
                 self.first.d.next = !self.first.q.val();
             }
             if !self.first.q.val() {
-                self.left.d.next = self.left.q.val() - 512;
+                self.left.d.next = self.left.q.val() - bit_cast::<36, 13>(self.most.val());
             }
         }
         if self.rst.val() {

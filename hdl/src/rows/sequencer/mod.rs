@@ -183,7 +183,7 @@ pub struct Sequencer {
     pub read_req_ready: Signal<In, Bit>,
     /// Address.
     pub read_req_addr: Signal<Out, Bits<64>>,
-    /// Bytes, 1 to 512.
+    /// Bytes, 1 to 4,096.
     pub read_req_bytes: Signal<Out, Bits<13>>,
     /// 64 bytes of an answer are offered.
     pub read_resp_valid: Signal<In, Bit>,

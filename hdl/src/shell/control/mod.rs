@@ -183,6 +183,8 @@ pub struct Control {
     pub max_read: Signal<Out, Bits<13>>,
     /// Widest gap to be read through, in bytes.
     pub merge_threshold: Signal<Out, Bits<13>>,
+    /// Bytes that a DMA read should have on average; 0: any.
+    pub read_balance: Signal<Out, Bits<9>>,
     /// The fewest rows of a column request; 0: there are none.
     pub column_min_rows: Signal<Out, Bits<32>>,
     /// Words of payload that the assembler reads in a cycle: 1 to 16.
@@ -497,6 +499,7 @@ impl Logic for Control {
         self.soft_reset.next = self.settings.soft_reset.val();
         self.max_read.next = self.settings.max_read.val();
         self.merge_threshold.next = self.settings.merge_threshold.val();
+        self.read_balance.next = self.settings.read_balance.val();
         self.column_min_rows.next = self.settings.column_min_rows.val();
         self.assembler_words.next = self.settings.assembler_words.val();
         self.mac.next = self.settings.mac.val();

@@ -44,6 +44,8 @@ pub struct Settings {
     pub max_read: Signal<Out, Bits<13>>,
     /// Widest gap to be read through, in bytes.
     pub merge_threshold: Signal<Out, Bits<13>>,
+    /// Bytes that a DMA read should have on average; 0: any.
+    pub read_balance: Signal<Out, Bits<9>>,
     /// The fewest rows of a column request; 0: there are none.
     pub column_min_rows: Signal<Out, Bits<32>>,
     /// Words of payload that the assembler reads in a cycle: 1 to 16.
@@ -80,6 +82,8 @@ pub struct Settings {
     at_max_read: Constant<Bits<16>>,
     #[init(at(MERGE_THRESHOLD))]
     at_merge_threshold: Constant<Bits<16>>,
+    #[init(at(READ_BALANCE))]
+    at_read_balance: Constant<Bits<16>>,
     #[init(at(MAC_LOW))]
     at_mac_low: Constant<Bits<16>>,
     #[init(at(MAC_HIGH))]
@@ -106,6 +110,8 @@ pub struct Settings {
     max_read_reset: Constant<Bits<13>>,
     #[init(value(MERGE_THRESHOLD.reset))]
     merge_reset: Constant<Bits<13>>,
+    #[init(value(READ_BALANCE.reset))]
+    balance_reset: Constant<Bits<9>>,
     #[init(value(COLUMN_MIN_ROWS.reset))]
     column_reset: Constant<Bits<32>>,
     #[init(value(ASSEMBLER_WORDS.reset))]
@@ -118,6 +124,7 @@ pub struct Settings {
     restart_count: DFF<Bits<4>>,
     max_read_held: DFF<Bits<13>>,
     merge_held: DFF<Bits<13>>,
+    balance_held: DFF<Bits<9>>,
     column_held: DFF<Bits<32>>,
     words_held: DFF<Bits<5>>,
     mac_low: DFF<Bits<32>>,
@@ -134,6 +141,7 @@ impl Logic for Settings {
         self.soft_reset.next = self.restarting.q.val();
         self.max_read.next = self.max_read_held.q.val();
         self.merge_threshold.next = self.merge_held.q.val();
+        self.read_balance.next = self.balance_held.q.val();
         self.column_min_rows.next = self.column_held.q.val();
         self.assembler_words.next = self.words_held.q.val();
         self.mac.next = bit_cast::<48, 32>(self.mac_low.q.val())
@@ -175,6 +183,9 @@ impl Logic for Settings {
         if self.read_addr.val() == self.at_merge_threshold.val() {
             self.read_data.next = bit_cast::<32, 13>(self.merge_held.q.val());
         }
+        if self.read_addr.val() == self.at_read_balance.val() {
+            self.read_data.next = bit_cast::<32, 9>(self.balance_held.q.val());
+        }
         if self.read_addr.val() == self.at_column_min_rows.val() {
             self.read_data.next = self.column_held.q.val();
         }
@@ -201,6 +212,9 @@ impl Logic for Settings {
             }
             if self.write_addr.val() == self.at_merge_threshold.val() {
                 self.merge_held.d.next = self.write_data.val().get_bits::<13>(0);
+            }
+            if self.write_addr.val() == self.at_read_balance.val() {
+                self.balance_held.d.next = self.write_data.val().get_bits::<9>(0);
             }
             if self.write_addr.val() == self.at_column_min_rows.val() {
                 self.column_held.d.next = self.write_data.val();
@@ -234,6 +248,7 @@ impl Logic for Settings {
         if self.rst.val() || self.restarting.q.val() {
             self.max_read_held.d.next = self.max_read_reset.val();
             self.merge_held.d.next = self.merge_reset.val();
+            self.balance_held.d.next = self.balance_reset.val();
             self.mac_low.d.next = bits::<32>(0);
             self.mac_high.d.next = bits::<16>(0);
             self.ip_held.d.next = bits::<32>(0);

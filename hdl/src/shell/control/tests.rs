@@ -171,6 +171,7 @@ fn kept(register: &Register) -> u32 {
         (_, "CONTROL") => 1,
         (_, "MAX_READ" | "MERGE_THRESHOLD") => 0x1fff,
         (_, "MAC_HIGH") => 0xffff,
+        (_, "READ_BALANCE") => 0x1ff,
         _ if (CNP_INTERVAL.offset..=MIN_RATE.offset).contains(&register.offset) => 0x3_ffff,
         _ => u32::MAX,
     }
@@ -215,7 +216,7 @@ fn registers_hold_what_is_written_and_nothing_else() {
                 host.write(register.offset + 1 + random.below(3) as u32, data);
             }
             2 => {
-                let other = [0x064, 0x800, 0x01_0014, 0x08_001c, 0x50_4000, 0xf0_0014];
+                let other = [0x068, 0x800, 0x01_0014, 0x08_001c, 0x50_4000, 0xf0_0014];
                 host.write(other[random.below(6) as usize], data);
             }
             _ => {}
@@ -231,6 +232,7 @@ fn registers_hold_what_is_written_and_nothing_else() {
         ("enable", at(&CONTROL)),
         ("max_read", at(&MAX_READ)),
         ("merge_threshold", at(&MERGE_THRESHOLD)),
+        ("read_balance", at(&READ_BALANCE)),
         ("column_min_rows", at(&COLUMN_MIN_ROWS)),
         ("assembler_words", at(&ASSEMBLER_WORDS)),
         ("mac", at(&MAC_LOW) | at(&MAC_HIGH) << 32),
@@ -257,7 +259,7 @@ fn registers_hold_what_is_written_and_nothing_else() {
         assert_eq!(host.bench.get(format!("congestion_{port}").as_str()), value, "{port}");
     }
     assert_eq!(host.words.borrow().len(), 4096);
-    for offset in [0x064, 0x180, 0x01_0000, 0x10_0000, 0x23_0000, 0x30_0000, 0x50_0000, 0xff_fffc] {
+    for offset in [0x068, 0x180, 0x01_0000, 0x10_0000, 0x23_0000, 0x30_0000, 0x50_0000, 0xff_fffc] {
         assert_eq!(host.read(offset), 0, "{offset:#x}");
     }
 }

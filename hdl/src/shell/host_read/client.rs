@@ -34,7 +34,7 @@ const BLOCK: usize = 64 - CUT;
 /// A read's beats are consecutive in the ring; where they would pass its end, the rest of the lap
 /// is left unused until the read is done.
 ///
-/// A request that begins within a cache line and goes beyond a multiple of 512 B is issued as two reads, which meet there.
+/// A request of more than 512 B that begins within a cache line is issued as two reads, which meet at a multiple of 512 B.
 /// The DMA engine cuts a read at its maximum size, counted from where it begins: so what it sends would begin and end
 /// within lines, each in the line in which the one before ended, and the host would serve them one after the other.
 #[derive(LogicBlock, BlockDefault)]
@@ -91,6 +91,7 @@ pub struct Client {
     beats: Signal<Local, Bits<7>>,
     /// Bit 9 or more: the request goes beyond a multiple of 512 B.
     reach: Signal<Local, Bits<14>>,
+    is_long: Signal<Local, Bit>,
     unused_reach: Signal<Local, Bits<CUT>>,
 
     // A request with its place in the ring; `size` counts the beats that are skipped before it.
@@ -176,11 +177,13 @@ impl Logic for Client {
         self.reach.next = bit_cast::<14, CUT>(self.req.addr.val().get_bits::<CUT>(0))
             + bit_cast::<14, 13>(self.req.bytes.val())
             - 1;
+        self.is_long.next = self.req.bytes.val() > 512;
         self.unused_reach.next = self.reach.val().get_bits::<CUT>(0);
         if !self.placed.q.val() {
             self.placed.d.next = self.req.valid.val();
             self.placed_cut.d.next = self.req.addr.val().get_bits::<6>(0).any()
-                && self.reach.val().get_bits::<5>(CUT).any();
+                && self.reach.val().get_bits::<5>(CUT).any()
+                && self.is_long.val();
             self.placed_first.d.next =
                 bits::<10>(512) - bit_cast::<10, CUT>(self.req.addr.val().get_bits::<CUT>(0));
             self.is_second.d.next = false;

@@ -6,7 +6,7 @@
 //! in any order; the responses go out in the order of the requests, once a read is complete.
 //!
 //! Contract: each client may give a request every two cycles, and its descriptor is at the output 2
-//! cycles later; one that begins within a cache line and goes beyond a multiple of 512 B becomes two descriptors, and takes a
+//! cycles later; one of more than 512 B that begins within a cache line becomes two descriptors, and takes a
 //! cycle more. 64 requests and 32 KiB a client can be in flight. One beat of 64 B leaves the RAM per cycle, for one client or for several in turns; the
 //! first leaves 4 cycles after its read's status. A client that does not take its responses only
 //! fills its own ring. The engine's writes are always taken at once. A failed read gives its beats,

@@ -220,10 +220,12 @@ fn a_read_that_begins_within_a_line_goes_on_at_a_multiple_of_512_bytes() {
     let requests = [
         // First byte, bytes, and the bytes of the first of two reads.
         (0x9000_0001, 4096, Some(511)),
-        (0x9000_11ff, 2, Some(1)),
+        (0x9000_11ff, 2, None),
+        (0x9000_11ff, 513, Some(1)),
+        (0x9000_1101, 512, None),
         (0x9000_2201, 511, None),
         (0x9000_3240, 4096, None),
-        (0x9000_43c1, 64, Some(63)),
+        (0x9000_43c1, 64, None),
         (u64::MAX - 600, 600, Some(89)),
     ];
     let all = requests.map(|(addr, bytes, _)| Request { addr, bytes });

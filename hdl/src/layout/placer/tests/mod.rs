@@ -105,6 +105,8 @@ struct Run {
 struct Settings {
     max_read: u64,
     threshold: u64,
+    /// What is worth reading through: a window has one of the two.
+    gaps: [u64; 2],
     seed: u64,
     stalls: (f64, f64),
     /// Cycles from a window's last box to its data.
@@ -112,7 +114,17 @@ struct Settings {
 }
 
 const CALM: Settings =
-    Settings { max_read: 512, threshold: 256, seed: 1, stalls: (0.0, 0.0), latency: 0 };
+    Settings {
+    max_read: 512,
+    threshold: 256,
+    gaps: [ANY; 2],
+    seed: 1,
+    stalls: (0.0, 0.0),
+    latency: 0,
+};
+
+/// A gap that limits nothing.
+const ANY: u64 = 8191;
 
 /// How many numbers windows have.
 const WINDOWS: u64 = WINDOW_COUNT as u64;
@@ -143,11 +155,13 @@ fn grant_windows(bench: &mut Bench) -> Rc<Cell<u64>> {
 /// Sends `inputs`, with a reader and a gather around that take a window's beats only when its
 /// boxes were read.
 fn run(library: &Library, inputs: &[Input], settings: Settings) -> Run {
-    let Settings { max_read, threshold, seed, stalls, latency } = settings;
+    let Settings { max_read, threshold, gaps, seed, stalls, latency } = settings;
     let mut bench = Bench::new(library.instance(seed), seed);
     bench.limit(400_000);
     bench.set("max_read", max_read);
     bench.set("merge_threshold", threshold);
+    let mut random = Random::new(seed);
+    bench.before(move |model, _| model.set("gap", gaps[random.below(2) as usize]));
     let windows_used = grant_windows(&mut bench);
     let sizes = Rc::new(RefCell::new(Vec::new()));
     bench.observe({
@@ -189,7 +203,8 @@ fn run(library: &Library, inputs: &[Input], settings: Settings) -> Run {
             quiet = 0;
         }
     }
-    let windows = check(inputs, &all_placed, &all_boxes, &sizes.borrow(), max_read, threshold);
+    let thresholds = gaps.map(|gap| threshold.min(gap));
+    let windows = check(inputs, &all_placed, &all_boxes, &sizes.borrow(), max_read, thresholds);
     assert_eq!(planned, windows.len() as u64, "windows are counted");
     Run { windows, sent_at: bench.sent_at(beats).to_vec() }
 }
@@ -237,6 +252,7 @@ fn settings(random: &mut Random, seed: u64, stalls: (f64, f64)) -> Settings {
     Settings {
         max_read: 64 << random.below(7),
         threshold: thresholds[random.below(thresholds.len() as u64) as usize],
+        gaps: [(); 2].map(|()| [16, 48, 64, 128, 240, 496, ANY][random.below(7) as usize]),
         seed,
         stalls,
         latency: random.below(400),
@@ -532,6 +548,7 @@ fn boxes_of_dense_blocks_come_every_other_cycle() {
     bench.set("max_read", 256);
     grant_windows(&mut bench);
     bench.set("merge_threshold", 256);
+    bench.set("gap", ANY);
     let (beats, boxes) = (bench.driver("beat"), bench.monitor("reads"));
     bench.send_all(beats, inputs.iter().map(beat));
     bench.run_until_received(boxes, 112);

@@ -11,8 +11,7 @@
 //! ```
 //!
 //! *Places* puts lanes that lie side by side into groups, gives each group its place, and cuts it into
-//! the parts that are read through; *paces* turns a part's byte distances into rows; *density* says from the needed rows of the
-//! chunk before the last which of these are worth it; *marks* collects the needed rows; *runs* finds
+//! the parts that are read through; *paces* turns a part's byte distances into rows; *marks* collects the needed rows; *runs* finds
 //! stretches of them, 64 rows a cycle; *boxes* joins and cuts them; *spans* makes addresses. *Lines*,
 //! in runs and boxes, knows where a box is cut: at a cache line; *pages*, in runs, where 4 KiB end.
 //!
@@ -30,7 +29,6 @@
 
 mod apart;
 mod boxes;
-mod density;
 mod lane_places;
 mod lines;
 mod marks;
@@ -45,7 +43,6 @@ mod tests;
 use crate::layout::windows::WINDOW_INDEX;
 use crate::primitive::{Fifo, Flatten, Restore, Skid};
 use boxes::Boxes;
-use density::Density;
 use marks::Marks;
 use paces::{PACE_BITS, Pace, Paces};
 use places::Places;
@@ -53,6 +50,9 @@ use runs::{RUN_BITS, Run, Runs};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 use spans::Spans;
+
+/// Bits of a group on its way to its pace.
+const GROUP: usize = 52;
 
 /// The block; see the module.
 ///
@@ -71,7 +71,7 @@ pub struct Planner {
     pub max_read: Signal<In, Bits<13>>,
     /// Widest gap in bytes that is read through; unless it is 0, gaps within a cache line are, too.
     pub merge_threshold: Signal<In, Bits<13>>,
-    /// The request says so itself: gaps of that width are read through however dense its rows are.
+    /// The request says itself what is read through: `header_gap` does not count.
     pub planned: Signal<In, Bit>,
 
     /// A chunk.
@@ -90,6 +90,8 @@ pub struct Planner {
     pub header_base: Signal<In, Bits<26>>,
     /// Window.
     pub header_window: Signal<In, Bits<WINDOW_INDEX>>,
+    /// The widest gap in bytes that is worth reading through; it may change until the chunk is taken.
+    pub header_gap: Signal<In, Bits<13>>,
 
     /// 512 rows of a chunk.
     pub mark_valid: Signal<In, Bit>,
@@ -144,13 +146,15 @@ pub struct Planner {
     pub box_window_end: Signal<Out, Bit>,
 
     longest: DFF<Bits<13>>,
+    widest: Signal<Local, Bits<13>>,
     threshold: DFF<Bits<12>>,
+    /// Parts of a row are not cut apart within a cache line: their reads would wait for each other.
+    beside: DFF<Bits<12>>,
     through: DFF<Bit>,
     places: Places,
     /// Groups whose pace is not known yet; all of two chunks.
-    groups: Fifo<40, 5, 6>,
+    groups: Fifo<GROUP, 5, 6>,
     paces: Paces,
-    density: Density,
     pace: Flatten<Pace, PACE_BITS>,
     /// What follows the group at work in *paces*.
     index: DFF<Bits<5>>,
@@ -172,7 +176,7 @@ pub struct Planner {
 impl Logic for Planner {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, longest, threshold, through, index, last, blocks);
+        dff_setup!(self, clk, longest, threshold, beside, through, index, last, blocks);
 
         // Settings: at most 4 KiB, in cache lines. A gap of 3 bytes has no word of its own.
         self.unused.next = self.max_read.val().get_bits::<6>(0);
@@ -183,19 +187,35 @@ impl Logic for Planner {
         if self.max_read.val().get_bit(12) {
             self.longest.d.next = 4096.into();
         }
-        self.threshold.d.next = self.merge_threshold.val().get_bits::<12>(0);
-        if self.merge_threshold.val().get_bit(12) {
-            self.threshold.d.next = 4095.into();
-        } else if !self.merge_threshold.val().get_bits::<10>(2).any() {
-            self.threshold.d.next = 3.into();
+        self.widest.next = self.merge_threshold.val();
+        if !self.planned.val() && (self.header_gap.val() < self.merge_threshold.val()) {
+            self.widest.next = self.header_gap.val();
         }
         self.through.d.next = self.merge_threshold.val().any();
 
         self.places.clk.next = self.clk.val();
         self.places.rst.next = self.rst.val();
-        self.places.threshold.next = self.threshold.q.val();
+        self.places.threshold.next = self.beside.q.val();
         self.places.header_valid.next = self.header_valid.val();
         self.header_ready.next = self.places.header_ready.val();
+        // A header is planned with the gap that it came with.
+        if self.header_ready.val() && self.header_valid.val() {
+            self.threshold.d.next = self.widest.val().get_bits::<12>(0);
+            if self.widest.val().get_bit(12) {
+                self.threshold.d.next = 4095.into();
+            } else if !self.widest.val().get_bits::<10>(2).any() {
+                self.threshold.d.next = 3.into();
+            }
+            self.beside.d.next = self.threshold.d.val();
+            if (self.widest.val() < 64) && !(self.merge_threshold.val() < 64) {
+                self.beside.d.next = 64.into();
+            } else if self.widest.val() < 64 {
+                self.beside.d.next = self.merge_threshold.val().get_bits::<12>(0);
+                if !self.merge_threshold.val().get_bits::<10>(2).any() {
+                    self.beside.d.next = 3.into();
+                }
+            }
+        }
         self.places.header_addr.next = self.header_addr.val();
         self.places.header_len.next = self.header_len.val();
         self.places.header_step.next = self.header_step.val();
@@ -217,26 +237,19 @@ impl Logic for Planner {
         self.groups.clk.next = self.clk.val();
         self.groups.rst.next = self.rst.val();
         self.groups.in_valid.next = self.places.group_valid.val();
-        self.groups.in_data.next = bit_cast::<40, 12>(self.places.group_lo.val().get_bits::<12>(0))
-            | (bit_cast::<40, 7>(self.places.group_len.val()) << 12)
-            | (bit_cast::<40, 8>(self.places.group_step.val()) << 19)
-            | (bit_cast::<40, 5>(self.places.group_index.val()) << 27)
-            | (bit_cast::<40, 7>(self.places.group_blocks.val()) << 32)
-            | (bit_cast::<40, 1>(self.places.group_last.val().into()) << 39);
+        self.groups.in_data.next =
+            bit_cast::<GROUP, 12>(self.places.group_lo.val().get_bits::<12>(0))
+                | (bit_cast::<GROUP, 7>(self.places.group_len.val()) << 12)
+                | (bit_cast::<GROUP, 8>(self.places.group_step.val()) << 19)
+                | (bit_cast::<GROUP, 5>(self.places.group_index.val()) << 27)
+                | (bit_cast::<GROUP, 7>(self.places.group_blocks.val()) << 32)
+                | (bit_cast::<GROUP, 1>(self.places.group_last.val().into()) << 39)
+                | (bit_cast::<GROUP, 12>(self.threshold.q.val()) << 40);
         self.paces.clk.next = self.clk.val();
         self.paces.rst.next = self.rst.val();
         self.paces.max_read.next = self.longest.q.val();
-        self.paces.threshold.next = self.threshold.q.val();
+        self.paces.threshold.next = self.groups.out_data.val().get_bits::<12>(40);
         self.paces.through.next = self.through.q.val();
-        self.density.block_valid.next = self.runs.block_valid.val();
-        self.density.block_bits.next = self.marks.read_bits.val();
-        self.density.block_half.next = self.runs.marks_address.val().get_bit(6);
-        self.density.block_last.next = self.runs.block_last.val();
-        self.density.half.next = self.groups.out_data.val().get_bit(31);
-        self.density.planned.next = self.planned.val();
-        self.paces.distance.next = self.density.distance.val();
-        self.paces.limits.next = self.density.limits.val();
-        self.paces.group_first.next = !self.groups.out_data.val().get_bits::<4>(27).any();
         self.paces.group_valid.next = self.groups.out_valid.val();
         self.groups.out_ready.next = self.paces.group_ready.val();
         self.paces.group_lo.next = self.groups.out_data.val().get_bits::<12>(0);

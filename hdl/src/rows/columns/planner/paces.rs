@@ -66,10 +66,6 @@ pub struct Paces {
     pub threshold: Signal<In, Bits<12>>,
     /// Gaps within a cache line are read through, too.
     pub through: Signal<In, Bit>,
-    /// The mean distance of needed rows in sixteenths of a row, from `Density`,
-    pub distance: Signal<In, Bits<10>>,
-    /// limits what is read through.
-    pub limits: Signal<In, Bit>,
     /// A group.
     pub group_valid: Signal<In, Bit>,
     /// It is taken.
@@ -80,8 +76,6 @@ pub struct Paces {
     pub group_len: Signal<In, Bits<7>>,
     /// Bytes from row to row, at least 1.
     pub group_step: Signal<In, Bits<8>>,
-    /// It is its chunk's first: `distance` is that of the chunk.
-    pub group_first: Signal<In, Bit>,
     /// The pace is known; for one cycle.
     pub pace_valid: Signal<Out, Bit>,
     /// It.
@@ -94,13 +88,6 @@ pub struct Paces {
     skew: DFF<Bits<6>>,
     len: DFF<Bits<7>>,
     step: DFF<Bits<8>>,
-    /// The chunk's mean distance.
-    apart: DFF<Bits<10>>,
-    limited: DFF<Bit>,
-    weight: Signal<Local, Bits<5>>,
-    /// Mean distances in 64ths of a row, as many quarters as `weight` has.
-    product: DFF<Bits<15>>,
-    limit: Signal<Local, Bits<9>>,
     near: Signal<Local, Bits<13>>,
     // Longest box, first 4 KiB, all 4 KiB, threshold.
     quotient: [DFF<Bits<14>>; 4],
@@ -128,14 +115,11 @@ impl Default for Paces {
             max_read: Signal::default(),
             threshold: Signal::default(),
             through: Signal::default(),
-            distance: Signal::default(),
-            limits: Signal::default(),
             group_valid: Signal::default(),
             group_ready: Signal::default(),
             group_lo: Signal::default(),
             group_len: Signal::default(),
             group_step: Signal::default(),
-            group_first: Signal::default(),
             pace_valid: Signal::default(),
             pace: Signal::default(),
             busy: DFF::default(),
@@ -144,11 +128,6 @@ impl Default for Paces {
             skew: DFF::default(),
             len: DFF::default(),
             step: DFF::default(),
-            apart: DFF::default(),
-            limited: DFF::default(),
-            weight: Signal::default(),
-            product: DFF::default(),
-            limit: Signal::default(),
             near: Signal::default(),
             quotient: array_init(|_| DFF::default()),
             remainder: array_init(|_| DFF::default()),
@@ -171,7 +150,7 @@ impl Default for Paces {
 impl Logic for Paces {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, busy, count, skew, len, step, apart, limited, product);
+        dff_setup!(self, clk, busy, count, skew, len, step);
         for d in 0..4 {
             self.quotient[d].clock.next = self.clk.val();
             self.remainder[d].clock.next = self.clk.val();
@@ -207,10 +186,6 @@ impl Logic for Paces {
             self.skew.d.next = self.group_lo.val().get_bits::<6>(0);
             self.len.d.next = self.group_len.val();
             self.step.d.next = self.group_step.val();
-            if self.group_valid.val() && self.group_first.val() {
-                self.apart.d.next = self.distance.val();
-                self.limited.d.next = self.limits.val();
-            }
             for d in 0..4 {
                 self.remainder[d].d.next = 0.into();
             }
@@ -223,40 +198,7 @@ impl Logic for Paces {
         }
 
         // Within 64 rows: a window of `reach` rows is two of 2^`size`, the second `rest` further.
-        // Where rows are needed at random, a gap is worth a read of its own if it is longer than about so many mean
-        // distances (quarters): fewer, the more bytes a row has.
-        self.weight.next = 18.into();
-        if !(self.step.q.val() < 65) {
-            self.weight.next = 3.into();
-        } else if !(self.step.q.val() < 33) {
-            self.weight.next = 4.into();
-        } else if !(self.step.q.val() < 17) {
-            self.weight.next = 6.into();
-        } else if !(self.step.q.val() < 9) {
-            self.weight.next = 8.into();
-        } else if !(self.step.q.val() < 5) {
-            self.weight.next = 10.into();
-        } else if !(self.step.q.val() < 3) {
-            self.weight.next = 12.into();
-        } else if !(self.step.q.val() < 2) {
-            self.weight.next = 15.into();
-        }
-        self.product.d.next = 0.into();
-        for k in 0..5 {
-            if self.weight.val().get_bit(k) {
-                self.product.d.next = self.product.d.val()
-                    + (bit_cast::<15, 10>(self.apart.q.val()) << k.to_bits::<4>());
-            }
-        }
-        self.limit.next = ((self.product.q.val() + 32) >> 6).get_bits::<9>(0);
         self.near.next = self.quotient[3].q.val().get_bits::<13>(0);
-        if (bit_cast::<13, 9>(self.limit.val()) < self.quotient[3].q.val().get_bits::<13>(0))
-            && (self.limit.val() < 64)
-            && self.limited.q.val()
-            && !(self.step.q.val() < bit_cast::<8, 7>(self.len.q.val()))
-        {
-            self.near.next = bit_cast::<13, 9>(self.limit.val());
-        }
         self.reach.next = self.near.val().get_bits::<7>(0);
         if self.near.val().get_bits::<7>(6).any() {
             self.reach.next = 64.into();

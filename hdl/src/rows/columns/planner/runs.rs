@@ -96,10 +96,6 @@ pub struct Runs {
     pub marks: Signal<In, Bits<64>>,
     /// As from `Marks`.
     pub marks_shift: Signal<In, Bits<12>>,
-    /// The marks are read for the chunk's first group,
-    pub block_valid: Signal<Out, Bit>,
-    /// and are its last.
-    pub block_last: Signal<Out, Bit>,
 
     /// A run, or the end of a chunk.
     pub run_valid: Signal<Out, Bit>,
@@ -302,10 +298,6 @@ impl Logic for Runs {
             bit_cast::<7, 6>(self.next_block.q.val()) + 1 == self.group_blocks.val();
         self.marks_address.next = bit_cast::<7, 6>(self.next_block.q.val())
             | (bit_cast::<7, 1>(self.group_index.val().get_bits::<1>(4)) << 6);
-        self.block_valid.next = self.fetching.val()
-            && self.rows_free.val()
-            && !self.group_index.val().get_bits::<4>(0).any();
-        self.block_last.next = self.last_block.val();
         self.group_ready.next = false;
         self.marks_forget.next = 0.into();
         if self.rows_free.val() {

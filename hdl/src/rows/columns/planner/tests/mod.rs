@@ -7,7 +7,7 @@ use super::Planner;
 use crate::testing;
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
 use drdma_verilated::{Library, Word};
-use reference::{Box, Chunk, Lane, Near, check, distance, groups, plan};
+use reference::{Box, Chunk, Lane, Near, check, groups, plan};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -53,6 +53,7 @@ fn header(chunk: &Chunk, random: &mut Random) -> Beat {
         .with("rows", chunk.rows)
         .with("base", chunk.base)
         .with("window", chunk.window)
+        .with("gap", chunk.gap.unwrap_or(8191))
 }
 
 fn marks(chunk: &Chunk) -> Vec<Beat> {
@@ -150,13 +151,9 @@ fn run(library: &Library, chunks: &[Chunk], settings: Settings) -> Run {
         end.div_ceil(128)
     };
     assert_eq!(*sizes.borrow(), chunks.iter().map(taken).collect::<Vec<_>>());
-    for (i, ((chunk, given), lanes)) in
-        chunks.iter().zip(given).zip(bench.received(lanes)).enumerate()
-    {
-        // The chunk before the last has set a limit.
-        let distance = i.checked_sub(2).filter(|_| !planned).and_then(|i| distance(&chunks[i]));
-        let near = Near { threshold, distance };
-        check_lanes(chunk, lanes, threshold);
+    for ((chunk, given), lanes) in chunks.iter().zip(given).zip(bench.received(lanes)) {
+        let near = Near::new(threshold, chunk.gap.filter(|_| !planned));
+        check_lanes(chunk, lanes, near.lanes);
         check(chunk, given, max_read, near);
         let expected = plan(chunk, max_read, near);
         if expected[0].len == 0 {
@@ -247,7 +244,8 @@ fn chunk(random: &mut Random, lanes: Vec<Lane>, window: u64) -> Chunk {
                 .collect()
         })
         .collect();
-    Chunk { lanes, rows, window, turns, ..Default::default() }
+    let gap = random.chance(0.8).then(|| [0, 16, 48, 64, 80, 128, 496][random.below(7) as usize]);
+    Chunk { lanes, rows, window, turns, gap, ..Default::default() }
 }
 
 #[test]
@@ -328,7 +326,7 @@ fn nothing_is_read_through_a_block_that_is_left_out() {
     let lanes = vec![Lane { addr: 0x1_0000, len: 4, step: 4 }];
     let turn = (0..128).map(|row| !(40..84).contains(&row)).collect();
     let shifts = vec![0, 3];
-    let chunk = Chunk { lanes, rows: 128, window: 0, turns: vec![turn], base: 0, shifts };
+    let chunk = Chunk { lanes, rows: 128, window: 0, turns: vec![turn], base: 0, shifts, gap: None };
     let run = run(&library, &[chunk], Settings { max_read: 4096, threshold: 4095, ..CALM });
     assert_eq!(run.boxes.len(), 2);
 }
@@ -341,7 +339,7 @@ fn rows_far_apart_take_a_cycle_for_16_kib() {
     // Runs of 64 rows, about 6,336 rows between them.
     let shifts = (0..rows / 64).map(|block| 99 * block).collect();
     let turns = vec![vec![true; rows as usize]];
-    let chunk = Chunk { lanes, rows, window: 1, turns, base: 5, shifts };
+    let chunk = Chunk { lanes, rows, window: 1, turns, base: 5, shifts, gap: None };
     let run = run(&library, &[chunk], Settings { threshold: 64, ..CALM });
     let cycles = (run.at.last().unwrap() - run.at[0]) as f64 / run.boxes.len() as f64;
     println!("{cycles} cycles a run");

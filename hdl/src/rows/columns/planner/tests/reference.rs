@@ -21,6 +21,8 @@ pub struct Chunk {
     pub base: u64,
     /// So many blocks before each of the window's are not in it; none: 0 for all.
     pub shifts: Vec<u64>,
+    /// The widest gap that is worth reading through; none: any.
+    pub gap: Option<u64>,
 }
 
 impl Chunk {
@@ -64,8 +66,8 @@ pub struct Group {
 
 impl Group {
     /// True if a gap is read through because it begins and ends in one cache line.
-    fn one_line(&self, end: u64, start: u64, threshold: u64) -> bool {
-        threshold > 0 && self.step >= self.len && (end - 1) / 64 == start / 64
+    fn one_line(&self, end: u64, start: u64, line: bool) -> bool {
+        line && self.step >= self.len && (end - 1) / 64 == start / 64
     }
 
     /// The parts, as groups of their own.
@@ -81,28 +83,21 @@ impl Group {
 /// Up to where a gap is read through.
 #[derive(Clone, Copy, Debug)]
 pub struct Near {
-    /// Its bytes.
-    pub threshold: u64,
-    /// The mean distance of rows in sixteenths of a row, which limits how far apart two rows are unless they overlap.
-    pub distance: Option<u64>,
+    /// Between rows, in bytes.
+    pub rows: u64,
+    /// Between lanes of a row.
+    pub lanes: u64,
+    /// Within a cache line.
+    pub line: bool,
 }
 
 impl Near {
-    fn holds(&self, group: &Group, before: u64, row: u64) -> bool {
-        let overlap = group.step < group.len;
-        // Quarters of mean distances, by the step.
-        let weights = [(1, 18), (2, 15), (4, 12), (8, 10), (16, 8), (32, 6), (64, 4), (128, 3)];
-        let weight = weights.iter().find(|(step, _)| group.step <= *step).map_or(0, |of| of.1);
-        let most = self.distance.map(|distance| (distance * weight + 32) / 64);
-        overlap || most.filter(|most| *most < 64).is_none_or(|most| row - before <= most)
+    /// By the setting, and what is worth it.
+    pub fn new(threshold: u64, gap: Option<u64>) -> Self {
+        let rows = gap.map_or(threshold, |gap| threshold.min(gap));
+        // Reads of one cache line would wait for each other.
+        Self { rows, lanes: rows.max(threshold.min(64)), line: threshold > 0 }
     }
-}
-
-/// The mean distance in a chunk, which limits those of the one after the next.
-pub fn distance(chunk: &Chunk) -> Option<u64> {
-    let rows = 64 * chunk.rows.div_ceil(64);
-    let distance = (16 * rows).checked_div(chunk.needed_here().len() as u64)?;
-    (distance < 1023).then_some(distance)
 }
 
 fn near(threshold: u64) -> u64 {
@@ -167,19 +162,18 @@ struct Part {
 /// A group's stretches of rows without a wider gap, cut at 4 KiB and so that none is too long: at
 /// the last cache line that is near enough.
 fn parts(group: &Group, rows: &BTreeMap<u64, u64>, max_read: u64, most: Near) -> Vec<Part> {
-    let threshold = most.threshold;
     let mut parts: Vec<Part> = Vec::new();
     let limit = |from: u64| ((from + max_read) / 64 * 64).min((from / 4096 + 1) * 4096);
     // The open part, and the end of its last row.
     let mut open: Option<(u64, u64)> = None;
-    let (mut closer, mut last) = (0, 0);
+    let mut closer = 0;
     for (&row, &far) in rows {
         let start = group.lo + row * group.step;
         let end = start + group.len;
         let mut from = start - start % 4;
         if let Some((begun, before)) = open {
-            let through = start <= before + near(threshold) && most.holds(group, last, row)
-                || group.one_line(before, start, threshold);
+            let through =
+                start <= before + near(most.rows) || group.one_line(before, start, most.line);
             let goes_on = through && closer == far * group.step;
             if goes_on && start < limit(begun) {
                 from = begun;
@@ -194,7 +188,6 @@ fn parts(group: &Group, rows: &BTreeMap<u64, u64>, max_read: u64, most: Near) ->
             from = to;
         }
         open = Some((from, end));
-        last = row;
     }
     if let Some((from, end)) = open {
         parts.push(Part { from, to: end.next_multiple_of(4), goes_on: false, closer });
@@ -223,7 +216,7 @@ fn joined(parts: &[Part], max_read: u64) -> Vec<Part> {
 /// The boxes of a chunk, in order.
 pub fn plan(chunk: &Chunk, max_read: u64, most: Near) -> Vec<Box> {
     let (mut boxes, rows) = (Vec::new(), chunk.needed());
-    let groups = groups(chunk, most.threshold);
+    let groups = groups(chunk, most.lanes);
     for group in groups.iter().flat_map(|group| group.split(chunk.rows)) {
         for part in joined(&parts(&group, &rows, max_read, most), max_read) {
             let offset = part.from - (group.lo - group.lo % 4) - part.closer;
@@ -241,12 +234,11 @@ pub fn plan(chunk: &Chunk, max_read: u64, most: Near) -> Vec<Box> {
 
 /// What any plan must keep, whatever the order of its boxes.
 pub fn check(chunk: &Chunk, boxes: &[Box], max_read: u64, most: Near) {
-    let threshold = most.threshold;
     let rows = chunk.needed();
     // Where each byte of the window comes from: lanes that overlap may have it in two parts.
     let mut used: BTreeMap<u64, u64> = BTreeMap::new();
     let mut left = boxes.iter().filter(|b| b.len > 0).copied().peekable();
-    let groups = groups(chunk, threshold);
+    let groups = groups(chunk, most.lanes);
     for group in groups.iter().flat_map(|group| group.split(chunk.rows)) {
         let base = group.ram - group.lo % 4;
         // Needed words by the rows that need them: the first and the last.
@@ -262,8 +254,8 @@ pub fn check(chunk: &Chunk, boxes: &[Box], max_read: u64, most: Near) {
         let of_group: Vec<_> = std::iter::from_fn(|| left.next_if(own)).collect();
         let through = |r1: u64, r2: u64| {
             let (end, start) = (r1 * group.step + group.len, r2 * group.step);
-            start.saturating_sub(end) <= near(threshold) && most.holds(&group, r1, r2)
-                || group.one_line(group.lo + end, group.lo + start, threshold)
+            start.saturating_sub(end) <= near(most.rows)
+                || group.one_line(group.lo + end, group.lo + start, most.line)
         };
         let mut brought = BTreeSet::new();
         for read in &of_group {

@@ -1,0 +1,243 @@
+//! How wide a gap is worth reading through, so that the host's two limits are reached together.
+//!
+//! A host allows so many DMA reads and so many of their bytes to be in flight. Where reads are short, their
+//! number is the limit, and reading through wider gaps makes fewer of them; where they are long, their bytes are,
+//! and skipping narrower gaps reads fewer. Bytes are fetched fastest where both limits are reached, which is where the
+//! mean read is as long as the one limit divided by the other (`READ_BALANCE`): there one gap is worth a read, and
+//! no wider one.
+//!
+//! The block adds up how far the lengths of all reads, those of indexes and requests too, lie from a *middle* 64 B above that
+//! mean, and moves the *gap* by 16 B when the sum is far off: up below -16 KiB, down above 64 KiB. Each
+//! read takes 80 B off the sum, so that the gap stays while the mean of the reads is between 16 B less and 144 B more than the
+//! balance. It goes down slower than up, and later, because reads that are too short cost more than
+//! reads that are too long: where all gaps are equally wide, one gap is right for all of them or for none, and going to and fro
+//! brings the worse of both.
+//!
+//! **Throughput.** Two reads a cycle, one of each port.
+//!
+//! **Latency.** A read counts 4 cycles later.
+
+use drdma_emit::prelude::*;
+
+/// Bits of the sum, a signed number.
+const SUM: usize = 18;
+/// The middle, above the balance.
+const MIDDLE: u64 = 64;
+/// What each read takes off the sum.
+const DECAY: u64 = 80;
+/// The gap in steps after a reset: 128 B.
+const START: u64 = 8;
+/// The widest gap in steps.
+const WIDEST: u64 = 31;
+
+/// The block; see the module.
+///
+/// # Inputs
+/// `data_valid`, `data_bytes`, `control_valid`, `control_bytes` (a read of each port is made; at most 4,096 B, which the
+/// shell cuts every 512 B), `mean` (what reads should have on average, at most 511 B; 0: any), `hold` (reads are planned otherwise).
+///
+/// # Outputs
+/// `gap`: bytes, a multiple of 16 up to 496, at least 16; 4,095 if `mean` is 0.
+#[derive(LogicBlock, BlockDefault)]
+pub struct Balance {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// A read of data is made,
+    pub data_valid: Signal<In, Bit>,
+    /// of so many bytes.
+    pub data_bytes: Signal<In, Bits<13>>,
+    /// A read of something else is made,
+    pub control_valid: Signal<In, Bit>,
+    /// of so many bytes.
+    pub control_bytes: Signal<In, Bits<13>>,
+    /// What a read should have on average.
+    pub mean: Signal<In, Bits<9>>,
+    /// Requests that say themselves what is read through are at work: the gap stays.
+    pub hold: Signal<In, Bit>,
+    /// The widest gap that is worth reading through, in bytes.
+    pub gap: Signal<Out, Bits<13>>,
+
+    // A read of each port: its bytes and the reads that the shell makes of it.
+    valid: [DFF<Bit>; 2],
+    bytes: [DFF<Bits<13>>; 2],
+    count: [DFF<Bits<4>>; 2],
+    // How much longer it is than it should be.
+    share: [DFF<Bits<SUM>>; 2],
+    long: [DFF<Bits<SUM>>; 2],
+    shared: [DFF<Bit>; 2],
+    excess: DFF<Bits<SUM>>,
+    read: DFF<Bit>,
+    sum: DFF<Bits<SUM>>,
+    steps: DFF<Bits<5>>,
+    high: Signal<Local, Bit>,
+    low: Signal<Local, Bit>,
+    decay: Signal<Local, Bits<SUM>>,
+    delta: [Signal<Local, Bits<SUM>>; 2],
+    held: DFF<Bit>,
+    middle: DFF<Bits<10>>,
+}
+
+impl Logic for Balance {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.held.d.next = self.hold.val();
+        self.middle.d.next = bit_cast::<10, 9>(self.mean.val()) + MIDDLE;
+        self.valid[0].d.next = self.data_valid.val();
+        self.valid[1].d.next = self.control_valid.val();
+        self.bytes[0].d.next = self.data_bytes.val();
+        self.bytes[1].d.next = self.control_bytes.val();
+        self.count[0].d.next = ((self.data_bytes.val() + 511) >> 9).get_bits::<4>(0);
+        self.count[1].d.next = ((self.control_bytes.val() + 511) >> 9).get_bits::<4>(0);
+        for p in 0..2 {
+            self.shared[p].d.next = self.valid[p].q.val();
+            self.long[p].d.next = bit_cast::<SUM, 13>(self.bytes[p].q.val());
+            self.share[p].d.next = 0.into();
+            for k in 0..4 {
+                if self.count[p].q.val().get_bit(k) {
+                    self.share[p].d.next = self.share[p].d.val()
+                        + (bit_cast::<SUM, 10>(self.middle.q.val()) << k.to_bits::<4>());
+                }
+            }
+            self.delta[p].next = 0.into();
+            if self.shared[p].q.val() {
+                self.delta[p].next = self.long[p].q.val() - self.share[p].q.val();
+            }
+        }
+        self.excess.d.next = self.delta[0].val() + self.delta[1].val();
+        self.read.d.next = (self.shared[0].q.val() || self.shared[1].q.val()) && !self.held.q.val();
+
+        // 64 KiB or more, or less than -16 KiB.
+        self.high.next = !self.sum.q.val().get_bit(17) && self.sum.q.val().get_bit(16);
+        self.low.next = self.sum.q.val().get_bit(17) && !self.sum.q.val().get_bits::<3>(14).all();
+        self.decay.next = bits::<SUM>(0) - DECAY;
+        if self.sum.q.val().get_bit(17) {
+            self.decay.next = DECAY.into();
+        }
+        if self.read.q.val() {
+            self.sum.d.next = self.sum.q.val() + self.excess.q.val() + self.decay.val();
+        }
+        if self.high.val() || self.low.val() {
+            self.sum.d.next = 0.into();
+        }
+        if self.high.val() && (self.steps.q.val() != 1) {
+            self.steps.d.next = self.steps.q.val() - 1;
+        }
+        if self.low.val() && (self.steps.q.val() != WIDEST) {
+            self.steps.d.next = self.steps.q.val() + 1;
+        }
+        self.gap.next = bit_cast::<13, 5>(self.steps.q.val()) << 4;
+        if !self.mean.val().any() {
+            self.gap.next = 4095.into();
+        }
+        if self.rst.val() {
+            for p in 0..2 {
+                self.valid[p].d.next = false;
+                self.shared[p].d.next = false;
+            }
+            self.read.d.next = false;
+            self.held.d.next = false;
+            self.sum.d.next = 0.into();
+            self.steps.d.next = START.into();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use drdma_verilated::Library;
+    use drdma_verilated::testbench::{Bench, Random};
+
+    fn library() -> Library {
+        testing::library("balance", Balance::default)
+    }
+
+    /// What reads come to, by the definition.
+    struct Expected {
+        mean: i64,
+        sum: i64,
+        steps: i64,
+    }
+
+    impl Expected {
+        /// The reads of a cycle.
+        fn count(&mut self, lens: &[i64]) {
+            let off = |len: &i64| len - (self.mean + 64) * ((len + 511) / 512);
+            self.sum += lens.iter().map(off).sum::<i64>() + if self.sum < 0 { 80 } else { -80 };
+            if self.sum >= 64 << 10 {
+                (self.sum, self.steps) = (0, (self.steps - 1).max(1));
+            }
+            if self.sum < -(16 << 10) {
+                (self.sum, self.steps) = (0, (self.steps + 1).min(31));
+            }
+        }
+    }
+
+    /// Gives the reads of a cycle, of data and of others, and lets them pass.
+    fn reads(bench: &mut Bench, lens: [Option<i64>; 2]) {
+        for (port, len) in ["data", "control"].into_iter().zip(lens) {
+            bench.set(&*format!("{port}_valid"), u64::from(len.is_some()));
+            bench.set(&*format!("{port}_bytes"), len.unwrap_or(4095) as u64);
+        }
+        bench.step();
+        bench.set("data_valid", 0);
+        bench.set("control_valid", 0);
+        (0..5).for_each(|_| bench.step());
+    }
+
+    #[test]
+    fn the_gap_follows_the_mean_of_all_reads() {
+        let library = library();
+        for (seed, mean) in (1..).zip([256, 256, 1, 100, 511]) {
+            let mut random = Random::new(seed);
+            let mut bench = Bench::new(library.instance(seed), seed);
+            bench.set("mean", mean as u64);
+            let mut expected = Expected { mean, sum: 0, steps: 8 };
+            let mut seen = [false; 32];
+            for round in 0..12_000 {
+                // Times of short reads, of long ones, and of both.
+                let most = [200, 4096, 4096, 520][round / 3_000];
+                let lens = [0.8, 0.3].map(|p| {
+                    random.chance(p).then(|| 1 + random.below(most) as i64)
+                });
+                reads(&mut bench, lens);
+                let lens: Vec<i64> = lens.into_iter().flatten().collect();
+                if !lens.is_empty() {
+                    expected.count(&lens);
+                }
+                assert_eq!(bench.get("gap"), 16 * expected.steps as u64, "{round}");
+                seen[expected.steps as usize] = true;
+            }
+            assert!(mean != 256 || seen[1..].iter().all(|seen| *seen), "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn reads_that_are_balanced_leave_the_gap_alone() {
+        let library = library();
+        for (len, gap) in [(128, 496), (200, 496), (248, 128), (320, 128), (392, 128), (512, 16)] {
+            let mut bench = Bench::new(library.instance(1), 1);
+            bench.set("mean", 256);
+            (0..12_000).for_each(|_| reads(&mut bench, [Some(len), None]));
+            assert_eq!(bench.get("gap"), gap, "{len} B");
+        }
+    }
+
+    #[test]
+    fn what_is_planned_otherwise_leaves_the_gap_alone_and_without_a_mean_there_is_none() {
+        let mut bench = Bench::new(library().instance(1), 1);
+        bench.set("mean", 256);
+        bench.set("hold", 1);
+        (0..1_000).for_each(|_| reads(&mut bench, [Some(64), Some(64)]));
+        assert_eq!(bench.get("gap"), 128);
+        bench.set("hold", 0);
+        (0..1_000).for_each(|_| reads(&mut bench, [Some(64), Some(64)]));
+        assert_eq!(bench.get("gap"), 496);
+        bench.set("mean", 0);
+        reads(&mut bench, [None, None]);
+        assert_eq!(bench.get("gap"), 4095);
+    }
+}
