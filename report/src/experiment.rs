@@ -288,7 +288,8 @@ impl Experiment {
             Target::Latency { round_trips, cycles } => {
                 let first = found.first_byte_cycles();
                 let reads = found.reads().0;
-                let waited = (found.usage.round_trips_ps as f64 / 1000.0 / NS_PER_CYCLE).ceil() as u64;
+                let waited =
+                    (found.usage.round_trips_ps as f64 / 1000.0 / NS_PER_CYCLE).ceil() as u64;
                 let most = round_trips * ROUND_TRIP_CYCLES + cycles;
                 (
                     format!("{first} cycles, {reads} round trips {waited} of them"),

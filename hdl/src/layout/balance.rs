@@ -200,9 +200,8 @@ mod tests {
             for round in 0..12_000 {
                 // Times of short reads, of long ones, and of both.
                 let most = [200, 4096, 4096, 520][round / 3_000];
-                let lens = [0.8, 0.3].map(|p| {
-                    random.chance(p).then(|| 1 + random.below(most) as i64)
-                });
+                let lens =
+                    [0.8, 0.3].map(|p| random.chance(p).then(|| 1 + random.below(most) as i64));
                 reads(&mut bench, lens);
                 let lens: Vec<i64> = lens.into_iter().flatten().collect();
                 if !lens.is_empty() {

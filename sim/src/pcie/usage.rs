@@ -41,7 +41,8 @@ mod tests {
     fn what_is_not_used_is_counted_by_where_it_lies() {
         let mut usage = Usage::default();
         // Idle, a request's read for two cycles, two reads of data, and the rest.
-        let cycles = [(0.0, false), (0.25, false), (0.25, false), (0.5, true), (0.75, true), (0.5, false)];
+        let cycles =
+            [(0.0, false), (0.25, false), (0.25, false), (0.5, true), (0.75, true), (0.5, false)];
         for (share, data) in cycles {
             usage.cycle(share, data);
         }

@@ -113,8 +113,7 @@ struct Settings {
     latency: u64,
 }
 
-const CALM: Settings =
-    Settings {
+const CALM: Settings = Settings {
     max_read: 512,
     threshold: 256,
     gaps: [ANY; 2],

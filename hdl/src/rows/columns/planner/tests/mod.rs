@@ -326,7 +326,8 @@ fn nothing_is_read_through_a_block_that_is_left_out() {
     let lanes = vec![Lane { addr: 0x1_0000, len: 4, step: 4 }];
     let turn = (0..128).map(|row| !(40..84).contains(&row)).collect();
     let shifts = vec![0, 3];
-    let chunk = Chunk { lanes, rows: 128, window: 0, turns: vec![turn], base: 0, shifts, gap: None };
+    let chunk =
+        Chunk { lanes, rows: 128, window: 0, turns: vec![turn], base: 0, shifts, gap: None };
     let run = run(&library, &[chunk], Settings { max_read: 4096, threshold: 4095, ..CALM });
     assert_eq!(run.boxes.len(), 2);
 }
