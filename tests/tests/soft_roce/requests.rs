@@ -6,8 +6,8 @@ use drdma_tests::lab::{
     peer::{PeerQueuePair, Received},
 };
 use libdrdma::{
-    Access, AddressHandle, Contiguous, MacAddress, MemoryRegion, QueuePair, Status,
-    Transport, WorkRequest,
+    Access, AddressHandle, Contiguous, MacAddress, MemoryRegion, QueuePair, Status, Transport,
+    WorkRequest,
 };
 
 use crate::{received_by, receives::TIMEOUT};
@@ -82,7 +82,7 @@ fn solicited_sends_arrive_and_a_key_that_cannot_be_made_invalid_is_told() {
     let target = lab.peer.memory(64);
     lab.peer.receive(&peer, 4, 8192);
     for len in [1, 3000, 8192] {
-        send(&mut qp, &source, 0, len, WorkRequest::solicited);
+        send(&mut qp, &source, 0, len, |request| request.solicited());
     }
     card.serve_until("the card's requests", |card| card.completions.len() >= 3);
     assert!(card.completions.iter().all(|completion| completion.status == Status::Success));

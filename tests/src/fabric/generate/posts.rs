@@ -94,6 +94,24 @@ pub fn of_node(
             if transport == "ud" {
                 fields["destination"] = json!(format!("{}/{theirs}", nodes[to].name));
             }
+            let asks = abilities.does(nodes[from].rtl, Features::REQUESTS);
+            if asks && !shared && random.one_in(4) {
+                fields["solicited"] = json!(true);
+            }
+            let invalidates = op == "send" && !shared && alone && !refuse && append.is_none();
+            if asks && invalidates && transport == "rc" && messages.len() == 1 && random.one_in(3) {
+                // Of a byte that nobody asks for.
+                let to = &mut nodes[to];
+                let key = format!("once{}", to.used);
+                let offset = to.take(1);
+                let region =
+                    json!({"type": "contiguous", "buffer": "in", "offset": offset, "len": 1});
+                to.kept
+                    .keys
+                    .push(json!({"name": key, "access": ["remote_read"], "region": region}));
+                fields["op"] = json!("send_invalidate");
+                fields["remote"] = json!(format!("{}/{key}", to.name));
+            }
             if op.starts_with("write") {
                 let described = abilities.does(nodes[to].rtl, Features::DESCRIBED_KEYS);
                 write_to(random, &mut nodes[to], fields, messages, (described, refuse));
