@@ -101,6 +101,7 @@ pub mod features {
     /// What the RTL does.
     pub const RTL: u32 = RECEIVES
         | READS
+        | REQUESTS
         | RETRANSMITS
         | APPENDS
         | READ_ANSWERS

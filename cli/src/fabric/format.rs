@@ -377,6 +377,8 @@ pub(super) enum Op {
     CompareAndSwap,
     /// Fetch and add.
     FetchAndAdd,
+    /// SEND that makes the peer's key `remote` invalid.
+    SendInvalidate,
 }
 
 /// An operation on several queue pairs.
@@ -428,6 +430,9 @@ pub(super) struct PostSend {
     /// It waits for the READs and atomics before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fence: Option<bool>,
+    /// The peer's completions are solicited ones: false unless told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub solicited: Option<bool>,
     /// The bytes of the regions, which are contiguous and have 1 to 64 B together, stand in the request and
     /// are one message: false unless told.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -443,7 +448,8 @@ pub(super) struct PostSend {
     pub add: Option<u64>,
     /// The queue pair's name.
     pub qp: String,
-    /// A buffer or key of another node, as node/name: what a WRITE, a READ or an atomic operation names.
+    /// A buffer or key of another node, as node/name: what a WRITE, a READ or an atomic operation names, or the
+    /// key that becomes invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<String>,
     /// Bytes from its start.

@@ -235,6 +235,8 @@ pub enum Op {
         /// What is added.
         add: u64,
     },
+    /// SEND that makes a key of the peer's invalid, which stands as the remote memory.
+    SendInvalidate,
 }
 
 impl Op {
@@ -248,12 +250,13 @@ impl Op {
             Self::Read => "read",
             Self::CompareAndSwap { .. } => "compare_and_swap",
             Self::FetchAndAdd { .. } => "fetch_and_add",
+            Self::SendInvalidate => "send_invalidate",
         }
     }
 
     /// True if it names memory of the peer's.
     pub fn is_remote(self) -> bool {
-        !matches!(self, Self::Send | Self::SendImm(_))
+        !matches!(self, Self::Send | Self::SendImm(_) | Self::SendInvalidate)
     }
 
     /// True if an answer comes back that fills the regions.
@@ -281,6 +284,8 @@ pub struct Send {
     pub signaled: bool,
     /// It waits for the READs and atomics before it.
     pub fence: bool,
+    /// The peer's completions are solicited ones.
+    pub solicited: bool,
     /// How it is fetched, if not as the card's registers say.
     pub fetch: Option<FetchPlan>,
     /// The bytes of its regions stand in the request: these are contiguous, and inside their buffers.

@@ -180,6 +180,13 @@ impl Supported<'_> {
         if send.fence {
             self.needs(node, Features::READS, format!("{at}.fence"), "fence")?;
         }
+        if send.solicited {
+            let what = "solicited request";
+            self.needs(node, Features::REQUESTS, format!("{at}.solicited"), what)?;
+        }
+        if matches!(send.op, Op::SendInvalidate) {
+            self.needs(node, Features::REQUESTS, format!("{at}.op"), "SEND that invalidates")?;
+        }
         if send.op.is_answered() {
             self.receives(node, at)?;
             let what = match send.op {

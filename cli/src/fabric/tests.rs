@@ -61,7 +61,9 @@ fn good() -> Value {
              "destinations": [ {"qp": "x", "remote": "b/t", "remote_offset": 0, "regions": []} ]},
             {"node": "a", "verb": "give_back", "append": "rows", "rows": 3},
             {"node": "b", "verb": "post_send", "qp": "y", "wr_id": 11, "op": "write",
-             "remote": "a/gaps", "remote_offset": 0, "regions": []}
+             "remote": "a/gaps", "remote_offset": 0, "regions": []},
+            {"node": "b", "verb": "post_send", "qp": "y", "wr_id": 12, "op": "send_invalidate",
+             "remote": "a/part", "solicited": true, "regions": [contiguous]}
         ]
     })
 }
@@ -109,7 +111,7 @@ fn a_good_job_is_read_with_its_defaults() {
     assert_eq!((b.qps[0].start_psn, b.qps[0].retries), (0, Retries::default()));
     let reads = Access { remote_read: true, remote_write: true, remote_atomic: false };
     assert_eq!((a.access[0], a.access[1]), (reads, Access::default()));
-    assert_eq!(job.phases().map(<[Step]>::len).collect::<Vec<_>>(), [4, 8]);
+    assert_eq!(job.phases().map(<[Step]>::len).collect::<Vec<_>>(), [4, 9]);
     let mut bare = good();
     bare["network"] = json!({});
     assert_eq!(parse(&bare).unwrap().network, NetworkConfig::default());
@@ -250,6 +252,12 @@ fn fields_belong_to_operations_and_transports() {
             "/steps/3/destination",
             json!("b/d"),
             "steps[3].destination: has no meaning for this transport (only ud has one): leave it out",
+        ),
+        ("/steps/13/remote", json!("a/t"), "steps[13].remote: there is no key \"a/t\""),
+        (
+            "/steps/13/remote_offset",
+            json!(0),
+            "steps[13].remote_offset: has no meaning for send_invalidate: leave it out",
         ),
         (
             "/steps/9/op",
@@ -403,6 +411,10 @@ fn what_only_some_cards_do_is_refused_of_others() {
     let mut fence = steps[2].clone();
     fence.as_object_mut().unwrap().remove("signaled");
     assert_eq!(refused(fence), "steps[0].fence: there is no fence on rtl: yet");
+    let mut solicited = steps[3].clone();
+    solicited["solicited"] = json!(true);
+    let told = "steps[0].solicited: there is no solicited request on rtl: yet";
+    assert_eq!(refused(solicited), told);
     let address = "steps[0].destination: there is no address with a request on rtl: yet";
     assert_eq!(refused(steps[8].clone()), address);
     let answer = "steps[0].op: there is no answer to it on rtl: yet";

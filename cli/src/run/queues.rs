@@ -37,6 +37,10 @@ pub struct Queues {
 pub struct Extras {
     /// What is done instead of the post's operation.
     pub answered: Option<Answered>,
+    /// It makes that key of the peer's invalid.
+    pub invalidates: Option<u32>,
+    /// The peer's completions are solicited ones.
+    pub solicited: bool,
     /// It waits for the READs and atomics before it.
     pub fence: bool,
     /// Where a datagram goes.
@@ -189,6 +193,12 @@ impl Queues {
                 }
                 Answered::FetchAndAdd { add } => request.fetch_and_add(remote_addr, rkey, add),
             };
+        }
+        if let Some(rkey) = extras.invalidates {
+            request = request.send_invalidate(rkey);
+        }
+        if extras.solicited {
+            request = request.solicited();
         }
         if extras.fence {
             request = request.fence();

@@ -34,6 +34,27 @@ pub struct PieceWrite {
     pub len: Bits<32>,
 }
 
+/// Where the datagrams of a request go, if it says so itself.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct AddressWrite {
+    /// The request.
+    pub slot: Bits<8>,
+    /// It says so; else its packets go where the queue pair's entry says, and the rest means nothing.
+    pub named: Bit,
+    /// The peer's MAC address.
+    pub dest_mac: Bits<48>,
+    /// IPv4 type of service.
+    pub tos: Bits<8>,
+    /// IPv4 time to live, not 0.
+    pub ttl: Bits<8>,
+    /// The peer's IPv4 address.
+    pub dest_ip: Bits<32>,
+    /// The peer's queue pair number.
+    pub dest_qpn: Bits<24>,
+    /// The peer's queue key.
+    pub qkey: Bits<32>,
+}
+
 /// How much a READ or an atomic brings.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct AskWrite {

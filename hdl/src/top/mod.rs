@@ -691,6 +691,7 @@ impl Logic for Card {
         self.segmenter.dest_write_solicited.next = self.decoder.dest_write_solicited.val();
         self.segmenter.dest_write_invalidates.next = self.decoder.dest_write_invalidates.val();
         self.decoder.ask_write.join(&mut self.segmenter.ask_write);
+        self.decoder.address_write.join(&mut self.packetizer.address_write);
         self.segmenter.cfg_valid.next = self.control.cfg.valid.val();
         self.segmenter.cfg_table.next = self.control.cfg.table.val();
         self.segmenter.cfg_index.next = self.control.cfg.index.val();

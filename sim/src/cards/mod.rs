@@ -20,6 +20,7 @@ mod faults;
 mod fetch_rows;
 mod malformed;
 pub mod matrix;
+mod own_queue;
 mod partitioned;
 mod registers;
 mod requests;

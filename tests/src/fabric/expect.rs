@@ -66,6 +66,8 @@ struct Run<'a> {
     receives: HashMap<Name, VecDeque<Receive>>,
     /// Queue pairs in the error state.
     broken: BTreeSet<Name>,
+    /// Keys that messages have made invalid.
+    gone: BTreeSet<Name>,
     /// Send queues that are halted: node, shared or not, queue pairs.
     halted: BTreeSet<(String, bool, Vec<String>)>,
     expected: Expected,
@@ -107,6 +109,7 @@ pub fn run(job: &Value) -> Result<Expected, Undetermined> {
         nodes: list(&job["nodes"]).iter().map(|of| (text(&of["name"]), Node::of(of))).collect(),
         receives: HashMap::new(),
         broken: BTreeSet::new(),
+        gone: BTreeSet::new(),
         halted: BTreeSet::new(),
         expected: Expected::default(),
     };
@@ -341,6 +344,14 @@ impl<'a> Run<'a> {
         if with_imm {
             completion["imm"] = step["imm"].clone();
         }
+        if op == "send_invalidate" {
+            let (owner, key) =
+                text(&step["remote"]).split_once('/').ok_or("a key without a node")?;
+            if owner != node || !self.gone.insert((owner.to_owned(), key.to_owned())) {
+                return Err("a key that cannot be made invalid: the sender has no answer".into());
+            }
+            completion["invalidated"] = json!(key);
+        }
         if let Some(name) = receive.append.filter(|_| !write) {
             let row = self.append(node, &name).row();
             if datagram || transport == "uc" && !message.len().is_multiple_of(row) {
@@ -436,6 +447,9 @@ impl<'a> Run<'a> {
                 let inside = end <= memory.bytes(name).len();
                 let places = || (start..end).map(|at| (name.to_owned(), at)).collect();
                 (inside.then(places)?, buffer.get("access"))
+            }
+            (None, Some(_)) if self.gone.contains(&(node.to_owned(), name.to_owned())) => {
+                return None;
             }
             (None, Some(key)) => {
                 let places = of_region(memory, &key["region"])?;

@@ -275,6 +275,25 @@ mod tests {
         }
     }
 
+    #[test]
+    fn hardware_is_given_requests_with_what_only_a_queue_pairs_own_queue_takes() {
+        let mut seen = [0; 3];
+        for seed in 0..60 {
+            let hardware = Some(Kind::Rtl.features());
+            let job = generate(seed, Abilities { hardware, ..ALL });
+            let nodes = list(&job["nodes"]).iter();
+            let rtl: HashSet<_> =
+                nodes.filter(|node| node["device"] == "rtl:").map(|node| &node["name"]).collect();
+            for step in list(&job["steps"]).iter().filter(|step| rtl.contains(&step["node"])) {
+                let own = step["verb"] == "post_send";
+                seen[0] += u32::from(own && step.get("destination").is_some());
+                seen[1] += u32::from(step["solicited"] == true);
+                seen[2] += u32::from(step["op"] == "send_invalidate");
+            }
+        }
+        assert!(seen.iter().all(|count| *count > 10), "{seen:?}");
+    }
+
     /// True for a receive with such a region.
     fn receives(step: &Value, is: impl Fn(&Value) -> bool) -> bool {
         let receive = step["verb"].as_str().is_some_and(|verb| verb.ends_with("recv"));
@@ -326,6 +345,7 @@ mod tests {
                 LATER,
                 "fence",
                 "inline",
+                "solicited",
                 "post_srq_recv",
                 "\"append\"",
                 "\"keys\":[{",
@@ -377,6 +397,8 @@ mod tests {
             "remote_columns",
             "remote_invalid_request_error",
             "send",
+            "send_invalidate",
+            "solicited",
             "strided receive",
             "success",
             "wait",

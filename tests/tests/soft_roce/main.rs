@@ -6,6 +6,7 @@
 
 mod answers;
 mod receives;
+mod requests;
 
 use std::time::Duration;
 

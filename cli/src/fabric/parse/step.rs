@@ -37,10 +37,11 @@ enum Kinds {
     Read,
     CompareAndSwap,
     FetchAndAdd,
+    SendInvalidate,
 }
 
 /// Those that every destination can have, and behind them those of a lone one.
-const OPS: [(&str, Kinds); 7] = [
+const OPS: [(&str, Kinds); 8] = [
     ("send", Kinds::Send),
     ("send_imm", Kinds::SendImm),
     ("write", Kinds::Write),
@@ -48,6 +49,7 @@ const OPS: [(&str, Kinds); 7] = [
     ("read", Kinds::Read),
     ("compare_and_swap", Kinds::CompareAndSwap),
     ("fetch_and_add", Kinds::FetchAndAdd),
+    ("send_invalidate", Kinds::SendInvalidate),
 ];
 const SHARED_OPS: usize = 4;
 
@@ -165,6 +167,9 @@ impl<'a> Poster<'a> {
         let Settings { row_mask, rows_per_message, layout, signaled, fetch } =
             Settings::of(fields)?;
         let fence = fields.optional("fence").map_or(Ok(false), |at| at.boolean())?;
+        // Of a request for several there is none.
+        let solicited = (!shared).then(|| fields.optional("solicited")).flatten();
+        let solicited = solicited.map_or(Ok(false), |at| at.boolean())?;
         let mut partitioned = None;
         let mut is_inline = false;
         let destinations = if shared {
@@ -184,8 +189,8 @@ impl<'a> Poster<'a> {
             let qp = &self.node().qps[destination.qp];
             let possible = match qp.transport {
                 Transport::Rc => true,
-                Transport::Uc => !op.is_answered(),
-                Transport::Ud => !op.is_remote(),
+                Transport::Uc => !op.is_answered() && !matches!(op, Op::SendInvalidate),
+                Transport::Ud => !op.is_remote() && !matches!(op, Op::SendInvalidate),
             };
             if !possible {
                 let transport = if qp.transport == Transport::Ud { "ud" } else { "uc" };
@@ -202,6 +207,7 @@ impl<'a> Poster<'a> {
             layout,
             signaled,
             fence,
+            solicited,
             fetch,
             inline: is_inline,
             partitioned,
@@ -261,6 +267,7 @@ impl<'a> Poster<'a> {
         let is_write = op.is_remote() && !op.is_answered();
         let remote_columns = remote_columns(fields, is_write, op.name(), layout, remote_column)?;
         let remote = match remote_columns.is_empty() {
+            true if matches!(op, Op::SendInvalidate) => Some(self.key(fields)?),
             true => self.remote(fields, op)?,
             false => self.no_remote(fields)?,
         };
@@ -287,6 +294,20 @@ impl<'a> Poster<'a> {
             return Err(at.error(Problem::Peer { found, what }));
         }
         Ok(peer)
+    }
+
+    /// The key of the peer's that a SEND makes invalid.
+    fn key(&self, fields: &mut Fields) -> Result<Remote, JobError> {
+        let at = fields.required("remote")?;
+        for name in ["remote_offset", "raw"] {
+            if let Some(other) = fields.optional(name) {
+                return Err(meaningless(&other, Op::SendInvalidate.name()));
+            }
+        }
+        let (node, name) = self.steps.names.of(&at, "key")?;
+        let keys = &self.steps.names.of_node[node].keys;
+        let key = *keys.get(name).ok_or_else(|| no_such(&at, "key"))?;
+        Ok(Remote::Key { node, key, offset: 0 })
     }
 
     /// The memory of the peer's that an operation names, if it names some.
@@ -346,5 +367,6 @@ fn operation(fields: &mut Fields, kind: Kinds, name: &str, shared: bool) -> Resu
         Kinds::Read => Op::Read,
         Kinds::CompareAndSwap => Op::CompareAndSwap { compare, swap },
         Kinds::FetchAndAdd => Op::FetchAndAdd { add },
+        Kinds::SendInvalidate => Op::SendInvalidate,
     })
 }

@@ -215,7 +215,7 @@ impl<'a> Host<'a> {
                 let post = plain(send, remotes);
                 let payload = Payload::of(&post, &mut self.memory).map_err(region)?;
                 self.sends.insert(number as u64, send);
-                Ready::Send(Box::new((post, payload, self.extras(send))))
+                Ready::Send(Box::new((post, payload, self.extras(send, remotes))))
             }
             Post::Receive(receive) => {
                 let regions = receive.regions.iter().map(|region| self.memory.region(region));
@@ -229,15 +229,16 @@ impl<'a> Host<'a> {
     }
 
     /// What a request says that only a card executes that receives.
-    fn extras(&self, send: &Send) -> Extras {
+    fn extras(&self, send: &Send, remotes: &[Remotes]) -> Extras {
         let answered = match send.op {
             Op::Read => Some(Answered::Read),
             Op::CompareAndSwap { compare, swap } => {
                 Some(Answered::CompareAndSwap { compare, swap })
             }
             Op::FetchAndAdd { add } => Some(Answered::FetchAndAdd { add }),
-            Op::Send | Op::SendImm(_) | Op::Write | Op::WriteImm(_) => None,
+            Op::Send | Op::SendImm(_) | Op::SendInvalidate | Op::Write | Op::WriteImm(_) => None,
         };
+        let invalidates = matches!(send.op, Op::SendInvalidate).then(|| remotes[0].of_all.1);
         let destination = &send.destinations[0];
         let from = &self.node.qps[destination.qp];
         let to = destination.to.map(|Peer { node, qp }| {
@@ -247,7 +248,7 @@ impl<'a> Host<'a> {
                 .ecn(from.ecn)
                 .ttl(from.ttl)
         });
-        Extras { answered, fence: send.fence, to }
+        Extras { answered, invalidates, fence: send.fence, solicited: send.solicited, to }
     }
 
     /// The card has nothing to do: what is not known to be complete was unsignaled, or never will be.
@@ -343,6 +344,14 @@ impl<'a> Host<'a> {
         }
         object["wr_id"] = json!(completion.wr_id);
         object["opcode"] = json!(if is_write && is_good { "recv_write_imm" } else { "recv" });
+        if let Some(rkey) = completion.invalidated {
+            let of = |key: &Opened| match key {
+                Opened::Part(region) => region.rkey() == rkey,
+                Opened::Region(key) => key.rkey() == rkey,
+            };
+            let key = self.keys.iter().position(of).map(|key| &self.node.keys[key].name);
+            object["invalidated"] = json!(key);
+        }
         Completion::of(object, completion)
     }
 
@@ -477,7 +486,7 @@ pub struct Remotes {
 /// A request as a job for one card has it; `remotes` tells each destination's remote memory.
 fn plain(send: &Send, remotes: &[Remotes]) -> job::Post {
     let (op, imm) = match send.op {
-        Op::Send => (Opcode::Send, 0),
+        Op::Send | Op::SendInvalidate => (Opcode::Send, 0),
         Op::SendImm(imm) => (Opcode::SendImm, imm),
         Op::Write => (Opcode::Write, 0),
         Op::WriteImm(imm) => (Opcode::WriteImm, imm),

@@ -1,6 +1,7 @@
 //! A granule, seen as each of the layouts that it may hold.
 
 use super::slice::{At, in_granule, span_in_granule};
+use drdma_abi::receive::AddressHandle;
 use drdma_abi::work_request::{Destination, Element, RegionHeader, RegionShape, WqeHeader};
 use rust_hdl_core::prelude::*;
 
@@ -10,8 +11,8 @@ use rust_hdl_core::prelude::*;
 /// `data`.
 ///
 /// # Outputs
-/// `head_*`, `dest_*` (of two granules each), `region_*`, `shape_*`, `element_*`: the fields of
-/// [`WqeHeader`], [`Destination`], [`RegionHeader`], [`RegionShape`] and [`Element`].
+/// `head_*`, `address_*`, `dest_*` (of two granules each), `region_*`, `shape_*`, `element_*`: the fields of
+/// [`WqeHeader`], [`AddressHandle`], [`Destination`], [`RegionHeader`], [`RegionShape`] and [`Element`].
 #[derive(LogicBlock)]
 pub struct Fields {
     /// The granule.
@@ -28,6 +29,14 @@ pub struct Fields {
     pub head_wr_id: Signal<Out, Bits<64>>,
     pub head_rows_per_message: Signal<Out, Bits<32>>,
     pub head_imm: Signal<Out, Bits<32>>,
+
+    pub address_dest_mac: Signal<Out, Bits<48>>,
+    pub address_tos: Signal<Out, Bits<8>>,
+    pub address_ttl: Signal<Out, Bits<8>>,
+    pub address_dest_ip: Signal<Out, Bits<32>>,
+    pub address_dest_qpn: Signal<Out, Bits<32>>,
+    pub address_qkey: Signal<Out, Bits<32>>,
+    pub address_reserved: Signal<Out, Bits<96>>,
 
     pub dest_qp: Signal<Out, Bits<32>>,
     pub dest_regions: Signal<Out, Bits<16>>,
@@ -62,6 +71,13 @@ pub struct Fields {
     head_wr_id_at: At,
     head_rows_per_message_at: At,
     head_imm_at: At,
+    address_dest_mac_at: At,
+    address_tos_at: At,
+    address_ttl_at: At,
+    address_dest_ip_at: At,
+    address_dest_qpn_at: At,
+    address_qkey_at: At,
+    address_reserved_at: At,
     dest_qp_at: At,
     dest_regions_at: At,
     dest_partition_at: At,
@@ -97,6 +113,13 @@ impl Default for Fields {
             head_wr_id: Signal::default(),
             head_rows_per_message: Signal::default(),
             head_imm: Signal::default(),
+            address_dest_mac: Signal::default(),
+            address_tos: Signal::default(),
+            address_ttl: Signal::default(),
+            address_dest_ip: Signal::default(),
+            address_dest_qpn: Signal::default(),
+            address_qkey: Signal::default(),
+            address_reserved: Signal::default(),
             dest_qp: Signal::default(),
             dest_regions: Signal::default(),
             dest_partition: Signal::default(),
@@ -126,6 +149,13 @@ impl Default for Fields {
             head_wr_id_at: in_granule::<WqeHeader>("wr_id", 64),
             head_rows_per_message_at: in_granule::<WqeHeader>("rows_per_message", 32),
             head_imm_at: in_granule::<WqeHeader>("imm", 32),
+            address_dest_mac_at: in_granule::<AddressHandle>("dest_mac", 48),
+            address_tos_at: in_granule::<AddressHandle>("tos", 8),
+            address_ttl_at: in_granule::<AddressHandle>("ttl", 8),
+            address_dest_ip_at: in_granule::<AddressHandle>("dest_ip", 32),
+            address_dest_qpn_at: in_granule::<AddressHandle>("dest_qpn", 32),
+            address_qkey_at: in_granule::<AddressHandle>("qkey", 32),
+            address_reserved_at: span_in_granule::<AddressHandle>("reserved", "reserved2", 96),
             dest_qp_at: in_granule::<Destination>("qp", 32),
             dest_regions_at: in_granule::<Destination>("regions", 16),
             dest_partition_at: in_granule::<Destination>("partition", 16),
@@ -169,6 +199,17 @@ impl Logic for Fields {
         self.head_rows_per_message.next =
             self.data.val().get_bits::<32>(self.head_rows_per_message_at.val().index());
         self.head_imm.next = self.data.val().get_bits::<32>(self.head_imm_at.val().index());
+        self.address_dest_mac.next =
+            self.data.val().get_bits::<48>(self.address_dest_mac_at.val().index());
+        self.address_tos.next = self.data.val().get_bits::<8>(self.address_tos_at.val().index());
+        self.address_ttl.next = self.data.val().get_bits::<8>(self.address_ttl_at.val().index());
+        self.address_dest_ip.next =
+            self.data.val().get_bits::<32>(self.address_dest_ip_at.val().index());
+        self.address_dest_qpn.next =
+            self.data.val().get_bits::<32>(self.address_dest_qpn_at.val().index());
+        self.address_qkey.next = self.data.val().get_bits::<32>(self.address_qkey_at.val().index());
+        self.address_reserved.next =
+            self.data.val().get_bits::<96>(self.address_reserved_at.val().index());
         self.dest_qp.next = self.data.val().get_bits::<32>(self.dest_qp_at.val().index());
         self.dest_regions.next = self.data.val().get_bits::<16>(self.dest_regions_at.val().index());
         self.dest_partition.next =

@@ -60,11 +60,12 @@ mod unpacker;
 use crate::context::{INDEX, QP, QUEUE, TableSelect};
 use crate::layout::windows::FETCH_BITS;
 use crate::primitive::Pack;
-use crate::request::{AskWrite, CONTIGUOUS, DEST_COUNT, DEST_INDEX, PieceWrite};
+use crate::request::{AddressWrite, AskWrite, CONTIGUOUS, DEST_COUNT, DEST_INDEX, PieceWrite};
 use alike::Alike;
 use apart::Apart;
 use bounds::Bounds;
 use contexts::Contexts;
+use drdma_abi::roce::TTL;
 use drdma_emit::prelude::*;
 use joiner::Joiner;
 use parser::Parser;
@@ -79,7 +80,7 @@ use unpacker::Unpacker;
 /// `release_valid`.
 ///
 /// # Outputs
-/// Write ports `lane_write`, `inline_write`, `set_write`, `dest_write`; streams `open`, `request`.
+/// Write ports `lane_write`, `inline_write`, `set_write`, `dest_write`, `piece_write`, `ask_write`, `address_write`; streams `open`, `request`.
 #[derive(LogicBlock, Default)]
 pub struct Decoder {
     /// Clock.
@@ -231,6 +232,8 @@ pub struct Decoder {
     pub piece_write: Flow<Out, PieceWrite>,
     /// How much it brings; likewise.
     pub ask_write: Flow<Out, AskWrite>,
+    /// Where the request's datagrams go, if it says so; of every request, with a destination's first `dest_write`.
+    pub address_write: Flow<Out, AddressWrite>,
 
     /// A request says how its data is fetched, or that it does not; 25 cycles or more before its
     /// `request`.
@@ -302,9 +305,13 @@ pub struct Decoder {
     dest_fenced: DFF<Bit>,
     dest_solicited: DFF<Bit>,
     dest_invalidates: DFF<Bit>,
+    address_valid: DFF<Bit>,
+    address: DFF<AddressWrite>,
     inline_valid: DFF<Bit>,
     inline_slot: DFF<Bits<8>>,
-    inline_data: DFF<Bits<512>>,
+    inline_data: [DFF<Bits<128>>; 4],
+    inline_whole: Pack<4, 128, 512>,
+    block: Signal<Local, Bits<512>>,
     dest_valid: DFF<Bit>,
     dest_dest: DFF<Bits<10>>,
     dest_qp: DFF<Bits<QP>>,
@@ -351,9 +358,10 @@ impl Logic for Decoder {
             dest_fenced,
             dest_solicited,
             dest_invalidates,
+            address_valid,
+            address,
             inline_valid,
             inline_slot,
-            inline_data,
             dest_valid,
             dest_dest,
             dest_qp,
@@ -539,10 +547,18 @@ impl Logic for Decoder {
         self.lane_write_inline.next = self.shaper.lane_write_inline.val();
         self.inline_valid.d.next = self.parser.told_inline.val() || self.parser.told_ask.val();
         self.inline_slot.d.next = self.requests.slot.val();
-        if self.parser.told_inline.val() {
-            self.inline_data.d.next = (bit_cast::<512, 384>(self.unpacker.granule_rest.val())
-                << 128)
-                | bit_cast::<512, 128>(self.unpacker.granule_data.val());
+        self.block.next = (bit_cast::<512, 384>(self.unpacker.granule_rest.val()) << 128)
+            | bit_cast::<512, 128>(self.unpacker.granule_data.val());
+        for k in 0..4 {
+            self.inline_data[k].clock.next = self.clk.val();
+            self.inline_data[k].d.next = self.inline_data[k].q.val();
+            if self.parser.inline_parts.val().get_bit(k) {
+                self.inline_data[k].d.next = self.unpacker.granule_data.val();
+            }
+            if self.parser.inline_parts.val() == 15 {
+                self.inline_data[k].d.next = self.block.val().get_bits::<128>(k * 128);
+            }
+            self.inline_whole.parts[k].next = self.inline_data[k].q.val();
         }
         for k in 0..8 {
             self.operands.parts[k].next = self.parser.operands.val().get_bits::<8>((7 - k) * 8);
@@ -550,11 +566,11 @@ impl Logic for Decoder {
                 self.parser.operands.val().get_bits::<8>((15 - k) * 8);
         }
         if self.parser.told_ask.val() {
-            self.inline_data.d.next = bit_cast::<512, 128>(self.operands.whole.val());
+            self.inline_data[0].d.next = self.operands.whole.val();
         }
         self.inline_write_valid.next = self.inline_valid.q.val();
         self.inline_write_slot.next = self.inline_slot.q.val();
-        self.inline_write_data.next = self.inline_data.q.val();
+        self.inline_write_data.next = self.inline_whole.whole.val();
         self.set_write_valid.next = self.shaper.set_write_valid.val();
         self.set_write_set.next = self.shaper.set_write_set.val();
         self.set_write_kind.next = self.shaper.set_write_kind.val();
@@ -661,6 +677,16 @@ impl Logic for Decoder {
         self.ask_write.packets.next = self.packets.q.val();
         self.ask_write.log_mtu.next = self.asked_mtu.q.val();
 
+        // Addresses.
+        self.address_valid.d.next = self.parser.dest_accept.val();
+        self.address.d.next = self.parser.address.val();
+        self.address.d.next.slot = self.requests.slot.val();
+        if !self.parser.address.val().ttl.any() {
+            self.address.d.next.ttl = usize::from(TTL).to_bits();
+        }
+        self.address_write.valid.next = self.address_valid.q.val();
+        self.address_write.next = self.address.q.val();
+
         // Destinations.
         if self.parser.open.val() {
             self.shared_set.d.next = self.shaper.set.val();
@@ -710,6 +736,7 @@ impl Logic for Decoder {
             for k in 0..3 {
                 self.asked[k].d.next = false;
             }
+            self.address_valid.d.next = false;
             self.inline_valid.d.next = false;
             self.fetch_valid.d.next = false;
             self.dest_valid.d.next = false;

@@ -1,5 +1,6 @@
 //! The decoder against plain Rust.
 
+mod addresses;
 mod asks;
 mod generate;
 mod malformed;
@@ -46,8 +47,8 @@ fn recover(world: &mut World, card: &mut Card) {
 fn queue(random: &mut Random) -> u8 {
     loop {
         let queue = random.below(256) as u8;
-        // Own queues whose queue pair can do everything, and shared ones.
-        if queue >= SHARED || (queue % 3 != 2 && queue % 11 != 10 && queue % 50 != 49) {
+        // Own queues whose queue pair is ready and theirs, and shared ones.
+        if queue >= SHARED || (queue % 11 != 10 && queue % 50 != 49) {
             return queue;
         }
     }
@@ -73,6 +74,15 @@ fn valid_requests_come_out_as_lane_sets() {
         let inline = requests.iter().flat_map(|r| &r.dests).flat_map(|d| &d.sets);
         let inline = inline.filter(|set| set.inline.is_some()).count();
         assert!(inline > 5, "{inline} payloads in the entry");
+        let addressed = requests.iter().filter(|request| request.address.is_some());
+        let (within, beside): (Vec<_>, Vec<_>) =
+            addressed.partition(|r| r.dests[0].sets.iter().any(|set| set.inline.is_some()));
+        assert!(within.len() > 1 && beside.len() > 10, "addresses, with payloads and without");
+        let dests: Vec<_> = requests.iter().flat_map(|request| &request.dests).collect();
+        type Is = fn(&reference::Dest) -> bool;
+        for is in [(|d| d.solicited) as Is, |d| d.invalidates, |d| d.fenced] {
+            assert!(dests.iter().filter(|dest| is(dest)).count() > 2);
+        }
         let joined = requests.iter().flat_map(|r| &r.dests);
         let joined = joined.filter(|d| d.sets.len() == 1 && d.sets[0].kind == 1 && !d.element_mask);
         let joined = joined.count();

@@ -5,7 +5,7 @@ use super::Sending;
 use super::order::WEIGHT;
 use super::tagger::TAG;
 use crate::context::{ConfigWrite, QP, Stamps, TableSelect};
-use crate::request::DEST_COUNT;
+use crate::request::{AddressWrite, DEST_COUNT};
 use crate::send::PAGE;
 use drdma_emit::prelude::*;
 use num_bigint::BigUint;
@@ -18,7 +18,7 @@ use drdma_abi::roce::{ETHERTYPE_IPV4, IP_PROTOCOL_UDP, TTL, Transport, UDP_PORT,
 use crate::primitive::header::{
     BthHeader, DethHeader, EthernetHeader, ImmDtHeader, Ipv4Header, RethHeader, UdpHeader,
 };
-use crate::primitive::{Pack, Ram, RamStyle};
+use crate::primitive::{Flatten, Pack, Ram, RamStyle, Restore};
 
 /// Bits of the longest header: Ethernet, IPv4, UDP, BTH, RETH, ImmDt.
 pub const HEADER: usize = 592;
@@ -92,6 +92,9 @@ const PSN_AT: u64 = STATUS_AT + SENT_RKEY as u64;
 /// Bits of a queue pair's entry that are needed: its first 8 words.
 const ENTRY: usize = 256;
 
+/// Bits of an [`AddressWrite`].
+const ADDRESS: usize = 161;
+
 /// Sum of what is the same in every IPv4 header: version and length; flags; protocol.
 const FIXED_SUM: u64 = 0x4500 + 0x4000 + IP_PROTOCOL_UDP as u64;
 
@@ -120,6 +123,10 @@ const ETHERNET_BYTES: u64 = 14;
 /// are as long. It belongs to no request that is at hand, and neither does a packet that comes late: if it is
 /// dropped, none of them suffers. A congestion notification (`notifies`) comes as such a packet, too, with a RETH of zeros in place of its
 /// 16 reserved bytes.
+///
+/// A datagram goes where its request says, if that does (`address_write`, kept for every slot): then MAC and IP address, type of
+/// service, time to live, queue pair number and queue key are those, and all else is the queue pair's. Packets of other transports
+/// may be of requests that have ended, and look at nothing of that.
 ///
 /// One item a cycle; its frame's dimensions come 2 cycles later, its header, if it is not dropped, 6
 /// cycles later; both must be taken. An atomic is told as a packet of 16 B, which are its operands in network order. `sending_*` tells of a packet
@@ -150,6 +157,8 @@ pub struct Headers {
     pub mac: Signal<In, Bits<48>>,
     /// The card's IPv4 address.
     pub ip: Signal<In, Bits<32>>,
+    /// Where the datagrams of a request go; before its packets.
+    pub address_write: Flow<In, AddressWrite>,
 
     /// The queue pair of the `sent` item that is offered in the next cycle,
     pub next_sent_qp: Signal<In, Bits<QP>>,
@@ -174,6 +183,10 @@ pub struct Headers {
     #[init(Ram::new(RamStyle::Ultra))]
     entries: Ram<ENTRY, 8, QP>,
     copies: Pack<8, 32, ENTRY>,
+    // Where the datagrams of each request go.
+    addresses: Ram<ADDRESS, 1, 8>,
+    address_in: Flatten<AddressWrite, ADDRESS>,
+    address_out: Restore<AddressWrite, ADDRESS>,
 
     // Stage a: the item.
     packet_bits: Signal<Local, Bits<PACKET>>,
@@ -209,14 +222,22 @@ pub struct Headers {
     b_frame: DFF<Bits<13>>,
     b_slots: DFF<Bits<7>>,
     b_addresses: DFF<Bits<20>>,
+    // Its request says where it goes.
+    b_named: DFF<Bit>,
+    b_address: DFF<AddressWrite>,
+    b_named_addresses: DFF<Bits<20>>,
     own_sum: DFF<Bits<20>>,
     extra: Signal<Local, Bits<13>>,
     header: Signal<Local, Bits<13>>,
     destination: Signal<Local, Bits<32>>,
+    named_destination: Signal<Local, Bits<32>>,
 
     // Stage c: lengths; the type of service and the time to live, which belong to the sum.
     life: Signal<Local, Bits<8>>,
     service: Signal<Local, Bits<16>>,
+    sum: Signal<Local, Bits<20>>,
+    #[init(Constant::new(own().into()))]
+    own: Constant<Bits<ENTRY>>,
     c_valid: DFF<Bit>,
     c_dropped: DFF<Bit>,
     c_packet: DFF<Bits<PACKET>>,
@@ -277,6 +298,12 @@ fn fields_stand() -> bool {
     true
 }
 
+/// What a queue pair's entry says of datagrams that go where their request says.
+fn own() -> BigUint {
+    let field = |start: u32, width: u32| ((BigUint::from(1_u8) << width) - 1_u8) << start;
+    field(0, ENTRY as u32) ^ field(0, 96) ^ field(128, 24) ^ field(160, 32)
+}
+
 /// All but `total`, `bad_dest` and `status` of a `sent` item.
 fn unflushed() -> BigUint {
     let field = |start: u32, width: u32| ((BigUint::from(1_u8) << width) - 1_u8) << start;
@@ -302,7 +329,18 @@ impl Logic for Headers {
         self.entries.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
         self.entries.write_data.next = self.copies.whole.val();
 
+        // Where requests say that their datagrams go.
+        self.address_in.record.next = self.address_write.val();
+        self.addresses.write_lanes.next = 0.into();
+        if self.address_write.valid.val() {
+            self.addresses.write_lanes.next = 1.into();
+        }
+        self.addresses.write_address.next = self.address_write.slot.val();
+        self.addresses.write_data.next = self.address_in.bits.val();
+
         // Stage a: the item is taken, its queue pair is read.
+        self.addresses.read_enable.next = true;
+        self.addresses.read_address.next = self.packet.slot.val();
         self.unused.next = self.packet.fenced.val();
         self.entries.read_enable.next = true;
         self.entries.read_address.next = self.packet.qp.val();
@@ -427,6 +465,15 @@ impl Logic for Headers {
         self.b_addresses.d.next = bit_cast::<20, 16>(self.destination.val().get_bits::<16>(0))
             + bit_cast::<20, 16>(self.destination.val().get_bits::<16>(16))
             + self.own_sum.q.val();
+        self.address_out.bits.next = self.addresses.read_data.val();
+        self.b_named.d.next = self.address_out.record.val().named
+            && (self.entries.read_data.val().get_bits::<2>(208) == (Transport::Ud as usize).to_bits());
+        self.b_address.d.next = self.address_out.record.val();
+        self.named_destination.next = self.address_out.record.val().dest_ip;
+        self.b_named_addresses.d.next =
+            bit_cast::<20, 16>(self.named_destination.val().get_bits::<16>(0))
+            + bit_cast::<20, 16>(self.named_destination.val().get_bits::<16>(16))
+            + self.own_sum.q.val();
         self.own_sum.d.next = bit_cast::<20, 16>(self.ip.val().get_bits::<16>(0))
             + bit_cast::<20, 16>(self.ip.val().get_bits::<16>(16))
             + FIXED_SUM;
@@ -469,6 +516,15 @@ impl Logic for Headers {
         self.c_valid.d.next = self.b_valid.q.val();
         self.c_packet.d.next = self.b_packet.q.val();
         self.c_entry.d.next = self.b_entry.q.val();
+        if self.b_named.q.val() {
+            self.c_entry.d.next = (self.b_entry.q.val() & self.own.val())
+                | bit_cast::<ENTRY, 48>(self.b_address.q.val().dest_mac)
+                | (bit_cast::<ENTRY, 8>(self.b_address.q.val().tos) << 48)
+                | (bit_cast::<ENTRY, 8>(self.b_address.q.val().ttl) << 56)
+                | (bit_cast::<ENTRY, 32>(self.b_address.q.val().dest_ip) << 64)
+                | (bit_cast::<ENTRY, 24>(self.b_address.q.val().dest_qpn) << 128)
+                | (bit_cast::<ENTRY, 32>(self.b_address.q.val().qkey) << 160);
+        }
         self.c_length.d.next = self.b_frame.q.val() - ETHERNET_BYTES;
         self.life.next = self.b_entry.q.val().get_bits::<8>(56);
         if !self.life.val().any() {
@@ -476,7 +532,13 @@ impl Logic for Headers {
         }
         self.service.next = bit_cast::<16, 8>(self.b_entry.q.val().get_bits::<8>(48))
             | (bit_cast::<16, 8>(self.life.val()) << 8);
-        self.c_sum.d.next = self.b_addresses.q.val() + bit_cast::<20, 16>(self.service.val());
+        self.sum.next = self.b_addresses.q.val();
+        if self.b_named.q.val() {
+            self.service.next = bit_cast::<16, 8>(self.b_address.q.val().tos)
+                | (bit_cast::<16, 8>(self.b_address.q.val().ttl) << 8);
+            self.sum.next = self.b_named_addresses.q.val();
+        }
+        self.c_sum.d.next = self.sum.val() + bit_cast::<20, 16>(self.service.val());
 
         // Stage d: the words of the IP header are added up.
         self.d_valid.d.next = self.c_valid.q.val();

@@ -27,7 +27,7 @@ use super::replies::Response;
 use super::{PAGE, PAGE_ROW, REPLY_ROW};
 use crate::context::{ConfigWrite, QP};
 use crate::receive::notifier::Notice;
-use crate::request::DEST_COUNT;
+use crate::request::{AddressWrite, DEST_COUNT};
 use crate::shell::corundum::FrameBeat;
 use drdma_emit::prelude::*;
 use num_bigint::BigUint;
@@ -103,7 +103,7 @@ pub struct Packet {
     pub again: Bit,
     /// It was sent before, or had to wait for its turn: its request may be over, and another one at hand.
     pub late: Bit,
-    /// Request of a `sent` item.
+    /// Request of a `sent` item, and of a packet that was not sent before.
     pub slot: Bits<8>,
     /// Its kind.
     pub kind: Bits<2>,
@@ -191,6 +191,8 @@ pub struct Packetizer {
     pub mac: Signal<In, Bits<48>>,
     /// The card's IPv4 address.
     pub ip: Signal<In, Bits<32>>,
+    /// Where the datagrams of a request go; before its packets.
+    pub address_write: Flow<In, AddressWrite>,
 
     // Frames.
     /// Frames.
@@ -302,6 +304,7 @@ impl Logic for Packetizer {
         self.cfg.join(&mut self.headers.cfg);
         self.headers.mac.next = self.mac.val();
         self.headers.ip.next = self.ip.val();
+        self.address_write.join(&mut self.headers.address_write);
         self.headers.next_sent_qp.next = self.buffer.next_qp.val();
         self.headers.sent_stamp.next = self.buffer.sent.total.val().get_bits::<32>(0);
         self.gone.next = self.headers.gone.val();

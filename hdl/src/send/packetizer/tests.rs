@@ -6,6 +6,7 @@ use crate::send::PAGES;
 use crate::send::segmenter::tests::{Chances, Item, Packet, Traffic, stream};
 use crate::testing;
 use drdma_abi::Layout;
+use drdma_abi::receive::AddressHandle;
 use drdma_abi::register::QueuePairEntry;
 use drdma_abi::roce::{
     Bth, DEFAULT_PKEY, Deth, ETHERTYPE_IPV4, ICRC_SIZE, IP_PROTOCOL_UDP, ImmDt, Ipv4, Reth, TTL,
@@ -45,6 +46,7 @@ fn frame(packet: &Packet, qp: &QueuePairEntry) -> Vec<u8> {
     let bth = Bth {
         opcode: packet.operation,
         ack_req: packet.ack_req.into(),
+        solicited: packet.solicited.into(),
         psn: packet.psn,
         ..Bth::default()
     };
@@ -135,7 +137,65 @@ fn queue_pairs(random: &mut Random, transports: &[Transport]) -> Vec<QueuePairEn
     transports.iter().enumerate().map(entry).collect()
 }
 
-/// Writes the words that the packetizer keeps.
+/// By slot: where the datagrams of its request go, if it says so.
+type Addresses = Vec<Option<AddressHandle>>;
+
+/// Random addresses of about half the requests.
+fn addresses(random: &mut Random) -> Addresses {
+    let handle = |random: &mut Random| AddressHandle {
+        dest_mac: random.below(1 << 48),
+        tos: random.u64() as u8,
+        ttl: 1 + random.below(255) as u8,
+        dest_ip: random.u64() as u32 | if random.chance(0.3) { 0xffff_f000 } else { 0 },
+        dest_qpn: random.below(1 << 24) as u32,
+        qkey: random.u64() as u32,
+        ..Default::default()
+    };
+    (0..256).map(|_| random.chance(0.5).then(|| handle(random))).collect()
+}
+
+/// Says where the datagrams of each request go; what means nothing is garbage.
+fn tell(bench: &mut Bench, addresses: &Addresses) {
+    let writes = bench.driver("address_write");
+    for (slot, handle) in addresses.iter().enumerate() {
+        let mut beat = Beat::from([("slot", slot)]).with("named", handle.is_some());
+        for (name, width) in [
+            ("dest_mac", 48),
+            ("tos", 8),
+            ("ttl", 8),
+            ("dest_ip", 32),
+            ("dest_qpn", 24),
+            ("qkey", 32),
+        ] {
+            beat.set(name, bench.random().word(width));
+        }
+        if let Some(handle) = handle {
+            beat = beat
+                .with("dest_mac", handle.dest_mac)
+                .with("tos", handle.tos)
+                .with("ttl", handle.ttl)
+                .with("dest_ip", handle.dest_ip)
+                .with("dest_qpn", handle.dest_qpn)
+                .with("qkey", handle.qkey);
+        }
+        bench.send(writes, beat);
+    }
+    bench.run_until(|b| b.pending(writes) == 0);
+}
+
+/// The frame of a packet of these queue pairs, whose request may say where datagrams go.
+fn frame_of(packet: &Packet, queue_pairs: &[QueuePairEntry], addresses: &Addresses) -> Vec<u8> {
+    let qp = queue_pairs[packet.qp];
+    let datagram = qp.transport == Transport::Ud as u8;
+    match addresses[packet.slot as usize].filter(|_| datagram) {
+        Some(AddressHandle { dest_mac, tos, ttl, dest_ip, dest_qpn, qkey, .. }) => {
+            frame(packet, &QueuePairEntry { dest_mac, tos, ttl, dest_ip, dest_qpn, qkey, ..qp })
+        }
+        None => frame(packet, &qp),
+    }
+}
+
+/// Writes the words that the packetizer keeps. No request says where its datagrams go.
 fn configure(bench: &mut Bench, cfg: DriverId, queue_pairs: &[QueuePairEntry]) {
     bench.set("mac", MAC);
     bench.set("ip", IP);
@@ -150,6 +210,7 @@ fn configure(bench: &mut Bench, cfg: DriverId, queue_pairs: &[QueuePairEntry]) {
         }
     }
     bench.run_until(|b| b.pending(cfg) == 0);
+    tell(bench, &vec![None; 256]);
 }
 
 /// The frames of these beats.
@@ -202,7 +263,8 @@ fn offer(packet: &Packet, page: usize) -> Beat {
         .with("has_reth", packet.reth.is_some())
         .with("again", 0)
         .with("late", 0)
-        .with("slot", 0xff)
+        .with("solicited", packet.solicited)
+        .with("slot", packet.slot)
         .with("kind", 3)
         .with("status", 0xff)
         .with("bad_dest", 0x7f)
@@ -238,6 +300,8 @@ fn packet(random: &mut Random, queue_pairs: &[QueuePairEntry], length: usize) ->
             .contains(&operation)
             .then(|| (random.u64(), random.u64() as u32, random.u64() as u32)),
         imm: imm.contains(&operation).then(|| random.u64() as u32),
+        solicited: random.chance(0.3),
+        slot: random.below(256),
     }
 }
 
@@ -256,12 +320,14 @@ fn run(
     queue_pairs.iter_mut().for_each(|entry| entry.tagged &= u8::from(tags));
     let packets: Vec<_> =
         lengths.iter().map(|&length| packet(&mut random, &queue_pairs, length)).collect();
-    let expected: Vec<_> = packets.iter().map(|p| frame(p, &queue_pairs[p.qp])).collect();
+    let addresses = addresses(&mut Random::new(seed + 200));
+    let expected: Vec<_> = packets.iter().map(|p| frame_of(p, &queue_pairs, &addresses)).collect();
 
     let mut bench = Bench::new(library.instance(seed), seed);
     bench.limit(4_000_000);
     let cfg = bench.driver("cfg");
     configure(&mut bench, cfg, &queue_pairs);
+    tell(&mut bench, &addresses);
     let memory = Rc::new(RefCell::new(Memory {
         pages: vec![vec![0; 4096]; PAGES as usize],
         busy: vec![false; PAGES as usize],
@@ -437,10 +503,11 @@ fn a_frame_has_no_bubble() {
 fn run_pair(library: &Library, seed: u64, stalls: (f64, f64), traffic: &Traffic) -> u64 {
     let mut random = Random::new(seed);
     let queue_pairs = queue_pairs(&mut random, &traffic.transports);
+    let addresses = addresses(&mut random);
     let (mut expected, mut sent_items) = (Vec::new(), Vec::new());
     for item in traffic.reference().items {
         match item {
-            Item::Packet(packet) => expected.push(frame(&packet, &queue_pairs[packet.qp])),
+            Item::Packet(packet) => expected.push(frame_of(&packet, &queue_pairs, &addresses)),
             other => sent_items.push(other),
         }
     }
@@ -448,6 +515,7 @@ fn run_pair(library: &Library, seed: u64, stalls: (f64, f64), traffic: &Traffic)
     bench.limit(4_000_000);
     let cfg = bench.driver("cfg");
     configure(&mut bench, cfg, &queue_pairs);
+    tell(&mut bench, &addresses);
     let (tx, sent) = (bench.monitor("tx"), bench.monitor("sent"));
     let payload = traffic.start(&mut bench, 256 * ENTRY_WORDS, 0.0).payload;
     bench.stall(stalls);

@@ -76,7 +76,7 @@ pub struct Destination {
     pub ask: Bits<2>,
     /// It waits for the READs and atomics before it.
     pub fenced: Bit,
-    /// Its last packets ask for a solicited event.
+    /// The last packets of its messages ask for a solicited event; READs and atomics do not.
     pub solicited: Bit,
     /// They make the key in `imm` invalid.
     pub invalidates: Bit,
@@ -674,7 +674,8 @@ impl Logic for Issuer {
         self.next_item.next.imm = self.about.val().imm;
         self.next_item.next.has_imm = self.has_imm.val();
         self.next_item.next.has_reth = self.has_reth.val();
-        self.next_item.next.solicited = self.about.val().solicited && !self.full.val();
+        self.next_item.next.solicited =
+            self.about.val().solicited && !self.full.val() && !self.asks.val();
         self.next_item.next.fenced = self.about.val().fenced;
         self.next_item.next.again = false;
         self.next_item.next.late = false;

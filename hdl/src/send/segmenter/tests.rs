@@ -160,6 +160,8 @@ fn items(beats: &[Beat], payloads: &[Vec<u8>]) -> Vec<Item> {
                 psn: beat.u64("psn") as u32,
                 reth: (beat.u64("has_reth") == 1).then_some(reth),
                 imm: (beat.u64("has_imm") == 1).then_some(imm),
+                solicited: beat.u64("solicited") == 1,
+                slot: beat.u64("slot"),
             })
         }
         (_, 0) => Item::Acknowledge {

@@ -94,6 +94,10 @@ pub fn of_node(
             if transport == "ud" {
                 fields["destination"] = json!(format!("{}/{theirs}", nodes[to].name));
             }
+            let asks = abilities.does(nodes[from].rtl, Features::REQUESTS);
+            if asks && !shared && random.one_in(4) {
+                fields["solicited"] = json!(true);
+            }
             if op.starts_with("write") {
                 let described = abilities.does(nodes[to].rtl, Features::DESCRIBED_KEYS);
                 write_to(random, &mut nodes[to], fields, messages, (described, refuse));
@@ -149,6 +153,8 @@ pub fn of_node(
         if abilities.answers {
             steps.extend(answered(random, nodes, from, peers, abilities));
         }
+        let plain = |qp: &str| !appends.contains_key(qp);
+        steps.extend(invalidating(random, nodes, from, peers, (abilities, &longest), plain));
     }
     steps
 }
@@ -279,6 +285,48 @@ fn answered(
         post["fence"] = json!(true);
     }
     Some(post)
+}
+
+/// A receive, and the SEND of a byte that goes there and makes a key of the peer's invalid, perhaps: one that nobody uses.
+fn invalidating(
+    random: &mut Random,
+    nodes: &mut [Node],
+    from: usize,
+    peers: &BTreeMap<(usize, String), usize>,
+    (abilities, longest): (Abilities, &BTreeMap<String, u64>),
+    plain: impl Fn(&str) -> bool,
+) -> Vec<Value> {
+    let own = |qp: &&Value| {
+        let name = text(&qp["name"]);
+        qp["transport"] == "rc" && plain(name) && peers.contains_key(&(from, name.to_owned()))
+    };
+    let names = nodes[from].qps.iter().filter(own).map(|qp| text(&qp["name"]).to_owned());
+    let names: Vec<String> = names.collect();
+    let does = abilities.does(nodes[from].rtl, Features::REQUESTS);
+    if !does || names.is_empty() || !random.one_in(4) {
+        return Vec::new();
+    }
+    let name = random.pick(&names).clone();
+    let (node, start) = (nodes[from].name.clone(), nodes[from].take(1));
+    let to = &mut nodes[peers[&(from, name.clone())]];
+    let theirs = format!("{node}-{name}");
+    // Receives of one queue pair hold its longest message.
+    let room = longest.get(&name).copied().unwrap_or(0).max(1);
+    let at = to.take(room);
+    let regions = pieces(random, at, room);
+    let (key, offset) = (format!("once{}", to.used), to.take(1));
+    let byte =
+        |offset: u64| json!({"type": "contiguous", "buffer": "in", "offset": offset, "len": 1});
+    to.kept.keys.push(json!({"name": key, "access": ["remote_read"], "region": byte(offset)}));
+    let srq = to.srqs.iter().any(|srq| srq["name"] == *theirs);
+    let (verb, queue) = if srq { ("post_srq_recv", "srq") } else { ("post_recv", "qp") };
+    let (to, wr_id) = (&to.name, random.any() >> 12);
+    let receive =
+        json!({"node": to, "verb": verb, queue: theirs, "wr_id": wr_id, "regions": regions});
+    let send = json!({"node": node, "verb": "post_send", "qp": name, "wr_id": random.any() >> 12,
+                      "op": "send_invalidate", "remote": format!("{to}/{key}"),
+                      "solicited": random.one_in(2), "regions": [byte(start)]});
+    vec![receive, send]
 }
 
 /// True if a node posts something for several queue pairs, and this one is among them.

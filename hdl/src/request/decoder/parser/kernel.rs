@@ -33,7 +33,8 @@ const _: () = assert!(
         && request_flags::ADDRESS == 1 << 5
         && request_flags::SOLICITED == 1 << 6
         && request_flags::FENCE == 1 << 7
-        && Transport::Rc as u8 == 0,
+        && Transport::Rc as u8 == 0
+        && Transport::Ud as u8 == 2,
     "the bits of opcodes and flags"
 );
 const _: () = assert!(QP == 12, "the bits of a queue pair's number that an index does not have");
@@ -92,6 +93,9 @@ impl Logic for Parser {
             head_invalidates,
             head_fenced,
             head_solicited,
+            head_address,
+            head_address_bad,
+            inline_taken,
             operands_read,
             bytes,
             asked,
@@ -154,12 +158,15 @@ impl Logic for Parser {
                 || self.fields.head_merge_threshold.val().get_bits::<4>(12).any();
         }
 
-        // What the granule would be good for.
+        // What the granule would be good for. Behind its batch there is nothing of an entry, however long it says that it is.
         self.none_left.next = self.left.q.val() == 0;
-        self.good.next =
-            self.granule_valid.val() && !self.granule_error.val() && !self.none_left.val();
-        self.broken.next =
-            self.none_left.val() || (self.granule_valid.val() && self.granule_error.val());
+        self.good.next = self.granule_valid.val()
+            && !self.granule_error.val()
+            && !self.none_left.val()
+            && !self.batch_over.q.val();
+        self.broken.next = self.none_left.val()
+            || self.batch_over.q.val()
+            || (self.granule_valid.val() && self.granule_error.val());
         self.granule_kind.next = self.dest_types.q.val().get_bits::<2>(0);
         if self.sharing.q.val() {
             // Columns, of which ids select the rows.
@@ -185,6 +192,7 @@ impl Logic for Parser {
             || (self.head_partitioned.q.val() && !self.queue_shared.val())
             || (self.head_inline.q.val() && self.queue_shared.val())
             || (self.head_own.q.val() && self.queue_shared.val())
+            || self.head_address_bad.q.val()
             || self.head_length_bad.q.val();
 
         // The destination: likewise.
@@ -243,18 +251,26 @@ impl Logic for Parser {
         self.is_atomic.next = self.is_reliable.val() && self.fields.head_opcode.val().get_bit(1);
         self.asks.next = self.head_ask.q.val().any();
 
-        // A head that is followed by a destination, as far as that was read and is no more than its own.
-        self.whole.next = !self.granule_error.val()
+        // A head that is followed by an address or a destination, as far as that was read and is no more than its own.
+        self.full.next = !self.granule_error.val()
             && !self.fields.head_flags.val().get_bit(1)
-            && !self.is_atomic.val()
             && self.fields.head_granules.val().get_bits::<13>(2).any();
+        self.named.next = self.full.val() && self.fields.head_flags.val().get_bit(5);
+        self.whole.next =
+            self.full.val() && !self.fields.head_flags.val().get_bit(5) && !self.is_atomic.val();
 
-        // The payload that stands behind a destination of such an entry.
-        self.inline_bad.next = self.rest_fields[2].dest_inline_bytes.val() != 0;
+        // The payload that stands behind a destination: of such an entry, or of one whose destination is behind an address.
+        self.whole_inline_bad.next = self.rest_fields[2].dest_inline_bytes.val() != 0;
         if self.fields.head_flags.val().get_bit(4) {
-            self.inline_bad.next = (self.rest_fields[2].dest_inline_bytes.val() == 0)
+            self.whole_inline_bad.next = (self.rest_fields[2].dest_inline_bytes.val() == 0)
                 || (self.rest_fields[2].dest_inline_bytes.val() > 64)
                 || (self.rest_fields[1].dest_regions.val() != 0);
+        }
+        self.inline_bad.next = self.fields.dest_inline_bytes.val() != 0;
+        if self.head_inline.q.val() {
+            self.inline_bad.next = (self.fields.dest_inline_bytes.val() == 0)
+                || (self.fields.dest_inline_bytes.val() > 64)
+                || (self.dest_regions.q.val() != 0);
         }
         self.inline_granules.next = (self.dest_bytes.q.val() + 15).get_bits::<3>(4);
 
@@ -268,6 +284,7 @@ impl Logic for Parser {
         self.check_valid.next = false;
         self.element_valid.next = false;
         self.inline_accept.next = false;
+        self.inline_parts.next = 0.into();
         self.piece_valid.next = false;
         self.told_ask.next = false;
         self.finish.next = self.ended.q.val();
@@ -307,7 +324,6 @@ impl Logic for Parser {
                     self.head_remaining.d.next = self.granule_remaining.val();
                     self.head_fixed_bad.d.next = (self.fields.head_magic.val() != 0xd7)
                         || ((self.fields.head_opcode.val() > 3) && !self.is_reliable.val())
-                        || self.fields.head_flags.val().get_bit(5)
                         || (self.is_reliable.val()
                             && self.fields.head_opcode.val().get_bits::<2>(0).any()
                             && self.fields.head_flags.val().get_bit(4))
@@ -316,7 +332,7 @@ impl Logic for Parser {
                         || self.granule_error.val();
                     self.head_opcode.d.next = self.fields.head_opcode.val().get_bits::<2>(0);
                     self.head_own.d.next = self.is_reliable.val()
-                        || self.fields.head_flags.val().get_bits::<2>(6).any();
+                        || self.fields.head_flags.val().get_bits::<3>(5).any();
                     self.head_ask.d.next = 0.into();
                     self.head_invalidates.d.next = false;
                     if self.is_reliable.val() {
@@ -327,6 +343,17 @@ impl Logic for Parser {
                     }
                     self.head_solicited.d.next = self.fields.head_flags.val().get_bit(6);
                     self.head_fenced.d.next = self.fields.head_flags.val().get_bit(7);
+                    self.head_address.d.next.named = self.fields.head_flags.val().get_bit(5);
+                    self.head_address.d.next.dest_mac = self.rest_fields[1].address_dest_mac.val();
+                    self.head_address.d.next.tos = self.rest_fields[1].address_tos.val();
+                    self.head_address.d.next.ttl = self.rest_fields[1].address_ttl.val();
+                    self.head_address.d.next.dest_ip = self.rest_fields[1].address_dest_ip.val();
+                    self.head_address.d.next.dest_qpn =
+                        self.rest_fields[1].address_dest_qpn.val().get_bits::<24>(0);
+                    self.head_address.d.next.qkey = self.rest_fields[2].address_qkey.val();
+                    self.head_address_bad.d.next = self.fields.head_flags.val().get_bit(5)
+                        && (self.rest_fields[1].address_dest_qpn.val().get_bits::<8>(24).any()
+                            || self.rest_fields[2].address_reserved.val().any());
                     self.head_element_mask.d.next = self.fields.head_flags.val().get_bit(0);
                     self.head_partitioned.d.next = self.fields.head_flags.val().get_bit(1);
                     self.head_unsignaled.d.next = self.fields.head_flags.val().get_bit(3);
@@ -343,7 +370,7 @@ impl Logic for Parser {
                     self.head_destinations.d.next = self.fields.head_destinations.val();
                     self.head_granules.d.next = self.fields.head_granules.val();
                     self.state.d.next = DecoderState::HeadRest;
-                    if self.whole.val() {
+                    if self.whole.val() || self.named.val() {
                         self.skipping.next = true;
                         self.head_wr_id.d.next = self.rest_fields[0].head_wr_id.val();
                         self.head_rows.d.next = self.rest_fields[0].head_rows_per_message.val();
@@ -352,6 +379,14 @@ impl Logic for Parser {
                             self.rest_fields[0].head_rows_per_message.val() == 0;
                         self.dests_left.d.next =
                             self.fields.head_destinations.val().get_bits::<DEST_COUNT>(0);
+                    }
+                    if self.named.val() {
+                        self.state.d.next = DecoderState::Destination;
+                        if self.is_atomic.val() {
+                            self.state.d.next = DecoderState::Operands;
+                        }
+                    }
+                    if self.whole.val() {
                         self.dest_no_qp.d.next =
                             self.rest_fields[1].dest_qp.val().get_bits::<20>(12) != 0;
                         self.dest_qp.d.next = self.rest_fields[1].dest_qp.val().get_bits::<QP>(0);
@@ -366,7 +401,7 @@ impl Logic for Parser {
                         self.dest_bytes.d.next =
                             self.rest_fields[2].dest_inline_bytes.val().get_bits::<7>(0);
                         self.dest_rest_bad.d.next = (self.rest_fields[2].dest_reserved2.val() != 0)
-                            || self.inline_bad.val()
+                            || self.whole_inline_bad.val()
                             || ((self.rest_fields[2].dest_types.val()
                                 >> (bit_cast::<6, 5>(
                                     self.rest_fields[1].dest_regions.val().get_bits::<5>(0),
@@ -387,6 +422,7 @@ impl Logic for Parser {
                 self.fail_qp.d.next = false;
                 self.bytes.d.next = 0.into();
                 self.asked.d.next = false;
+                self.inline_taken.d.next = 0.into();
             }
             DecoderState::Look => {
                 self.state.d.next = DecoderState::Judge;
@@ -407,6 +443,10 @@ impl Logic for Parser {
                     self.state.d.next = DecoderState::Destination;
                     if self.head_partitioned.q.val() {
                         self.state.d.next = DecoderState::JudgeHead;
+                    } else if self.head_address.q.val().named {
+                        // It was not taken with the head: the entry ends before it, or cannot be read.
+                        self.dest_cut.d.next = true;
+                        self.state.d.next = DecoderState::Judge;
                     } else if self.head_ask.q.val().get_bit(1) {
                         self.state.d.next = DecoderState::Operands;
                     }
@@ -465,9 +505,9 @@ impl Logic for Parser {
                     self.taking.next = true;
                     self.dest_rkey.d.next = self.fields.dest_rkey.val();
                     self.dest_types.d.next = self.fields.dest_types.val();
-                    // A head that has a payload behind it is taken with its destination, or refused.
+                    self.dest_bytes.d.next = self.fields.dest_inline_bytes.val().get_bits::<7>(0);
                     self.dest_rest_bad.d.next = (self.fields.dest_reserved2.val() != 0)
-                        || (self.fields.dest_inline_bytes.val() != 0)
+                        || self.inline_bad.val()
                         || ((self.fields.dest_types.val()
                             >> (bit_cast::<6, 5>(self.dest_regions.q.val()) << 1))
                             != 0);
@@ -510,7 +550,8 @@ impl Logic for Parser {
                 }
             }
             DecoderState::Inline => {
-                // A block of payload, as a contiguous region whose bytes are here.
+                // A payload, as a contiguous region whose bytes are here. It is the next block, unless an address came
+                // before the destination: then it begins in the middle of a block.
                 self.element_lane.next = 0.into();
                 self.element_last.next = true;
                 self.element_kind.next = CONTIGUOUS.into();
@@ -526,11 +567,21 @@ impl Logic for Parser {
                     self.fail_qp.d.next = self.none_left.val();
                     self.state.d.next = DecoderState::End;
                 } else if self.good.val() && self.set_space.val() {
-                    if self.left.q.val() != bit_cast::<15, 3>(self.inline_granules.val()) {
+                    if !self.inline_taken.q.val().any()
+                        && (self.left.q.val() != bit_cast::<15, 3>(self.inline_granules.val()))
+                    {
                         self.fail.d.next = true;
                         self.fail_qp.d.next = true;
                         self.state.d.next = DecoderState::End;
+                    } else if self.head_address.q.val().named && (self.left.q.val() != 1) {
+                        self.taking.next = true;
+                        self.inline_parts.next = bits::<4>(1) << self.inline_taken.q.val();
+                        self.inline_taken.d.next = self.inline_taken.q.val() + 1;
                     } else {
+                        self.inline_parts.next = bits::<4>(15);
+                        if self.head_address.q.val().named {
+                            self.inline_parts.next = bits::<4>(1) << self.inline_taken.q.val();
+                        }
                         self.taking.next = true;
                         self.skipping.next = true;
                         self.inline_accept.next = true;
@@ -805,6 +856,7 @@ impl Logic for Parser {
         self.fenced.next = self.head_fenced.q.val();
         self.solicited.next = self.head_solicited.q.val();
         self.invalidates.next = self.head_invalidates.q.val();
+        self.address.next = self.head_address.q.val();
         self.piece_index.next =
             (self.dest_regions.q.val() - self.regions_left.q.val()).get_bits::<4>(0);
         self.operands.next = self.operands_read.q.val();
@@ -813,6 +865,7 @@ impl Logic for Parser {
         self.unfit.next =
             ((self.asks.val() || self.head_invalidates.q.val() || self.head_fenced.q.val())
                 && self.qp_transport.val().any())
+                || (self.head_address.q.val().named && !self.qp_transport.val().get_bit(1))
                 || (self.asks.val() && !self.qp_asks.val());
         self.overlong.next = self.asks.val()
             && ((self.bytes.q.val() > LONGEST_READ)

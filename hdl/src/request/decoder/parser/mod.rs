@@ -6,7 +6,7 @@ use super::fields::Fields;
 use super::named::Named;
 use crate::context::{QP, QUEUE};
 use crate::layout::windows::FETCH_BITS;
-use crate::request::{DEST_COUNT, DEST_INDEX};
+use crate::request::{AddressWrite, DEST_COUNT, DEST_INDEX};
 use drdma_abi::receive::{AtomicOperands, ReliableOpcode};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -40,7 +40,7 @@ pub enum DecoderState {
     JudgeHead,
     /// The payload, which stands in the entry.
     Inline,
-    /// An atomic's operands, which stand between head and destination.
+    /// An atomic's operands, which stand before its destination.
     Operands,
     /// A READ or an atomic: all its regions are known.
     Ask,
@@ -62,8 +62,8 @@ pub enum DecoderState {
 
 /// Walks the granules of work queue entries.
 ///
-/// Every granule takes one cycle, but an entry's head and its first destination one together, unless the request is
-/// partitioned, or cut off there, and a payload in the entry is taken whole; a destination takes one more, a pointer-mapped region three more, a
+/// Every granule takes one cycle, but an entry's head and its first destination, or its address, one together, unless the
+/// request is partitioned, or cut off there, and a payload in the entry is taken whole, unless an address comes before it; a destination takes one more, a pointer-mapped region three more, a
 /// contiguous one two more where it is one of several under row mask Element,
 /// an entry up to two more, a partitioned one three. It stops while there is no room for a
 /// destination or a set, and before a request's first destination, or the region that a partitioned
@@ -76,7 +76,7 @@ pub enum DecoderState {
 ///
 /// # Outputs
 /// `take`, `skip`; `open` pulse with `wr_id`, `position`, `unsignaled`; `dest_accept` pulse with what a destination has;
-/// `check_*`, one bounds check; `element_*`, one lane, with `told_inline` the payload itself; `finish` pulse with the request's failure.
+/// `check_*`, one bounds check; `element_*`, one lane, with `told_inline` the payload's last part; `finish` pulse with the request's failure.
 #[derive(LogicBlock)]
 pub struct Parser {
     /// Clock.
@@ -177,8 +177,10 @@ pub struct Parser {
     pub element_mask: Signal<Out, Bit>,
     /// Of the request.
     pub rows_per_message: Signal<Out, Bits<32>>,
-    /// The element is the payload itself, which is the block at hand.
+    /// The element is the payload itself, whose last part is taken.
     pub told_inline: Signal<Out, Bit>,
+    /// Granules of a payload that are at hand: all four of the block, or one, which is the granule.
+    pub inline_parts: Signal<Out, Bits<4>>,
 
     /// The request is a READ or an atomic: one of [`ASKS`].
     pub ask: Signal<Out, Bits<2>>,
@@ -188,6 +190,8 @@ pub struct Parser {
     pub solicited: Signal<Out, Bit>,
     /// It makes the remote key in `imm` invalid.
     pub invalidates: Signal<Out, Bit>,
+    /// Where its datagrams go, if it says so; its `slot` and a `ttl` of 0 are still to be filled in.
+    pub address: Signal<Out, AddressWrite>,
     /// A region of a READ or an atomic; its bytes are `element_base` and `element_len`.
     pub piece_valid: Signal<Out, Bit>,
     /// Its number.
@@ -302,6 +306,8 @@ pub struct Parser {
     head_invalidates: DFF<Bit>,
     head_fenced: DFF<Bit>,
     head_solicited: DFF<Bit>,
+    head_address: DFF<AddressWrite>,
+    head_address_bad: DFF<Bit>,
     asks: Signal<Local, Bit>,
     is_reliable: Signal<Local, Bit>,
     is_atomic: Signal<Local, Bit>,
@@ -309,7 +315,10 @@ pub struct Parser {
     bytes: DFF<Bits<36>>,
     asked: DFF<Bit>,
     inline_bad: Signal<Local, Bit>,
+    whole_inline_bad: Signal<Local, Bit>,
     inline_accept: Signal<Local, Bit>,
+    /// Granules of the payload that were taken, where it does not fill a block of its own.
+    inline_taken: DFF<Bits<2>>,
     /// Granules of the payload.
     inline_granules: Signal<Local, Bits<3>>,
     head_position: DFF<Bits<32>>,
@@ -379,8 +388,12 @@ pub struct Parser {
     fail_flush: DFF<Bit>,
     fail_qp: DFF<Bit>,
 
-    /// The head and a destination are taken at once.
+    /// A head and what is behind it are read, and no more than the entry has.
+    full: Signal<Local, Bit>,
+    /// The head and a destination are taken at once,
     whole: Signal<Local, Bit>,
+    /// or the head and an address.
+    named: Signal<Local, Bit>,
     /// No granule of the entry is left.
     none_left: Signal<Local, Bit>,
     /// A granule of the entry is offered, and was read.
@@ -452,11 +465,13 @@ impl Default for Parser {
             element_mask: Default::default(),
             rows_per_message: Default::default(),
             told_inline: Default::default(),
+            inline_parts: Default::default(),
             qp_asks: Default::default(),
             ask: Default::default(),
             fenced: Default::default(),
             solicited: Default::default(),
             invalidates: Default::default(),
+            address: Default::default(),
             piece_valid: Default::default(),
             piece_index: Default::default(),
             told_ask: Default::default(),
@@ -471,6 +486,8 @@ impl Default for Parser {
             head_invalidates: Default::default(),
             head_fenced: Default::default(),
             head_solicited: Default::default(),
+            head_address: Default::default(),
+            head_address_bad: Default::default(),
             asks: Default::default(),
             is_reliable: Default::default(),
             is_atomic: Default::default(),
@@ -515,7 +532,9 @@ impl Default for Parser {
             batch_over: Default::default(),
             sole: Default::default(),
             ended: Default::default(),
+            full: Default::default(),
             whole: Default::default(),
+            named: Default::default(),
             head_queue: Default::default(),
             head_fixed_bad: Default::default(),
             head_rows_bad: Default::default(),
@@ -528,7 +547,9 @@ impl Default for Parser {
             head_unsignaled: Default::default(),
             head_inline: Default::default(),
             inline_bad: Default::default(),
+            whole_inline_bad: Default::default(),
             inline_accept: Default::default(),
+            inline_taken: Default::default(),
             inline_granules: Default::default(),
             head_position: Default::default(),
             joined_for: Default::default(),

@@ -7,7 +7,7 @@ use crate::context::ATTRIBUTES_TABLE;
 use drdma_abi::Layout;
 use drdma_abi::receive::{AtomicOperands, AttributesEntry, ReliableOpcode, request_flags, rights};
 use drdma_abi::work_request::{
-    Destination, GRANULE, MAX_MESSAGE, RegionHeader, RegionType, WQE_MAGIC, WqeHeader, flags,
+    BLOCK, Destination, GRANULE, MAX_MESSAGE, RegionHeader, RegionType, WQE_MAGIC, WqeHeader, flags,
 };
 use drdma_verilated::Model;
 use drdma_verilated::testbench::Random;
@@ -182,6 +182,21 @@ fn reads_and_atomics_are_told_with_their_regions_and_checked_in_order() {
             assert_eq!(told.payload, operands, "{name}: in network order");
         }
     }
+    // Longer than what was posted: nothing of the next batch is taken for it.
+    let mut bytes = entry(ADD, 0, RC, true, &[good(8)]);
+    bytes.truncate(BLOCK);
+    world.post(&batch(RC, bytes));
+    world.post(&batch(UC, entry(0, 0, UC, false, &[still(9)])));
+    world.bench.run_until_received(world.request, 2);
+    let requests = world.bench.take(world.request);
+    let results: Vec<_> = requests.iter().map(|r| (r.u64("queue"), r.u64("status"))).collect();
+    assert_eq!(results, [(RC.into(), 2), (UC.into(), 0)]);
+    world.bench.take(world.open);
+    world.bench.set("release_valid", 1_u64);
+    world.bench.run(2);
+    world.bench.set("release_valid", 0_u64);
+    card.stopped.insert(RC);
+    recover(&mut world, &mut card);
     // Regions with gaps, an operand that is missing, and a queue pair that may not have any outstanding.
     let mut bytes = entry(READ, 0, RC, false, &[good(8), good(8)]);
     bytes[3 * GRANULE + 4] = (RegionType::Strided as u8) << 2;

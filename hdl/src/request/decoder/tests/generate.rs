@@ -2,9 +2,11 @@
 
 use super::reference::{Batch, Card};
 use drdma_abi::Layout;
+use drdma_abi::receive::{AddressHandle, ReliableOpcode, request_flags};
 use drdma_abi::register::{
     MEMORY_REGIONS, MemoryRegionEntry, QUEUE_PAIRS, QueuePairEntry, SendQueueEntry,
 };
+use drdma_abi::roce::Transport;
 use drdma_abi::work_request::{
     BLOCK, Destination, Element, GRANULE, RegionHeader, RegionShape, RegionType, WQE_MAGIC,
     WqeHeader, flags, shape_flags,
@@ -286,11 +288,27 @@ impl Generator<'_> {
         bytes
     }
 
+    /// Where a datagram goes.
+    fn address(&mut self) -> AddressHandle {
+        AddressHandle {
+            dest_mac: self.random.below(1 << 48),
+            tos: self.random.u64() as u8,
+            ttl: if self.random.chance(0.3) { 0 } else { self.random.u64() as u8 },
+            dest_ip: self.random.u64() as u32,
+            dest_qpn: self.random.below(1 << 24) as u32,
+            qkey: self.random.u64() as u32,
+            ..Default::default()
+        }
+    }
+
     /// An entry of a queue, made of whole blocks.
     pub fn entry(&mut self, queue: u8, position: u32) -> Vec<u8> {
         let shared = queue >= SHARED;
         let dests = if shared { 1 + self.random.below(self.style.dests) } else { 1 };
-        let opcode = self.random.below(4) as u8;
+        let transport = self.card.queue_pairs[usize::from(queue)].transport;
+        let of = |kind: Transport| !shared && transport == kind as u8;
+        // There is no WRITE on UD.
+        let opcode = self.random.below(if of(Transport::Ud) { 2 } else { 4 }) as u8;
         let fits = |qp: &u8| {
             let entry = &self.card.queue_pairs[usize::from(*qp)];
             let sends = entry.state == 1 && !(opcode >= 2 && entry.transport == 2);
@@ -307,6 +325,13 @@ impl Generator<'_> {
             bytes.extend(self.partitioned(width));
         }
         let inline = !shared && self.random.chance(0.25);
+        let addressed = of(Transport::Ud) && self.random.chance(0.5);
+        if addressed {
+            bytes.extend(self.address().to_bytes());
+        }
+        let invalidates = of(Transport::Rc) && self.random.chance(0.2);
+        let fenced = of(Transport::Rc) && self.random.chance(0.2);
+        let solicited = !shared && self.random.chance(0.3);
         for number in 0..dests {
             let any = self.random.below(free.len() as u64) as usize;
             let qp = if shared { free.swap_remove(any) } else { queue };
@@ -381,8 +406,11 @@ impl Generator<'_> {
         let fetched = self.random.chance(0.3);
         let head = WqeHeader {
             magic: WQE_MAGIC,
-            opcode,
+            opcode: if invalidates { ReliableOpcode::SendInvalidate as u8 } else { opcode },
             flags: self.random.below(2) as u8
+                | if addressed { request_flags::ADDRESS } else { 0 }
+                | if solicited { request_flags::SOLICITED } else { 0 }
+                | if fenced { request_flags::FENCE } else { 0 }
                 | if partitioned { flags::PARTITIONED } else { 0 }
                 | if inline { flags::INLINE } else { 0 }
                 | if fetched { flags::FETCH_PLAN } else { 0 }

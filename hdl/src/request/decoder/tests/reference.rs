@@ -2,8 +2,9 @@
 
 use drdma_abi::Layout;
 use drdma_abi::completion::Status;
+use drdma_abi::receive::{AddressHandle, ReliableOpcode, request_flags};
 use drdma_abi::register::{MemoryRegionEntry, QUEUE_PAIRS, QueuePairEntry, SendQueueEntry};
-use drdma_abi::roce::Transport;
+use drdma_abi::roce::{TTL, Transport};
 use drdma_abi::work_request::{
     BLOCK, Destination, Element, GRANULE, MAX_INLINE, MAX_WQE_GRANULES, Opcode, RegionHeader,
     RegionShape, RegionType, WQE_MAGIC, WqeHeader, blocks, flags, shape_flags,
@@ -124,6 +125,9 @@ pub struct Dest {
     pub rows_per_message: u32,
     pub alike: bool,
     pub partition: u16,
+    pub fenced: bool,
+    pub solicited: bool,
+    pub invalidates: bool,
     pub sets: Vec<Set>,
 }
 
@@ -144,6 +148,8 @@ pub struct Request {
     pub fetch: Option<(u64, u64)>,
     /// Its destinations have rows of one form, one behind the other. Of one that runs.
     pub apart: bool,
+    /// Where its datagrams go, if it says so. Of one that runs.
+    pub address: Option<AddressHandle>,
     pub dests: Vec<Dest>,
 }
 
@@ -193,10 +199,12 @@ impl Card {
                 qp_error: None,
                 fetch: None,
                 apart: false,
+                address: None,
                 dests: Vec::new(),
             };
             match self.entry(batch, at, &head) {
-                Ok(dests) => {
+                Ok((dests, address)) => {
+                    request.address = address;
                     request.fetch = (head.flags & flags::FETCH_PLAN != 0)
                         .then(|| (1 << head.fetch_log_max_read, head.fetch_merge_threshold.into()));
                     request.apart = apart(&dests);
@@ -215,16 +223,26 @@ impl Card {
         requests
     }
 
-    fn entry(&self, batch: &Batch, at: usize, head: &WqeHeader) -> Result<Vec<Dest>, Failure> {
+    fn entry(
+        &self,
+        batch: &Batch,
+        at: usize,
+        head: &WqeHeader,
+    ) -> Result<(Vec<Dest>, Option<AddressHandle>), Failure> {
         let left = batch.bytes.len() / BLOCK - at;
         let queue = &self.queues[usize::from(batch.queue)];
         let most = if queue.shared == 1 { 256 } else { 1 };
+        let own = |flag| queue.shared != 1 && head.flags & flag != 0;
+        let invalidates = queue.shared != 1 && head.opcode == ReliableOpcode::SendInvalidate as u8;
+        let code = if invalidates { Opcode::Send as u8 } else { head.opcode };
+        let flags_of_queue =
+            if queue.shared == 1 { flags::SHARED } else { flags::OWN | request_flags::ALL };
         let granules = head.granules as usize;
         let partitioned = head.flags & flags::PARTITIONED != 0;
         let good = !batch.unread.contains(&at)
             && head.magic == WQE_MAGIC
-            && Opcode::from_code(head.opcode).is_some()
-            && head.flags & !(if queue.shared == 1 { flags::SHARED } else { flags::OWN }) == 0
+            && Opcode::from_code(code).is_some()
+            && head.flags & !flags_of_queue == 0
             && match (head.fetch_log_max_read, head.fetch_merge_threshold) {
                 (log, gap) if head.flags & flags::FETCH_PLAN != 0 => {
                     (6..=12).contains(&log) && gap < 4096
@@ -240,6 +258,7 @@ impl Card {
             return Err(Failure { status: OPERATION, dest: 0, qp: None });
         }
         let mut reader = Reader { batch, next: at * 4 + 2, end: at * 4 + granules };
+        let address = own(request_flags::ADDRESS).then(|| reader.address()).transpose()?;
         let shared = partitioned.then(|| self.partitioned(&mut reader, queue.pd)).transpose()?;
         let (mut seen, mut partitions) = (HashSet::new(), HashSet::new());
         let mut dests: Vec<Dest> = Vec::new();
@@ -281,7 +300,7 @@ impl Card {
                 return Err(fail(Status::WrFlushError));
             }
             let qp = &self.queue_pairs[d.qp as usize];
-            let opcode = Opcode::from_code(head.opcode).expect("checked");
+            let opcode = Opcode::from_code(code).expect("checked");
             if qp.state != 1
                 || qp.pd != queue.pd
                 || (opcode.is_write() && qp.transport == Transport::Ud as u8)
@@ -317,7 +336,10 @@ impl Card {
                 alike,
                 partition: d.partition,
                 qp: d.qp as u8,
-                opcode: head.opcode,
+                opcode: code,
+                fenced: own(request_flags::FENCE),
+                solicited: own(request_flags::SOLICITED),
+                invalidates,
                 imm: head.imm,
                 remote_addr: d.remote_addr,
                 rkey: d.rkey,
@@ -330,8 +352,14 @@ impl Card {
             if dest + 1 == usize::from(head.destinations) && reader.next != reader.end {
                 return Err(Failure { status: OPERATION, dest, qp: Some(d.qp) });
             }
+            let reliable = invalidates || own(request_flags::FENCE);
+            if (reliable && qp.transport != Transport::Rc as u8)
+                || (address.is_some() && qp.transport != Transport::Ud as u8)
+            {
+                return Err(Failure { status: OPERATION, dest, qp: Some(d.qp) });
+            }
         }
-        Ok(dests)
+        Ok((dests, address))
     }
 
     /// The payload that stands in the entry, as a contiguous set.
@@ -503,6 +531,20 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// Where the request's datagrams go; a time to live of 0 stands for the usual one.
+    fn address(&mut self) -> Result<AddressHandle, Failure> {
+        let mut bytes = Vec::new();
+        for _ in 0..AddressHandle::SIZE / GRANULE {
+            bytes.extend(self.take().map_err(|stop| stop.failure(0, None))?);
+        }
+        let handle = AddressHandle::decode(&bytes);
+        let good = handle.dest_qpn < 1 << 24 && (handle.reserved, handle.reserved2) == (0, 0);
+        if !good {
+            return Err(Failure { status: OPERATION, dest: 0, qp: None });
+        }
+        Ok(AddressHandle { ttl: if handle.ttl == 0 { TTL } else { handle.ttl }, ..handle })
+    }
+
     fn take(&mut self) -> Result<[u8; GRANULE], Stop> {
         if self.next == self.end {
             return Err(Stop::Shape);

@@ -5,6 +5,7 @@ use crate::context::testing::{Flagged, answer_flag, clear_tables};
 use crate::request::decoder::Decoder;
 use crate::testing;
 use drdma_abi::Layout;
+use drdma_abi::receive::AddressHandle;
 use drdma_abi::work_request::BLOCK;
 use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId, Random};
 use drdma_verilated::{Library, Model, Word};
@@ -21,12 +22,26 @@ struct Written {
     inline: Vec<bool>,
     payloads: Vec<Vec<u8>>,
     fetches: [u64; 256],
+    addresses: Vec<Option<AddressHandle>>,
 }
 
 fn record(written: &mut Written, model: &Model) {
     let get = |port: &str| model.get(port);
     if get("fetch_write_valid") == 1 {
         written.fetches[get("fetch_write_slot") as usize] = get("fetch_write_plan");
+    }
+    if get("address_write_valid") == 1 {
+        let field = |name: &str| get(&format!("address_write_{name}"));
+        let handle = AddressHandle {
+            dest_mac: field("dest_mac"),
+            tos: field("tos") as u8,
+            ttl: field("ttl") as u8,
+            dest_ip: field("dest_ip") as u32,
+            dest_qpn: field("dest_qpn") as u32,
+            qkey: field("qkey") as u32,
+            ..Default::default()
+        };
+        written.addresses[field("slot") as usize] = (field("named") == 1).then_some(handle);
     }
     if get("lane_write_valid") == 1 {
         let (base, step) = (get("lane_write_base"), get("lane_write_step"));
@@ -75,6 +90,9 @@ fn record(written: &mut Written, model: &Model) {
             rows_per_message: get("dest_write_rows_per_message") as u32,
             alike: get("dest_write_alike") == 1,
             partition: get("dest_write_partition") as u16,
+            fenced: get("dest_write_fenced") == 1,
+            solicited: get("dest_write_solicited") == 1,
+            invalidates: get("dest_write_invalidates") == 1,
             sets: Vec::new(),
         };
         let first_set = get("dest_write_first_set") as u16;
@@ -139,6 +157,7 @@ impl World {
             inline: vec![false; 2048],
             payloads: vec![Vec::new(); 256],
             fetches: [0; 256],
+            addresses: vec![None; 256],
         }));
         let seen = Rc::clone(&written);
         bench.observe(move |model, _| record(&mut seen.borrow_mut(), model));
@@ -265,6 +284,7 @@ impl World {
                 .filter(|fetch| status == 0 && fetch & 1 == 1)
                 .map(|fetch| (1 << (fetch >> 1 & 15), fetch >> 5)),
             apart: status == 0 && beat.u64("apart") == 1,
+            address: written.addresses[usize::from(slot)].filter(|_| status == 0),
             qp_error: (status != 0 && dests == 1)
                 .then(|| written.dest(first + beat.u64("bad_dest") as usize, slot).qp),
             dests: match status {

@@ -86,6 +86,8 @@ pub(super) fn zeros(random: &mut Random, length: usize) -> Packet {
         psn: random.below(1 << 24) as u32,
         reth: None,
         imm: None,
+        solicited: false,
+        slot: 0,
     }
 }
 

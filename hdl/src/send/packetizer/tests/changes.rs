@@ -201,6 +201,8 @@ fn late_packets_are_told_once_and_concern_no_request_that_is_at_hand() {
             psn: 100 + number as u32,
             reth: None,
             imm: None,
+            solicited: false,
+            slot: 0,
         };
         bench.send(input, offer(&packet, number).with("again", again).with("late", late));
         if qp == 8 {

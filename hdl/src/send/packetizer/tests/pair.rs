@@ -2,7 +2,7 @@
 
 use crate::context::{INDEX, QP, QUEUE};
 use crate::receive::notifier::Notice;
-use crate::request::{AskWrite, DEST_COUNT};
+use crate::request::{AddressWrite, AskWrite, DEST_COUNT};
 use crate::send::answers::Acknowledgement;
 use crate::send::packetizer::Packetizer;
 use crate::send::replies::Response;
@@ -51,6 +51,7 @@ pub struct Pair {
     pub dest_write_solicited: Signal<In, Bit>,
     pub dest_write_invalidates: Signal<In, Bit>,
     pub ask_write: Flow<In, AskWrite>,
+    pub address_write: Flow<In, AddressWrite>,
     pub cfg_valid: Signal<In, Bit>,
     pub cfg_table: Signal<In, Bits<3>>,
     pub cfg_index: Signal<In, Bits<INDEX>>,
@@ -128,6 +129,7 @@ impl Logic for Pair {
         self.segmenter.dest_write_solicited.next = self.dest_write_solicited.val();
         self.segmenter.dest_write_invalidates.next = self.dest_write_invalidates.val();
         self.ask_write.join(&mut self.segmenter.ask_write);
+        self.address_write.join(&mut self.packetizer.address_write);
         self.segmenter.cfg_valid.next = self.cfg_valid.val();
         self.segmenter.cfg_table.next = self.cfg_table.val();
         self.segmenter.cfg_index.next = self.cfg_index.val();

@@ -109,6 +109,8 @@ fn responses_come_from_their_own_pages_and_take_turns_with_packets() {
                 psn: random.below(1 << 24) as u32,
                 reth: None,
                 imm: None,
+                solicited: false,
+                slot: 0,
             };
             bench.send(input, offer(&packet, number));
             packets.push(frame(&packet, &entries[packet.qp]));

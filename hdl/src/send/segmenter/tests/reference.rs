@@ -18,6 +18,10 @@ pub(crate) struct Dest {
     pub rkey: u32,
     pub transport: Transport,
     pub log_mtu: u32,
+    /// The last packets of its messages ask for a solicited event.
+    pub solicited: bool,
+    /// They make the key in `imm` invalid; only of a SEND without immediate data.
+    pub invalidates: bool,
     /// The queue pair has changed since the request was checked.
     pub gone: bool,
 }
@@ -55,7 +59,10 @@ pub(crate) struct Packet {
     pub psn: u32,
     /// Address, key, length.
     pub reth: Option<(u64, u32, u32)>,
+    /// Immediate data, or a key.
     pub imm: Option<u32>,
+    pub solicited: bool,
+    pub slot: u64,
 }
 
 /// What a destination has so far.
@@ -108,7 +115,8 @@ impl Reference {
         }
     }
 
-    fn packet(&mut self, number: u64, payload: Vec<u8>, message_bytes: u32, last: bool) {
+    fn packet(&mut self, whole: &Whole, payload: Vec<u8>, message_bytes: u32, last: bool) {
+        let number = whole.dest;
         let dest = &self.dests[&number];
         let progress = self.progress.get_mut(&number).expect("it has an open message");
         if !progress.flushed && (self.qp_error[dest.qp] || dest.gone) {
@@ -125,7 +133,12 @@ impl Reference {
             (true, true) => operation::SEND_LAST,
             (false, true) => operation::SEND_ONLY,
         };
-        let imm = (last && dest.opcode.has_imm()).then_some(dest.imm);
+        let imm = (last && (dest.opcode.has_imm() || dest.invalidates)).then_some(dest.imm);
+        let operation = match (dest.invalidates && last, progress.inside) {
+            (true, false) => operation::SEND_ONLY_INVALIDATE,
+            (true, true) => operation::SEND_LAST_INVALIDATE,
+            (false, _) => place + u8::from(imm.is_some()),
+        };
         let base = if dest.opcode.is_write() { operation::WRITE_FIRST } else { 0 };
         let length = if message_bytes == 0 { payload.len() as u32 } else { message_bytes };
         let address = dest.remote_addr.wrapping_add(progress.bytes);
@@ -139,11 +152,13 @@ impl Reference {
         self.items.push(Item::Packet(Packet {
             payload,
             qp: dest.qp,
-            operation: base + place + u8::from(imm.is_some()),
+            operation: base + operation,
             ack_req: last && dest.transport == Transport::Rc,
             psn,
             reth,
             imm,
+            solicited: dest.solicited && last,
+            slot: whole.slot,
         }));
     }
 
@@ -190,11 +205,11 @@ impl Reference {
             bytes.extend(&beat.bytes);
             while bytes.len() > 1 << dest.log_mtu {
                 let rest = bytes.split_off(1 << dest.log_mtu);
-                self.packet(beat.dest, bytes, message_bytes, false);
+                self.packet(beat, bytes, message_bytes, false);
                 bytes = rest;
             }
             if beat.message_end {
-                self.packet(beat.dest, bytes, message_bytes, true);
+                self.packet(beat, bytes, message_bytes, true);
             } else {
                 self.progress.get_mut(&beat.dest).expect("known").open =
                     Some((bytes, message_bytes));

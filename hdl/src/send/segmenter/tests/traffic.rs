@@ -97,11 +97,15 @@ impl Traffic {
                 let qp = ((first_qp + index) % 256) as usize;
                 let transport = transports[qp];
                 let opcodes = if transport == Transport::Ud { 2 } else { 4 };
+                let opcode = Opcode::ALL[random.below(opcodes) as usize];
+                let plain = opcode == Opcode::Send && transport == Transport::Rc;
                 let dest = Dest {
                     number: next_dest,
                     index,
                     qp,
-                    opcode: Opcode::ALL[random.below(opcodes) as usize],
+                    opcode,
+                    solicited: random.chance(0.3),
+                    invalidates: plain && random.chance(0.5),
                     imm: random.u64() as u32,
                     remote_addr: random.u64() | 0xffff_ffff_ffff_0000,
                     rkey: random.u64() as u32,
@@ -205,6 +209,8 @@ impl Traffic {
                 .with("rkey", dest.rkey)
                 .with("transport", dest.transport as u8)
                 .with("log_mtu", dest.log_mtu)
+                .with("solicited", dest.solicited)
+                .with("invalidates", dest.invalidates)
                 .with("stamp", stamp(dest.qp) - u64::from(dest.gone));
             bench.send(writes, beat);
         }
@@ -267,6 +273,8 @@ pub(crate) fn stream(messages: usize, length: usize, beat: usize, log_mtu: u32) 
         rkey: 5,
         transport: Transport::Rc,
         log_mtu,
+        solicited: false,
+        invalidates: false,
         gone: false,
     };
     let mut beats = Vec::new();
