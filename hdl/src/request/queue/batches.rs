@@ -2,7 +2,7 @@
 //! and makes blocks of what they bring.
 
 use super::turns::Turns;
-use super::{BEHIND, LENGTH, LIFE};
+use super::{BEHIND, LENGTH, LIFE, PACE};
 use crate::context::{Flags, QUEUE};
 use crate::primitive::{Fifo, Join, ReadySlice};
 use drdma_abi::Layout;
@@ -46,6 +46,8 @@ pub struct Batches {
     pub read_left: Signal<In, Bits<LENGTH>>,
     /// Another queue waits for the one that is being fetched from.
     pub blocked: Signal<In, Bit>,
+    /// Blocks of a turn while others wait.
+    pub limit: Signal<In, Bits<PACE>>,
 
     // ------------------------------------------------------------------ the queues' states
     /// The queue whose state is asked for in the next cycle.
@@ -103,9 +105,13 @@ pub struct Batches {
     pub cut_length: Signal<Out, Bits<LENGTH>>,
     /// The turn took too long.
     pub cut_slow: Signal<Out, Bit>,
+    /// Its blocks.
+    pub cut_had: Signal<Out, Bits<PACE>>,
 
-    /// Turns of other queues behind the one at hand.
-    pub behind: Signal<Out, Bits<BEHIND>>,
+    /// There are turns of other queues behind the one at hand,
+    pub behind: Signal<Out, Bit>,
+    /// and so many that are whole batches.
+    pub wholes_behind: Signal<Out, Bits<BEHIND>>,
     /// The queue whose blocks come, while there are any.
     pub queue_now: Signal<Out, Bits<QUEUE>>,
     /// Blocks are on their way.
@@ -117,6 +123,10 @@ pub struct Batches {
     /// The read's queue is not that of the one before.
     other: Signal<Local, Bit>,
     others: DFF<Bits<BEHIND>>,
+    /// Turns among them that are whole batches.
+    wholes: DFF<Bits<BEHIND>>,
+    whole_comes: Signal<Local, Bit>,
+    whole_goes: Signal<Local, Bit>,
     comes: Signal<Local, Bit>,
     goes: Signal<Local, Bit>,
     turns: Turns,
@@ -179,6 +189,7 @@ impl Default for Batches {
             read_limited: Signal::default(),
             read_left: Signal::default(),
             blocked: Signal::default(),
+            limit: Signal::default(),
             next_queue: Signal::default(),
             queue_halted: Signal::default(),
             life_now: Signal::default(),
@@ -203,7 +214,9 @@ impl Default for Batches {
             cut_position: Signal::default(),
             cut_length: Signal::default(),
             cut_slow: Signal::default(),
+            cut_had: Signal::default(),
             behind: Signal::default(),
+            wholes_behind: Signal::default(),
             queue_now: Signal::default(),
             at_work: Signal::default(),
             granules_at: Constant::new((WqeHeader::field("granules").start as u64).into()),
@@ -211,6 +224,9 @@ impl Default for Batches {
             last_queue: DFF::default(),
             other: Signal::default(),
             others: DFF::default(),
+            wholes: DFF::default(),
+            whole_comes: Signal::default(),
+            whole_goes: Signal::default(),
             comes: Signal::default(),
             goes: Signal::default(),
             turns: Turns::default(),
@@ -244,7 +260,7 @@ impl Logic for Batches {
     fn update(&mut self) {
         dff_setup!(
             self, clk, busy, queue, life, position, remaining, starting, judged, dropping, fresh,
-            limited, left, last_queue, others
+            limited, left, last_queue, others, wholes
         );
         self.reads.clk.next = self.clk.val();
         self.reads.rst.next = self.rst.val();
@@ -274,8 +290,8 @@ impl Logic for Batches {
         self.turns.remaining.next = self.remaining.q.val();
         self.turns.left.next = self.left.q.val();
         self.turns.limited.next = self.limited.q.val();
-        self.turns.behind.next = self.others.q.val();
-        self.turns.blocked.next = self.blocked.val();
+        self.turns.others.next = self.others.q.val().any() || self.blocked.val();
+        self.turns.limit.next = self.limit.val();
 
         self.open.next = self.busy.q.val() && (!self.starting.q.val() || self.judged.q.val());
         self.leaves.next = self.open.val()
@@ -341,7 +357,15 @@ impl Logic for Batches {
         } else if self.goes.val() && !self.comes.val() {
             self.others.d.next = self.others.q.val() - 1;
         }
-        self.behind.next = self.others.q.val();
+        self.whole_comes.next = self.comes.val() && !self.read_limited.val();
+        self.whole_goes.next = self.goes.val() && !self.reads.out_data.val().get_bit(79);
+        if self.whole_comes.val() && !self.whole_goes.val() {
+            self.wholes.d.next = self.wholes.q.val() + 1;
+        } else if self.whole_goes.val() && !self.whole_comes.val() {
+            self.wholes.d.next = self.wholes.q.val() - 1;
+        }
+        self.wholes_behind.next = self.wholes.q.val();
+        self.behind.next = self.others.q.val().any();
         self.queue_now.next = self.queue.q.val();
 
         // What is cut, up to where it is fetched anew.
@@ -362,6 +386,7 @@ impl Logic for Batches {
         self.cut_position.next = self.position.q.val();
         self.cut_length.next = self.turns.length.val();
         self.cut_slow.next = self.turns.slow.val();
+        self.cut_had.next = self.turns.had.val();
 
         self.next_queue.next = self.queue.d.val();
 
@@ -391,6 +416,7 @@ impl Logic for Batches {
         if self.rst.val() {
             self.busy.d.next = false;
             self.others.d.next = 0.into();
+            self.wholes.d.next = 0.into();
         }
     }
 }

@@ -66,12 +66,12 @@ const REST: usize = QUEUE + LIFE;
 const LENGTH: usize = 13;
 /// Bits of a number of turns that were fetched.
 const BEHIND: usize = 6;
-/// Bits of where a turn was cut: `queue` 12, `life` 16, `position` 32, `length` 13, `slow`.
-const CUT: usize = QUEUE + LIFE + 32 + LENGTH + 1;
-/// Bits of the binary logarithm of a turn's length.
-const PACE: usize = 4;
+/// Bits of where a turn was cut: `queue` 12, `life` 16, `position` 32, `length` 13, `slow`, `had` 9.
+const CUT: usize = QUEUE + LIFE + 32 + LENGTH + 1 + PACE;
+/// Bits of the blocks that a turn may have if no entry needs more.
+const PACE: usize = 9;
 /// Bits of how far a queue is: `position` 32 (the next block to be fetched), `target` 32 (its last doorbell),
-/// `queued` (it has a rest), `fresh` (its next turn is to be one), `pace` 4.
+/// `queued` (it has a rest), `fresh` (its next turn is to be one), `pace` 9 (see [`Share`]).
 const STANDING: usize = 66 + PACE;
 const _: () = assert!(DOORBELL == 44, "a parked doorbell's life stands elsewhere");
 
@@ -221,6 +221,7 @@ pub struct Queue {
     cut_from: DFF<Bits<32>>,
     cut_length: DFF<Bits<LENGTH>>,
     cut_slow: DFF<Bit>,
+    cut_had: DFF<Bits<PACE>>,
     // What is known of its queue.
     from: Signal<Local, Bits<32>>,
     goal: Signal<Local, Bits<32>>,
@@ -338,6 +339,7 @@ impl Default for Queue {
             cut_from: Default::default(),
             cut_length: Default::default(),
             cut_slow: Default::default(),
+            cut_had: Default::default(),
             from: Default::default(),
             goal: Default::default(),
             was_queued: Default::default(),
@@ -408,6 +410,7 @@ impl Logic for Queue {
             cut_from,
             cut_length,
             cut_slow,
+            cut_had,
             was_queued,
             fresh,
             rest_adds,
@@ -501,7 +504,8 @@ impl Logic for Queue {
             | (bit_cast::<CUT, LIFE>(self.batches.cut_life.val()) << 12)
             | (bit_cast::<CUT, 32>(self.batches.cut_position.val()) << 28)
             | (bit_cast::<CUT, LENGTH>(self.batches.cut_length.val()) << 60)
-            | (bit_cast::<CUT, 1>(self.batches.cut_slow.val().into()) << 73);
+            | (bit_cast::<CUT, 1>(self.batches.cut_slow.val().into()) << 73)
+            | (bit_cast::<CUT, PACE>(self.batches.cut_had.val()) << 74);
         self.cuts.out_ready.next = false;
         self.blocked.d.next = (self.doorbells.out_valid.val()
             && (self.doorbells.out_data.val().get_bits::<QUEUE>(32) != self.queue.q.val()))
@@ -574,9 +578,9 @@ impl Logic for Queue {
         if self.doorbells.out_data.val().get_bits::<QUEUE>(32) != self.queue.q.val() {
             self.share.doorbells.next = self.doorbells.count.val();
         }
-        self.share.behind.next = self.batches.behind.val();
-        self.share.other.next =
-            self.batches.at_work.val() && (self.batches.queue_now.val() != self.queue.q.val());
+        self.share.behind.next = self.batches.wholes_behind.val();
+        self.share.other.next = self.batches.behind.val()
+            || (self.batches.at_work.val() && (self.batches.queue_now.val() != self.queue.q.val()));
         self.share.judges.next = self.state.q.val() == QueueState::Compare;
         self.share.idle.next = self.standings.read_data.val().get_bits::<32>(0)
             == self.standings.read_data.val().get_bits::<32>(32);
@@ -584,6 +588,7 @@ impl Logic for Queue {
         self.share.is_cut.next = self.is_cut.q.val();
         self.share.cut_slow.next = self.cut_slow.q.val();
         self.share.cut_length.next = self.cut_length.q.val();
+        self.share.cut_had.next = self.cut_had.q.val();
         self.leaves_rest.next = self.limited.q.val() && !self.aborted.q.val();
         self.lives_on.next = self.lives.stamp[1].val() == self.life.q.val();
         self.limits.next = self.share.crowded.val()
@@ -622,6 +627,7 @@ impl Logic for Queue {
                 self.cut_from.d.next = self.cuts.out_data.val().get_bits::<32>(28);
                 self.cut_length.d.next = self.cuts.out_data.val().get_bits::<LENGTH>(60);
                 self.cut_slow.d.next = self.cuts.out_data.val().get_bit(73);
+                self.cut_had.d.next = self.cuts.out_data.val().get_bits::<PACE>(74);
                 self.aborted.d.next = false;
                 self.target.d.next = self.doorbells.out_data.val().get_bits::<32>(0);
                 self.queue.d.next = self.doorbells.out_data.val().get_bits::<QUEUE>(32);
@@ -776,6 +782,7 @@ impl Logic for Queue {
         self.batches.read_limited.next = self.limited.q.val();
         self.batches.read_left.next = self.left.q.val().get_bits::<LENGTH>(0);
         self.batches.blocked.next = self.blocked.q.val();
+        self.batches.limit.next = self.share.limit.val();
         self.batches.wipe_valid.next = self.select.every.val();
         self.batches.wipe_index.next = self.cfg_index.val().get_bits::<QUEUE>(0);
         self.batches.queue_halted.next = self.batch_halted.val();

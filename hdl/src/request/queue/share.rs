@@ -4,22 +4,26 @@ use drdma_emit::prelude::*;
 
 use super::{BEHIND, LENGTH, PACE};
 
-/// Binary logarithm of a limited turn's blocks, at most.
-const LONGEST: u64 = 8;
+/// A turn that is cut before an entry that was too long is a measure of the next ones from so many blocks on: they are
+/// then as long, so that they end between two entries where all are alike.
+const MEASURE: usize = 16;
+const _: () = assert!(MEASURE == 1 << 4, "the kernel looks at the bits from the fourth on");
 
-/// Judges a turn by how many others there are, by how fast its queue was, and by what an entry needs.
+/// Judges a turn by how many others there are, and by what its queue's turns were like.
 ///
-/// A turn has 256 blocks at most where there is one other, 128 from two on, 64 from four on, and 32 from eight on. Turns of a batch
-/// of which one took too long have no more blocks than that one. One that begins with an entry that was too long has at
-/// least that one's blocks. Its length is a power of two, or one with the bits of that entry's length.
+/// A turn has 256 blocks at most where there is one other, 128 from two on, 64 from four on, and 32 from eight on. A queue
+/// whose turn was cut has a *pace* until its batch is over: its turns have as many blocks, at most, as that one had, if
+/// it was slow or cut before an entry that was too long, else 256. A turn that begins with an entry that was too long has at
+/// least that one's blocks.
 ///
 /// # Inputs
-/// `clk`; `rests`, `doorbells`, `behind`: how many there are of others; `other`: the blocks that come are of
-/// another queue; `judges`: the turn is judged, with `idle` (its queue has no batch that is not over), `pace` (binary
-/// logarithm of its turns' length), `is_cut` (a turn was cut before, with `cut_slow` and `cut_length`).
+/// `clk`; `rests`, `doorbells`, `behind`: how many there are of others; `other`: there is another one; `judges`: the turn
+/// is judged, with `idle` (its queue has no batch that is not over), `pace` (0: none), `is_cut` (a turn was cut before,
+/// with `cut_slow`, `cut_length` and `cut_had`).
 ///
 /// # Outputs
-/// From the next cycle on: `crowded`: there are others; `size`: blocks of the turn, then; `pace_now`.
+/// `limit`: the most blocks of a turn, if there are others. From the next cycle on: `crowded`: there are others, or the queue has a pace; `size`: blocks of the
+/// turn, then; `pace_now`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Share {
     /// Clock.
@@ -28,34 +32,39 @@ pub struct Share {
     pub rests: Signal<In, Bits<11>>,
     /// Doorbells that wait, if the first one is of another queue.
     pub doorbells: Signal<In, Bits<11>>,
-    /// Turns that were fetched, each of another queue than the one before.
+    /// Whole batches that were fetched, each of another queue than the one before.
     pub behind: Signal<In, Bits<BEHIND>>,
-    /// The blocks that come are of another queue.
+    /// There is another queue.
     pub other: Signal<In, Bit>,
     /// The turn is judged.
     pub judges: Signal<In, Bit>,
     /// The queue has no batch that is not over.
     pub idle: Signal<In, Bit>,
-    /// Binary logarithm of the queue's turns' length.
+    /// The queue's pace.
     pub pace: Signal<In, Bits<PACE>>,
     /// A turn was cut where this one begins.
     pub is_cut: Signal<In, Bit>,
     /// Because it took too long.
     pub cut_slow: Signal<In, Bit>,
-    /// How long it was, or the entry behind it.
+    /// Blocks of the entry there that was too long, or 0.
     pub cut_length: Signal<In, Bits<LENGTH>>,
-    /// There are others.
+    /// Blocks that the turn had.
+    pub cut_had: Signal<In, Bits<PACE>>,
+    /// The most blocks of a turn if there are others.
+    pub limit: Signal<Out, Bits<PACE>>,
+    /// There are others, or the queue has a pace.
     pub crowded: Signal<Out, Bit>,
     /// Blocks of the turn.
     pub size: Signal<Out, Bits<LENGTH>>,
-    /// Binary logarithm of the queue's turns' length from now on.
+    /// The queue's pace from now on.
     pub pace_now: Signal<Out, Bits<PACE>>,
 
-    #[init(Constant::new(1.into()))]
-    one: Constant<Bits<LENGTH>>,
+    fair: DFF<Bits<PACE>>,
+    most: Signal<Local, Bits<PACE>>,
+    /// It is cut before an entry that was too long, and a measure.
+    measured: Signal<Local, Bit>,
     own: Signal<Local, Bits<PACE>>,
-    fair: Signal<Local, Bits<PACE>>,
-    log: Signal<Local, Bits<PACE>>,
+    base: Signal<Local, Bits<PACE>>,
     crowd: DFF<Bit>,
     blocks: DFF<Bits<LENGTH>>,
     kept: DFF<Bits<PACE>>,
@@ -64,51 +73,56 @@ pub struct Share {
 impl Logic for Share {
     #[hdl_gen]
     fn update(&mut self) {
-        self.fair.next = LONGEST.into();
+        self.most.next = 256.into();
         if self.rests.val().get_bits::<10>(1).any()
             || self.doorbells.val().get_bits::<10>(1).any()
             || self.behind.val().get_bits::<5>(1).any()
         {
-            self.fair.next = 7.into();
+            self.most.next = 128.into();
         }
         if self.rests.val().get_bits::<9>(2).any()
             || self.doorbells.val().get_bits::<9>(2).any()
             || self.behind.val().get_bits::<4>(2).any()
         {
-            self.fair.next = 6.into();
+            self.most.next = 64.into();
         }
         if self.rests.val().get_bits::<8>(3).any()
             || self.doorbells.val().get_bits::<8>(3).any()
             || self.behind.val().get_bits::<3>(3).any()
         {
-            self.fair.next = 5.into();
+            self.most.next = 32.into();
         }
+        self.fair.d.next = self.most.val();
+        self.limit.next = self.fair.q.val();
 
+        self.measured.next = self.cut_length.val().any()
+            && !self.cut_length.val().get_bits::<9>(4).any()
+            && self.cut_had.val().get_bits::<5>(4).any();
         self.own.next = self.pace.val();
-        if !self.is_cut.val() && self.idle.val() {
-            self.own.next = LONGEST.into();
-        }
-        if self.is_cut.val() && self.cut_slow.val() {
-            self.own.next = 0.into();
-            for k in 1..9 {
-                if self.cut_length.val().get_bit(k) {
-                    self.own.next = k.to_bits();
-                }
+        if self.is_cut.val() {
+            if self.cut_slow.val() || self.measured.val() {
+                self.own.next = self.cut_had.val();
+            } else if !self.pace.val().any() {
+                self.own.next = 256.into();
             }
+        } else if self.idle.val() {
+            self.own.next = 0.into();
         }
-        self.log.next = self.fair.val();
-        if self.own.val() < self.fair.val() {
-            self.log.next = self.own.val();
+        self.base.next = self.most.val();
+        if self.own.val().any() && (self.own.val() < self.most.val()) {
+            self.base.next = self.own.val();
         }
         if self.judges.val() {
             self.kept.d.next = self.own.val();
             self.crowd.d.next = self.rests.val().any()
                 || self.doorbells.val().any()
                 || self.behind.val().any()
-                || self.other.val();
-            self.blocks.d.next = self.one.val() << self.log.val();
-            if self.is_cut.val() && !self.cut_slow.val() {
-                self.blocks.d.next = (self.one.val() << self.log.val()) | self.cut_length.val();
+                || self.other.val()
+                || self.own.val().any();
+            self.blocks.d.next = bit_cast::<LENGTH, PACE>(self.base.val());
+            if self.is_cut.val() && !self.measured.val() {
+                self.blocks.d.next =
+                    bit_cast::<LENGTH, PACE>(self.base.val()) | self.cut_length.val();
             }
         }
         self.crowded.next = self.crowd.q.val();

@@ -4,7 +4,7 @@ use drdma_abi::Layout;
 use drdma_abi::work_request::{MAX_WQE_GRANULES, WqeHeader};
 use drdma_emit::prelude::*;
 
-use super::{BEHIND, LENGTH};
+use super::{LENGTH, PACE};
 
 /// Granules of an entry, at most.
 const MOST_GRANULES: u64 = MAX_WQE_GRANULES as u64;
@@ -32,13 +32,12 @@ fn fields_stand() -> bool {
 /// # Inputs
 /// `clk`; `begins`: the next block is the first one of a turn, which counts with the one before if it `goes_on` with that; `offered`, with `granules` (where a head has
 /// its length), `unread`, `remaining` (blocks of its batch), `left` (of its turn, if that is `limited`): a block;
-/// `taken`: it leaves; `behind`: turns of other queues that were fetched, and
-/// `blocked`: others that could not be.
+/// `taken`: it leaves; `others`: other queues wait, and a turn may have `limit` blocks.
 ///
 /// # Outputs
 /// `looking`: the block is not to leave yet; `ends`: the turn ends before the block that is offered, if it is not
-/// `looking`; then `length`: blocks of the entry that was too long, or, if the turn was `slow`, of the turn up to
-/// here, else 0.
+/// `looking`; then `length`: blocks of the entry that was too long, if that is why, else 0; `slow`: the turn
+/// took too long; `had`: its blocks.
 #[derive(LogicBlock, BlockDefault)]
 #[check(fields_stand())]
 pub struct Turns {
@@ -62,18 +61,20 @@ pub struct Turns {
     pub limited: Signal<In, Bit>,
     /// It leaves.
     pub taken: Signal<In, Bit>,
-    /// Turns of other queues behind this one.
-    pub behind: Signal<In, Bits<BEHIND>>,
-    /// Another queue waits for the one that is being fetched from.
-    pub blocked: Signal<In, Bit>,
+    /// Other queues wait.
+    pub others: Signal<In, Bit>,
+    /// Blocks of a turn then: 32, 64, 128 or 256.
+    pub limit: Signal<In, Bits<PACE>>,
     /// The block is not to leave yet.
     pub looking: Signal<Out, Bit>,
     /// The turn ends before it.
     pub ends: Signal<Out, Bit>,
-    /// Blocks that its entry needs, or that the turn had.
+    /// Blocks that its entry needs, if that is why.
     pub length: Signal<Out, Bits<LENGTH>>,
     /// The turn took too long.
     pub slow: Signal<Out, Bit>,
+    /// Blocks that it had, up to 511.
+    pub had: Signal<Out, Bits<PACE>>,
 
     /// The next block is a head.
     at_head: DFF<Bit>,
@@ -86,7 +87,7 @@ pub struct Turns {
     /// Blocks up to the next head.
     rest: DFF<Bits<LENGTH>>,
     /// Blocks that have left, up to 511,
-    count: DFF<Bits<9>>,
+    count: DFF<Bits<PACE>>,
     /// and cycles since the first one, up to 1,024.
     time: DFF<Bits<11>>,
     /// The turn has had its share of blocks,
@@ -95,7 +96,6 @@ pub struct Turns {
     late: DFF<Bit>,
     blocks: Signal<Local, Bits<LENGTH>>,
     sane: Signal<Local, Bit>,
-    others: Signal<Local, Bit>,
 }
 
 impl Logic for Turns {
@@ -114,14 +114,7 @@ impl Logic for Turns {
         self.too_long.d.next = self.sane.val() && (self.blocks.val() > self.left.val());
 
         // What the turn has had.
-        self.others.next = self.behind.val().any() || self.blocked.val();
-        self.served.d.next = (self.others.val() && self.count.q.val().get_bit(8))
-            || (self.behind.val().get_bits::<5>(1).any()
-                && self.count.q.val().get_bits::<2>(7).any())
-            || (self.behind.val().get_bits::<4>(2).any()
-                && self.count.q.val().get_bits::<3>(6).any())
-            || (self.behind.val().get_bits::<3>(3).any()
-                && self.count.q.val().get_bits::<4>(5).any());
+        self.served.d.next = self.others.val() && (self.count.q.val() >= self.limit.val());
         self.late.d.next = self.others.val() && self.time.q.val().get_bit(10);
         if self.count.q.val().any() && !self.time.q.val().get_bit(10) {
             self.time.d.next = self.time.q.val() + 1;
@@ -131,13 +124,13 @@ impl Logic for Turns {
         self.ends.next = self.at_head.q.val()
             && ((self.count.q.val().any() && (self.served.q.val() || self.late.q.val()))
                 || (self.limited.val() && self.too_long.q.val()));
+        self.had.next = self.count.q.val();
         self.length.next = 0.into();
         self.slow.next = false;
         if self.limited.val() && self.too_long.q.val() {
             self.length.next = self.entry.q.val();
-        } else if self.late.q.val() {
-            self.length.next = bit_cast::<LENGTH, 9>(self.count.q.val());
-            self.slow.next = true;
+        } else {
+            self.slow.next = self.late.q.val();
         }
 
         if self.taken.val() {
