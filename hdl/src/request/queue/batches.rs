@@ -28,6 +28,8 @@ pub struct Batches {
     pub read_valid: Signal<In, Bit>,
     /// There is room for it.
     pub read_ready: Signal<Out, Bit>,
+    /// A quarter of the room is left, and more.
+    pub few: Signal<Out, Bit>,
     /// Its queue.
     pub read_queue: Signal<In, Bits<QUEUE>>,
     /// The queue's life when the doorbell was rung.
@@ -180,6 +182,7 @@ impl Default for Batches {
             rst: Signal::default(),
             read_valid: Signal::default(),
             read_ready: Signal::default(),
+            few: Signal::default(),
             read_queue: Signal::default(),
             read_life: Signal::default(),
             read_position: Signal::default(),
@@ -277,6 +280,8 @@ impl Logic for Batches {
             | (bit_cast::<READ, 1>(self.other.val().into()) << 80)
             | (bit_cast::<READ, LENGTH>(self.read_left.val()) << 81);
         self.read_ready.next = self.reads.in_ready.val();
+        self.few.next = !self.reads.count.val().get_bit(5)
+            && !(self.reads.count.val().get_bit(4) && self.reads.count.val().get_bit(3));
         if self.read_valid.val() && self.reads.in_ready.val() {
             self.last_queue.d.next = self.read_queue.val();
         }

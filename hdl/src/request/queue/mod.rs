@@ -232,6 +232,7 @@ pub struct Queue {
     share: Share,
     limited: DFF<Bit>,
     limits: Signal<Local, Bit>,
+    may_read: Signal<Local, Bit>,
     /// Blocks of the turn.
     left: DFF<Bits<17>>,
     /// What is being fetched has been cut.
@@ -348,6 +349,7 @@ impl Default for Queue {
             share: Default::default(),
             limited: Default::default(),
             limits: Default::default(),
+            may_read: Default::default(),
             left: Default::default(),
             aborted: Default::default(),
             blocked: Default::default(),
@@ -612,6 +614,7 @@ impl Logic for Queue {
         }
         self.doorbells.out_ready.next = false;
         self.read_req_valid.next = false;
+        self.may_read.next = false;
         self.batches.read_valid.next = false;
         match self.state.q.val() {
             QueueState::Idle => {
@@ -731,8 +734,11 @@ impl Logic for Queue {
                 self.state.d.next = QueueState::Request;
             }
             QueueState::Request => {
-                self.read_req_valid.next = self.batches.read_ready.val();
-                if self.batches.read_ready.val() && self.read_req_ready.val() {
+                // A queue alone leaves a quarter of the places to those that come.
+                self.may_read.next = self.batches.read_ready.val()
+                    && (self.limited.q.val() || self.batches.few.val());
+                self.read_req_valid.next = self.may_read.val();
+                if self.may_read.val() && self.read_req_ready.val() {
                     self.batches.read_valid.next = true;
                     self.first.d.next = false;
                     self.position.d.next =
