@@ -46,6 +46,8 @@ pub struct Batches {
     pub read_limited: Signal<In, Bit>,
     /// in so many blocks.
     pub read_left: Signal<In, Bits<LENGTH>>,
+    /// Its turn is never cut.
+    pub read_shared: Signal<In, Bit>,
     /// Another queue waits for the one that is being fetched from.
     pub blocked: Signal<In, Bit>,
     /// Blocks of a turn while others wait.
@@ -110,6 +112,8 @@ pub struct Batches {
     /// Its blocks.
     pub cut_had: Signal<Out, Bits<PACE>>,
 
+    /// Turns that may be cut are under way.
+    pub own_at_work: Signal<Out, Bit>,
     /// There are turns of other queues behind the one at hand,
     pub behind: Signal<Out, Bit>,
     /// and so many that are whole batches.
@@ -144,6 +148,11 @@ pub struct Batches {
     remaining: DFF<Bits<17>>,
     fresh: DFF<Bit>,
     limited: DFF<Bit>,
+    shared: DFF<Bit>,
+    /// Reads of turns that may be cut.
+    own_reads: DFF<Bits<BEHIND>>,
+    own_comes: Signal<Local, Bit>,
+    own_goes: Signal<Local, Bit>,
     left: DFF<Bits<LENGTH>>,
     /// No block of its turn has been taken.
     starting: DFF<Bit>,
@@ -162,8 +171,8 @@ pub struct Batches {
     slice: ReadySlice<BLOCK>,
 }
 
-/// Bits of a read: `queue` 12, `life` 16, `position` 32, `remaining` 17, `first`, `fresh`, `limited`, `other`, `left` 13.
-const READ: usize = 94;
+/// Bits of a read: `queue` 12, `life` 16, `position` 32, `remaining` 17, `first`, `fresh`, `limited`, `other`, `left` 13, `shared`.
+const READ: usize = 95;
 /// Bits beside a block: `queue` 12, `position` 32, `remaining` 17, `error`, `begins`.
 const SIDE: usize = 63;
 /// Bits of a block, with those beside it.
@@ -191,6 +200,7 @@ impl Default for Batches {
             read_fresh: Signal::default(),
             read_limited: Signal::default(),
             read_left: Signal::default(),
+            read_shared: Signal::default(),
             blocked: Signal::default(),
             limit: Signal::default(),
             next_queue: Signal::default(),
@@ -218,6 +228,7 @@ impl Default for Batches {
             cut_length: Signal::default(),
             cut_slow: Signal::default(),
             cut_had: Signal::default(),
+            own_at_work: Signal::default(),
             behind: Signal::default(),
             wholes_behind: Signal::default(),
             queue_now: Signal::default(),
@@ -242,6 +253,10 @@ impl Default for Batches {
             remaining: DFF::default(),
             fresh: DFF::default(),
             limited: DFF::default(),
+            shared: DFF::default(),
+            own_reads: DFF::default(),
+            own_comes: Signal::default(),
+            own_goes: Signal::default(),
             left: DFF::default(),
             starting: DFF::default(),
             judged: DFF::default(),
@@ -263,7 +278,7 @@ impl Logic for Batches {
     fn update(&mut self) {
         dff_setup!(
             self, clk, busy, queue, life, position, remaining, starting, judged, dropping, fresh,
-            limited, left, last_queue, others, wholes
+            limited, left, last_queue, shared, own_reads, others, wholes
         );
         self.reads.clk.next = self.clk.val();
         self.reads.rst.next = self.rst.val();
@@ -278,7 +293,8 @@ impl Logic for Batches {
             | (bit_cast::<READ, 1>(self.read_fresh.val().into()) << 78)
             | (bit_cast::<READ, 1>(self.read_limited.val().into()) << 79)
             | (bit_cast::<READ, 1>(self.other.val().into()) << 80)
-            | (bit_cast::<READ, LENGTH>(self.read_left.val()) << 81);
+            | (bit_cast::<READ, LENGTH>(self.read_left.val()) << 81)
+            | (bit_cast::<READ, 1>(self.read_shared.val().into()) << 94);
         self.read_ready.next = self.reads.in_ready.val();
         self.few.next = !self.reads.count.val().get_bit(5)
             && !(self.reads.count.val().get_bit(4) && self.reads.count.val().get_bit(3));
@@ -295,7 +311,8 @@ impl Logic for Batches {
         self.turns.remaining.next = self.remaining.q.val();
         self.turns.left.next = self.left.q.val();
         self.turns.limited.next = self.limited.q.val();
-        self.turns.others.next = self.others.q.val().any() || self.blocked.val();
+        self.turns.others.next =
+            !self.shared.q.val() && (self.others.q.val().any() || self.blocked.val());
         self.turns.limit.next = self.limit.val();
 
         self.open.next = self.busy.q.val() && (!self.starting.q.val() || self.judged.q.val());
@@ -350,6 +367,7 @@ impl Logic for Batches {
             self.starting.d.next = self.reads.out_data.val().get_bit(77);
             self.fresh.d.next = self.reads.out_data.val().get_bit(78);
             self.limited.d.next = self.reads.out_data.val().get_bit(79);
+            self.shared.d.next = self.reads.out_data.val().get_bit(94);
             self.left.d.next = self.reads.out_data.val().get_bits::<LENGTH>(81);
             self.judged.d.next = false;
         }
@@ -370,6 +388,16 @@ impl Logic for Batches {
             self.wholes.d.next = self.wholes.q.val() - 1;
         }
         self.wholes_behind.next = self.wholes.q.val();
+        self.own_comes.next =
+            self.read_valid.val() && self.reads.in_ready.val() && !self.read_shared.val();
+        self.own_goes.next = self.load.val() && !self.reads.out_data.val().get_bit(94);
+        if self.own_comes.val() && !self.own_goes.val() {
+            self.own_reads.d.next = self.own_reads.q.val() + 1;
+        } else if self.own_goes.val() && !self.own_comes.val() {
+            self.own_reads.d.next = self.own_reads.q.val() - 1;
+        }
+        self.own_at_work.next =
+            self.own_reads.q.val().any() || (self.busy.q.val() && !self.shared.q.val());
         self.behind.next = self.others.q.val().any();
         self.queue_now.next = self.queue.q.val();
 
@@ -422,6 +450,7 @@ impl Logic for Batches {
             self.busy.d.next = false;
             self.others.d.next = 0.into();
             self.wholes.d.next = 0.into();
+            self.own_reads.d.next = 0.into();
         }
     }
 }

@@ -21,6 +21,10 @@
 //! So no entry is ever cut, a queue alone is served without a break, and of several queues what is fetched twice is little.
 //! A doorbell for a queue that has a rest becomes part of it.
 //!
+//! *Shared queues* take no turns: their requests and those of queue pairs' own queues name the same queue pairs, and
+//! are to be in the order of the posts. A batch of a shared queue begins when all that was rung before it is over, unless that
+//! is held, and is not cut; what is rung behind it comes behind it.
+//!
 //! A doorbell of a queue whose queue pair the keeper *holds* ([`Hold`]) is *parked* when its turn comes, and those of others go on. Parked
 //! ones are looked at again in turns, one behind every 8 others or when there are none. 1,024 are parked; where there is no room for
 //! another, it is served all the same. Doorbells tell positions: one that is served behind a newer one of its queue adds
@@ -212,6 +216,13 @@ pub struct Queue {
     cuts: PromptFifo<CUT, 6, 7>,
     takes_cut: Signal<Local, Bit>,
     takes_rest: Signal<Local, Bit>,
+    /// A doorbell of a shared queue waits until what was rung before it is over.
+    waits: DFF<Bit>,
+    waiting: DFF<Bits<PARKED>>,
+    takes_waiting: Signal<Local, Bit>,
+    /// It has to wait.
+    must_wait: Signal<Local, Bit>,
+    shared: DFF<Bit>,
     /// The turn before was a rest's.
     rest_before: DFF<Bit>,
     /// What is at work is not a doorbell of just now: its life came with it; is a rest; is where a turn was cut.
@@ -333,6 +344,11 @@ impl Default for Queue {
             cuts: Default::default(),
             takes_cut: Default::default(),
             takes_rest: Default::default(),
+            waits: Default::default(),
+            waiting: Default::default(),
+            takes_waiting: Default::default(),
+            must_wait: Default::default(),
+            shared: Default::default(),
             rest_before: Default::default(),
             known: Default::default(),
             is_rest: Default::default(),
@@ -413,6 +429,9 @@ impl Logic for Queue {
             cut_length,
             cut_slow,
             cut_had,
+            waits,
+            waiting,
+            shared,
             was_queued,
             fresh,
             rest_adds,
@@ -486,9 +505,15 @@ impl Logic for Queue {
         self.takes_rest.next = !self.cuts.out_valid.val()
             && self.rests.out_valid.val()
             && (!self.rest_before.q.val()
+                || self.waits.q.val()
                 || (!self.doorbells.out_valid.val() && !self.parked.out_valid.val()));
+        self.must_wait.next = self.rests.out_valid.val()
+            || self.cuts.out_valid.val()
+            || self.batches.own_at_work.val();
+        self.takes_waiting.next = self.waits.q.val() && !self.must_wait.val();
         self.takes_parked.next = !self.takes_cut.val()
             && !self.takes_rest.val()
+            && !self.waits.q.val()
             && self.parked.out_valid.val()
             && (!self.doorbells.out_valid.val() || !self.turn.q.val().any());
 
@@ -527,6 +552,9 @@ impl Logic for Queue {
             if self.takes_parked.val() {
                 self.entry.next = self.parked.out_data.val().get_bits::<QUEUE>(32);
             }
+            if self.takes_waiting.val() {
+                self.entry.next = self.waiting.q.val().get_bits::<QUEUE>(32);
+            }
             if self.takes_rest.val() {
                 self.entry.next = self.rests.out_data.val().get_bits::<QUEUE>(0);
             }
@@ -550,6 +578,9 @@ impl Logic for Queue {
         self.life.d.next = self.life_then.val();
         if (self.state.q.val() == QueueState::Idle) && self.takes_parked.val() {
             self.life.d.next = self.parked.out_data.val().get_bits::<LIFE>(44);
+        }
+        if (self.state.q.val() == QueueState::Idle) && self.takes_waiting.val() {
+            self.life.d.next = self.waiting.q.val().get_bits::<LIFE>(44);
         }
         if (self.state.q.val() == QueueState::Idle) && self.takes_rest.val() {
             self.life.d.next = self.rests.out_data.val().get_bits::<LIFE>(12);
@@ -594,6 +625,7 @@ impl Logic for Queue {
         self.leaves_rest.next = self.limited.q.val() && !self.aborted.q.val();
         self.lives_on.next = self.lives.stamp[1].val() == self.life.q.val();
         self.limits.next = self.share.crowded.val()
+            && !self.parking.is_shared.val()
             && self.rests.in_ready.val()
             && (self.difference.q.val() > bit_cast::<32, LENGTH>(self.share.size.val()));
 
@@ -621,12 +653,17 @@ impl Logic for Queue {
                 self.doorbells.out_ready.next =
                     !self.takes_cut.val() && !self.takes_rest.val() && !self.takes_parked.val();
                 self.parked.out_ready.next = self.takes_parked.val();
+                if self.waits.q.val() {
+                    self.doorbells.out_ready.next = false;
+                }
                 self.rests.out_ready.next = self.takes_rest.val();
                 self.cuts.out_ready.next = self.takes_cut.val();
                 self.is_rest.d.next = self.takes_rest.val();
                 self.is_cut.d.next = self.takes_cut.val();
-                self.known.d.next =
-                    self.takes_cut.val() || self.takes_rest.val() || self.takes_parked.val();
+                self.known.d.next = self.takes_cut.val()
+                    || self.takes_rest.val()
+                    || self.takes_parked.val()
+                    || self.waits.q.val();
                 self.cut_from.d.next = self.cuts.out_data.val().get_bits::<32>(28);
                 self.cut_length.d.next = self.cuts.out_data.val().get_bits::<LENGTH>(60);
                 self.cut_slow.d.next = self.cuts.out_data.val().get_bit(73);
@@ -638,6 +675,10 @@ impl Logic for Queue {
                     self.target.d.next = self.parked.out_data.val().get_bits::<32>(0);
                     self.queue.d.next = self.parked.out_data.val().get_bits::<QUEUE>(32);
                 }
+                if self.takes_waiting.val() {
+                    self.target.d.next = self.waiting.q.val().get_bits::<32>(0);
+                    self.queue.d.next = self.waiting.q.val().get_bits::<QUEUE>(32);
+                }
                 if self.takes_rest.val() {
                     self.queue.d.next = self.rests.out_data.val().get_bits::<QUEUE>(0);
                 }
@@ -647,6 +688,11 @@ impl Logic for Queue {
                 if self.takes_cut.val() || self.takes_rest.val() {
                     self.rest_before.d.next = self.takes_rest.val();
                     self.state.d.next = QueueState::Compare;
+                } else if self.waits.q.val() {
+                    if self.takes_waiting.val() {
+                        self.waits.d.next = false;
+                        self.state.d.next = QueueState::Compare;
+                    }
                 } else if self.doorbells.out_valid.val() || self.takes_parked.val() {
                     self.rest_before.d.next = false;
                     self.turn.d.next = self.turn.q.val() + 1;
@@ -675,6 +721,7 @@ impl Logic for Queue {
                 self.remaining.d.next = self.difference.q.val().get_bits::<17>(0);
                 self.left.d.next = self.difference.q.val().get_bits::<17>(0);
                 self.first.d.next = true;
+                self.shared.d.next = self.parking.is_shared.val();
                 self.limited.d.next = false;
                 self.cut.d.next = self.most.val();
                 self.cut_addr.d.next =
@@ -704,6 +751,12 @@ impl Logic for Queue {
                     if self.difference.q.val() > self.rest_adds.q.val() {
                         self.state.d.next = QueueState::Finish;
                     }
+                } else if self.parking.is_shared.val() && self.must_wait.val() {
+                    self.waits.d.next = true;
+                    self.waiting.d.next = bit_cast::<PARKED, 32>(self.target.q.val())
+                        | (bit_cast::<PARKED, QUEUE>(self.queue.q.val()) << 32)
+                        | (bit_cast::<PARKED, LIFE>(self.life.q.val()) << 44);
+                    self.state.d.next = QueueState::Idle;
                 } else if self.parking.held.val() && self.parked.in_ready.val() {
                     self.parked.in_valid.next = true;
                     self.state.d.next = QueueState::Idle;
@@ -736,7 +789,7 @@ impl Logic for Queue {
             QueueState::Request => {
                 // A queue alone leaves a quarter of the places to those that come.
                 self.may_read.next = self.batches.read_ready.val()
-                    && (self.limited.q.val() || self.batches.few.val());
+                    && (self.limited.q.val() || self.shared.q.val() || self.batches.few.val());
                 self.read_req_valid.next = self.may_read.val();
                 if self.may_read.val() && self.read_req_ready.val() {
                     self.batches.read_valid.next = true;
@@ -785,6 +838,7 @@ impl Logic for Queue {
         self.batches.read_remaining.next = self.remaining.q.val();
         self.batches.read_first.next = self.first.q.val();
         self.batches.read_fresh.next = self.fresh.q.val();
+        self.batches.read_shared.next = self.shared.q.val();
         self.batches.read_limited.next = self.limited.q.val();
         self.batches.read_left.next = self.left.q.val().get_bits::<LENGTH>(0);
         self.batches.blocked.next = self.blocked.q.val();
@@ -813,6 +867,7 @@ impl Logic for Queue {
             || self.parked.count.val().any()
             || self.rests.out_valid.val()
             || self.cuts.out_valid.val()
+            || self.waits.q.val()
             || (self.state.q.val() != QueueState::Idle)
             || self.batches.at_work.val();
 
@@ -820,6 +875,7 @@ impl Logic for Queue {
             self.state.d.next = QueueState::Idle;
             self.rung.d.next = false;
             self.turn.d.next = 0.into();
+            self.waits.d.next = false;
         }
         self.parking.next_queue.next = self.queue.d.val();
         self.fetch_next.next = self.queue.d.val();

@@ -95,6 +95,7 @@ pub struct Turns {
     /// or of time.
     late: DFF<Bit>,
     blocks: Signal<Local, Bits<LENGTH>>,
+    less_one: Signal<Local, Bits<LENGTH>>,
     sane: Signal<Local, Bit>,
 }
 
@@ -104,14 +105,21 @@ impl Logic for Turns {
         // The entry, if the block is its head.
         self.blocks.next = self.granules.val().get_bits::<LENGTH>(2)
             + bit_cast::<LENGTH, 1>(self.granules.val().get_bits::<2>(0).any().into());
+        self.less_one.next = self.granules.val().get_bits::<LENGTH>(2);
+        if !self.granules.val().get_bits::<2>(0).any() {
+            self.less_one.next = self.granules.val().get_bits::<LENGTH>(2) - 1;
+        }
         self.sane.next = !self.unread.val()
             && !self.granules.val().get_bits::<17>(15).any()
             && self.granules.val().get_bits::<14>(1).any()
             && (self.granules.val().get_bits::<15>(0) <= bits::<15>(MOST_GRANULES))
-            && (bit_cast::<17, LENGTH>(self.blocks.val()) <= self.remaining.val());
+            && (bit_cast::<19, 15>(self.granules.val().get_bits::<15>(0))
+                <= (bit_cast::<19, 17>(self.remaining.val()) << 2));
         self.looked.d.next = self.offered.val() && self.at_head.q.val() && !self.taken.val();
         self.entry.d.next = self.blocks.val();
-        self.too_long.d.next = self.sane.val() && (self.blocks.val() > self.left.val());
+        self.too_long.d.next = self.sane.val()
+            && (self.granules.val().get_bits::<15>(0)
+                > (bit_cast::<15, LENGTH>(self.left.val()) << 2));
 
         // What the turn has had.
         self.served.d.next = self.others.val() && (self.count.q.val() >= self.limit.val());
@@ -140,8 +148,8 @@ impl Logic for Turns {
             self.rest.d.next = self.rest.q.val() - 1;
             self.at_head.d.next = self.rest.q.val() == 1;
             if self.at_head.q.val() {
-                self.rest.d.next = self.blocks.val() - 1;
-                self.at_head.d.next = !self.sane.val() || (self.blocks.val() == 1);
+                self.rest.d.next = self.less_one.val();
+                self.at_head.d.next = !self.sane.val() || !self.less_one.val().any();
             }
         }
         if self.begins.val() {

@@ -13,6 +13,8 @@ struct Posted {
     at: usize,
     /// It was halted in the last one.
     halted: bool,
+    /// It takes no turns.
+    shared: bool,
 }
 
 /// What was posted since a queue was enabled.
@@ -23,6 +25,8 @@ struct Life {
     entries: Vec<u32>,
     rung: Vec<u32>,
     seen: u32,
+    /// When the doorbells were rung.
+    at: Vec<usize>,
 }
 
 impl Life {
@@ -55,6 +59,9 @@ struct World<'a> {
     /// Blocks that were looked at, and the queue of the entry that has begun and not ended.
     looked: usize,
     inside: Option<u64>,
+    doorbells: usize,
+    /// Nothing is held, halted or enabled anew.
+    in_order: bool,
     held: Vec<bool>,
 }
 
@@ -65,7 +72,7 @@ impl<'a> World<'a> {
         let posted = (0..queues as u64).map(|k| Posted { queue: 3 + 7 * k, ..Default::default() });
         let random = Random::new(seed);
         let (posted, held) = (posted.collect(), vec![false; queues]);
-        Self { setup, random, posted, looked: 0, inside: None, held }
+        Self { setup, random, posted, looked: 0, inside: None, doorbells: 0, in_order: false, held }
     }
 
     /// Enables a queue, when all that was rung has arrived.
@@ -76,13 +83,21 @@ impl<'a> World<'a> {
         let of = &mut self.posted[k];
         // Whatever is fetched of an earlier ring is not in this one.
         let base = (of.queue << 32) + ((of.lives.len() as u64) << 24);
-        of.lives.push(Life { base, log, entries: Vec::new(), rung: Vec::new(), seen: 0 });
+        of.lives.push(Life {
+            base,
+            log,
+            entries: Vec::new(),
+            rung: Vec::new(),
+            seen: 0,
+            at: Vec::new(),
+        });
         of.halted = false;
         let queue = of.queue;
         let entry = SendQueueEntry {
             addr: base,
             log_blocks: log as u8,
             qp: owner(queue) as u32,
+            shared: of.shared.into(),
             enable: 1,
             ..Default::default()
         };
@@ -156,6 +171,8 @@ impl<'a> World<'a> {
             position += length;
         }
         life.rung.push(position);
+        life.at.push(self.doorbells);
+        self.doorbells += 1;
         self.setup.doorbell(of.queue, position);
     }
 
@@ -203,6 +220,20 @@ impl<'a> World<'a> {
         }
         assert!(block.u64("begins") == 0 || begin == position, "a turn begins within an entry");
         self.inside = (position + 1 < end).then_some(queue);
+        // Shared queues' blocks and all others are in the order of the posts.
+        let when = |life: &Life, position: u32| {
+            life.at[life.rung.iter().position(|rung| position < *rung).expect("it was rung for")]
+        };
+        let (when_rung, is_shared) = (when(life, position), of.shared);
+        let waits = |other: &&Posted| {
+            let life = other.lives.last().expect("it is enabled");
+            let before = || life.seen < life.total() && when(life, life.seen) < when_rung;
+            other.shared != is_shared && before()
+        };
+        if self.in_order {
+            let overtaken = self.posted.iter().find(waits).map(|other| other.queue);
+            assert_eq!(overtaken, None, "queue {queue} overtakes it");
+        }
     }
 
     /// Runs until all that is not lost has come.
@@ -280,6 +311,34 @@ fn no_entry_is_cut_or_lost_whatever_is_rung_held_halted_and_enabled_when() {
         doubled += read - world.looked as u64;
     }
     assert!(doubled > 1_000, "{doubled} blocks were fetched for nothing: turns were cut");
+}
+
+#[test]
+fn shared_queues_and_others_come_in_the_order_of_the_posts() {
+    let library = library();
+    for (seed, stalls) in (1..).zip(STALLS) {
+        let mut world = World::new(&library, seed, 6);
+        world.setup.latency = world.random.below(400);
+        world.in_order = true;
+        for k in 0..6 {
+            world.posted[k].shared = k < 2;
+            world.enable(k, 10);
+        }
+        world.setup.bench.stall(stalls);
+        for _ in 0..150 {
+            let k = world.random.below(6) as usize;
+            let some = 1 + world.random.below(400) as u32;
+            let total = world.room(k).min(some);
+            let lengths = world.lengths(total);
+            if !lengths.is_empty() {
+                world.post(k, &lengths);
+            }
+            for _ in 0..world.random.below(300) {
+                world.step();
+            }
+        }
+        world.finish();
+    }
 }
 
 #[test]
