@@ -377,6 +377,7 @@ impl Logic for Card {
         self.decoder.wqe_position.next = self.queue.wqe_position.val();
         self.decoder.wqe_remaining.next = self.queue.wqe_remaining.val();
         self.decoder.wqe_error.next = self.queue.wqe_error.val();
+        self.decoder.wqe_begins.next = self.queue.wqe_begins.val();
         self.decoder.cfg_valid.next = self.control.cfg.valid.val();
         self.decoder.cfg_table.next = self.control.cfg.table.val();
         self.decoder.cfg_index.next = self.control.cfg.index.val();

@@ -29,7 +29,7 @@
 //! `bad_dest`; the request is then not executed. Its `dests` is 1 if the queue pair of that
 //! destination fails with it, as for a region that failed, and 0 if only the queue does. The queue
 //! pair enters the error state behind the requests before this one, in the segmenter. The rest of
-//! the batch is dropped, and so is all that comes of this queue until its `enable` word is written
+//! its turn is dropped, up to the block that begins the next one, and so is all that comes of this queue until its `enable` word is written
 //! anew or, if `queue_halted` has been set for it, until that is cleared. What was written of the
 //! request stays part of the rings until its release.
 //!
@@ -102,6 +102,8 @@ pub struct Decoder {
     pub wqe_remaining: Signal<In, Bits<17>>,
     /// It could not be read.
     pub wqe_error: Signal<In, Bit>,
+    /// It is the first one of a turn.
+    pub wqe_begins: Signal<In, Bit>,
 
     /// A word of a table is written.
     pub cfg_valid: Signal<In, Bit>,
@@ -396,6 +398,7 @@ impl Logic for Decoder {
         self.unpacker.wqe_position.next = self.wqe_position.val();
         self.unpacker.wqe_remaining.next = self.wqe_remaining.val();
         self.unpacker.wqe_error.next = self.wqe_error.val();
+        self.unpacker.wqe_begins.next = self.wqe_begins.val();
         self.unpacker.take.next = self.parser.take.val();
         self.unpacker.skip.next = self.parser.skip.val();
 
@@ -405,11 +408,11 @@ impl Logic for Decoder {
         self.parser.granule_valid.next = self.unpacker.granule_valid.val();
         self.parser.granule_data.next = self.unpacker.granule_data.val();
         self.parser.granule_first.next = self.unpacker.granule_first.val();
-        self.parser.granule_last.next = self.unpacker.granule_last.val();
         self.parser.granule_queue.next = self.unpacker.granule_queue.val();
         self.parser.granule_position.next = self.unpacker.granule_position.val();
         self.parser.granule_remaining.next = self.unpacker.granule_remaining.val();
         self.parser.granule_error.next = self.unpacker.granule_error.val();
+        self.parser.granule_begins.next = self.unpacker.granule_begins.val();
         self.parser.granule_rest.next = self.unpacker.granule_rest.val();
         self.parser.queue_shared.next = self.contexts.shared.val();
         self.parser.queue_owned.next = self.contexts.owned.val();

@@ -37,6 +37,8 @@ pub struct Unpacker {
     pub wqe_remaining: Signal<In, Bits<17>>,
     /// It could not be read.
     pub wqe_error: Signal<In, Bit>,
+    /// It is the first one of a turn.
+    pub wqe_begins: Signal<In, Bit>,
 
     /// A granule is offered.
     pub granule_valid: Signal<Out, Bit>,
@@ -44,8 +46,6 @@ pub struct Unpacker {
     pub granule_data: Signal<Out, Bits<128>>,
     /// It is its block's first one.
     pub granule_first: Signal<Out, Bit>,
-    /// It is its block's last one.
-    pub granule_last: Signal<Out, Bit>,
     /// Of its block.
     pub granule_queue: Signal<Out, Bits<QUEUE>>,
     /// Of its block.
@@ -54,6 +54,8 @@ pub struct Unpacker {
     pub granule_remaining: Signal<Out, Bits<17>>,
     /// Of its block.
     pub granule_error: Signal<Out, Bit>,
+    /// Of its block.
+    pub granule_begins: Signal<Out, Bit>,
     /// The rest of its block; only with the block's first granule.
     pub granule_rest: Signal<Out, Bits<384>>,
     /// The granule is taken.
@@ -68,6 +70,7 @@ pub struct Unpacker {
     block_position: DFF<Bits<32>>,
     block_remaining: DFF<Bits<17>>,
     block_error: DFF<Bit>,
+    block_begins: DFF<Bit>,
 
     valid: DFF<Bit>,
     data: DFF<Bits<128>>,
@@ -76,6 +79,7 @@ pub struct Unpacker {
     position: DFF<Bits<32>>,
     remaining: DFF<Bits<17>>,
     error: DFF<Bit>,
+    begins: DFF<Bit>,
 
     /// The granule register is free at the end of this cycle.
     free: Signal<Local, Bit>,
@@ -103,13 +107,15 @@ impl Logic for Unpacker {
             block_position,
             block_remaining,
             block_error,
+            block_begins,
             valid,
             data,
             index,
             queue,
             position,
             remaining,
-            error
+            error,
+            begins
         );
         self.free.next = !self.valid.q.val() || self.take.val() || self.skip.val();
         // Behind the granule that is skipped, the block register holds the rest of its block,
@@ -136,6 +142,7 @@ impl Logic for Unpacker {
             self.block_position.d.next = self.wqe_position.val();
             self.block_remaining.d.next = self.wqe_remaining.val();
             self.block_error.d.next = self.wqe_error.val();
+            self.block_begins.d.next = self.wqe_begins.val();
         } else if self.advance.val() {
             self.block_index.d.next = self.block_index.q.val() + 1;
         }
@@ -150,6 +157,7 @@ impl Logic for Unpacker {
             self.position.d.next = self.block_position.q.val();
             self.remaining.d.next = self.block_remaining.q.val();
             self.error.d.next = self.block_error.q.val();
+            self.begins.d.next = self.block_begins.q.val();
         }
         if self.direct.val() {
             self.data.d.next = self.wqe_data.val().get_bits::<128>(0);
@@ -158,6 +166,7 @@ impl Logic for Unpacker {
             self.position.d.next = self.wqe_position.val();
             self.remaining.d.next = self.wqe_remaining.val();
             self.error.d.next = self.wqe_error.val();
+            self.begins.d.next = self.wqe_begins.val();
         }
         if self.rst.val() {
             self.block_valid.d.next = false;
@@ -167,11 +176,11 @@ impl Logic for Unpacker {
         self.granule_valid.next = self.valid.q.val();
         self.granule_data.next = self.data.q.val();
         self.granule_first.next = self.index.q.val() == 0;
-        self.granule_last.next = self.index.q.val() == 3;
         self.granule_queue.next = self.queue.q.val();
         self.granule_position.next = self.position.q.val();
         self.granule_remaining.next = self.remaining.q.val();
         self.granule_error.next = self.error.q.val();
+        self.granule_begins.next = self.begins.q.val();
         self.granule_rest.next = self.block.q.val().get_bits::<384>(128);
     }
 }

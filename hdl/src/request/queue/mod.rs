@@ -1,15 +1,29 @@
 //! Fetches the blocks of send queues' rings, doorbell by doorbell.
 //!
-//! Stands between the registers and the decoder. Doorbells of all queues wait in one FIFO, so that
-//! requests are decoded in the order in which they were posted. What a doorbell adds to its ring, a
-//! *batch*, is read in pieces of up to 16 blocks, several ahead of the decoder.
+//! Stands between the registers and the decoder. Doorbells of all queues wait in one FIFO. What a doorbell adds to
+//! its ring, a *batch*, is read in pieces of up to 16 blocks, several ahead of the decoder. A batch is served in
+//! one or more *turns*, between which others have theirs.
 //!
 //! Contract: 1,024 doorbells wait; one that adds nothing, more than its ring holds, or is for a
 //! halted queue is dropped. One block leaves per cycle while its data are there (one cycle is lost
-//! a batch); a doorbell's first read is requested 4 cycles after the doorbell, and one doorbell is
-//! served in 5. A batch leaves whole:
-//! a queue that halts loses those of its batches that have not begun. Writing a queue's `enable`
+//! a turn); a doorbell's first read is requested 4 cycles after the doorbell, and one doorbell is
+//! served in 5. A turn leaves whole:
+//! a queue that halts loses those of its turns that have not begun. Writing a queue's `enable`
 //! word also drops everything that was rung before.
+//!
+//! *Turns*: A turn is the whole batch if no other queue waits or is being served, else it is *limited*, to 256
+//! blocks, or fewer the more others there are, down to 32. The rest of its batch goes behind the others (`rests`), and
+//! is fetched from where the turn ends, although an entry may reach beyond it. The second half,
+//! [`Batches`], knows better: it *cuts* a turn before an entry that is not whole, and also before one with which the turn
+//! would go beyond its share while others wait. It says where (`cuts`), and drops all that comes of the queue up to the turn
+//! that is fetched from there, a *fresh* one, which is the next one and long enough for that entry. A turn that
+//! took too long is cut as well; the queue's turns are then as short as that one until its batch is over.
+//! So no entry is ever cut, a queue alone is served without a break, and of several queues what is fetched twice is little.
+//! A doorbell for a queue that has a rest becomes part of it.
+//!
+//! *Shared queues* take no turns: their requests and those of queue pairs' own queues name the same queue pairs, and
+//! are to be in the order of the posts. A batch of a shared queue begins when all that was rung before it is over, unless that
+//! is held, and is not cut; what is rung behind it comes behind it.
 //!
 //! A doorbell of a queue whose queue pair the keeper *holds* ([`Hold`]) is *parked* when its turn comes, and those of others go on. Parked
 //! ones are looked at again in turns, one behind every 8 others or when there are none. 1,024 are parked; where there is no room for
@@ -26,14 +40,17 @@ use rust_hdl_widgets::prelude::*;
 
 mod batches;
 mod parking;
+mod share;
 #[cfg(test)]
 mod tests;
+mod turns;
 #[cfg(test)]
 mod with_host_read;
 
 pub use batches::Batches;
 pub use parking::Hold;
 use parking::Parking;
+use share::Share;
 
 /// Where the fields of a queue's entry are among its words.
 fn word_of(field: &str) -> u64 {
@@ -47,6 +64,19 @@ const LIFE: usize = 16;
 const DOORBELL: usize = 32 + QUEUE;
 /// Bits of one that is parked: `position` 32, `queue` 12, `life` 16.
 const PARKED: usize = DOORBELL + LIFE;
+/// Bits of a rest: `queue` 12, `life` 16.
+const REST: usize = QUEUE + LIFE;
+/// Bits of the blocks of an entry, or of a limited turn.
+const LENGTH: usize = 13;
+/// Bits of a number of turns that were fetched.
+const BEHIND: usize = 6;
+/// Bits of where a turn was cut: `queue` 12, `life` 16, `position` 32, `length` 13, `slow`, `had` 9.
+const CUT: usize = QUEUE + LIFE + 32 + LENGTH + 1 + PACE;
+/// Bits of the blocks that a turn may have if no entry needs more.
+const PACE: usize = 9;
+/// Bits of how far a queue is: `position` 32 (the next block to be fetched), `target` 32 (its last doorbell),
+/// `queued` (it has a rest), `fresh` (its next turn is to be one), `pace` 9 (see [`Share`]).
+const STANDING: usize = 66 + PACE;
 const _: () = assert!(DOORBELL == 44, "a parked doorbell's life stands elsewhere");
 
 /// What the unit that fetches is doing.
@@ -56,7 +86,7 @@ pub enum QueueState {
     Idle,
     /// Comparing the doorbell with the queue's position.
     Compare,
-    /// Dropping the doorbell, or beginning its batch and cutting its first read.
+    /// Dropping the doorbell, or beginning its turn and, if that is not limited, cutting its first read.
     Judge,
     /// Finding where in the ring it goes on.
     Measure,
@@ -150,6 +180,9 @@ pub struct Queue {
     pub wqe_remaining: Signal<Out, Bits<17>>,
     /// The block could not be read.
     pub wqe_error: Signal<Out, Bit>,
+    /// It is the first one of a turn, which is another one's or the same queue's next one: what is missing of an
+    /// entry of the turn before does not come.
+    pub wqe_begins: Signal<Out, Bit>,
     /// A doorbell is not used up, or its blocks are on their way.
     pub busy: Signal<Out, Bit>,
 
@@ -163,7 +196,7 @@ pub struct Queue {
     /// The ring's address: low word, high word.
     entry_addr: Ram<64, 2, QUEUE>,
     entry_log: Ram<5, 1, QUEUE>,
-    positions: Ram<32, 1, QUEUE>,
+    standings: Ram<STANDING, 1, QUEUE>,
     /// Which write of an `enable` word a queue's last one was: a batch of an earlier life is known by it.
     /// Read for doorbells, for the fetching unit, and for the batches.
     lives: Stamps<LIFE, QUEUE, 3>,
@@ -175,10 +208,51 @@ pub struct Queue {
     parking: Parking,
     /// Doorbells of queue pairs that are held.
     parked: Fifo<PARKED, 10, 11>,
-    was_parked: DFF<Bit>,
     /// Doorbells since one of them was looked at.
     turn: DFF<Bits<3>>,
     takes_parked: Signal<Local, Bit>,
+    /// Batches that are not over, and turns that were cut.
+    rests: PromptFifo<REST, 10, 11>,
+    cuts: PromptFifo<CUT, 6, 7>,
+    takes_cut: Signal<Local, Bit>,
+    takes_rest: Signal<Local, Bit>,
+    /// A doorbell of a shared queue waits until what was rung before it is over.
+    waits: DFF<Bit>,
+    waiting: DFF<Bits<PARKED>>,
+    takes_waiting: Signal<Local, Bit>,
+    /// It has to wait.
+    must_wait: Signal<Local, Bit>,
+    shared: DFF<Bit>,
+    /// The turn before was a rest's.
+    rest_before: DFF<Bit>,
+    /// What is at work is not a doorbell of just now: its life came with it; is a rest; is where a turn was cut.
+    known: DFF<Bit>,
+    is_rest: DFF<Bit>,
+    is_cut: DFF<Bit>,
+    cut_from: DFF<Bits<32>>,
+    cut_length: DFF<Bits<LENGTH>>,
+    cut_slow: DFF<Bit>,
+    cut_had: DFF<Bits<PACE>>,
+    // What is known of its queue.
+    from: Signal<Local, Bits<32>>,
+    goal: Signal<Local, Bits<32>>,
+    was_queued: DFF<Bit>,
+    fresh: DFF<Bit>,
+    /// What its rest would add.
+    rest_adds: DFF<Bits<32>>,
+    share: Share,
+    limited: DFF<Bit>,
+    limits: Signal<Local, Bit>,
+    may_read: Signal<Local, Bit>,
+    /// Blocks of the turn.
+    left: DFF<Bits<17>>,
+    /// What is being fetched has been cut.
+    aborted: DFF<Bit>,
+    blocked: DFF<Bit>,
+    /// The rest goes to the others.
+    leaves_rest: Signal<Local, Bit>,
+    /// The queue's standing is that of the life that it had.
+    lives_on: Signal<Local, Bit>,
 
     // The batch that is being fetched.
     state: DFF<QueueState>,
@@ -247,6 +321,7 @@ impl Default for Queue {
             wqe_position: Signal::default(),
             wqe_remaining: Signal::default(),
             wqe_error: Signal::default(),
+            wqe_begins: Signal::default(),
             busy: Signal::default(),
             word_low: Constant::new(word_of("addr").into()),
             word_high: Constant::new((word_of("addr") + 1).into()),
@@ -256,16 +331,46 @@ impl Default for Queue {
             cfg_enable: Signal::default(),
             entry_addr: Ram::new(RamStyle::Ultra),
             entry_log: Ram::default(),
-            positions: Ram::new(RamStyle::Ultra),
+            standings: Ram::new(RamStyle::Ultra),
             lives: Stamps::default(),
             doorbells: PromptFifo::default(),
             rung: DFF::default(),
             doorbell_lives: PromptFifo::default(),
             parking: Parking::default(),
             parked: Fifo::default(),
-            was_parked: DFF::default(),
             turn: DFF::default(),
             takes_parked: Signal::default(),
+            rests: Default::default(),
+            cuts: Default::default(),
+            takes_cut: Default::default(),
+            takes_rest: Default::default(),
+            waits: Default::default(),
+            waiting: Default::default(),
+            takes_waiting: Default::default(),
+            must_wait: Default::default(),
+            shared: Default::default(),
+            rest_before: Default::default(),
+            known: Default::default(),
+            is_rest: Default::default(),
+            is_cut: Default::default(),
+            cut_from: Default::default(),
+            cut_length: Default::default(),
+            cut_slow: Default::default(),
+            cut_had: Default::default(),
+            from: Default::default(),
+            goal: Default::default(),
+            was_queued: Default::default(),
+            fresh: Default::default(),
+            rest_adds: Default::default(),
+            share: Default::default(),
+            limited: Default::default(),
+            limits: Default::default(),
+            may_read: Default::default(),
+            left: Default::default(),
+            aborted: Default::default(),
+            blocked: Default::default(),
+            leaves_rest: Default::default(),
+            lives_on: Default::default(),
             state: DFF::default(),
             queue: DFF::default(),
             life: DFF::default(),
@@ -297,8 +402,43 @@ impl Logic for Queue {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, state, queue, life, target, base, position, difference, blocks, remaining,
-            gone, first, offset, behind, cut, cut_addr, rung, was_parked, turn
+            self,
+            clk,
+            state,
+            queue,
+            life,
+            target,
+            base,
+            position,
+            difference,
+            blocks,
+            remaining,
+            gone,
+            first,
+            offset,
+            behind,
+            cut,
+            cut_addr,
+            rung,
+            turn,
+            rest_before,
+            known,
+            is_rest,
+            is_cut,
+            cut_from,
+            cut_length,
+            cut_slow,
+            cut_had,
+            waits,
+            waiting,
+            shared,
+            was_queued,
+            fresh,
+            rest_adds,
+            limited,
+            left,
+            aborted,
+            blocked
         );
 
         // The host writes a send queue's entry.
@@ -361,8 +501,49 @@ impl Logic for Queue {
             | (bit_cast::<PARKED, QUEUE>(self.queue.q.val()) << 32)
             | (bit_cast::<PARKED, LIFE>(self.life.q.val()) << 44);
         self.parked.out_ready.next = false;
-        self.takes_parked.next = self.parked.out_valid.val()
+        self.takes_cut.next = self.cuts.out_valid.val();
+        self.takes_rest.next = !self.cuts.out_valid.val()
+            && self.rests.out_valid.val()
+            && (!self.rest_before.q.val()
+                || self.waits.q.val()
+                || (!self.doorbells.out_valid.val() && !self.parked.out_valid.val()));
+        self.must_wait.next = self.rests.out_valid.val()
+            || self.cuts.out_valid.val()
+            || self.batches.own_at_work.val();
+        self.takes_waiting.next = self.waits.q.val() && !self.must_wait.val();
+        self.takes_parked.next = !self.takes_cut.val()
+            && !self.takes_rest.val()
+            && !self.waits.q.val()
+            && self.parked.out_valid.val()
             && (!self.doorbells.out_valid.val() || !self.turn.q.val().any());
+
+        // Batches that are not over.
+        self.rests.clk.next = self.clk.val();
+        self.rests.rst.next = self.rst.val();
+        self.rests.in_valid.next = false;
+        self.rests.in_data.next = bit_cast::<REST, QUEUE>(self.queue.q.val())
+            | (bit_cast::<REST, LIFE>(self.life.q.val()) << 12);
+        self.rests.out_ready.next = false;
+        self.cuts.clk.next = self.clk.val();
+        self.cuts.rst.next = self.rst.val();
+        self.cuts.in_valid.next = self.batches.cut_valid.val();
+        self.cuts.in_data.next = bit_cast::<CUT, QUEUE>(self.batches.cut_queue.val())
+            | (bit_cast::<CUT, LIFE>(self.batches.cut_life.val()) << 12)
+            | (bit_cast::<CUT, 32>(self.batches.cut_position.val()) << 28)
+            | (bit_cast::<CUT, LENGTH>(self.batches.cut_length.val()) << 60)
+            | (bit_cast::<CUT, 1>(self.batches.cut_slow.val().into()) << 73)
+            | (bit_cast::<CUT, PACE>(self.batches.cut_had.val()) << 74);
+        self.cuts.out_ready.next = false;
+        self.blocked.d.next = (self.doorbells.out_valid.val()
+            && (self.doorbells.out_data.val().get_bits::<QUEUE>(32) != self.queue.q.val()))
+            || (self.rests.out_valid.val()
+                && (self.rests.out_data.val().get_bits::<QUEUE>(0) != self.queue.q.val()));
+        if self.batches.cut_valid.val()
+            && (self.batches.cut_queue.val() == self.queue.q.val())
+            && (self.batches.cut_life.val() == self.life.q.val())
+        {
+            self.aborted.d.next = true;
+        }
 
         // The entry of the queue that is at work, or will be.
         self.entry.next = self.queue.q.val();
@@ -371,17 +552,26 @@ impl Logic for Queue {
             if self.takes_parked.val() {
                 self.entry.next = self.parked.out_data.val().get_bits::<QUEUE>(32);
             }
+            if self.takes_waiting.val() {
+                self.entry.next = self.waiting.q.val().get_bits::<QUEUE>(32);
+            }
+            if self.takes_rest.val() {
+                self.entry.next = self.rests.out_data.val().get_bits::<QUEUE>(0);
+            }
+            if self.takes_cut.val() {
+                self.entry.next = self.cuts.out_data.val().get_bits::<QUEUE>(0);
+            }
         }
         self.entry_addr.read_enable.next = true;
         self.entry_addr.read_address.next = self.entry.val();
         self.entry_log.read_enable.next = true;
         self.entry_log.read_address.next = self.entry.val();
-        self.positions.clk.next = self.clk.val();
-        self.positions.read_enable.next = true;
-        self.positions.read_address.next = self.entry.val();
+        self.standings.clk.next = self.clk.val();
+        self.standings.read_enable.next = true;
+        self.standings.read_address.next = self.entry.val();
         self.life_then.next = self.life.q.val();
         self.doorbell_lives.out_ready.next = false;
-        if (self.state.q.val() == QueueState::Compare) && !self.was_parked.q.val() {
+        if (self.state.q.val() == QueueState::Compare) && !self.known.q.val() {
             self.life_then.next = self.doorbell_lives.out_data.val();
             self.doorbell_lives.out_ready.next = true;
         }
@@ -389,15 +579,58 @@ impl Logic for Queue {
         if (self.state.q.val() == QueueState::Idle) && self.takes_parked.val() {
             self.life.d.next = self.parked.out_data.val().get_bits::<LIFE>(44);
         }
+        if (self.state.q.val() == QueueState::Idle) && self.takes_waiting.val() {
+            self.life.d.next = self.waiting.q.val().get_bits::<LIFE>(44);
+        }
+        if (self.state.q.val() == QueueState::Idle) && self.takes_rest.val() {
+            self.life.d.next = self.rests.out_data.val().get_bits::<LIFE>(12);
+        }
+        if (self.state.q.val() == QueueState::Idle) && self.takes_cut.val() {
+            self.life.d.next = self.cuts.out_data.val().get_bits::<LIFE>(12);
+        }
         self.gone.d.next =
             (self.lives.stamp[1].val() != self.life_then.val()) || self.fetch_halted.val();
 
-        self.positions.write_lanes.next = bit_cast::<1, 1>(self.cfg_enable.val().into());
-        self.positions.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
-        self.positions.write_data.next = bits::<32>(0);
+        // A queue that is enabled is at 0, and its first turn is fresh.
+        self.standings.write_lanes.next = bit_cast::<1, 1>(self.cfg_enable.val().into());
+        self.standings.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
+        self.standings.write_data.next = bit_cast::<STANDING, 1>(1.into()) << 65;
         self.entry_blocks.next = self.one.val() << self.entry_log.read_data.val();
-        // The next read has 16 blocks, or what is left of the ring or of the batch.
-        self.wanted.next = self.remaining.q.val();
+        // What is known of its queue, where it goes on, and how long its turn may be.
+        self.from.next = self.standings.read_data.val().get_bits::<32>(0);
+        self.goal.next = self.target.q.val();
+        if self.is_rest.q.val() || self.is_cut.q.val() {
+            self.goal.next = self.standings.read_data.val().get_bits::<32>(32);
+        }
+        if self.is_cut.q.val() {
+            self.from.next = self.cut_from.q.val();
+        }
+        self.share.clk.next = self.clk.val();
+        self.share.rests.next = self.rests.count.val();
+        self.share.doorbells.next = 0.into();
+        if self.doorbells.out_data.val().get_bits::<QUEUE>(32) != self.queue.q.val() {
+            self.share.doorbells.next = self.doorbells.count.val();
+        }
+        self.share.behind.next = self.batches.wholes_behind.val();
+        self.share.other.next = self.batches.behind.val()
+            || (self.batches.at_work.val() && (self.batches.queue_now.val() != self.queue.q.val()));
+        self.share.judges.next = self.state.q.val() == QueueState::Compare;
+        self.share.idle.next = self.standings.read_data.val().get_bits::<32>(0)
+            == self.standings.read_data.val().get_bits::<32>(32);
+        self.share.pace.next = self.standings.read_data.val().get_bits::<PACE>(66);
+        self.share.is_cut.next = self.is_cut.q.val();
+        self.share.cut_slow.next = self.cut_slow.q.val();
+        self.share.cut_length.next = self.cut_length.q.val();
+        self.share.cut_had.next = self.cut_had.q.val();
+        self.leaves_rest.next = self.limited.q.val() && !self.aborted.q.val();
+        self.lives_on.next = self.lives.stamp[1].val() == self.life.q.val();
+        self.limits.next = self.share.crowded.val()
+            && !self.parking.is_shared.val()
+            && self.rests.in_ready.val()
+            && (self.difference.q.val() > bit_cast::<32, LENGTH>(self.share.size.val()));
+
+        // The next read has 16 blocks, or what is left of the ring or of the turn.
+        self.wanted.next = self.left.q.val();
         if self.state.q.val() == QueueState::Judge {
             self.wanted.next = self.difference.q.val().get_bits::<17>(0);
         }
@@ -413,19 +646,55 @@ impl Logic for Queue {
         }
         self.doorbells.out_ready.next = false;
         self.read_req_valid.next = false;
+        self.may_read.next = false;
         self.batches.read_valid.next = false;
         match self.state.q.val() {
             QueueState::Idle => {
-                self.doorbells.out_ready.next = !self.takes_parked.val();
+                self.doorbells.out_ready.next =
+                    !self.takes_cut.val() && !self.takes_rest.val() && !self.takes_parked.val();
                 self.parked.out_ready.next = self.takes_parked.val();
-                self.was_parked.d.next = self.takes_parked.val();
+                if self.waits.q.val() {
+                    self.doorbells.out_ready.next = false;
+                }
+                self.rests.out_ready.next = self.takes_rest.val();
+                self.cuts.out_ready.next = self.takes_cut.val();
+                self.is_rest.d.next = self.takes_rest.val();
+                self.is_cut.d.next = self.takes_cut.val();
+                self.known.d.next = self.takes_cut.val()
+                    || self.takes_rest.val()
+                    || self.takes_parked.val()
+                    || self.waits.q.val();
+                self.cut_from.d.next = self.cuts.out_data.val().get_bits::<32>(28);
+                self.cut_length.d.next = self.cuts.out_data.val().get_bits::<LENGTH>(60);
+                self.cut_slow.d.next = self.cuts.out_data.val().get_bit(73);
+                self.cut_had.d.next = self.cuts.out_data.val().get_bits::<PACE>(74);
+                self.aborted.d.next = false;
                 self.target.d.next = self.doorbells.out_data.val().get_bits::<32>(0);
                 self.queue.d.next = self.doorbells.out_data.val().get_bits::<QUEUE>(32);
                 if self.takes_parked.val() {
                     self.target.d.next = self.parked.out_data.val().get_bits::<32>(0);
                     self.queue.d.next = self.parked.out_data.val().get_bits::<QUEUE>(32);
                 }
-                if self.doorbells.out_valid.val() || self.takes_parked.val() {
+                if self.takes_waiting.val() {
+                    self.target.d.next = self.waiting.q.val().get_bits::<32>(0);
+                    self.queue.d.next = self.waiting.q.val().get_bits::<QUEUE>(32);
+                }
+                if self.takes_rest.val() {
+                    self.queue.d.next = self.rests.out_data.val().get_bits::<QUEUE>(0);
+                }
+                if self.takes_cut.val() {
+                    self.queue.d.next = self.cuts.out_data.val().get_bits::<QUEUE>(0);
+                }
+                if self.takes_cut.val() || self.takes_rest.val() {
+                    self.rest_before.d.next = self.takes_rest.val();
+                    self.state.d.next = QueueState::Compare;
+                } else if self.waits.q.val() {
+                    if self.takes_waiting.val() {
+                        self.waits.d.next = false;
+                        self.state.d.next = QueueState::Compare;
+                    }
+                } else if self.doorbells.out_valid.val() || self.takes_parked.val() {
+                    self.rest_before.d.next = false;
                     self.turn.d.next = self.turn.q.val() + 1;
                     self.state.d.next = QueueState::Compare;
                 }
@@ -433,28 +702,70 @@ impl Logic for Queue {
             QueueState::Compare => {
                 self.base.d.next = self.entry_addr.read_data.val();
                 self.blocks.d.next = self.entry_blocks.val();
-                self.offset.d.next = self.positions.read_data.val().get_bits::<17>(0)
-                    & (self.entry_blocks.val() - 1);
-                self.behind.d.next = !self.positions.read_data.val().get_bits::<17>(0)
-                    & (self.entry_blocks.val() - 1);
-                self.position.d.next = self.positions.read_data.val();
-                self.difference.d.next = self.target.q.val() - self.positions.read_data.val();
+                self.offset.d.next =
+                    self.from.val().get_bits::<17>(0) & (self.entry_blocks.val() - 1);
+                self.behind.d.next =
+                    !self.from.val().get_bits::<17>(0) & (self.entry_blocks.val() - 1);
+                self.position.d.next = self.from.val();
+                self.target.d.next = self.goal.val();
+                self.difference.d.next = self.goal.val() - self.from.val();
+                self.rest_adds.d.next = self.standings.read_data.val().get_bits::<32>(32)
+                    - self.standings.read_data.val().get_bits::<32>(0);
+                self.was_queued.d.next =
+                    self.standings.read_data.val().get_bit(64) && !self.is_rest.q.val();
+                self.fresh.d.next =
+                    self.standings.read_data.val().get_bit(65) || self.is_cut.q.val();
                 self.state.d.next = QueueState::Judge;
             }
             QueueState::Judge => {
                 self.remaining.d.next = self.difference.q.val().get_bits::<17>(0);
+                self.left.d.next = self.difference.q.val().get_bits::<17>(0);
                 self.first.d.next = true;
+                self.shared.d.next = self.parking.is_shared.val();
+                self.limited.d.next = false;
                 self.cut.d.next = self.most.val();
                 self.cut_addr.d.next =
                     self.base.q.val() + (bit_cast::<64, 17>(self.offset.q.val()) << 6);
-                if self.gone.q.val()
-                    || !self.difference.q.val().any()
+                if self.limits.val() {
+                    self.left.d.next = bit_cast::<17, LENGTH>(self.share.size.val());
+                }
+                if self.gone.q.val() {
+                    self.state.d.next = QueueState::Idle;
+                } else if (self.is_rest.q.val() || self.is_cut.q.val())
+                    && (self.difference.q.val() > bit_cast::<32, 17>(self.blocks.q.val()))
+                {
+                    // More was rung for than the ring holds, before what it held had been fetched for good.
+                    self.difference.d.next = bit_cast::<32, 17>(self.blocks.q.val());
+                    self.target.d.next =
+                        self.position.q.val() + bit_cast::<32, 17>(self.blocks.q.val());
+                } else if !self.difference.q.val().any()
                     || (self.difference.q.val() > bit_cast::<32, 17>(self.blocks.q.val()))
                 {
+                    self.state.d.next = QueueState::Idle;
+                    if self.is_rest.q.val() {
+                        self.state.d.next = QueueState::Finish;
+                    }
+                } else if !self.is_rest.q.val() && !self.is_cut.q.val() && self.was_queued.q.val() {
+                    // The rest goes on up to here.
+                    self.state.d.next = QueueState::Idle;
+                    if self.difference.q.val() > self.rest_adds.q.val() {
+                        self.state.d.next = QueueState::Finish;
+                    }
+                } else if self.parking.is_shared.val() && self.must_wait.val() {
+                    self.waits.d.next = true;
+                    self.waiting.d.next = bit_cast::<PARKED, 32>(self.target.q.val())
+                        | (bit_cast::<PARKED, QUEUE>(self.queue.q.val()) << 32)
+                        | (bit_cast::<PARKED, LIFE>(self.life.q.val()) << 44);
                     self.state.d.next = QueueState::Idle;
                 } else if self.parking.held.val() && self.parked.in_ready.val() {
                     self.parked.in_valid.next = true;
                     self.state.d.next = QueueState::Idle;
+                    if self.is_rest.q.val() || self.is_cut.q.val() {
+                        self.state.d.next = QueueState::Finish;
+                    }
+                } else if self.limits.val() {
+                    self.limited.d.next = true;
+                    self.state.d.next = QueueState::Cut;
                 } else {
                     self.state.d.next = QueueState::Request;
                 }
@@ -465,6 +776,9 @@ impl Logic for Queue {
                 self.behind.d.next =
                     !self.position.q.val().get_bits::<17>(0) & (self.blocks.q.val() - 1);
                 self.state.d.next = QueueState::Cut;
+                if self.aborted.q.val() {
+                    self.state.d.next = QueueState::Finish;
+                }
             }
             QueueState::Cut => {
                 self.cut.d.next = self.most.val();
@@ -473,15 +787,20 @@ impl Logic for Queue {
                 self.state.d.next = QueueState::Request;
             }
             QueueState::Request => {
-                self.read_req_valid.next = self.batches.read_ready.val();
-                if self.batches.read_ready.val() && self.read_req_ready.val() {
+                // A queue alone leaves a quarter of the places to those that come.
+                self.may_read.next = self.batches.read_ready.val()
+                    && (self.limited.q.val() || self.shared.q.val() || self.batches.few.val());
+                self.read_req_valid.next = self.may_read.val();
+                if self.may_read.val() && self.read_req_ready.val() {
                     self.batches.read_valid.next = true;
                     self.first.d.next = false;
                     self.position.d.next =
                         self.position.q.val() + bit_cast::<32, 5>(self.cut.q.val());
                     self.remaining.d.next =
                         self.remaining.q.val() - bit_cast::<17, 5>(self.cut.q.val());
-                    if self.remaining.q.val() == bit_cast::<17, 5>(self.cut.q.val()) {
+                    self.left.d.next = self.left.q.val() - bit_cast::<17, 5>(self.cut.q.val());
+                    self.fresh.d.next = false;
+                    if self.left.q.val() == bit_cast::<17, 5>(self.cut.q.val()) {
                         self.state.d.next = QueueState::Finish;
                     } else {
                         self.state.d.next = QueueState::Measure;
@@ -492,10 +811,18 @@ impl Logic for Queue {
                 // A queue that was enabled anew keeps its new position.
                 if !self.cfg_enable.val() {
                     self.state.d.next = QueueState::Idle;
-                    self.positions.write_lanes.next =
-                        bit_cast::<1, 1>((self.lives.stamp[1].val() == self.life.q.val()).into());
-                    self.positions.write_address.next = self.queue.q.val();
-                    self.positions.write_data.next = self.position.q.val();
+                    self.standings.write_lanes.next = bit_cast::<1, 1>(self.lives_on.val().into());
+                    self.standings.write_address.next = self.queue.q.val();
+                    self.standings.write_data.next =
+                        bit_cast::<STANDING, 32>(self.position.q.val())
+                            | (bit_cast::<STANDING, 32>(self.target.q.val()) << 32)
+                            | (bit_cast::<STANDING, 1>(
+                                (self.was_queued.q.val() || self.leaves_rest.val()).into(),
+                            ) << 64)
+                            | (bit_cast::<STANDING, 1>(self.fresh.q.val().into()) << 65)
+                            | (bit_cast::<STANDING, PACE>(self.share.pace_now.val()) << 66);
+                    self.rests.in_valid.next =
+                        self.lives_on.val() && self.leaves_rest.val() && !self.was_queued.q.val();
                 }
             }
         }
@@ -510,6 +837,14 @@ impl Logic for Queue {
         self.batches.read_position.next = self.position.q.val();
         self.batches.read_remaining.next = self.remaining.q.val();
         self.batches.read_first.next = self.first.q.val();
+        self.batches.read_fresh.next = self.fresh.q.val();
+        self.batches.read_shared.next = self.shared.q.val();
+        self.batches.read_limited.next = self.limited.q.val();
+        self.batches.read_left.next = self.left.q.val().get_bits::<LENGTH>(0);
+        self.batches.blocked.next = self.blocked.q.val();
+        self.batches.limit.next = self.share.limit.val();
+        self.batches.wipe_valid.next = self.select.every.val();
+        self.batches.wipe_index.next = self.cfg_index.val().get_bits::<QUEUE>(0);
         self.batches.queue_halted.next = self.batch_halted.val();
         self.batch_next.next = self.batches.next_queue.val();
         self.lives.ahead[2].next = self.batches.next_queue.val();
@@ -526,9 +861,13 @@ impl Logic for Queue {
         self.wqe_position.next = self.batches.wqe_position.val();
         self.wqe_remaining.next = self.batches.wqe_remaining.val();
         self.wqe_error.next = self.batches.wqe_error.val();
+        self.wqe_begins.next = self.batches.wqe_begins.val();
 
         self.busy.next = self.doorbells.out_valid.val()
-            || self.parked.out_valid.val()
+            || self.parked.count.val().any()
+            || self.rests.out_valid.val()
+            || self.cuts.out_valid.val()
+            || self.waits.q.val()
             || (self.state.q.val() != QueueState::Idle)
             || self.batches.at_work.val();
 
@@ -536,6 +875,7 @@ impl Logic for Queue {
             self.state.d.next = QueueState::Idle;
             self.rung.d.next = false;
             self.turn.d.next = 0.into();
+            self.waits.d.next = false;
         }
         self.parking.next_queue.next = self.queue.d.val();
         self.fetch_next.next = self.queue.d.val();

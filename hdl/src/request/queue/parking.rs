@@ -34,7 +34,7 @@ fn fields_stand() -> bool {
 /// `clk`, `rst`; `cfg`; `hold`; `next_queue`: the queue that is asked for.
 ///
 /// # Outputs
-/// `held`: the queue pair of the `next_queue` of two cycles before is held.
+/// `held`: the queue pair of the `next_queue` of two cycles before is held; `is_shared`: that queue is shared.
 #[derive(LogicBlock, BlockDefault)]
 #[check(fields_stand())]
 pub struct Parking {
@@ -50,6 +50,8 @@ pub struct Parking {
     pub next_queue: Signal<In, Bits<QUEUE>>,
     /// The queue pair of that of two cycles before is held.
     pub held: Signal<Out, Bit>,
+    /// That of two cycles before is shared.
+    pub is_shared: Signal<Out, Bit>,
 
     select: TableSelect,
     unused: Signal<Local, Bits<32>>,
@@ -101,6 +103,7 @@ impl Logic for Parking {
         self.owners.ahead.next = self.next_queue.val();
         self.shared.ahead.next = self.next_queue.val();
         self.is_own.d.next = !self.shared.read_data.val().any();
+        self.is_shared.next = !self.is_own.q.val();
         self.holds.ahead.next = self.owners.read_data.val();
         self.held.next =
             self.count.q.val().any() && self.is_own.q.val() && self.holds.read_data.val().any();

@@ -2,6 +2,7 @@
 
 use super::Queue;
 use super::tests::{Block, Ring, words_of_entry};
+use crate::context::testing::clear_tables;
 use crate::context::{INDEX, QUEUE};
 use crate::shell::host_read::HostRead;
 use crate::shell::host_read::dma_engine::{DmaEngine, Host, Manners};
@@ -163,8 +164,9 @@ fn check(beats: &[Beat], expected: &[Block]) {
     assert_eq!(beats.len(), expected.len());
     for (beat, &(queue, position, remaining, addr)) in beats.iter().zip(expected) {
         let of = |name| beat.u64(name);
-        let seen = (of("queue"), of("position"), of("remaining"));
-        assert_eq!(seen, (queue, position, remaining));
+        assert_eq!((of("queue"), of("position")), (queue, position));
+        // A batch is longer if it was rung for again before it was over.
+        assert!(of("remaining") >= remaining, "block {position} of queue {queue}");
         // A read fails as a whole; in the ring that is broken, reads start at multiples of 1 KiB.
         let failed = BROKEN.contains(&addr);
         assert_eq!(of("error") == 1, failed, "block at {addr:#x}");
@@ -176,7 +178,7 @@ fn check(beats: &[Beat], expected: &[Block]) {
 }
 
 #[test]
-fn blocks_of_many_rings_come_in_order_whatever_the_engine_does() {
+fn blocks_of_every_ring_come_in_order_whatever_the_engine_does() {
     let library = testing::library("fetch", Fetch::default);
     for (seed, stalls) in (1..).zip(STALLS) {
         let mut random = Random::new(seed);
@@ -185,6 +187,7 @@ fn blocks_of_many_rings_come_in_order_whatever_the_engine_does() {
         let _engine = DmaEngine::attach(&mut bench, host(), manners, seed);
         let (doorbell, wqe) = (bench.driver("doorbell"), bench.monitor("wqe"));
         let mut expected = Vec::new();
+        clear_tables(&mut bench);
         configure(&mut bench, 200, 0x80_0000, 6);
         let mut broken = Ring { base: 0x80_0000, log: 6, position: 0 };
         let mut rings: Vec<_> = (0..5)
@@ -196,6 +199,12 @@ fn blocks_of_many_rings_come_in_order_whatever_the_engine_does() {
         bench.stall(stalls);
         let mut ring = |bench: &mut Bench<'_>, ring: &mut Ring, queue: u64, count: u32| {
             let position = ring.position + count;
+            // What is in the ring is not written over.
+            bench.run_until(|bench| {
+                let of_queue = |beat: &&Beat| beat.u64("queue") == queue;
+                let seen = bench.received(wqe).iter().filter(of_queue).count() as u32;
+                position - seen <= 1 << ring.log
+            });
             ring.ring(queue, position, &mut expected);
             let beat = Beat::from([("queue", queue), ("position", u64::from(position))]);
             bench.send(doorbell, beat);
@@ -212,7 +221,14 @@ fn blocks_of_many_rings_come_in_order_whatever_the_engine_does() {
         }
         bench.run_until(|bench| bench.received(wqe).len() >= expected.len());
         bench.run(300);
-        check(bench.received(wqe), &expected);
+        // Queues take turns.
+        for queue in 0..=200 {
+            let of_queue = |beat: &&Beat| beat.u64("queue") == queue;
+            let beats: Vec<_> = bench.received(wqe).iter().filter(of_queue).cloned().collect();
+            let expected: Vec<_> =
+                expected.iter().filter(|block| block.0 == queue).copied().collect();
+            check(&beats, &expected);
+        }
     }
 }
 
@@ -222,6 +238,7 @@ fn a_full_ring_streams_at_a_block_per_cycle() {
     let mut bench = Bench::new(library.instance(1), 1);
     let _engine = DmaEngine::attach(&mut bench, host(), Manners::BEST, 1);
     let (doorbell, wqe) = (bench.driver("doorbell"), bench.monitor("wqe"));
+    clear_tables(&mut bench);
     configure(&mut bench, 3, 0x100_0000, 12);
     bench.send(doorbell, Beat::from([("queue", 3_u64), ("position", 4096)]));
     bench.run_until_received(wqe, 4096);

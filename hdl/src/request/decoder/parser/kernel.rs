@@ -74,7 +74,6 @@ impl Logic for Parser {
             clk,
             state,
             left,
-            batch_over,
             sole,
             ended,
             head_queue,
@@ -453,7 +452,8 @@ impl Logic for Parser {
                 }
             }
             DecoderState::Operands => {
-                if self.broken.val() {
+                // Of an entry that goes beyond its batch nothing is waited for.
+                if self.broken.val() || self.head_length_bad.q.val() {
                     self.dest_cut.d.next = true;
                     self.state.d.next = DecoderState::Judge;
                 } else if self.good.val() {
@@ -779,10 +779,11 @@ impl Logic for Parser {
                 }
             }
             DecoderState::Drop => {
-                self.skipping.next = !self.batch_over.q.val();
-                if self.batch_over.q.val()
-                    || (self.granule_valid.val() && (self.granule_remaining.val() == 1))
+                // The entry that has failed has been taken, so that a first block is the next turn's.
+                self.skipping.next = true;
+                if self.granule_valid.val() && self.granule_first.val() && self.granule_begins.val()
                 {
+                    self.skipping.next = false;
                     self.state.d.next = DecoderState::Head;
                 }
             }
@@ -830,8 +831,6 @@ impl Logic for Parser {
             } else if self.state.q.val() != DecoderState::HeadRest {
                 self.left.d.next = self.left.q.val() - 1;
             }
-            self.batch_over.d.next = (self.granule_last.val() || self.skipping.val())
-                && (self.granule_remaining.val() == 1);
         }
         if self.rst.val() {
             self.state.d.next = DecoderState::Head;

@@ -56,7 +56,7 @@ pub enum DecoderState {
     Join,
     /// The entry has ended, or an error has ended it.
     End,
-    /// The rest of the batch is dropped.
+    /// The rest of the turn is dropped.
     Drop,
 }
 
@@ -90,8 +90,6 @@ pub struct Parser {
     pub granule_data: Signal<In, Bits<128>>,
     /// First one of its block.
     pub granule_first: Signal<In, Bit>,
-    /// Last one of its block.
-    pub granule_last: Signal<In, Bit>,
     /// Of its block.
     pub granule_queue: Signal<In, Bits<QUEUE>>,
     /// Of its block.
@@ -100,6 +98,8 @@ pub struct Parser {
     pub granule_remaining: Signal<In, Bits<17>>,
     /// Of its block.
     pub granule_error: Signal<In, Bit>,
+    /// Its block is the first one of a turn.
+    pub granule_begins: Signal<In, Bit>,
     /// The rest of its block; only with the block's first granule.
     pub granule_rest: Signal<In, Bits<384>>,
     /// The granule is taken.
@@ -282,8 +282,6 @@ pub struct Parser {
     state: DFF<DecoderState>,
     /// Granules of the entry that were not taken.
     left: DFF<Bits<15>>,
-    /// The granule that was taken last ended its batch.
-    batch_over: DFF<Bit>,
     /// The region at hand is the entry's last granule, if it is contiguous.
     sole: DFF<Bit>,
     /// The entry has ended with it.
@@ -425,11 +423,11 @@ impl Default for Parser {
             granule_valid: Default::default(),
             granule_data: Default::default(),
             granule_first: Default::default(),
-            granule_last: Default::default(),
             granule_queue: Default::default(),
             granule_position: Default::default(),
             granule_remaining: Default::default(),
             granule_error: Default::default(),
+            granule_begins: Default::default(),
             granule_rest: Default::default(),
             take: Default::default(),
             skip: Default::default(),
@@ -529,7 +527,6 @@ impl Default for Parser {
             rest_fields: array_init::array_init(|_| Fields::default()),
             state: Default::default(),
             left: Default::default(),
-            batch_over: Default::default(),
             sole: Default::default(),
             ended: Default::default(),
             full: Default::default(),

@@ -208,6 +208,13 @@ fn reads_and_atomics_are_told_with_their_regions_and_checked_in_order() {
     assert_eq!(run(&mut world, bytes, RC), (2, false));
     card.stopped.insert(RC);
     recover(&mut world, &mut card);
+    // An atomic of two blocks of which only the first one was posted: what comes behind it is of another queue.
+    let mut bytes = entry(ADD, 0, RC, true, &[good(8)]);
+    bytes.truncate(BLOCK);
+    assert_eq!(run(&mut world, bytes, RC), (2, false));
+    assert_eq!(run(&mut world, entry(0, 0, UC, false, &[good(8)]), UC), (0, false));
+    card.stopped.insert(RC);
+    recover(&mut world, &mut card);
     world.configure(ATTRIBUTES_TABLE, RC.into(), word / 32, 0);
     assert_eq!(run(&mut world, entry(READ, 0, RC, false, &[good(8)]), RC), (2, true));
 }

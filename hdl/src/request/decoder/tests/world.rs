@@ -6,7 +6,7 @@ use crate::request::decoder::Decoder;
 use crate::testing;
 use drdma_abi::Layout;
 use drdma_abi::receive::AddressHandle;
-use drdma_abi::work_request::BLOCK;
+use drdma_abi::work_request::{BLOCK, GRANULE, MAX_WQE_GRANULES, WqeHeader};
 use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId, Random};
 use drdma_verilated::{Library, Model, Word};
 use std::cell::RefCell;
@@ -223,14 +223,25 @@ impl World {
 
     pub fn post(&mut self, batch: &Batch) {
         let total = batch.bytes.len() / BLOCK;
+        let mut head = 0;
         for (index, block) in batch.bytes.chunks_exact(BLOCK).enumerate() {
             let error = batch.unread.contains(&index);
+            // Now and then a turn ends between two entries. One whose length is wrong is taken for a block.
+            let mut begins = index == 0;
+            if index == head {
+                begins |= self.random.chance(0.3);
+                let granules = WqeHeader::decode(&block[..32]).granules;
+                let blocks = (granules as usize).div_ceil(BLOCK / GRANULE);
+                let sane = (2..=MAX_WQE_GRANULES).contains(&(granules as usize));
+                head += if sane && !error && index + blocks <= total { blocks } else { 1 };
+            }
             let beat = Beat::new()
                 .with("data", Word::from_bytes(block))
                 .with("queue", batch.queue)
                 .with("position", batch.position.wrapping_add(index as u32))
                 .with("remaining", (total - index) as u32)
-                .with("error", error);
+                .with("error", error)
+                .with("begins", begins);
             self.bench.send(self.wqe, beat);
         }
     }

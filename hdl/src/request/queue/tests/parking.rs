@@ -1,12 +1,10 @@
 //! Doorbells of queue pairs that are held.
 
 use super::*;
-use crate::context::testing::clear_tables;
 
 /// The card's queues 5 and 6, of queue pairs 1,000 and 1,001, and 7, which is shared.
 fn setup(library: &Library, seed: u64) -> Setup<'_> {
     let mut setup = Setup::new(library, seed);
-    clear_tables(&mut setup.bench);
     enable(&mut setup, 5, Some(1_000));
     enable(&mut setup, 6, Some(1_001));
     enable(&mut setup, 7, None);
