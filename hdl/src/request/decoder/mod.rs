@@ -408,6 +408,7 @@ impl Logic for Decoder {
         self.parser.granule_valid.next = self.unpacker.granule_valid.val();
         self.parser.granule_data.next = self.unpacker.granule_data.val();
         self.parser.granule_first.next = self.unpacker.granule_first.val();
+        self.parser.granule_last.next = self.unpacker.granule_last.val();
         self.parser.granule_queue.next = self.unpacker.granule_queue.val();
         self.parser.granule_position.next = self.unpacker.granule_position.val();
         self.parser.granule_remaining.next = self.unpacker.granule_remaining.val();

@@ -46,6 +46,8 @@ pub struct Unpacker {
     pub granule_data: Signal<Out, Bits<128>>,
     /// It is its block's first one.
     pub granule_first: Signal<Out, Bit>,
+    /// It is its block's last one.
+    pub granule_last: Signal<Out, Bit>,
     /// Of its block.
     pub granule_queue: Signal<Out, Bits<QUEUE>>,
     /// Of its block.
@@ -176,6 +178,7 @@ impl Logic for Unpacker {
         self.granule_valid.next = self.valid.q.val();
         self.granule_data.next = self.data.q.val();
         self.granule_first.next = self.index.q.val() == 0;
+        self.granule_last.next = self.index.q.val() == 3;
         self.granule_queue.next = self.queue.q.val();
         self.granule_position.next = self.position.q.val();
         self.granule_remaining.next = self.remaining.q.val();

@@ -74,6 +74,7 @@ impl Logic for Parser {
             clk,
             state,
             left,
+            batch_over,
             sole,
             ended,
             head_queue,
@@ -831,6 +832,8 @@ impl Logic for Parser {
             } else if self.state.q.val() != DecoderState::HeadRest {
                 self.left.d.next = self.left.q.val() - 1;
             }
+            self.batch_over.d.next = (self.granule_last.val() || self.skipping.val())
+                && (self.granule_remaining.val() == 1);
         }
         if self.rst.val() {
             self.state.d.next = DecoderState::Head;

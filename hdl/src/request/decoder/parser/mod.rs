@@ -90,6 +90,8 @@ pub struct Parser {
     pub granule_data: Signal<In, Bits<128>>,
     /// First one of its block.
     pub granule_first: Signal<In, Bit>,
+    /// Last one of its block.
+    pub granule_last: Signal<In, Bit>,
     /// Of its block.
     pub granule_queue: Signal<In, Bits<QUEUE>>,
     /// Of its block.
@@ -282,6 +284,8 @@ pub struct Parser {
     state: DFF<DecoderState>,
     /// Granules of the entry that were not taken.
     left: DFF<Bits<15>>,
+    /// The granule that was taken last ended its batch.
+    batch_over: DFF<Bit>,
     /// The region at hand is the entry's last granule, if it is contiguous.
     sole: DFF<Bit>,
     /// The entry has ended with it.
@@ -423,6 +427,7 @@ impl Default for Parser {
             granule_valid: Default::default(),
             granule_data: Default::default(),
             granule_first: Default::default(),
+            granule_last: Default::default(),
             granule_queue: Default::default(),
             granule_position: Default::default(),
             granule_remaining: Default::default(),
@@ -527,6 +532,7 @@ impl Default for Parser {
             rest_fields: array_init::array_init(|_| Fields::default()),
             state: Default::default(),
             left: Default::default(),
+            batch_over: Default::default(),
             sole: Default::default(),
             ended: Default::default(),
             full: Default::default(),
