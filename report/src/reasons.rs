@@ -40,9 +40,8 @@ const REASONS: &[(&str, &str)] = &[
 
 const SENDER: &str = "The sender is the limit: three messages of 4 MiB are 12 MiB, and what passes until its first packet is gathered and \
      after its last read has ended counts. Both directions at once take hardly longer than one.";
-const REQUESTER: &str = "256 READs of a queue pair come with one doorbell, are fetched one after the other, and take all 256 open requests of the \
-     card, of which only 16 may be outstanding. So one queue pair is at work, or two, and not sixteen: the decoder waits for an \
-     open request in nine of ten cycles, and no other block of the card that asks is busy for half of the time.";
+const REQUESTER: &str = "Queues take turns of 16 READs, and sixteen queue pairs may have 16 outstanding each, which are all 256 open requests of the card. The \
+     first queue is alone until the second one is rung, and what was fetched for it is fetched again.";
 const SHARED_LINE: &str = "What begins at an odd address begins in the cache line in which the bytes before it end, and the host serves two reads of one \
      line one after the other. A packet of 4,096 B is read as two requests that meet at a multiple of 512 B, but shares a line with the packets \
      before and behind it. How much of what is missing that is was not measured.";
@@ -52,8 +51,8 @@ const PLANNED_IN_TURN: &str = "A packet of 1,024 B is on the wire for 22 cycles.
      that packets are planned one after the other: a cycle for each column, 10 for a division and what goes before and behind it.";
 const SHORT_INCAST: &str = "The run is short, for what the simulation of nine cards costs: 16 MiB in all. Finding the rates and the last sender's end cost 0.5 ms of 1.9, however long the run is. The reference card, \
      which follows the same rules, reaches 72.3 % in the same run, 80.7 % with twice as many requests, 87.6 % with four times and 91.9 % with sixteen times as many.";
-const FETCHED_BEFORE: &str = "The silent peer's own 768 KiB are on the wire once, beside 11.25 MiB of the others: they were rung together, and fetched \
-     before its silence shows (docs/limits.md).";
+const FETCHED_BEFORE: &str = "The silent peer's own 768 KiB are on the wire once, beside 11.25 MiB of the others: it has its turns like them, and they are fewer \
+     packets than would have it held (docs/limits.md).";
 
 const WHOLE_RUN: &str = "The whole run counts, of some 43,000 cycles. Beside the first latency about 1,300 pass until the \
      first window of 32 KiB is planned, fetched and gathered, and the last one is gathered when all reads have ended; \

@@ -26,8 +26,8 @@ pub fn latency() -> Experiment {
 /// neighbours are of different queues, each is a read of its own.
 pub fn rates() -> Vec<Experiment> {
     let mut all = Vec::new();
-    for queues in [1, 2, 4, 16] {
-        let named = if queues == 1 { "one queue".to_owned() } else { format!("{queues} queues") };
+    for queues in [1, 16] {
+        let named = if queues == 1 { "one queue" } else { "16 queues" };
         let mut add = |id: &str, what: &str, payloads, target| {
             let id = format!("rate-{queues}-{id}");
             let title = format!("{SMALL_POSTS} SENDs of {SMALL} B, {named}, {what}");

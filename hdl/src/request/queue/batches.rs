@@ -118,7 +118,9 @@ pub struct Batches {
     pub behind: Signal<Out, Bit>,
     /// and so many that are whole batches.
     pub wholes_behind: Signal<Out, Bits<BEHIND>>,
-    /// The queue whose blocks come, while there are any.
+    /// Blocks are being read,
+    pub reading: Signal<Out, Bit>,
+    /// of this queue.
     pub queue_now: Signal<Out, Bits<QUEUE>>,
     /// Blocks are on their way.
     pub at_work: Signal<Out, Bit>,
@@ -231,6 +233,7 @@ impl Default for Batches {
             own_at_work: Signal::default(),
             behind: Signal::default(),
             wholes_behind: Signal::default(),
+            reading: Signal::default(),
             queue_now: Signal::default(),
             at_work: Signal::default(),
             granules_at: Constant::new((WqeHeader::field("granules").start as u64).into()),
@@ -399,6 +402,7 @@ impl Logic for Batches {
         self.own_at_work.next =
             self.own_reads.q.val().any() || (self.busy.q.val() && !self.shared.q.val());
         self.behind.next = self.others.q.val().any();
+        self.reading.next = self.busy.q.val();
         self.queue_now.next = self.queue.q.val();
 
         // What is cut, up to where it is fetched anew.

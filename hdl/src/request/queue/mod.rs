@@ -613,7 +613,7 @@ impl Logic for Queue {
         }
         self.share.behind.next = self.batches.wholes_behind.val();
         self.share.other.next = self.batches.behind.val()
-            || (self.batches.at_work.val() && (self.batches.queue_now.val() != self.queue.q.val()));
+            || (self.batches.reading.val() && (self.batches.queue_now.val() != self.queue.q.val()));
         self.share.judges.next = self.state.q.val() == QueueState::Compare;
         self.share.idle.next = self.standings.read_data.val().get_bits::<32>(0)
             == self.standings.read_data.val().get_bits::<32>(32);
