@@ -6,9 +6,9 @@
 //! mean read is as long as the one limit divided by the other (`READ_BALANCE`): there one gap is worth a read, and
 //! no wider one.
 //!
-//! The block adds up how far the lengths of all reads, those of indexes and requests too, lie from a *middle* 64 B above that
+//! The block adds up how far the lengths of all reads, those of indexes and requests too, lie from a *middle* 24 B above that
 //! mean, and moves the *gap* by 16 B when the sum is far off: up below -16 KiB, down above 64 KiB. Each
-//! read takes 80 B off the sum, so that the gap stays while the mean of the reads is between 16 B less and 144 B more than the
+//! read takes 40 B off the sum, so that the gap stays while the mean of the reads is between 16 B less and 64 B more than the
 //! balance. It goes down slower than up, and later, because reads that are too short cost more than
 //! reads that are too long: where all gaps are equally wide, one gap is right for all of them or for none, and going to and fro
 //! brings the worse of both.
@@ -22,11 +22,11 @@ use drdma_emit::prelude::*;
 /// Bits of the sum, a signed number.
 const SUM: usize = 18;
 /// The middle, above the balance.
-const MIDDLE: u64 = 64;
+const MIDDLE: u64 = 24;
 /// What each read takes off the sum.
-const DECAY: u64 = 80;
-/// The gap in steps after a reset: 128 B.
-const START: u64 = 8;
+const DECAY: u64 = 40;
+/// The gap in steps after a reset: 96 B.
+const START: u64 = 6;
 /// The widest gap in steps.
 const WIDEST: u64 = 31;
 
@@ -165,8 +165,8 @@ mod tests {
     impl Expected {
         /// The reads of a cycle.
         fn count(&mut self, lens: &[i64]) {
-            let off = |len: &i64| len - (self.mean + 64) * ((len + 511) / 512);
-            self.sum += lens.iter().map(off).sum::<i64>() + if self.sum < 0 { 80 } else { -80 };
+            let off = |len: &i64| len - (self.mean + 24) * ((len + 511) / 512);
+            self.sum += lens.iter().map(off).sum::<i64>() + if self.sum < 0 { 40 } else { -40 };
             if self.sum >= 64 << 10 {
                 (self.sum, self.steps) = (0, (self.steps - 1).max(1));
             }
@@ -195,7 +195,7 @@ mod tests {
             let mut random = Random::new(seed);
             let mut bench = Bench::new(library.instance(seed), seed);
             bench.set("mean", mean as u64);
-            let mut expected = Expected { mean, sum: 0, steps: 8 };
+            let mut expected = Expected { mean, sum: 0, steps: 6 };
             let mut seen = [false; 32];
             for round in 0..12_000 {
                 // Times of short reads, of long ones, and of both.
@@ -217,7 +217,9 @@ mod tests {
     #[test]
     fn reads_that_are_balanced_leave_the_gap_alone() {
         let library = library();
-        for (len, gap) in [(128, 496), (200, 496), (248, 128), (320, 128), (392, 128), (512, 16)] {
+        for (len, gap) in
+            [(128, 496), (200, 496), (248, 96), (280, 96), (312, 96), (400, 16), (512, 16)]
+        {
             let mut bench = Bench::new(library.instance(1), 1);
             bench.set("mean", 256);
             (0..12_000).for_each(|_| reads(&mut bench, [Some(len), None]));
@@ -231,7 +233,7 @@ mod tests {
         bench.set("mean", 256);
         bench.set("hold", 1);
         (0..1_000).for_each(|_| reads(&mut bench, [Some(64), Some(64)]));
-        assert_eq!(bench.get("gap"), 128);
+        assert_eq!(bench.get("gap"), 96);
         bench.set("hold", 0);
         (0..1_000).for_each(|_| reads(&mut bench, [Some(64), Some(64)]));
         assert_eq!(bench.get("gap"), 496);
