@@ -230,7 +230,7 @@ fn names_are_unique() {
 /// updated together with it, and cards and software of the two sides refuse each other.
 #[test]
 fn the_abi_hash_changes_only_with_the_abi() {
-    assert_eq!(ABI_HASH, 0x1b64_9436_2a98_9b57, "the ABI changed: {ABI_HASH:#018x}");
+    assert_eq!(ABI_HASH, 0xb3bf_01b6_d86f_b224, "the ABI changed: {ABI_HASH:#018x}");
 }
 
 #[test]

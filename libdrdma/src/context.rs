@@ -14,7 +14,7 @@ use drdma_abi::{
     receive::FEATURES,
     register::{
         ACK_TIMEOUT, COUNTER_CLEAR, COUNTERS, Counter, IP, MAC_HIGH, MAC_LOW, MAX_READ,
-        MERGE_THRESHOLD, QUEUE_PAIRS,
+        MERGE_THRESHOLD, QUEUE_PAIRS, READ_BALANCE,
     },
 };
 use drdma_driver::{Card, CardError, Device, DmaMemory, RegisterWindow};
@@ -229,7 +229,7 @@ impl Context {
             device.write(MAX_READ, bytes)?;
         }
         if let Some(bytes) = options.merge_threshold {
-            device.write(MERGE_THRESHOLD, bytes)?;
+            fix_threshold(&mut device, bytes)?;
         }
         device.enable()?;
         let features = Features::from_bits_truncate(device.read(FEATURES)?);
@@ -354,13 +354,14 @@ impl Context {
     }
 
     /// Sets the widest gap in bytes that the optimizer reads through: 0 to 4096. It holds for what
-    /// the card plans from now on.
+    /// the card plans from now on, which no longer looks for a better gap below it
+    /// ([`READ_BALANCE`](drdma_abi::register::READ_BALANCE)).
     ///
     /// # Errors
     /// A value outside its limits, or the card failed.
     pub fn set_merge_threshold(&self, bytes: u32) -> Result<(), Error> {
         check_merge_threshold(bytes)?;
-        Ok(self.inner.lock().device.write(MERGE_THRESHOLD, bytes)?)
+        Ok(fix_threshold(&mut self.inner.lock().device, bytes)?)
     }
 
     /// What was posted so far: exact, and counted at each doorbell.
@@ -370,4 +371,10 @@ impl Context {
         queues.open.iter().for_each(|queue| sum.add(&queue.statistics()));
         sum
     }
+}
+
+/// Sets the widest gap that is read through. A threshold of the host's holds whatever lengths reads have.
+fn fix_threshold(device: &mut Device, bytes: u32) -> Result<(), CardError> {
+    device.write(READ_BALANCE, 0)?;
+    device.write(MERGE_THRESHOLD, bytes)
 }

@@ -7,8 +7,9 @@ use std::net::Ipv4Addr;
 use common::{open, open_all, peer};
 use drdma_abi::register::{
     CONTROL, IP, MAC_HIGH, MAC_LOW, MAX_READ, MERGE_THRESHOLD, QUEUE_PAIRS, QueuePairEntry,
-    SEND_QUEUES, SendQueueEntry,
+    READ_BALANCE, SEND_QUEUES, SendQueueEntry,
 };
+use drdma_driver::Card as _;
 use libdrdma::{
     Context, MacAddress, Options, PostError, QueuePair, QueuePairAttributes,
     QueuePairState::{self, Error, Init, ReadyToReceive, ReadyToSend, Reset},
@@ -296,12 +297,14 @@ fn a_card_is_set_up_when_opened_and_disabled_with_its_last_user() {
     let error = Context::open(Box::new(card.clone()), options).unwrap_err().to_string();
     assert_eq!(error, "merge_threshold is 4097: it must be 0 to 4096");
     options.merge_threshold = Some(4096);
+    card.clone().write(READ_BALANCE.offset, 256).unwrap();
     let context = Context::open(Box::new(card.clone()), options).unwrap();
     assert_eq!(card.word(MAC_LOW.offset), 0x2233_4455);
     assert_eq!(card.word(MAC_HIGH.offset), 0x0211);
     assert_eq!(card.word(IP.offset), 0x0a01_0203);
     assert_eq!(card.word(MAX_READ.offset), 1024);
     assert_eq!(card.word(MERGE_THRESHOLD.offset), 4096);
+    assert_eq!(card.word(READ_BALANCE.offset), 0, "the threshold is the host's");
     assert_eq!(card.word(CONTROL.offset), 1);
     let cq = context.completion_queue().build().unwrap();
     let qp = context.protection_domain().queue_pair(&cq).build().unwrap();
@@ -319,7 +322,9 @@ fn the_optimizer_is_set_while_the_card_is_open() {
     let options = Options::new(MacAddress([2, 0, 0, 0, 0, 1]), [10, 0, 0, 1].into());
     let context = Context::open(Box::new(card.clone()), options).unwrap();
     context.set_max_read(2048).unwrap();
+    card.clone().write(READ_BALANCE.offset, 256).unwrap();
     context.set_merge_threshold(0).unwrap();
+    assert_eq!(card.word(READ_BALANCE.offset), 0);
     for bytes in [0, 32, 100, 8192] {
         let error = context.set_max_read(bytes).unwrap_err().to_string();
         let expected = "it must be a power of two from 64 to 4096";

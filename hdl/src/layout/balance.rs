@@ -235,7 +235,7 @@ mod tests {
         (0..1_000).for_each(|_| reads(&mut bench, [Some(64), Some(64)]));
         assert_eq!(bench.get("gap"), 96);
         bench.set("hold", 0);
-        (0..1_000).for_each(|_| reads(&mut bench, [Some(64), Some(64)]));
+        (0..2_000).for_each(|_| reads(&mut bench, [Some(64), Some(64)]));
         assert_eq!(bench.get("gap"), 496);
         bench.set("mean", 0);
         reads(&mut bench, [None, None]);

@@ -30,7 +30,8 @@ pub struct Options {
     /// `None` leaves the card's own value.
     pub max_read: Option<u32>,
     /// The widest gap in bytes that the optimizer reads through instead of starting another DMA
-    /// read (D-RDMA section 4.1), 0 to 4096; `None` leaves the card's own value.
+    /// read (D-RDMA section 4.1), 0 to 4096; `None` leaves the card's own value, below which it looks for the
+    /// best gap by itself ([`READ_BALANCE`](drdma_abi::register::READ_BALANCE)).
     pub merge_threshold: Option<u32>,
     /// Units of 1,024 cycles (4.096 us) without progress after which an unacknowledged RC request
     /// completes with `retry_exceeded` ([`DEFAULT_ACK_TIMEOUT`] unless told); 0 waits for ever.
