@@ -24,9 +24,9 @@ const COUNT: usize = REPLY_PAGE + 1;
 pub enum FetcherState {
     /// There is none.
     Empty,
-    /// What is known of its queue pair is asked for.
+    /// What is known of its queue pair is asked for, and the first packet's bytes are counted.
     Look,
-    /// Until what came before it is in memory.
+    /// Until what came before it is in memory. The key of the first packet is looked up.
     Hold,
     /// The next packet's bytes are counted.
     Cut,
@@ -44,7 +44,7 @@ pub enum FetcherState {
 
 /// Plans the packets of replies, and has what they hold read.
 ///
-/// Contract: an acknowledgement takes 3 cycles, a READ 3 and 6 a packet, an atomic 9, or as long as there is no page for it, an atomic under
+/// Contract: an acknowledgement takes 3 cycles, a READ 7 for its first packet and 6 for each further one, an atomic 7, or as long as there is no page for it, an atomic under
 /// way is where it reads, and its read and plan are not accepted. A read comes in the cycle of its plan. An atomic does not wait for one under way
 /// that `before` tells, and reads nothing: its plan says whose value it gets.
 ///
@@ -118,6 +118,9 @@ pub struct Fetcher {
     /// Of the READ at hand nothing more is to be sent.
     stale: DFF<Bit>,
     mtu: Signal<Local, Bits<13>>,
+    /// The bytes of the packet that begins at `addr`, and whether it is the last one.
+    cut_bytes: Signal<Local, Bits<13>>,
+    cut_last: Signal<Local, Bit>,
     /// Bytes are to be read; they go to a page, or what was read before does.
     reads: Signal<Local, Bit>,
     paged: Signal<Local, Bit>,
@@ -187,6 +190,11 @@ impl Logic for Fetcher {
 
         // The packet.
         self.mtu.next = bit_cast::<13, 1>(1.into()) << self.at.val().log_mtu;
+        self.cut_last.next = self.left.q.val() <= bit_cast::<32, 13>(self.mtu.val());
+        self.cut_bytes.next = self.mtu.val();
+        if self.cut_last.val() {
+            self.cut_bytes.next = self.left.q.val().get_bits::<13>(0);
+        }
         self.ask_addr.next = self.addr.q.val();
         self.ask_bytes.next = self.bytes.q.val();
         // What is offered stays.
@@ -291,22 +299,22 @@ impl Logic for Fetcher {
             FetcherState::Look => {
                 // The stamp of `held` is there from the next cycle on.
                 self.stale.d.next = false;
-                self.state.d.next = FetcherState::Hold;
-                if !self.at.val().reads && (!self.at.val().atomic || self.at.val().again) {
+                if self.at.val().reads || (self.at.val().atomic && !self.at.val().again) {
+                    self.last.d.next = self.cut_last.val();
+                    self.bytes.d.next = self.cut_bytes.val();
+                    self.state.d.next = FetcherState::Hold;
+                } else {
                     self.state.d.next = FetcherState::Plan;
                 }
             }
             FetcherState::Hold => {
                 if self.opens.q.val() {
-                    self.state.d.next = FetcherState::Cut;
+                    self.state.d.next = FetcherState::Range;
                 }
             }
             FetcherState::Cut => {
-                self.last.d.next = self.left.q.val() <= bit_cast::<32, 13>(self.mtu.val());
-                self.bytes.d.next = self.mtu.val();
-                if self.left.q.val() <= bit_cast::<32, 13>(self.mtu.val()) {
-                    self.bytes.d.next = self.left.q.val().get_bits::<13>(0);
-                }
+                self.last.d.next = self.cut_last.val();
+                self.bytes.d.next = self.cut_bytes.val();
                 self.state.d.next = FetcherState::Key;
             }
             FetcherState::Key => {
