@@ -128,8 +128,6 @@ pub enum ReadsState {
     Cut,
     /// and offered.
     Offer,
-    /// The answer has had its turn.
-    Finish,
 }
 
 /// What is at hand.
@@ -260,7 +258,12 @@ pub struct Reads {
     last: DFF<Bit>,
     next_piece: DFF<Bit>,
     gives_up: Signal<Local, Bit>,
+    /// An answer has had its turn, and is told when all of its orders have come to `host_write`: in a cycle in which
+    /// the next event is chosen.
+    finishing: DFF<Bit>,
     finishes: Signal<Local, Bit>,
+    /// The next event is chosen.
+    chooses: Signal<Local, Bit>,
 }
 
 impl Logic for Reads {
@@ -321,7 +324,8 @@ impl Logic for Reads {
         self.orders.output.ready.next = self.order.ready.val() && self.passes.val();
 
         // The keeper.
-        self.tells_roomy.next = self.tells.free.val() >= 2;
+        // An answer that finishes takes a place in the cycle in which this is asked.
+        self.tells_roomy.next = self.tells.free.val() >= 3;
         self.tells.output.join(&mut self.response);
         self.tells.input.valid.next = false;
         self.tells.input.data.next = self.held.q.val();
@@ -378,40 +382,76 @@ impl Logic for Reads {
         if self.at.q.val().atomic && self.left.q.val().any() {
             self.fits.next = 1.into();
         }
-        self.finishes.next = false;
         self.gives_up.next = self.good.q.val() && !self.live.val();
+
+        // An answer has had its turn.
+        self.finishes.next =
+            self.finishing.q.val() && (!self.good.q.val() || self.passed.val());
+        if self.finishes.val() {
+            self.tells.input.valid.next =
+                self.good.q.val() || self.implied.q.val() || self.bad.q.val();
+            self.tells.input.data.next.qp = self.qp.q.val();
+            self.tells.input.data.next.psn = self.at.q.val().expected;
+            self.tells.input.data.next.syndrome = ACK.into();
+            if self.implied.q.val() {
+                self.tells.input.data.next.syndrome = NAK_PSN.into();
+            }
+            if self.bad.q.val() {
+                self.tells.input.data.next.syndrome = BAD.into();
+            }
+            if self.good.q.val() && self.live.val() {
+                self.heads.write_lanes.next = 1.into();
+                self.head_in.record.next.expected = self.at.q.val().expected + 1;
+                if self.ends.q.val() {
+                    self.lists.write_enable.next = true;
+                    self.list_in.record.next = self.list_out.record.val();
+                    self.list_in.record.next.head = self.followers.read_data[0].val();
+                    self.list_in.record.next.used =
+                        self.list_out.record.val().head != self.list_out.record.val().tail;
+                }
+            }
+            self.done.d.next = self.done.q.val() + 1;
+            self.finishing.d.next = false;
+        }
+        self.chooses.next = !self.finishing.q.val() || self.finishes.val();
 
         match self.state.q.val() {
             ReadsState::Idle => {
-                self.good.d.next = false;
-                self.implied.d.next = false;
-                self.bad.d.next = false;
-                if self.askings.output.valid.val() {
-                    self.askings.output.ready.next = true;
-                    self.asking.d.next = self.askings.output.data.val();
-                    self.qp.d.next = self.askings.output.data.val().qp;
-                    self.event.d.next = ReadsEvent::Asking;
-                    self.state.d.next = ReadsState::Look;
-                } else if self.orders.output.valid.val()
-                    && self.is_answer.val()
-                    && self.tells_roomy.val()
-                {
-                    self.qp.d.next = self.here.val().answer.qp;
-                    self.event.d.next = ReadsEvent::Answer;
-                    self.state.d.next = ReadsState::Look;
-                } else if self.parked.q.val() {
-                    self.qp.d.next = self.held.q.val().qp;
-                    if self.drained.val() && self.tells_roomy.val() {
-                        self.event.d.next = ReadsEvent::Acknowledgement;
+                if self.chooses.val() {
+                    self.good.d.next = false;
+                    self.implied.d.next = false;
+                    self.bad.d.next = false;
+                    if self.askings.output.valid.val() {
+                        self.askings.output.ready.next = true;
+                        self.asking.d.next = self.askings.output.data.val();
+                        self.qp.d.next = self.askings.output.data.val().qp;
+                        self.event.d.next = ReadsEvent::Asking;
                         self.state.d.next = ReadsState::Look;
-                    }
-                } else if self.ack.valid.val() && self.tells_roomy.val() {
-                    self.ack.ready.next = true;
-                    self.held.d.next = self.ack.val();
-                    self.qp.d.next = self.ack.qp.val();
-                    if !self.reserved.val() {
-                        self.event.d.next = ReadsEvent::Acknowledgement;
+                    } else if self.orders.output.valid.val()
+                        && self.is_answer.val()
+                        && self.tells_roomy.val()
+                    {
+                        self.qp.d.next = self.here.val().answer.qp;
+                        self.event.d.next = ReadsEvent::Answer;
                         self.state.d.next = ReadsState::Look;
+                    } else if self.parked.q.val() {
+                        self.qp.d.next = self.held.q.val().qp;
+                        if self.drained.val() && self.tells_roomy.val() {
+                            self.event.d.next = ReadsEvent::Acknowledgement;
+                            self.state.d.next = ReadsState::Look;
+                        }
+                    } else if self.ack.valid.val()
+                        && self.tells_roomy.val()
+                        && !self.finishing.q.val()
+                    {
+                        // `ready` must not depend on `passed`, which is another block's.
+                        self.ack.ready.next = true;
+                        self.held.d.next = self.ack.val();
+                        self.qp.d.next = self.ack.qp.val();
+                        if !self.reserved.val() {
+                            self.event.d.next = ReadsEvent::Acknowledgement;
+                            self.state.d.next = ReadsState::Look;
+                        }
                     }
                 }
             }
@@ -544,37 +584,9 @@ impl Logic for Reads {
                         self.good.d.next = self.good.q.val() && !self.gives_up.val();
                         self.orders.output.ready.next = true;
                         self.answers.output.ready.next = true;
-                        self.state.d.next = ReadsState::Finish;
+                        self.finishing.d.next = true;
+                        self.state.d.next = ReadsState::Idle;
                     }
-                }
-            }
-            ReadsState::Finish => {
-                self.finishes.next = !self.good.q.val() || self.passed.val();
-                self.tells.input.valid.next = self.finishes.val()
-                    && (self.good.q.val() || self.implied.q.val() || self.bad.q.val());
-                self.tells.input.data.next.qp = self.qp.q.val();
-                self.tells.input.data.next.psn = self.at.q.val().expected;
-                self.tells.input.data.next.syndrome = ACK.into();
-                if self.implied.q.val() {
-                    self.tells.input.data.next.syndrome = NAK_PSN.into();
-                }
-                if self.bad.q.val() {
-                    self.tells.input.data.next.syndrome = BAD.into();
-                }
-                if self.good.q.val() && self.live.val() && self.finishes.val() {
-                    self.heads.write_lanes.next = 1.into();
-                    self.head_in.record.next.expected = self.at.q.val().expected + 1;
-                    if self.ends.q.val() {
-                        self.lists.write_enable.next = true;
-                        self.list_in.record.next = self.list_out.record.val();
-                        self.list_in.record.next.head = self.followers.read_data[0].val();
-                        self.list_in.record.next.used =
-                            self.list_out.record.val().head != self.list_out.record.val().tail;
-                    }
-                }
-                if self.finishes.val() {
-                    self.done.d.next = self.done.q.val() + 1;
-                    self.state.d.next = ReadsState::Idle;
                 }
             }
         }
@@ -609,11 +621,13 @@ impl Logic for Reads {
             | bit_cast::<PIECE, 4>(self.at.d.val().piece);
         self.busy.next = self.answers.output.valid.val()
             || (self.state.q.val() != ReadsState::Idle)
+            || self.finishing.q.val()
             || self.askings.output.valid.val()
             || self.settles.q.val();
 
         if self.rst.val() {
             self.state.d.next = ReadsState::Idle;
+            self.finishing.d.next = false;
             self.settles.d.next = false;
             self.offered.d.next = false;
             self.packets.d.next = 0.into();

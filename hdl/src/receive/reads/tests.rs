@@ -218,6 +218,35 @@ fn answers_that_come_one_right_behind_the_other_are_all_written() {
     }
 }
 
+/// Orders wait on their way to `host_write`. Until they have come there an answer is not told, and nothing else is begun.
+#[test]
+fn an_answer_is_told_when_its_bytes_have_come_to_host_write() {
+    let library = library();
+    for (seed, stalls) in (1..).zip(STALLS) {
+        let mut lab = Lab::new(&library, seed, stalls);
+        for k in 0..3 {
+            lab.piece(k, 0, 0x1000 * (k + 1), 10);
+            lab.asks(k, 50 + k, 10, false, STAMP);
+        }
+        for k in 0..3 {
+            lab.bench.set("passed", 0_u64);
+            lab.comes(Some(ONLY), 50 + k, 10, 64 * k);
+            if k == 1 {
+                // What asks meanwhile is taken note of afterwards.
+                lab.piece(3, 0, 0x4000, 10);
+                lab.asks(3, 53, 10, false, STAMP);
+            }
+            assert_eq!(lab.orders(), [[0x1000 * (k + 1), 64 * k, 10, 1]]);
+            assert_eq!(lab.told(), []);
+            lab.bench.set("passed", 1_u64);
+            assert_eq!(lab.told(), [(50 + k, ACK)]);
+        }
+        lab.comes(Some(ONLY), 53, 10, 7);
+        assert_eq!(lab.orders(), [[0x4000, 7, 10, 1]]);
+        assert_eq!(lab.told(), [(53, ACK)]);
+    }
+}
+
 #[test]
 fn the_value_of_an_atomic_is_written_from_its_least_significant_byte_on() {
     let library = library();

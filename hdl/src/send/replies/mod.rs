@@ -25,7 +25,7 @@
 //! memory: the value that the other one leaves is handed on to it. The original values of the last 16 READs and atomics of
 //! each queue pair are kept; one that comes again is looked for among as many of them as the queue pair keeps.
 //!
-//! Contract: an atomic every 9 cycles, one that comes again in up to 36. An acknowledgement every 2 cycles, after 2. A packet of a READ takes as many cycles as it has beats of 64 B and 3,
+//! Contract: an atomic every 7 cycles, one that comes again in up to 36. An acknowledgement every 2 cycles, after 2. A packet of a READ takes as many cycles as it has beats of 64 B and 3,
 //! at least 6, and is offered in the cycle after its last beat. 64 pages; may stall at any time. No ready
 //! of an input depends on that of an output within a cycle.
 //!
