@@ -113,11 +113,11 @@ registers! {
     /// reset value, 10 MB, is that of the DCQCN paper.
     RATE_BYTES @ 0x050 ReadWrite = 156_250;
     /// Congestion control: raises of either kind, less one, that only halve the distance to the rate before the last cut (F),
-    /// 1 to 7. The reset value is that of the DCQCN paper.
-    RATE_STAGES @ 0x054 ReadWrite = 5;
-    /// Congestion control: what an additive raise adds, in Mb/s, 16 bits. The reset value is this project's; the DCQCN paper has
-    /// 40 Mb/s for 40 Gb/s.
-    RATE_ADD @ 0x058 ReadWrite = 200;
+    /// 1 to 7. The reset value is that of HPCC's simulator; the DCQCN paper has 5.
+    RATE_STAGES @ 0x054 ReadWrite = 1;
+    /// Congestion control: what an additive raise adds, in Mb/s, 16 bits. The reset value is this project's, for links of
+    /// 100 Gb/s: with more, the queue of a switch behind 16 senders grows; the DCQCN paper has 40 Mb/s for 40 Gb/s.
+    RATE_ADD @ 0x058 ReadWrite = 600;
     /// Congestion control: what a hyper raise adds, in Mb/s, 16 bits. The reset value is this project's.
     RATE_HYPER @ 0x05c ReadWrite = 1000;
     /// Congestion control: no cut leaves less than this, in Mb/s, 64 to 65,535. The reset value is that of HPCC's simulator.

@@ -12,7 +12,7 @@ use crate::rig::RunError;
 const SENDERS: usize = 8;
 /// Bytes of a WRITE, and how many each card sends.
 const BYTES: usize = 64 << 10;
-const EACH: usize = 32;
+const EACH: usize = 128;
 /// A frame that finds more bytes than this in the switch's queue is marked.
 const MARK: u64 = 24 << 10;
 /// ECN bits that allow that mark.

@@ -25,6 +25,7 @@ fn cuts_and_raises_are_those_of_the_paper() {
     let settings = Settings {
         alpha_period: 55 * PERIOD_UNIT,
         rate_period: 54 * PERIOD_UNIT,
+        stages: 5,
         add: 40,
         ..Settings::default()
     };
@@ -58,7 +59,8 @@ fn cuts_and_raises_are_those_of_the_paper() {
 
 #[test]
 fn raises_by_time_and_by_bytes_are_additive_together_hyper() {
-    let settings = Settings { rate_bytes: 66, add: 1000, hyper: 7000, ..Settings::default() };
+    let settings =
+        Settings { rate_bytes: 66, stages: 5, add: 1000, hyper: 7000, ..Settings::default() };
     let mut limiter = Limiter::new(0, &settings);
     limiter.notified(0, &settings);
     let mut steps = Vec::new();

@@ -4,8 +4,8 @@
 //! (at a byte of a column's value) and ends `m` rows later, where the next payload of the message begins. So a column's run is `m`
 //! values, and the parts of the first and the last row that it has.
 //!
-//! Contract: columns come in the order of a row, at most 16 of 1 to 64 B; all of them tell the same of the payload. `planned` comes 10 cycles
-//! after the last one, 15 later if the region ends first, when the job before has all its runs. Then the next job's columns may come, while each column
+//! Contract: columns come in the order of a row, at most 16 of 1 to 64 B; all of them tell the same of the payload. `planned` comes 5 to 10 cycles
+//! after the last one, the sooner the longer the row and the shorter the payload, 15 later if the region ends first, when the job before has all its runs. Then the next job's columns may come, while each column
 //! leads to a run and to a column of the transposer, one a cycle, from the 7th cycle on.
 //! Columns of which the last one is `dropped` lead to nothing.
 //! Runs come before the payload is transposed. A run may have no bytes. A job's runs begin when the memory has room for them: its rows of 128 B are in use until they are `freed`.
@@ -154,7 +154,11 @@ pub struct Runs {
     piece: DFF<Bits<9>>,
     unused_piece: Signal<Local, Bits<9>>,
 
-    // Division, two bits a cycle.
+    // Division, two bits a cycle. The first pairs of bits of the quotient are 0, and take no cycle, as far as the row's bytes or
+    // the dividend's tell.
+    sum: Signal<Local, Bits<BYTES>>,
+    by_row: Signal<Local, Bits<3>>,
+    skipped: Signal<Local, Bits<3>>,
     dividend: DFF<Bits<BYTES>>,
     quotient: DFF<Bits<BYTES>>,
     rest: DFF<Bits<ROW>>,
@@ -263,6 +267,23 @@ impl Logic for Runs {
         self.widths.write_address.next = bit_cast::<5, 4>(self.index.q.val().get_bits::<4>(0))
             | (bit_cast::<5, 1>(self.set.q.val().into()) << 4);
         self.widths.write_data.next = self.target.width.val();
+
+        // Where the division begins: what is skipped of the dividend is less than the row.
+        self.sum.next = self.bytes.q.val() + bit_cast::<BYTES, ROW>(self.start.q.val());
+        self.by_row.next = 0.into();
+        if self.row.q.val().get_bits::<3>(8).any() {
+            self.by_row.next = 4.into();
+        } else if self.row.q.val().get_bits::<2>(6).any() {
+            self.by_row.next = 3.into();
+        } else if self.row.q.val().get_bits::<2>(4).any() {
+            self.by_row.next = 2.into();
+        } else if self.row.q.val().get_bits::<2>(2).any() {
+            self.by_row.next = 1.into();
+        }
+        self.skipped.next = self.by_row.val();
+        if !self.sum.val().get_bits::<2>(12).any() {
+            self.skipped.next = self.by_row.val() + 1;
+        }
 
         // A step of the division: two bits.
         self.first_in.next = (bit_cast::<12, ROW>(self.rest.q.val()) << 1)
@@ -452,10 +473,26 @@ impl Logic for Runs {
             RunsState::Divide => {
                 self.round.d.next = self.round.q.val() + 1;
                 if self.round.q.val() == 0 {
-                    self.dividend.d.next =
-                        self.bytes.q.val() + bit_cast::<BYTES, ROW>(self.start.q.val());
-                    self.rest.d.next = 0.into();
+                    self.round.d.next = bit_cast::<4, 3>(self.skipped.val()) + 1;
                     self.quotient.d.next = 0.into();
+                    self.dividend.d.next = self.sum.val();
+                    self.rest.d.next = 0.into();
+                    if self.skipped.val() == 1 {
+                        self.dividend.d.next = self.sum.val() << 2;
+                        self.rest.d.next = bit_cast::<ROW, 2>(self.sum.val().get_bits::<2>(12));
+                    } else if self.skipped.val() == 2 {
+                        self.dividend.d.next = self.sum.val() << 4;
+                        self.rest.d.next = bit_cast::<ROW, 4>(self.sum.val().get_bits::<4>(10));
+                    } else if self.skipped.val() == 3 {
+                        self.dividend.d.next = self.sum.val() << 6;
+                        self.rest.d.next = bit_cast::<ROW, 6>(self.sum.val().get_bits::<6>(8));
+                    } else if self.skipped.val() == 4 {
+                        self.dividend.d.next = self.sum.val() << 8;
+                        self.rest.d.next = bit_cast::<ROW, 8>(self.sum.val().get_bits::<8>(6));
+                    } else if self.skipped.val() == 5 {
+                        self.dividend.d.next = self.sum.val() << 10;
+                        self.rest.d.next = bit_cast::<ROW, 10>(self.sum.val().get_bits::<10>(4));
+                    }
                 } else {
                     self.dividend.d.next = self.dividend.q.val() << 2;
                     self.rest.d.next = self.second_out.val().get_bits::<ROW>(0);
