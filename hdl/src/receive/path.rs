@@ -100,6 +100,8 @@ pub struct ReceivePath {
     pub ask_addr: Signal<In, Bits<64>>,
     /// and how many.
     pub ask_bytes: Signal<In, Bits<13>>,
+    /// or any.
+    pub ask_all: Signal<In, Bit>,
     /// An atomic under way has the address of two cycles before.
     pub same_word: Signal<Out, Bit>,
     /// One is in a page of those bytes.
@@ -268,6 +270,7 @@ impl Logic for ReceivePath {
         self.atomics.passed.join(&mut self.order);
         self.atomics.ask_addr.next = self.ask_addr.val();
         self.atomics.ask_bytes.next = self.ask_bytes.val();
+        self.atomics.ask_all.next = self.ask_all.val();
         self.same_word.next = self.atomics.same_word.val();
         self.same_page.next = self.atomics.same_page.val();
         self.atomics.before.join(&mut self.before);

@@ -261,6 +261,7 @@ impl Logic for Card {
         self.states.error_next[5].next = self.receive.holder_next.val();
         self.receive.holder_error.next = self.states.error[5].val();
         self.control.append_word.join(&mut self.receive.append_word);
+        self.control.key_word.join(&mut self.replies.key_word);
         self.control.error.next = self.states.error[3].val();
         self.states.halted_next[0].next = self.queue.fetch_next.val();
         self.states.halted_next[1].next = self.queue.batch_next.val();
@@ -793,6 +794,7 @@ impl Logic for Card {
         self.replies.answered.join(&mut self.receive.answered);
         self.receive.ask_addr.next = self.replies.ask_addr.val();
         self.receive.ask_bytes.next = self.replies.ask_bytes.val();
+        self.receive.ask_all.next = self.replies.ask_all.val();
         self.replies.same_word.next = self.receive.same_word.val();
         self.replies.same_page.next = self.receive.same_page.val();
         self.receive.before.join(&mut self.replies.before);

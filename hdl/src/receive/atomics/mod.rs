@@ -72,6 +72,8 @@ pub struct Atomics {
     pub ask_addr: Signal<In, Bits<64>>,
     /// Bytes, at most 4,096.
     pub ask_bytes: Signal<In, Bits<13>>,
+    /// or they may be anywhere.
+    pub ask_all: Signal<In, Bit>,
     /// An atomic that was begun has the address of two cycles before.
     pub same_word: Signal<Out, Bit>,
     /// One is in a page of those bytes.
@@ -124,6 +126,7 @@ pub struct Atomics {
     ask_word: DFF<Bits<WORD>>,
     word_busy: DFF<Bit>,
     page_busy: DFF<Bit>,
+    ask_any: DFF<Bit>,
     ask_far: [DFF<Bits<FAR>>; 2],
     has_latest: DFF<Bit>,
     latest_slot: DFF<Bits<SLOT>>,
@@ -182,6 +185,7 @@ impl Logic for Atomics {
         self.ask_far[1].d.next = self.ask_far[0].q.val();
         self.word_busy.d.next = false;
         self.page_busy.d.next = false;
+        self.ask_any.d.next = self.ask_all.val();
         self.has_latest.d.next = false;
         self.latest_slot.d.next = 0.into();
         for k in 0..SLOTS {
@@ -198,7 +202,9 @@ impl Logic for Atomics {
                     }
                 }
             }
-            if self.executing[k].q.val() && (self.pages[k].q.val() == self.ask_last.q.val()) {
+            if self.executing[k].q.val()
+                && ((self.pages[k].q.val() == self.ask_last.q.val()) || self.ask_any.q.val())
+            {
                 self.page_busy.d.next = true;
             }
         }

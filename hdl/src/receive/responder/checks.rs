@@ -1,6 +1,6 @@
 //! Lengths, receive and remote key: what decides whether a packet that is the next one is executed.
 
-use super::keys::Keys;
+use super::keys::{KEY_REGION, Keys};
 use super::record::{Job, JobKind};
 use crate::context::{ConfigWrite, REGION};
 use crate::receive::record::{AppendTold, AppendVerdict};
@@ -85,6 +85,8 @@ pub struct Checks {
     revocable: DFF<Bit>,
     unused: Signal<Local, Job>,
     unused_append: Signal<Local, AppendTold>,
+    unused_key: Signal<Local, Bits<KEY_REGION>>,
+    unused_kind: Signal<Local, Bit>,
     /// It is appended, and cannot be.
     appends: Signal<Local, Bit>,
     refused: Signal<Local, Bit>,
@@ -145,6 +147,8 @@ impl Logic for Checks {
         self.exceeds.d.next =
             self.total.q.val() > bit_cast::<33, 32>(self.at.val().progress.capacity);
         self.needs_key.d.next = self.at.val().progress.len.any();
+        self.unused_key.next = self.keys.region.val();
+        self.unused_kind.next = self.keys.covers.val() || self.keys.described.val();
         if self.sample.val() {
             self.writable.d.next = self.keys.writable.val();
             self.readable.d.next = self.keys.readable.val();

@@ -3,6 +3,7 @@
 use crate::context::{ConfigWrite, REGION, REGION_TABLE, Table, TableSelect};
 use crate::primitive::{Pack, Ram, RamStyle};
 use drdma_abi::Layout;
+use drdma_abi::described::{DESCRIBED, KEY_REGIONS};
 use drdma_abi::receive::rights;
 use drdma_abi::register::MemoryRegionEntry;
 use drdma_emit::prelude::*;
@@ -23,6 +24,13 @@ const RIGHT: usize = 4;
 const WRITE_RIGHT: usize = rights::REMOTE_WRITE.trailing_zeros() as usize;
 const READ_RIGHT: usize = rights::REMOTE_READ.trailing_zeros() as usize;
 const ATOMIC_RIGHT: usize = rights::REMOTE_ATOMIC.trailing_zeros() as usize;
+/// What a valid entry's last word says: it is of memory, or of a region that peers READ.
+const MEMORY: u64 = 1;
+const REGION_BYTES: u64 = DESCRIBED as u64;
+/// Bits of that.
+const KIND: usize = 2;
+/// Bits of the number of a described region.
+pub const KEY_REGION: usize = KEY_REGIONS.index_bits();
 
 const _: () = assert!(rights::ALL < 1 << RIGHT && WORDS == 7, "rights have more bits");
 
@@ -36,12 +44,14 @@ fn word_of(field: &str, further: u64) -> Constant<Bits<4>> {
 ///
 /// Contract: a look-up a cycle; the answer is of the key, protection domain and range of 3 cycles before. All sums are
 /// exact: no range wraps around the end of the address space. `revoke` waits while the host writes.
+/// The bytes of a described key begin at 0. They may be READ, and nothing else.
 ///
 /// # Inputs
 /// `clk`; `cfg`; `key`, `pd`, `addr`, `bytes`; stream `revoke`.
 ///
 /// # Outputs
 /// `writable`, `readable`, `changeable`: a peer may WRITE the range, READ it, or execute atomics there. `revocable`: a peer may make the key invalid.
+/// `covers`: the key is one of memory, which has the range. `described`, `region`: it is one of a region, which is this one.
 #[derive(LogicBlock, BlockDefault)]
 #[check(MemoryRegionEntry::field("addr").start % 32 == 0 && MemoryRegionEntry::field("pd").start % 32 == 0)]
 pub struct Keys {
@@ -65,6 +75,12 @@ pub struct Keys {
     pub changeable: Signal<Out, Bit>,
     /// The key may be made invalid.
     pub revocable: Signal<Out, Bit>,
+    /// The key is one of memory, and has the range, whatever its rights.
+    pub covers: Signal<Out, Bit>,
+    /// The key is a described one,
+    pub described: Signal<Out, Bit>,
+    /// of this region.
+    pub region: Signal<Out, Bits<KEY_REGION>>,
     /// A key becomes invalid.
     pub revoke_valid: Signal<In, Bit>,
     /// It does so in this cycle.
@@ -86,7 +102,7 @@ pub struct Keys {
     ])]
     word: [Constant<Bits<4>>; WORDS],
     written: Pack<WORDS, 32, ENTRY>,
-    live: Table<1, REGION>,
+    live: Table<KIND, REGION>,
 
     // A cycle later: what was asked.
     key1: DFF<Bits<32>>,
@@ -95,6 +111,8 @@ pub struct Keys {
     bytes1: DFF<Bits<32>>,
     // Two: where the range begins in the memory region, whose key this is.
     named2: DFF<Bit>,
+    memory2: DFF<Bit>,
+    region2: DFF<Bits<KEY_REGION>>,
     right2: DFF<Bit>,
     read_right2: DFF<Bit>,
     atomic_right2: DFF<Bit>,
@@ -104,6 +122,8 @@ pub struct Keys {
     bytes2: DFF<Bits<32>>,
     // Three: where it ends there.
     named3: DFF<Bit>,
+    memory3: DFF<Bit>,
+    region3: DFF<Bits<KEY_REGION>>,
     right3: DFF<Bit>,
     read_right3: DFF<Bit>,
     atomic_right3: DFF<Bit>,
@@ -111,6 +131,7 @@ pub struct Keys {
     end3: DFF<Bits<65>>,
     len3: DFF<Bits<64>>,
     entry: Signal<Local, Bits<ENTRY>>,
+    first_byte: Signal<Local, Bits<64>>,
     named: Signal<Local, Bit>,
     covered: Signal<Local, Bit>,
     unused: Signal<Local, Bits<ENTRY>>,
@@ -143,8 +164,10 @@ impl Logic for Keys {
         self.live.write_data.next = 0.into();
         if self.select.region.val() {
             self.live.write_address.next = self.cfg.index.val().get_bits::<REGION>(0);
-            if self.select.region_valid.val() && (self.cfg.data.val() == 1) {
-                self.live.write_data.next = 1.into();
+            if self.select.region_valid.val()
+                && ((self.cfg.data.val() == MEMORY) || (self.cfg.data.val() == REGION_BYTES))
+            {
+                self.live.write_data.next = self.cfg.data.val().get_bits::<KIND>(0);
             }
         }
         self.live.ahead.next = self.key.val().get_bits::<REGION>(0);
@@ -156,7 +179,7 @@ impl Logic for Keys {
 
         self.entry.next = self.entries.read_data.val();
         self.unused.next = self.entry.val();
-        self.named.next = (self.live.read_data.val() == 1)
+        self.named.next = self.live.read_data.val().any()
             && (self.entry.val().get_bits::<32>(KEY) == self.key1.q.val())
             && (self.entry.val().get_bits::<32>(PD) == self.pd1.q.val());
         self.named2.d.next = self.named.val();
@@ -164,13 +187,21 @@ impl Logic for Keys {
         self.read_right2.d.next = self.entry.val().get_bit(RIGHTS + READ_RIGHT);
         self.atomic_right2.d.next = self.entry.val().get_bit(RIGHTS + ATOMIC_RIGHT);
         self.some2.d.next = self.entry.val().get_bits::<RIGHT>(RIGHTS).any();
+        self.memory2.d.next = self.live.read_data.val() == MEMORY;
+        self.region2.d.next = self.entry.val().get_bits::<KEY_REGION>(ADDR);
+        self.first_byte.next = 0.into();
+        if self.live.read_data.val() == MEMORY {
+            self.first_byte.next = self.entry.val().get_bits::<64>(ADDR);
+        }
         // The top bit: the range begins before the memory region.
-        self.offset2.d.next = bit_cast::<65, 64>(self.addr1.q.val())
-            - bit_cast::<65, 64>(self.entry.val().get_bits::<64>(ADDR));
+        self.offset2.d.next =
+            bit_cast::<65, 64>(self.addr1.q.val()) - bit_cast::<65, 64>(self.first_byte.val());
         self.len2.d.next = self.entry.val().get_bits::<64>(LEN);
         self.bytes2.d.next = self.bytes1.q.val();
 
         self.named3.d.next = self.named2.q.val() && !self.offset2.q.val().get_bit(64);
+        self.memory3.d.next = self.memory2.q.val();
+        self.region3.d.next = self.region2.q.val();
         self.right3.d.next = self.right2.q.val();
         self.read_right3.d.next = self.read_right2.q.val();
         self.atomic_right3.d.next = self.atomic_right2.q.val();
@@ -181,9 +212,12 @@ impl Logic for Keys {
 
         self.covered.next =
             self.named3.q.val() && (self.end3.q.val() <= bit_cast::<65, 64>(self.len3.q.val()));
-        self.writable.next = self.covered.val() && self.right3.q.val();
+        self.covers.next = self.covered.val() && self.memory3.q.val();
+        self.writable.next = self.covers.val() && self.right3.q.val();
         self.readable.next = self.covered.val() && self.read_right3.q.val();
-        self.changeable.next = self.covered.val() && self.atomic_right3.q.val();
+        self.changeable.next = self.covers.val() && self.atomic_right3.q.val();
+        self.described.next = !self.memory3.q.val();
+        self.region.next = self.region3.q.val();
         self.revocable.next = self.revocable3.q.val();
     }
 }

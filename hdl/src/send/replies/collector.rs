@@ -1,12 +1,12 @@
 //! What was read becomes packets, and atomics are executed.
 
+use super::described::ReplyBeat;
 use super::{Broken, Left, Plan, Response};
 use crate::context::{QP, QueuePairIndex, Table};
 use crate::primitive::header::AtomicAckEthHeader;
 use crate::primitive::{Flatten, Lutram, Ram, RamStyle, Restore};
 use crate::receive::record::{Answered, KEPT, RESOURCE, SLOT, SlotIndex};
 use crate::send::{REPLY_PAGE, REPLY_ROW};
-use crate::shell::host_read::HostReadBeat;
 use crate::shell::host_write::HostWord;
 use drdma_abi::roce::{operation, syndrome};
 use drdma_emit::prelude::*;
@@ -89,7 +89,7 @@ pub struct Collector {
     /// Packets.
     pub plan: Stream<In, Plan>,
     /// Their bytes.
-    pub beat: Stream<In, HostReadBeat>,
+    pub beat: Stream<In, ReplyBeat>,
     /// What is sent.
     pub response: Stream<Out, Response>,
     /// A beat is kept.
@@ -330,7 +330,7 @@ impl Logic for Collector {
                 }
                 if self.last.val() {
                     self.refuses.d.next = self.beat.error.val();
-                    self.unread.d.next = self.beat.error.val();
+                    self.unread.d.next = self.beat.error.val() && !self.beat.outside.val();
                     self.done.next = self.drops.q.val();
                     self.state.d.next = CollectorState::Offer;
                     if self.plan.atomic.val() && !self.beat.error.val() {

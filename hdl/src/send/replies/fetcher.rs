@@ -1,11 +1,12 @@
 //! READs, packet by packet, and atomics.
 
+use super::described::ReplyRead;
+use super::described::regions::KEY_REGION;
 use super::{Broken, Plan, Waiting};
 use crate::context::{ConfigWrite, QP, Stamps, TableSelect};
 use crate::receive::record::{SLOT, SlotIndex};
 use crate::receive::responder::keys::Keys;
 use crate::send::REPLY_PAGE;
-use crate::shell::host_read::HostReadRequest;
 use drdma_abi::roce::operation;
 use drdma_emit::prelude::*;
 
@@ -15,6 +16,8 @@ const LAST: u64 = operation::READ_RESPONSE_LAST as u64;
 const ONLY: u64 = operation::READ_RESPONSE_ONLY as u64;
 const ACKNOWLEDGE: u64 = operation::ACKNOWLEDGE as u64;
 const ATOMIC: u64 = operation::ATOMIC_ACKNOWLEDGE as u64;
+/// Cycles from a question about atomics to its answer.
+const ASKED: u64 = 2;
 /// Pages, and the bits that count them.
 const PAGES: u64 = 1 << REPLY_PAGE;
 const COUNT: usize = REPLY_PAGE + 1;
@@ -53,7 +56,7 @@ pub enum FetcherState {
 /// page can be used again; `same_word`, `same_page`, the answers to `ask` of two cycles before, and `before`, of three.
 ///
 /// # Outputs
-/// Streams `read`, `plan`; `ask_addr`, `ask_bytes`; `begun`: an atomic; `busy`.
+/// Streams `read`, `plan`; `ask_addr`, `ask_bytes`, `ask_all`; `begun`: an atomic; `busy`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Fetcher {
     /// Clock.
@@ -73,13 +76,15 @@ pub struct Fetcher {
     /// A page was not used.
     pub page_back: Signal<In, Bit>,
     /// Reads.
-    pub read: Stream<Out, HostReadRequest>,
+    pub read: Stream<Out, ReplyRead>,
     /// Packets.
     pub plan: Stream<Out, Plan>,
     /// What is about to be read: the first byte,
     pub ask_addr: Signal<Out, Bits<64>>,
-    /// and how many.
+    /// and how many;
     pub ask_bytes: Signal<Out, Bits<13>>,
+    /// or it may be anywhere.
+    pub ask_all: Signal<Out, Bit>,
     /// An atomic under way has that address.
     pub same_word: Signal<In, Bit>,
     /// One is in a page of theirs.
@@ -115,6 +120,11 @@ pub struct Fetcher {
     first: DFF<Bit>,
     last: DFF<Bit>,
     allowed: DFF<Bit>,
+    /// The key is a described one, of this region.
+    described: DFF<Bit>,
+    region: DFF<Bits<KEY_REGION>>,
+    /// Cycles for which it was asked whether an atomic is under way anywhere.
+    asked: DFF<Bits<2>>,
     /// Of the READ at hand nothing more is to be sent.
     stale: DFF<Bit>,
     mtu: Signal<Local, Bits<13>>,
@@ -172,8 +182,12 @@ impl Logic for Fetcher {
         if self.at.val().atomic {
             self.allowed.d.next = self.keys.changeable.val();
         }
-        self.unused.next =
-            self.keys.revoke_ready.val() || self.keys.writable.val() || self.keys.revocable.val();
+        self.described.d.next = self.keys.described.val();
+        self.region.d.next = self.keys.region.val();
+        self.unused.next = self.keys.revoke_ready.val()
+            || self.keys.writable.val()
+            || self.keys.revocable.val()
+            || self.keys.covers.val();
         self.select.valid.next = self.cfg.valid.val();
         self.select.number.next = self.cfg.table.val();
         self.select.word.next = self.cfg.word.val();
@@ -197,6 +211,15 @@ impl Logic for Fetcher {
         }
         self.ask_addr.next = self.addr.q.val();
         self.ask_bytes.next = self.bytes.q.val();
+        // Where a region's bytes lie is not known here.
+        self.ask_all.next = self.described.q.val();
+        self.asked.d.next = 0.into();
+        if self.state.q.val() == FetcherState::Plan {
+            self.asked.d.next = self.asked.q.val();
+            if self.asked.q.val() != ASKED {
+                self.asked.d.next = self.asked.q.val() + 1;
+            }
+        }
         // What is offered stays.
         self.drops.next = self.stale.q.val()
             && (self.at.val().reads || self.at.val().atomic)
@@ -216,7 +239,8 @@ impl Logic for Fetcher {
         self.handed.d.next = self.hands.val();
         self.handed_from.d.next = self.from.val();
         self.waits.next = self.reads.val()
-            && ((self.at.val().atomic && self.same_word.val() && !self.hands.val())
+            && ((self.described.q.val() && (self.asked.q.val() != ASKED))
+                || (self.at.val().atomic && self.same_word.val() && !self.hands.val())
                 || (self.at.val().reads && self.same_page.val()));
         self.plan.drops.next = self.drops.val();
         self.plan.reads.next = self.at.val().reads;
@@ -280,6 +304,10 @@ impl Logic for Fetcher {
         self.takes_page.next = self.plan.valid.val() && self.plan.ready.val() && self.paged.val();
         self.read.addr.next = self.addr.q.val();
         self.read.bytes.next = self.bytes.q.val();
+        self.read.described.next = self.described.q.val();
+        self.read.region.next = self.region.q.val();
+        self.read.pd.next = self.at.val().pd;
+        self.read.first.next = self.first.q.val();
 
         self.waiting.ready.next = self.state.q.val() == FetcherState::Empty;
         self.busy.next = self.state.q.val() != FetcherState::Empty;

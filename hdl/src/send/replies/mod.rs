@@ -10,9 +10,9 @@
 //!                                     key, frames that are used up
 //!                                                |
 //! reply -> Turns ----- queue of 4,096 -----> Fetcher --plans--> Collector -> response
-//!            \                                  \-- read        /  | ^
-//!             \-> acknowledgement         host_read --- beat --/   | pages
-//!                                                           set_qp_error
+//!            \                                  \             /   | ^
+//!             \-> acknowledgement                 Described ---    | pages
+//!                                           read -/  \- beat       set_qp_error
 //! ```
 //!
 //! A READ begins when all frames that came before it have been used up, so that it sees what they have written. Its key is
@@ -41,12 +41,15 @@ use crate::shell::host_write::HostWord;
 use drdma_emit::prelude::*;
 
 mod collector;
+pub mod described;
 mod fetcher;
 #[cfg(test)]
 mod tests;
 mod turns;
 
 use collector::Collector;
+use described::Described;
+use described::regions::KeyWord;
 use fetcher::Fetcher;
 use turns::Turns;
 
@@ -197,6 +200,8 @@ pub struct Replies {
     pub rst: Signal<In, Bit>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
+    /// Words that it writes of described regions.
+    pub key_word: Flow<In, KeyWord>,
     /// What is answered.
     pub reply: Stream<In, Answer>,
     /// Acknowledgements that wait for nothing.
@@ -211,6 +216,8 @@ pub struct Replies {
     pub ask_addr: Signal<Out, Bits<64>>,
     /// so many,
     pub ask_bytes: Signal<Out, Bits<13>>,
+    /// or any,
+    pub ask_all: Signal<Out, Bit>,
     /// an atomic under way has that address,
     pub same_word: Signal<In, Bit>,
     /// or is in a page of theirs.
@@ -253,6 +260,7 @@ pub struct Replies {
     queue: StreamFifo<Waiting, 12, 13>,
     fetcher: Fetcher,
     plans: StreamFifo<Plan, 6, 7>,
+    described: Described,
     collector: Collector,
     #[init(Ram::new(RamStyle::Ultra))]
     pages: Ram<512, 1, REPLY_ROW>,
@@ -274,10 +282,14 @@ impl Logic for Replies {
         self.turns.waiting.join(&mut self.queue.input);
         self.queue.output.join(&mut self.fetcher.waiting);
         self.fetcher.freed_valid.next = self.freed_valid.val();
-        self.fetcher.read.join(&mut self.read);
+        self.cfg.join(&mut self.described.cfg);
+        self.key_word.join(&mut self.described.word);
+        self.fetcher.read.join(&mut self.described.read);
+        self.described.fetch.join(&mut self.read);
         self.fetcher.plan.join(&mut self.plans.input);
         self.plans.output.join(&mut self.collector.plan);
-        self.beat.join(&mut self.collector.beat);
+        self.beat.join(&mut self.described.beat);
+        self.described.out.join(&mut self.collector.beat);
         self.collector.response.join(&mut self.response);
         self.collector.set_qp_error.join(&mut self.set_qp_error);
         self.collector.left.join(&mut self.turns.left);
@@ -288,6 +300,7 @@ impl Logic for Replies {
 
         self.ask_addr.next = self.fetcher.ask_addr.val();
         self.ask_bytes.next = self.fetcher.ask_bytes.val();
+        self.ask_all.next = self.fetcher.ask_all.val();
         self.fetcher.same_word.next = self.same_word.val();
         self.fetcher.same_page.next = self.same_page.val();
         self.before.join(&mut self.fetcher.before);

@@ -16,8 +16,9 @@ use crate::context::{
     ConfigWrite, EVERY_TABLE, INDEX, QP, QUEUE, REGION, REGION_TABLE, RegionIndex,
 };
 use crate::receive::record::{APPEND, APPEND_WORD, AppendWord};
+use crate::send::replies::described::regions::{KEY_REGION, KEY_WORD, KeyWord};
 use drdma_abi::Layout;
-use drdma_abi::described::{APPEND_DOORBELLS, APPEND_REGIONS};
+use drdma_abi::described::{APPEND_DOORBELLS, APPEND_REGIONS, KEY_REGIONS};
 use drdma_abi::receive::{
     FEATURES, QUEUE_PAIR_ATTRIBUTES, RECEIVE_DOORBELLS, RECEIVE_QUEUES, features,
 };
@@ -49,11 +50,12 @@ const ENTRIES: [Table; ENTRY_TABLES] = [
 ];
 const ENTRY_TABLES: usize = 6;
 /// The other ones.
-const OTHERS: [Table; 6] = [
+const OTHERS: [Table; 7] = [
     DOORBELLS,
     RECEIVE_DOORBELLS,
     APPEND_REGIONS,
     APPEND_DOORBELLS,
+    KEY_REGIONS,
     QUEUE_PAIR_ERRORS,
     SEND_QUEUE_ERRORS,
 ];
@@ -62,12 +64,15 @@ const BELLS: usize = ENTRY_TABLES;
 const RECEIVE_BELLS: usize = ENTRY_TABLES + 1;
 const APPENDS: usize = ENTRY_TABLES + 2;
 const APPEND_BELLS: usize = ENTRY_TABLES + 3;
-const ERRORS: usize = ENTRY_TABLES + 4;
-const HALTS: usize = ENTRY_TABLES + 5;
+const KEYS: usize = ENTRY_TABLES + 4;
+const ERRORS: usize = ENTRY_TABLES + 5;
+const HALTS: usize = ENTRY_TABLES + 6;
 /// All of them.
-const ALL_TABLES: usize = ENTRY_TABLES + 6;
+const ALL_TABLES: usize = ENTRY_TABLES + 7;
 /// Where in an address of an append region's entry the region is, and its word.
 const REGION_AT: usize = APPEND_REGIONS.entry_size.ilog2() as usize;
+/// The same of a described key's.
+const KEY_REGION_AT: usize = KEY_REGIONS.entry_size.ilog2() as usize;
 
 /// A place in BAR2 of each table, tables of entries first.
 fn tables<const N: usize>(place: impl Fn(Table) -> u32) -> [Constant<Bits<N>>; ALL_TABLES] {
@@ -164,6 +169,9 @@ pub struct Control {
 
     /// Every word that it writes of append regions, their doorbells included.
     pub append_word: Flow<Out, AppendWord>,
+
+    /// Every word that it writes of described regions.
+    pub key_word: Flow<Out, KeyWord>,
 
     /// Memory regions that peers make invalid: each is a word of its own on `cfg`.
     pub invalidate: Stream<In, RegionIndex>,
@@ -287,7 +295,7 @@ pub struct Control {
     // The write that is served.
     state: DFF<ControlState>,
     place: Signal<Local, Bits<20>>,
-    hits: [Signal<Local, Bit>; APPEND_BELLS + 1],
+    hits: [Signal<Local, Bit>; KEYS + 1],
     hits_entry: Signal<Local, Bit>,
     execute: Signal<Local, Bit>,
     /// The state of the doorbell's queue has come; a doorbell that waits to be taken has passed.
@@ -297,6 +305,8 @@ pub struct Control {
     written: DFF<ConfigWrite>,
     append_writes: DFF<Bit>,
     append_written: DFF<AppendWord>,
+    key_writes: DFF<Bit>,
+    key_written: DFF<KeyWord>,
     /// Words are at least 4 cycles apart: counts down from the last one, also from a peer's.
     pause: DFF<Bits<2>>,
     withdraws: Signal<Local, Bit>,
@@ -349,7 +359,7 @@ impl Logic for Control {
 
         // A write finds its place.
         self.place.next = self.axil.write_addr.val().get_bits::<20>(0);
-        for k in 0..APPEND_BELLS + 1 {
+        for k in 0..KEYS + 1 {
             self.hits[k].next = (self.axil.write_addr.val().get_bits::<4>(20)
                 == self.sections[k].val())
                 && !(self.place.val() & self.outside[k].val()).any();
@@ -360,7 +370,7 @@ impl Logic for Control {
                 self.hits_entry.next = true;
             }
         }
-        if self.hits[APPENDS].val() || self.hits[APPEND_BELLS].val() {
+        if self.hits[APPENDS].val() || self.hits[APPEND_BELLS].val() || self.hits[KEYS].val() {
             self.hits_entry.next = true;
         }
         self.execute.next = self.axil.write_valid.val()
@@ -487,6 +497,12 @@ impl Logic for Control {
         self.append_written.d.next.data = self.axil.write_data.val();
         self.append_word.valid.next = self.append_writes.q.val();
         self.append_word.next = self.append_written.q.val();
+        self.key_writes.d.next = self.execute.val() && self.hits[KEYS].val();
+        self.key_written.d.next.region = self.place.val().get_bits::<KEY_REGION>(KEY_REGION_AT);
+        self.key_written.d.next.word = self.place.val().get_bits::<KEY_WORD>(2);
+        self.key_written.d.next.data = self.axil.write_data.val();
+        self.key_word.valid.next = self.key_writes.q.val();
+        self.key_word.next = self.key_written.q.val();
 
         // A setting is changed here.
         self.settings.write_valid.next =

@@ -1,0 +1,454 @@
+//! What comes back against what the semantics say, for regions of every type and any part of their bytes.
+
+use super::*;
+use crate::context::testing::clear_tables;
+use crate::context::{QUEUE_PAIR_TABLE, REGION_TABLE};
+use crate::testing;
+use drdma_abi::Layout;
+use drdma_abi::receive::rights;
+use drdma_abi::register::MemoryRegionEntry;
+use drdma_semantics::checks::{Directory, QueuePair};
+use drdma_semantics::described::{Unreachable, encode, fragments};
+use drdma_semantics::memory::{HostMemory, Segments};
+use drdma_semantics::region::{Column, Extent, Region};
+use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId, Random, STALLS};
+use drdma_verilated::{Library, Word};
+use std::collections::VecDeque;
+
+/// Host memory, at whose end nothing is.
+const BASE: u64 = 0xffff_0000_0000_0ff0;
+const SIZE: u64 = 1 << 16;
+/// Bitmaps and pointers are in its last eighth, which has a key of its own.
+const LISTS: u64 = BASE + SIZE / 8 * 7;
+const PD: u32 = 9;
+/// The keys of all memory, of what has lists, and of memory that is not there.
+const ALL: u32 = 0x0100_0003;
+const LIST: u32 = 0x0200_0004;
+const NOWHERE: u32 = 0x0300_0005;
+/// A key of another protection domain.
+const FOREIGN: u32 = 0x0400_0006;
+
+fn library() -> Library {
+    testing::library("described", Described::default)
+}
+
+struct Memories;
+
+impl Directory for Memories {
+    fn memory_region(&self, lkey: u32) -> Option<MemoryRegionEntry> {
+        entries().into_iter().find(|entry| entry.lkey == lkey)
+    }
+
+    fn queue_pair(&self, _: u32) -> Option<QueuePair> {
+        None
+    }
+}
+
+fn entries() -> Vec<MemoryRegionEntry> {
+    let entry =
+        |lkey, addr, len, pd| MemoryRegionEntry { addr, len, lkey, rights: 0, pd, valid: 1 };
+    vec![
+        entry(ALL, BASE, SIZE, PD),
+        entry(LIST, LISTS, SIZE / 8, PD),
+        entry(NOWHERE, BASE + SIZE, SIZE, PD),
+        entry(FOREIGN, BASE, SIZE, PD + 1),
+    ]
+}
+
+/// The block, and a host that reads.
+struct Around<'a> {
+    bench: Bench<'a>,
+    read: DriverId,
+    beat: DriverId,
+    fetch: MonitorId,
+    out: MonitorId,
+    memory: Vec<u8>,
+    latency: u64,
+    under_way: VecDeque<(u64, Vec<Beat>)>,
+    /// Reads that were made.
+    fetched: Vec<(u64, u64)>,
+    /// For each packet: its bytes, or with an error whether the region ends before them.
+    came: Vec<Result<Vec<u8>, bool>>,
+    coming: Vec<u8>,
+}
+
+impl<'a> Around<'a> {
+    fn new(library: &'a Library, seed: u64, stalls: (f64, f64)) -> Self {
+        let mut bench = Bench::new(library.instance(seed), seed);
+        bench.limit(20_000_000);
+        bench.set("word_valid", 0_u64);
+        clear_tables(&mut bench);
+        let [read, beat] = ["read", "beat"].map(|base| bench.driver(base));
+        let (fetch, out) = (bench.monitor("fetch"), bench.monitor("out"));
+        bench.stall(stalls);
+        let memory = Random::new(seed).bytes(SIZE as usize);
+        let (under_way, latency) = (VecDeque::new(), 1 + seed * 40 % 300);
+        let (fetched, came, coming) = (Vec::new(), Vec::new(), Vec::new());
+        let mut around = Self {
+            bench,
+            read,
+            beat,
+            fetch,
+            out,
+            memory,
+            latency,
+            under_way,
+            fetched,
+            came,
+            coming,
+        };
+        for entry in entries() {
+            for (word, bytes) in entry.to_bytes().chunks(4).enumerate() {
+                let data = u32::from_le_bytes(bytes.try_into().unwrap());
+                around.config(REGION_TABLE, u64::from(entry.lkey) & 0xfff, word as u64, data);
+            }
+        }
+        around
+    }
+
+    fn config(&mut self, table: u64, index: u64, word: u64, data: u32) {
+        let ports = [("table", table), ("index", index), ("word", word), ("data", data.into())];
+        for (port, value) in ports {
+            self.bench.set(format!("cfg_{port}"), value);
+        }
+        self.bench.set("cfg_valid", 1_u64);
+        self.step();
+        self.bench.set("cfg_valid", 0_u64);
+    }
+
+    /// The host writes a region's entry, the last word last.
+    fn describe(&mut self, at: u64, entry: &[u8]) {
+        for (word, bytes) in entry.chunks(4).enumerate() {
+            let data = u32::from_le_bytes(bytes.try_into().unwrap());
+            for (port, value) in [("region", at), ("word", word as u64), ("data", data.into())] {
+                self.bench.set(format!("word_{port}"), value);
+            }
+            self.bench.set("word_valid", 1_u64);
+            self.step();
+        }
+        self.bench.set("word_valid", 0_u64);
+    }
+
+    fn step(&mut self) {
+        self.bench.step();
+        let cycle = self.bench.cycles();
+        for read in self.bench.take(self.fetch) {
+            let (addr, bytes) = (read.u64("addr"), read.u64("bytes"));
+            self.fetched.push((addr, bytes));
+            self.under_way.push_back((cycle + self.latency, self.beats(addr, bytes)));
+        }
+        while self.under_way.front().is_some_and(|(due, _)| *due <= cycle) {
+            let (_, beats) = self.under_way.pop_front().unwrap();
+            self.bench.send_all(self.beat, beats);
+        }
+        for beat in self.bench.take(self.out) {
+            self.coming.extend(beat.get("data").to_bytes(64));
+            if beat.u64("last") == 1 {
+                let bytes = std::mem::take(&mut self.coming);
+                self.came.push(match beat.u64("error") {
+                    0 => Ok(bytes),
+                    _ => Err(beat.u64("outside") == 1),
+                });
+            }
+        }
+    }
+
+    fn beats(&self, addr: u64, bytes: u64) -> Vec<Beat> {
+        assert!((1..=4096).contains(&bytes), "a read of {bytes} B");
+        let mut data = vec![0; bytes as usize];
+        let error = self.host().read(addr, &mut data).is_err();
+        let count = data.len().div_ceil(64);
+        data.chunks(64)
+            .enumerate()
+            .map(|(k, chunk)| {
+                let mut chunk = chunk.to_vec();
+                chunk.resize(64, 0xee);
+                Beat::from([("last", u64::from(k + 1 == count)), ("error", error.into())])
+                    .with("data", Word::from_bytes(&chunk))
+            })
+            .collect()
+    }
+
+    fn host(&self) -> Segments {
+        Segments::new().with(BASE, self.memory.clone())
+    }
+
+    /// Asks for the packets of a READ; `described` names a region.
+    fn ask(&mut self, described: Option<u64>, (addr, bytes): (u64, u64), first: bool) {
+        let beat = Beat::from([
+            ("addr", addr),
+            ("bytes", bytes),
+            ("described", described.is_some().into()),
+            ("region", described.unwrap_or(0)),
+            ("pd", PD.into()),
+            ("first", first.into()),
+        ]);
+        self.bench.send(self.read, beat);
+    }
+
+    /// Goes on until so many packets have come.
+    fn wait(&mut self, packets: usize) -> Vec<Result<Vec<u8>, bool>> {
+        let mut cycles = 0;
+        while self.came.len() < packets {
+            self.step();
+            cycles += 1;
+            assert!(cycles < 2_000_000, "{} of {packets} packets come", self.came.len());
+        }
+        std::mem::take(&mut self.came)
+    }
+}
+
+fn pick(random: &mut Random, of: [u64; 3]) -> u64 {
+    of[random.below(3) as usize]
+}
+
+fn extents(random: &mut Random, within: u64) -> Vec<Extent> {
+    (0..=random.below(16).min(random.below(16)))
+        .map(|_| {
+            let len = 1 + {
+                let most = within.min(pick(random, [4, 40, 300]));
+                random.below(most)
+            };
+            Extent { offset: random.below(within - len + 1), len: len as u32 }
+        })
+        .collect()
+}
+
+/// A region whose memory its keys have.
+fn region(random: &mut Random) -> Region {
+    let most = LISTS - BASE;
+    match random.below(4) {
+        0 => {
+            let len = 1 + random.below(9_000);
+            Region::Contiguous { addr: BASE + random.below(most - len), len: len as u32, lkey: ALL }
+        }
+        1 => {
+            let period = 1 + random.below(600);
+            let count = 1 + random.below(100.min(most / period / 2));
+            let pattern = extents(random, period);
+            let base = BASE + random.below(most - period * count);
+            Region::Strided { base, period, count: count as u32, lkey: ALL, pattern }
+        }
+        2 => {
+            let most_rows = pick(random, [20, 600, 3_000]);
+            let rows = 1 + random.below(most_rows);
+            let columns = (0..=random.below(5))
+                .map(|_| {
+                    let most_bytes = pick(random, [4, 20, 4]).min(most / rows - 1);
+                    let width = 1 + random.below(most_bytes);
+                    let base = BASE + random.below(most - width * rows);
+                    Column { base, width: width as u32, lkey: ALL }
+                })
+                .collect();
+            let bitmap = LISTS + random.below(SIZE / 8 - rows.div_ceil(8) + 1);
+            Region::Bitmapped { bitmap, rows: rows as u32, lkey: LIST, columns, fetch_rows: None }
+        }
+        _ => {
+            let pattern = extents(random, 256);
+            let count = 1 + random.below(90);
+            let pointers = LISTS + random.below(SIZE / 8 - count * 8 + 1);
+            Region::PointerMapped {
+                pointers,
+                count: count as u32,
+                lkey: LIST,
+                target_lkey: ALL,
+                pattern,
+            }
+        }
+    }
+}
+
+/// What a region's bitmap or pointers hold.
+fn fill(around: &mut Around<'_>, region: &Region, random: &mut Random) {
+    let at = |addr: u64| (addr - BASE) as usize;
+    match region {
+        Region::Bitmapped { bitmap, rows, .. } => {
+            let (chance, first) = ([0.02, 0.5, 0.98][random.below(3) as usize], at(*bitmap));
+            for row in 0..*rows as usize {
+                let (byte, bit) = (first + row / 8, 1 << (row % 8));
+                around.memory[byte] &= !bit;
+                if random.chance(chance) {
+                    around.memory[byte] |= bit;
+                }
+            }
+        }
+        Region::PointerMapped { pointers, count, .. } => {
+            for k in 0..u64::from(*count) {
+                let pointer = BASE + random.below(LISTS - BASE - 256);
+                around.memory[at(pointers + 8 * k)..][..8].copy_from_slice(&pointer.to_le_bytes());
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What a packet holds, as the semantics say.
+fn expected(around: &Around<'_>, region: &Region, bytes: (u64, u64)) -> Result<Vec<u8>, bool> {
+    let host = around.host();
+    let part = (bytes.0, bytes.1 as u32);
+    let places = fragments(region, rights::REMOTE_READ, PD, part, &Memories, &host)
+        .map_err(|error| error == Unreachable::End)?;
+    let mut out = Vec::new();
+    for place in places {
+        let mut piece = vec![0; place.len as usize];
+        host.read(place.addr, &mut piece).map_err(|_| false)?;
+        out.extend(piece);
+    }
+    Ok(out)
+}
+
+#[track_caller]
+fn compare(got: &[Result<Vec<u8>, bool>], expected: &[Result<Vec<u8>, bool>], what: &str) {
+    assert_eq!(got.len(), expected.len());
+    for (k, (got, expected)) in got.iter().zip(expected).enumerate() {
+        match (got, expected) {
+            (Ok(got), Ok(expected)) => {
+                let beats = expected.len().div_ceil(64);
+                assert_eq!(got.len(), 64 * beats, "packet {k} of {what}");
+                let differs = got.iter().zip(expected).position(|(a, b)| a != b);
+                assert_eq!(differs, None, "packet {k} of {what}");
+            }
+            _ => assert_eq!(got.as_ref().err(), expected.as_ref().err(), "packet {k} of {what}"),
+        }
+    }
+}
+
+#[test]
+fn any_part_of_a_region_comes_as_the_semantics_say_among_reads_of_memory() {
+    let library = library();
+    let (mut good, mut ends) = ([0; 4], 0);
+    for (seed, stalls) in (1..).zip(STALLS) {
+        let mut random = Random::new(seed);
+        let mut around = Around::new(&library, seed, stalls);
+        for round in 0..60 {
+            let region = region(&mut random);
+            fill(&mut around, &region, &mut random);
+            let at = random.below(512);
+            around.describe(at, &encode(&region));
+            let most = region.row_len() * 40;
+            let mut wanted = Vec::new();
+            for _ in 0..4 {
+                let mtu = 1 << (8 + random.below(5));
+                let latest = pick(&mut random, [0, most, most / 2]);
+                let mut start = random.below(latest + 1);
+                let longest = pick(&mut random, [10, 600, 9_000]);
+                let mut left = 1 + random.below(longest);
+                let mut first = true;
+                while left > 0 {
+                    let bytes = left.min(mtu);
+                    around.ask(Some(at), (start, bytes), first);
+                    let packet = expected(&around, &region, (start, bytes));
+                    let failed = packet.is_err();
+                    ends += usize::from(packet == Err(true));
+                    good[region.kind() as usize] += usize::from(!failed);
+                    wanted.push(packet);
+                    (start, left, first) = (start + bytes, left - bytes, false);
+                    if failed {
+                        break;
+                    }
+                }
+                if random.chance(0.5) {
+                    let bytes = 1 + random.below(4096);
+                    let addr = BASE + random.below(SIZE - bytes);
+                    around.ask(None, (addr, bytes), true);
+                    wanted.push(Ok(
+                        around.memory[(addr - BASE) as usize..][..bytes as usize].to_vec()
+                    ));
+                }
+            }
+            let got = around.wait(wanted.len());
+            compare(&got, &wanted, &format!("round {round} of seed {seed}: {region:?}"));
+        }
+    }
+    assert!(good.iter().all(|count| *count > 50) && ends > 20, "{good:?}, {ends} ends");
+}
+
+/// Nothing is read but what the keys of a region allow, whatever the region says.
+#[test]
+fn what_no_key_allows_is_not_read() {
+    let library = library();
+    let mut around = Around::new(&library, 1, STALLS[0]);
+    let pattern = vec![Extent { offset: 4, len: 8 }];
+    let strided = |base, lkey| Region::Strided {
+        base,
+        period: 16,
+        count: 10,
+        lkey,
+        pattern: pattern.clone(),
+    };
+    let bitmapped = |bitmap, lkey| {
+        let columns = vec![Column { base: BASE, width: 4, lkey: ALL }];
+        Region::Bitmapped { bitmap, rows: 100, lkey, columns, fetch_rows: None }
+    };
+    let pointers = |target_lkey| {
+        let (pointers, pattern) = (LISTS, pattern.clone());
+        Region::PointerMapped { pointers, count: 2, lkey: LIST, target_lkey, pattern }
+    };
+    around.memory[(LISTS - BASE) as usize..][..8].copy_from_slice(&(BASE - 5).to_le_bytes());
+    let wrong = [
+        // Of another protection domain, of no key, and not inside the key.
+        strided(BASE, FOREIGN),
+        strided(BASE, 0x0900_0003),
+        strided(BASE - 5, ALL),
+        bitmapped(BASE, LIST),
+        bitmapped(LISTS, FOREIGN),
+        pointers(ALL),
+        // Its key is good, but nothing is there.
+        strided(BASE + SIZE, NOWHERE),
+    ];
+    for (k, region) in wrong.iter().enumerate() {
+        around.describe(3, &encode(region));
+        around.fetched.clear();
+        around.ask(Some(3), (0, 8), true);
+        // What comes behind is not affected.
+        around.ask(None, (BASE + 1, 70), true);
+        let got = around.wait(2);
+        assert_eq!(got[0], Err(false), "{region:?}");
+        assert_eq!(
+            got[1].as_ref().map(|bytes| bytes[..70].to_vec()),
+            Ok(around.memory[1..71].to_vec())
+        );
+        let pointer_list = matches!(region, Region::PointerMapped { .. });
+        let made = if k == 6 || pointer_list { 2 } else { 1 };
+        assert_eq!(around.fetched.len(), made, "{region:?}: {:x?}", around.fetched);
+    }
+}
+
+/// An entry that is not whole, or not one of a region that can be read, is none.
+#[test]
+fn an_entry_that_is_not_valid_is_no_region() {
+    let library = library();
+    let mut around = Around::new(&library, 2, STALLS[1]);
+    let good = {
+        let pattern = vec![Extent { offset: 4, len: 8 }, Extent { offset: 1, len: 2 }];
+        encode(&Region::Strided { base: BASE, period: 16, count: 10, lkey: ALL, pattern })
+    };
+    // Place and value of a byte that is changed: not valid, an unknown type, reserved ones, no elements, too many, kinds of columns, an
+    // element without bytes, and a period, which may be anything.
+    let changes = [
+        (508, 0, false),
+        (496, 4, false),
+        (497, 1, false),
+        (504, 1, false),
+        (28, 0, false),
+        (28, 17, false),
+        (30, 2, false),
+        (40, 0, false),
+        (16, 20, true),
+    ];
+    for (place, value, is_good) in changes {
+        let mut entry = good.clone();
+        entry[place] = value;
+        around.describe(511, &entry);
+        around.ask(Some(511), (3, 9), true);
+        assert_eq!(around.wait(1)[0].is_ok(), is_good, "byte {place} is {value}");
+    }
+    // A reset clears them all.
+    around.describe(511, &good);
+    around.ask(Some(511), (3, 9), true);
+    assert!(around.wait(1)[0].is_ok());
+    clear_tables(&mut around.bench);
+    around.ask(Some(511), (3, 9), true);
+    assert_eq!(around.wait(1), [Err(false)]);
+    around.config(QUEUE_PAIR_TABLE, 3, 1, 1);
+}
