@@ -41,7 +41,8 @@ pub const FEATURES: Register = Register {
           partitions of keys. Bit 12: it answers READs. Bit 13: it answers atomics. Bit 14: its receives fill strided regions as well as \
           contiguous ones; without bit 1, together up to 32 places a receive: one for a contiguous region, for a strided one \
           one and another for each extent. Bit 15: queue pairs whose packets may be marked (ECN 1 or 2 in `tos`) have congestion \
-          control; without it, its registers and counters mean nothing.",
+          control; without it, its registers and counters mean nothing. Bit 16: peers READ what keys open of described regions, \
+          without kinds of columns; without bit 5, they do not WRITE there.",
 };
 
 /// Bits of [`FEATURES`].
@@ -81,6 +82,8 @@ pub mod features {
     /// Congestion control (DCQCN): packets that met congestion are answered with CNPs, and CNPs limit the rate of
     /// queue pairs whose `tos` says that their packets may be marked.
     pub const CONGESTION: u32 = 1 << 15;
+    /// Keys open described regions to READs of peers; without [`DESCRIBED_KEYS`], not to their WRITEs.
+    pub const DESCRIBED_READS: u32 = 1 << 16;
     /// Every bit: what the reference model `soft:` does.
     pub const ALL: u32 = RECEIVES
         | SCATTERS
@@ -97,7 +100,8 @@ pub mod features {
         | READ_ANSWERS
         | ATOMIC_ANSWERS
         | STRIDED_RECEIVES
-        | CONGESTION;
+        | CONGESTION
+        | DESCRIBED_READS;
     /// What the RTL does.
     pub const RTL: u32 = RECEIVES
         | READS
@@ -107,7 +111,8 @@ pub mod features {
         | READ_ANSWERS
         | ATOMIC_ANSWERS
         | STRIDED_RECEIVES
-        | CONGESTION;
+        | CONGESTION
+        | DESCRIBED_READS;
 }
 
 /// What queue pairs need beside their entry in [`QUEUE_PAIRS`]; entries are [`AttributesEntry`].

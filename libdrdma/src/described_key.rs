@@ -130,11 +130,17 @@ impl<'m> DescribedKey<'m> {
         access: Access,
     ) -> Result<Self, KeptRegionError> {
         let context = pd.context.inner.clone();
-        if let Some(reason) = context.misses(Features::DESCRIBED_KEYS) {
-            return Err(KeptRegionError::Unsupported { what: "a described key", reason });
-        }
         if !(Access::REMOTE_READ | Access::REMOTE_WRITE).contains(access) {
             return Err(KeptRegionError::Rights { access });
+        }
+        if let Some(reason) = context.misses(Features::DESCRIBED_READS) {
+            return Err(KeptRegionError::Unsupported { what: "a described key", reason });
+        }
+        if access.contains(Access::REMOTE_WRITE)
+            && let Some(reason) = context.misses(Features::DESCRIBED_KEYS)
+        {
+            let what = "a described key that allows REMOTE_WRITE";
+            return Err(KeptRegionError::Unsupported { what, reason });
         }
         if !region.belongs_to(pd.id) {
             return Err(KeptRegionError::ProtectionDomain);

@@ -18,7 +18,7 @@ bitflags::bitflags! {
         const REQUESTS = features::REQUESTS;
         /// It sends again what is lost: `timeout`, `retry_cnt` and `rnr_retry` mean something.
         const RETRANSMITS = features::RETRANSMITS;
-        /// Keys can open regions with gaps to peers.
+        /// Keys can open regions with gaps to WRITEs and READs of peers.
         const DESCRIBED_KEYS = features::DESCRIBED_KEYS;
         /// Receives can append to regions that the card keeps.
         const APPENDS = features::APPENDS;
@@ -42,6 +42,8 @@ bitflags::bitflags! {
         /// Congestion control (DCQCN): packets that met congestion are answered with congestion notifications, and these limit the
         /// rate of queue pairs with ECN 1 or 2. Nothing is refused on a card without it.
         const CONGESTION = features::CONGESTION;
+        /// Peers READ regions with gaps that keys open; without `DESCRIBED_KEYS` they do not WRITE to them.
+        const DESCRIBED_READS = features::DESCRIBED_READS;
     }
 }
 
@@ -58,8 +60,10 @@ impl Features {
             "the card has no invalidation, solicited requests and addresses of requests"
         } else if self.contains(Self::RETRANSMITS) {
             "the card does not send anything again"
-        } else if self.contains(Self::DESCRIBED_KEYS) {
+        } else if self.contains(Self::DESCRIBED_READS) {
             "the card opens no described regions to peers"
+        } else if self.contains(Self::DESCRIBED_KEYS) {
+            "the card lets no peer WRITE to described regions"
         } else if self.contains(Self::APPENDS) {
             "the card keeps no append regions"
         } else if self.contains(Self::VARLEN) {

@@ -27,8 +27,13 @@ pub fn check(job: &FabricJob, features: impl Fn(Kind) -> Features) -> Result<(),
         }
         let described = |key: &Key| !matches!(key.region, Region::Contiguous { .. });
         if let Some(j) = node.keys.iter().position(described) {
-            let (path, what) =
-                (format!("nodes[{i}].keys[{j}].region"), "key to a region with gaps");
+            let path = format!("nodes[{i}].keys[{j}].region");
+            job.needs(i, Features::DESCRIBED_READS, path, "key to a region with gaps")?;
+        }
+        let written = |key: &Key| described(key) && key.access.remote_write;
+        if let Some(j) = node.keys.iter().position(written) {
+            let path = format!("nodes[{i}].keys[{j}].access");
+            let what = "WRITE to a key to a region with gaps";
             job.needs(i, Features::DESCRIBED_KEYS, path, what)?;
         }
         if !node.appends.is_empty() {

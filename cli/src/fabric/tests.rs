@@ -463,11 +463,17 @@ fn what_only_some_cards_do_is_refused_of_others() {
     let keys = "nodes[0].keys[1].region: there is no key to a region with gaps on rtl: yet";
     assert_eq!(unsupported(&job, receives), keys);
     let appends = "nodes[0].appends: there is no append region on rtl: yet";
-    assert_eq!(unsupported(&job, receives | Features::DESCRIBED_KEYS), appends);
-    let both = Features::DESCRIBED_KEYS | Features::APPENDS;
+    let reads = receives | Features::DESCRIBED_READS;
+    let written =
+        "nodes[0].keys[1].access: there is no WRITE to a key to a region with gaps on rtl: yet";
+    assert_eq!(unsupported(&job, reads), written);
+    assert_eq!(unsupported(&job, reads | Features::DESCRIBED_KEYS), appends);
+    let both = Features::DESCRIBED_READS | Features::DESCRIBED_KEYS | Features::APPENDS;
     assert_eq!(unsupported(&job, receives | both), "good");
     job["nodes"][0].as_object_mut().unwrap().remove("appends");
-    assert_eq!(unsupported(&job, receives | Features::DESCRIBED_KEYS), "good");
+    assert_eq!(unsupported(&job, reads | Features::DESCRIBED_KEYS), "good");
+    job["nodes"][0]["keys"][1]["access"] = json!(["remote_read"]);
+    assert_eq!(unsupported(&job, reads), "good");
     // Of no card: bytes that have no fixed places.
     job["nodes"][0]["keys"][1]["region"] = json!({
         "type": "bitmapped", "bitmap": {"buffer": "t", "offset": 0}, "rows": 8,

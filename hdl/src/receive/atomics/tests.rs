@@ -53,6 +53,8 @@ struct World {
     waited: u64,
     /// The questions of this cycle and the one before.
     asked: VecDeque<(u64, u64)>,
+    /// Whether they were about all addresses.
+    everywhere: VecDeque<bool>,
     /// The answer that is due in this cycle.
     due: Option<(bool, bool)>,
     seen: [u64; 4],
@@ -78,6 +80,7 @@ impl World {
             passed: 0,
             waited: 0,
             asked: VecDeque::new(),
+            everywhere: VecDeque::new(),
             due: None,
             seen: [0; 4],
             begins: None,
@@ -123,6 +126,10 @@ impl World {
         if let Some(slot) = self.begins {
             ask.0 = self.atomics[&slot].addr;
         }
+        let everywhere = self.random.chance(0.1);
+        self.model.set("ask_all", everywhere.into());
+        self.everywhere.push_front(everywhere);
+        self.everywhere.truncate(2);
         self.model.set("ask_addr", ask.0);
         self.model.set("ask_bytes", ask.1);
         self.asked.push_front(ask);
@@ -203,7 +210,7 @@ impl World {
             for atomic in self.atomics.values().filter(|a| a.stage == Stage::Executing) {
                 let same = near_page(atomic.addr) == ends[0];
                 word |= same && (atomic.addr ^ addr) >> 3 & 0x1ff == 0;
-                page |= ends.contains(&near_page(atomic.addr));
+                page |= self.everywhere[1] || ends.contains(&near_page(atomic.addr));
             }
             (word, page)
         });

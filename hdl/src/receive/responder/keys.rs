@@ -250,6 +250,7 @@ mod tests {
             write(&mut model, index, 7, 0);
         }
         let (mut asked, mut seen) = (VecDeque::new(), [0; 4]);
+        let (mut told, mut seen_regions) = (VecDeque::new(), 0);
         for round in 0..60_000_u64 {
             if random.chance(0.02) {
                 let index = random.below(8);
@@ -265,7 +266,7 @@ mod tests {
                 for _ in 0..3 {
                     model.cycle();
                 }
-                asked.clear();
+                (asked.clear(), told.clear());
                 let words = entry.to_bytes();
                 let last = if random.chance(0.1) { 7 } else { 8 };
                 for (word, value) in words.chunks(4).take(last).enumerate() {
@@ -300,10 +301,15 @@ mod tests {
             model.set("addr", addr);
             model.set("bytes", u64::from(bytes));
             let named = entries[key as usize & 7];
-            let known = named.valid == 1 && named.lkey == key && named.pd == pd;
+            let is_memory = named.valid == 1;
+            let known = named.valid != 0 && named.lkey == key && named.pd == pd;
             let may = |right| known && allows(&named, right, pd, addr, bytes.into());
+            let all = MemoryRegionEntry { rights: rights::ALL, ..named };
+            let covers =
+                known && is_memory && allows(&all, rights::REMOTE_READ, pd, addr, bytes.into());
+            told.push_back((known, covers, (!is_memory, named.addr & 0x1ff)));
             asked.push_back((
-                may(rights::REMOTE_WRITE),
+                is_memory && may(rights::REMOTE_WRITE),
                 may(rights::REMOTE_READ),
                 may(rights::REMOTE_ATOMIC),
                 known && named.rights != 0,
@@ -314,6 +320,13 @@ mod tests {
             model.settle();
             if asked.len() == 4 {
                 let (writable, readable, changeable, revocable) = asked.pop_front().unwrap();
+                let (known, covers, region) = told.pop_front().unwrap();
+                assert_eq!(model.get("covers") == 1, covers, "{round}");
+                if known {
+                    let found = (model.get("described") == 1, model.get("region"));
+                    assert_eq!(found, region, "{round}");
+                    seen_regions += usize::from(readable && region.0);
+                }
                 assert_eq!(model.get("readable") == 1, readable, "{round}");
                 assert_eq!(model.get("writable") == 1, writable, "{round}");
                 assert_eq!(model.get("changeable") == 1, changeable, "{round}");
@@ -326,12 +339,13 @@ mod tests {
             if revokes {
                 // The look-up of the same cycle may see it.
                 entries[key as usize & 7].valid = 0;
-                asked.clear();
+                (asked.clear(), told.clear());
                 for _ in 0..3 {
                     model.cycle();
                 }
             }
         }
+        assert!(seen_regions > 1_000, "{seen_regions} READs of regions");
         assert!(seen[0] > 1_000 && seen[1] > 1_000 && seen[3] > 1_000, "{seen:?}");
     }
 

@@ -59,6 +59,7 @@ impl<'a> Around<'a> {
     fn new(library: &'a Library, seed: u64, stalls: (f64, f64)) -> Self {
         let mut bench = Bench::new(library.instance(seed), seed);
         bench.limit(5_000_000);
+        bench.set("key_word_valid", 0);
         clear_tables(&mut bench);
         let [reply, beat] = ["reply", "beat"].map(|base| bench.driver(base));
         let outputs = ["read", "response", "acknowledgement", "set_qp_error"];

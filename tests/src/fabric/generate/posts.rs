@@ -228,7 +228,7 @@ fn answered(
     };
     if read {
         // Of bytes that nothing writes to.
-        let described = abilities.does(nodes[to].rtl, Features::DESCRIBED_KEYS);
+        let described = abilities.does(nodes[to].rtl, Features::DESCRIBED_READS);
         let key = match described && random.one_in(2) {
             true => {
                 let Node { sends, kept, .. } = &mut nodes[to];

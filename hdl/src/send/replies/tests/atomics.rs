@@ -12,6 +12,7 @@ struct Both {
     pub clk: Signal<In, Clock>,
     pub rst: Signal<In, Bit>,
     pub cfg: Flow<In, ConfigWrite>,
+    pub key_word: Flow<In, KeyWord>,
     pub reply: Stream<In, Answer>,
     pub acknowledgement: Stream<Out, Acknowledgement>,
     pub response: Stream<Out, Response>,
@@ -41,6 +42,7 @@ impl Logic for Both {
     #[hdl_gen]
     fn update(&mut self) {
         self.cfg.join(&mut self.replies.cfg);
+        self.key_word.join(&mut self.replies.key_word);
         self.reply.join(&mut self.replies.reply);
         self.replies.acknowledgement.join(&mut self.acknowledgement);
         self.replies.response.join(&mut self.response);
@@ -60,6 +62,7 @@ impl Logic for Both {
         self.atomics.passed.join(&mut self.passed);
         self.atomics.ask_addr.next = self.replies.ask_addr.val();
         self.atomics.ask_bytes.next = self.replies.ask_bytes.val();
+        self.atomics.ask_all.next = self.replies.ask_all.val();
         self.replies.same_word.next = self.atomics.same_word.val();
         self.replies.same_page.next = self.atomics.same_page.val();
         self.atomics.before.join(&mut self.replies.before);
