@@ -422,3 +422,80 @@ fn simulated_hardware_fills_the_columns_of_strided_regions() {
         assert_eq!(problem(&job), None);
     }
 }
+
+/// Peers READ regions of every type by a key: any part of them, in one packet and in several, with and without losses; what is
+/// behind their end, or is to be written, is refused. The RTL does what the reference model does.
+#[test]
+fn simulated_hardware_answers_reads_of_described_keys() {
+    let (rows, row, selected) = (400_u64, 24_u64, 11_u64);
+    let bytes: String =
+        (0..rows * row).map(|i| format!("{:02x}", (i * 7 + i / 256) % 256)).collect();
+    let parts: [(u64, u64); 9] = [
+        (0, 64),
+        (0, 1),
+        (7, 300),
+        (1_000, 1_024),
+        (0, 4_400),
+        (4_399, 1),
+        (13, 4_000),
+        (2_048, 256),
+        (5, 700),
+    ];
+    let size: u64 = parts.iter().map(|(_, len)| len).sum();
+    let extents = json!([ {"offset": 12, "len": 4}, {"offset": 0, "len": 7} ]);
+    let regions = [
+        json!({"type": "strided", "buffer": "t", "offset": 3, "period": row, "count": rows, "pattern": extents}),
+        // Two columns, of every row but the third of each four.
+        json!({"type": "bitmapped", "bitmap": {"buffer": "m", "offset": 0}, "rows": 536,
+               "columns": [ {"buffer": "t", "offset": 5, "width": 4}, {"buffer": "t", "offset": 3000, "width": 7} ]}),
+        json!({"type": "pointer_mapped", "pattern": extents,
+               "pointers": (0..rows).map(|i| json!(["t", i * 7919 % (rows * row - 16)])).collect::<Vec<_>>()}),
+    ];
+    let job = |device: &str, region: &Value, faults: bool| {
+        let end = |name: &str, peer: &str, number: u64| {
+            json!({"name": name, "device": device,
+                   "local": {"mac": format!("02:00:00:00:00:0{number}"), "ip": format!("10.0.0.{number}")},
+                   "qps": [ {"name": "q", "transport": "rc", "mtu": 256, "timeout": 4, "peer": format!("{peer}/q")} ],
+                   "buffers": [ {"name": "t", "hex": bytes}, {"name": "m", "hex": "bb".repeat(67)}, {"name": "in", "size": size} ],
+                   "keys": [ {"name": "k", "access": ["remote_read"],
+                              "region": region} ]})
+        };
+        assert_eq!(selected, 4 + 7);
+        let mut at = 0;
+        let steps: Vec<Value> = (0..).zip(parts).map(|(i, (offset, len)): (u64, _)| {
+            at += len;
+            json!({"node": "a", "verb": "post_send", "qp": "q", "wr_id": i, "op": "read", "remote": "b/k",
+                   "remote_offset": offset,
+                   "regions": [ {"type": "contiguous", "buffer": "in", "offset": at - len, "len": len} ]})
+        }).collect();
+        let network = match faults {
+            true => json!({"seed": 5, "loss": 0.1, "duplicate": 0.05, "reorder": 0.05}),
+            false => json!({"seed": 5}),
+        };
+        json!({"network": network, "nodes": [end("a", "b", 1), end("b", "a", 2)], "steps": steps})
+    };
+    for (region, faults) in regions.iter().flat_map(|region| [(region, false), (region, true)]) {
+        for device in ["soft:", "rtl:"] {
+            let problem = problem(&job(device, region, faults));
+            assert_eq!(problem, None, "{device}, {}, faults: {faults}", region["type"]);
+        }
+    }
+    // Behind the end, and a WRITE: both break the queue pair.
+    let ends = [rows, 402, rows].map(|rows| rows * selected - 10);
+    let wrong = regions.iter().zip(ends);
+    for (region, op, offset) in
+        wrong.flat_map(|(region, end)| [(region, "read", end), (region, "write", 0)])
+    {
+        let answers = ["soft:", "rtl:"].map(|device| {
+            let mut job = job(device, region, false);
+            let mut step = job["steps"][0].clone();
+            step["op"] = json!(op);
+            step["remote_offset"] = json!(offset);
+            step["regions"][0]["len"] = json!(11);
+            job["steps"] = json!([step]);
+            on_cards(&job, 1).unwrap().completions
+        });
+        assert_eq!(answers[0], answers[1], "{op} at {offset} of {}", region["type"]);
+        assert!(answers[0].iter().any(|text| text.contains("remote_access_error")), "{answers:?}");
+    }
+}

@@ -2,9 +2,9 @@
 
 use libdrdma::{
     Access, Bitmapped, Card, CardError, ColumnKind, Context, Contiguous, DmaMemory, Error,
-    Features, KindColumn, KindRows, MacAddress, MemoryRegionError, MessageLayout, ModifyError,
-    Options, PostError, QueuePairAttributes, ReceiveRequest, Region, Strided, WorkRequest,
-    simulated::SimulatedCard,
+    Features, KeptRegionError, KindColumn, KindRows, MacAddress, MemoryRegionError, MessageLayout,
+    ModifyError, Options, PostError, QueuePairAttributes, ReceiveRequest, Region, Strided,
+    WorkRequest, simulated::SimulatedCard,
 };
 
 fn peer() -> QueuePairAttributes {
@@ -219,5 +219,33 @@ fn kinds_of_columns_and_messages_by_columns_need_a_card_that_knows_them() {
     let by_columns = WorkRequest::new(1).message_layout(MessageLayout::Columns);
     let error = qp.post_send(&by_columns).unwrap_err();
     let text = "a message by columns is not possible: the card sends messages row by row alone";
+    assert_eq!(error.to_string(), text);
+}
+
+#[test]
+fn a_card_whose_described_keys_are_read_alone_refuses_the_others() {
+    let context = open(Features::all() - Features::DESCRIBED_KEYS);
+    let pd = context.protection_domain();
+    let memory = pd.allocate_with(64, Access::LOCAL_WRITE).unwrap();
+    let strided = || Strided::new(&memory).period(8).extent(0, 4).count(8).build().unwrap();
+    let key = pd.described_key(strided(), Access::REMOTE_READ).unwrap();
+    assert_eq!(key.len(), 32);
+    let contiguous = Contiguous::new(&memory).build().unwrap();
+    assert_eq!(pd.described_key(contiguous, Access::REMOTE_READ).unwrap().len(), 64);
+
+    let both = Access::REMOTE_READ | Access::REMOTE_WRITE;
+    for access in [Access::REMOTE_WRITE, both] {
+        let error = pd.described_key(strided(), access).unwrap_err();
+        assert!(matches!(error, KeptRegionError::Unsupported { .. }), "{error}");
+        let text = "a described key that allows REMOTE_WRITE is not possible: the card lets no peer WRITE to described \
+                    regions";
+        assert_eq!(error.to_string(), text);
+    }
+    let neither = open(Features::all() - Features::DESCRIBED_KEYS - Features::DESCRIBED_READS);
+    let pd = neither.protection_domain();
+    let memory = pd.allocate(64).unwrap();
+    let strided = Strided::new(&memory).period(8).extent(0, 4).count(8).build().unwrap();
+    let error = pd.described_key(strided, Access::REMOTE_READ).unwrap_err();
+    let text = "a described key is not possible: the card opens no described regions to peers";
     assert_eq!(error.to_string(), text);
 }

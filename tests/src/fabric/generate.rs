@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn jobs_for_hardware_ask_for_nothing_that_it_does_not_do() {
         let answers = Features::RECEIVES | Features::READ_ANSWERS;
-        let strided = answers | Features::STRIDED_RECEIVES;
+        let strided = answers | Features::STRIDED_RECEIVES | Features::DESCRIBED_READS;
         for features in
             [Features::RECEIVES, answers, answers | Features::READS, strided, Features::all()]
         {
@@ -292,6 +292,19 @@ mod tests {
             }
         }
         assert!(seen.iter().all(|count| *count > 10), "{seen:?}");
+    }
+
+    #[test]
+    fn hardware_has_keys_to_strided_regions_that_are_read() {
+        let mut keys = 0;
+        for seed in 0..200 {
+            let hardware = Some(Kind::Rtl.features());
+            let job = generate(seed, Abilities { hardware, ..ALL });
+            let rtl = list(&job["nodes"]).iter().filter(|node| node["device"] == "rtl:");
+            let of_nodes = rtl.filter_map(|node| node.get("keys")).flat_map(list);
+            keys += of_nodes.filter(|key| is_strided(&key["region"])).count();
+        }
+        assert!(keys > 10, "{keys}");
     }
 
     /// True for a receive with such a region.

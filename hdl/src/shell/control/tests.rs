@@ -4,6 +4,7 @@ use super::Control;
 use crate::context::EVERY_TABLE;
 use crate::context::testing::{Flagged, answer_flag};
 use crate::testing;
+use drdma_abi::described::{APPEND_REGIONS, KEY_REGIONS};
 use drdma_abi::receive::{
     FEATURES, QUEUE_PAIR_ATTRIBUTES, RECEIVE_DOORBELLS, RECEIVE_QUEUES, features,
 };
@@ -588,4 +589,29 @@ fn a_write_takes_5_cycles_and_a_read_4() {
     assert_eq!(host.read_timed(IP.offset), (7, 4));
     host.bench.set("busy", 1);
     assert_eq!(host.read(STATUS.offset), 1);
+}
+
+#[test]
+fn words_of_described_keys_regions_go_where_these_are() {
+    let mut host = Host::new(&library(), 1);
+    host.ready();
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    let shown = Rc::clone(&seen);
+    host.bench.observe(move |model, _| {
+        if model.get("key_word_valid") == 1 {
+            shown
+                .borrow_mut()
+                .push(["region", "word", "data"].map(|name| model.get(format!("key_word_{name}"))));
+        }
+    });
+    for (region, word) in [(0, 0), (5, 127), (511, 3), (300, 64)] {
+        host.write(KEY_REGIONS.entry(region) + 4 * word, 1_000 + word);
+        let expected = [u64::from(region), u64::from(word), 1_000 + u64::from(word)];
+        assert_eq!(std::mem::take(&mut *seen.borrow_mut()), [expected]);
+    }
+    // Neither what is behind them, nor other tables.
+    for offset in [KEY_REGIONS.entry(512), APPEND_REGIONS.entry(5), MEMORY_REGIONS.entry(5)] {
+        host.write(offset, 1);
+        assert_eq!(*seen.borrow(), Vec::<[u64; 3]>::new());
+    }
 }
