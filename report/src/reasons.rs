@@ -49,8 +49,7 @@ const TURNS: &str = "Values of different widths meet in the banks of the memory 
      the transposer alone takes 94 cycles (87 Gb/s) for a packet of rows of 8, 8, 4, 16 and 4 B, and 89 (92 Gb/s) for one of rows of 7 x 3 B.";
 const PLANNED_IN_TURN: &str = "A packet of 1,024 B is on the wire for 22 cycles. Where a packet begins in its row is known when the one before it is planned, so \
      that packets are planned one after the other: a cycle for each column, 10 for a division and what goes before and behind it.";
-const SHORT_INCAST: &str = "The run is short, for what the simulation of nine cards costs: 16 MiB in all. Finding the rates and the last sender's end cost 0.5 ms of 1.9, however long the run is. The reference card, \
-     which follows the same rules, reaches 72.3 % in the same run, 80.7 % with twice as many requests, 87.6 % with four times and 91.9 % with sixteen times as many.";
+const SHORT_INCAST: &str = "The run is short, for what the simulation of nine cards costs: 64 MiB in all. Until the senders have found their rates, and when the last of them ends, the link is not full, however long the run is.";
 const FETCHED_BEFORE: &str = "The silent peer's own 768 KiB are on the wire once, beside 11.25 MiB of the others: it has its turns like them, and they are fewer \
      packets than would have it held (docs/limits.md).";
 
