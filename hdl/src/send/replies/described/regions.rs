@@ -8,8 +8,9 @@ use drdma_abi::described::{ENTRY_GRANULES, KEY_REGIONS, KeyRegionEnd};
 use drdma_abi::work_request::GRANULE;
 use drdma_emit::prelude::*;
 
-/// Bits of the number of a granule in an entry, and of a word.
+/// Bits of the number of a granule in an entry.
 pub const GRANULE_INDEX: usize = ENTRY_GRANULES.ilog2() as usize;
+/// Bits of the number of a word there.
 pub const KEY_WORD: usize = GRANULE_INDEX + 2;
 /// Bits of a granule, and its words.
 pub const GRANULE_BITS: usize = 8 * GRANULE;
