@@ -266,7 +266,8 @@ mod tests {
                 for _ in 0..3 {
                     model.cycle();
                 }
-                (asked.clear(), told.clear());
+                asked.clear();
+                told.clear();
                 let words = entry.to_bytes();
                 let last = if random.chance(0.1) { 7 } else { 8 };
                 for (word, value) in words.chunks(4).take(last).enumerate() {
@@ -339,7 +340,8 @@ mod tests {
             if revokes {
                 // The look-up of the same cycle may see it.
                 entries[key as usize & 7].valid = 0;
-                (asked.clear(), told.clear());
+                asked.clear();
+                told.clear();
                 for _ in 0..3 {
                     model.cycle();
                 }

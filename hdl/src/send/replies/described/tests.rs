@@ -4,7 +4,6 @@ use super::*;
 use crate::context::testing::clear_tables;
 use crate::context::{QUEUE_PAIR_TABLE, REGION_TABLE};
 use crate::testing;
-use drdma_abi::Layout;
 use drdma_abi::receive::rights;
 use drdma_abi::register::MemoryRegionEntry;
 use drdma_semantics::checks::{Directory, QueuePair};
