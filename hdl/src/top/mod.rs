@@ -352,6 +352,9 @@ impl Logic for Card {
         self.queue.hold_valid.next = self.keeper.hold.valid.val();
         self.queue.hold_qp.next = self.keeper.hold.qp.val();
         self.queue.hold_held.next = self.keeper.hold.held.val();
+        self.queue.silence_valid.next = self.keeper.silence.valid.val();
+        self.queue.silence_qp.next = self.keeper.silence.qp.val();
+        self.queue.silence_silent.next = self.keeper.silence.silent.val();
         self.control.doorbell.ready.next = self.queue.doorbell_ready.val();
         self.queue.doorbell_valid.next = self.control.doorbell.valid.val();
         self.queue.doorbell_queue.next = self.control.doorbell.queue.val();

@@ -48,6 +48,10 @@ pub struct Batches {
     pub read_left: Signal<In, Bits<LENGTH>>,
     /// Its turn is never cut.
     pub read_shared: Signal<In, Bit>,
+    /// Its turn has one entry while others wait.
+    pub read_tries: Signal<In, Bit>,
+    /// Its queue pair's peer is silent.
+    pub read_silent: Signal<In, Bit>,
     /// Another queue waits for the one that is being fetched from.
     pub blocked: Signal<In, Bit>,
     /// Blocks of a turn while others wait.
@@ -112,6 +116,8 @@ pub struct Batches {
     /// Its blocks.
     pub cut_had: Signal<Out, Bits<PACE>>,
 
+    /// Blocks of queue pairs whose peers are not silent are on their way.
+    pub heard_at_work: Signal<Out, Bit>,
     /// Turns that may be cut are under way.
     pub own_at_work: Signal<Out, Bit>,
     /// There are turns of other queues behind the one at hand,
@@ -151,6 +157,14 @@ pub struct Batches {
     fresh: DFF<Bit>,
     limited: DFF<Bit>,
     shared: DFF<Bit>,
+    tries: DFF<Bit>,
+    silent: DFF<Bit>,
+    /// Blocks that the turn may have while others wait.
+    most: Signal<Local, Bits<PACE>>,
+    /// Reads of queue pairs whose peers are not silent.
+    heard_reads: DFF<Bits<BEHIND>>,
+    heard_comes: Signal<Local, Bit>,
+    heard_goes: Signal<Local, Bit>,
     /// Reads of turns that may be cut.
     own_reads: DFF<Bits<BEHIND>>,
     own_comes: Signal<Local, Bit>,
@@ -173,8 +187,9 @@ pub struct Batches {
     slice: ReadySlice<BLOCK>,
 }
 
-/// Bits of a read: `queue` 12, `life` 16, `position` 32, `remaining` 17, `first`, `fresh`, `limited`, `other`, `left` 13, `shared`.
-const READ: usize = 95;
+/// Bits of a read: `queue` 12, `life` 16, `position` 32, `remaining` 17, `first`, `fresh`, `limited`, `other`, `left` 13, `shared`, `tries`,
+/// `silent`.
+const READ: usize = 97;
 /// Bits beside a block: `queue` 12, `position` 32, `remaining` 17, `error`, `begins`.
 const SIDE: usize = 63;
 /// Bits of a block, with those beside it.
@@ -203,6 +218,8 @@ impl Default for Batches {
             read_limited: Signal::default(),
             read_left: Signal::default(),
             read_shared: Signal::default(),
+            read_tries: Signal::default(),
+            read_silent: Signal::default(),
             blocked: Signal::default(),
             limit: Signal::default(),
             next_queue: Signal::default(),
@@ -230,6 +247,7 @@ impl Default for Batches {
             cut_length: Signal::default(),
             cut_slow: Signal::default(),
             cut_had: Signal::default(),
+            heard_at_work: Signal::default(),
             own_at_work: Signal::default(),
             behind: Signal::default(),
             wholes_behind: Signal::default(),
@@ -257,6 +275,12 @@ impl Default for Batches {
             fresh: DFF::default(),
             limited: DFF::default(),
             shared: DFF::default(),
+            tries: DFF::default(),
+            silent: DFF::default(),
+            most: Signal::default(),
+            heard_reads: DFF::default(),
+            heard_comes: Signal::default(),
+            heard_goes: Signal::default(),
             own_reads: DFF::default(),
             own_comes: Signal::default(),
             own_goes: Signal::default(),
@@ -280,8 +304,27 @@ impl Logic for Batches {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, busy, queue, life, position, remaining, starting, judged, dropping, fresh,
-            limited, left, last_queue, shared, own_reads, others, wholes
+            self,
+            clk,
+            busy,
+            queue,
+            life,
+            position,
+            remaining,
+            starting,
+            judged,
+            dropping,
+            fresh,
+            limited,
+            left,
+            last_queue,
+            shared,
+            own_reads,
+            others,
+            wholes,
+            tries,
+            silent,
+            heard_reads
         );
         self.reads.clk.next = self.clk.val();
         self.reads.rst.next = self.rst.val();
@@ -297,7 +340,9 @@ impl Logic for Batches {
             | (bit_cast::<READ, 1>(self.read_limited.val().into()) << 79)
             | (bit_cast::<READ, 1>(self.other.val().into()) << 80)
             | (bit_cast::<READ, LENGTH>(self.read_left.val()) << 81)
-            | (bit_cast::<READ, 1>(self.read_shared.val().into()) << 94);
+            | (bit_cast::<READ, 1>(self.read_shared.val().into()) << 94)
+            | (bit_cast::<READ, 1>(self.read_tries.val().into()) << 95)
+            | (bit_cast::<READ, 1>(self.read_silent.val().into()) << 96);
         self.read_ready.next = self.reads.in_ready.val();
         self.few.next = !self.reads.count.val().get_bit(5)
             && !(self.reads.count.val().get_bit(4) && self.reads.count.val().get_bit(3));
@@ -316,7 +361,11 @@ impl Logic for Batches {
         self.turns.limited.next = self.limited.q.val();
         self.turns.others.next =
             !self.shared.q.val() && (self.others.q.val().any() || self.blocked.val());
-        self.turns.limit.next = self.limit.val();
+        self.most.next = self.limit.val();
+        if self.tries.q.val() {
+            self.most.next = 1.into();
+        }
+        self.turns.limit.next = self.most.val();
 
         self.open.next = self.busy.q.val() && (!self.starting.q.val() || self.judged.q.val());
         self.leaves.next = self.open.val()
@@ -371,6 +420,8 @@ impl Logic for Batches {
             self.fresh.d.next = self.reads.out_data.val().get_bit(78);
             self.limited.d.next = self.reads.out_data.val().get_bit(79);
             self.shared.d.next = self.reads.out_data.val().get_bit(94);
+            self.tries.d.next = self.reads.out_data.val().get_bit(95);
+            self.silent.d.next = self.reads.out_data.val().get_bit(96);
             self.left.d.next = self.reads.out_data.val().get_bits::<LENGTH>(81);
             self.judged.d.next = false;
         }
@@ -401,6 +452,16 @@ impl Logic for Batches {
         }
         self.own_at_work.next =
             self.own_reads.q.val().any() || (self.busy.q.val() && !self.shared.q.val());
+        self.heard_comes.next =
+            self.read_valid.val() && self.reads.in_ready.val() && !self.read_silent.val();
+        self.heard_goes.next = self.load.val() && !self.reads.out_data.val().get_bit(96);
+        if self.heard_comes.val() && !self.heard_goes.val() {
+            self.heard_reads.d.next = self.heard_reads.q.val() + 1;
+        } else if self.heard_goes.val() && !self.heard_comes.val() {
+            self.heard_reads.d.next = self.heard_reads.q.val() - 1;
+        }
+        self.heard_at_work.next =
+            self.heard_reads.q.val().any() || (self.busy.q.val() && !self.silent.q.val());
         self.behind.next = self.others.q.val().any();
         self.reading.next = self.busy.q.val();
         self.queue_now.next = self.queue.q.val();
@@ -455,6 +516,7 @@ impl Logic for Batches {
             self.others.d.next = 0.into();
             self.wholes.d.next = 0.into();
             self.own_reads.d.next = 0.into();
+            self.heard_reads.d.next = 0.into();
         }
     }
 }

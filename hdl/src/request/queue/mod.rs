@@ -29,6 +29,11 @@
 //! ones are looked at again in turns, one behind every 8 others or when there are none. 1,024 are parked; where there is no room for
 //! another, it is served all the same. Doorbells tell positions: one that is served behind a newer one of its queue adds
 //! nothing. Shared queues are never parked, and neither is what was fetched.
+//!
+//! A queue pair whose peer is *silent* ([`Silence`]) is *tried*: while others wait its first turn has one entry, and what is behind that is
+//! *deferred*, which is parked as long as doorbells of others wait, or queue pairs whose peers are not silent have rests, or blocks on their
+//! way. So one whose peer never answers costs the others an entry or a few, and queue pairs that are all silent take turns like others. What is deferred still comes before
+//! what a shared queue is rung for later.
 
 use crate::context::{INDEX, QP, QUEUE, Stamps, TableSelect};
 use crate::primitive::fifo::Fifo;
@@ -48,8 +53,8 @@ mod turns;
 mod with_host_read;
 
 pub use batches::Batches;
-pub use parking::Hold;
 use parking::Parking;
+pub use parking::{Hold, Silence};
 use share::Share;
 
 /// Where the fields of a queue's entry are among its words.
@@ -64,8 +69,10 @@ const LIFE: usize = 16;
 const DOORBELL: usize = 32 + QUEUE;
 /// Bits of one that is parked: `position` 32, `queue` 12, `life` 16.
 const PARKED: usize = DOORBELL + LIFE;
-/// Bits of a rest: `queue` 12, `life` 16.
-const REST: usize = QUEUE + LIFE;
+/// The same, with whether it is deferred.
+const LOT: usize = PARKED + 1;
+/// Bits of a rest: `queue` 12, `life` 16, `heard`: the peer was not silent.
+const REST: usize = QUEUE + LIFE + 1;
 /// Bits of the blocks of an entry, or of a limited turn.
 const LENGTH: usize = 13;
 /// Bits of a number of turns that were fetched.
@@ -124,6 +131,13 @@ pub struct Queue {
     pub hold_qp: Signal<In, Bits<QP>>,
     /// It is.
     pub hold_held: Signal<In, Bit>,
+
+    /// The peer of a queue pair is silent from now on, or is not any more.
+    pub silence_valid: Signal<In, Bit>,
+    /// Whose.
+    pub silence_qp: Signal<In, Bits<QP>>,
+    /// It is.
+    pub silence_silent: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ tables
     /// The host writes a word of a table.
@@ -206,8 +220,21 @@ pub struct Queue {
     rung: DFF<Bit>,
     doorbell_lives: PromptFifo<LIFE, 10, 11>,
     parking: Parking,
-    /// Doorbells of queue pairs that are held.
-    parked: Fifo<PARKED, 10, 11>,
+    /// Doorbells of queue pairs that are held, or deferred.
+    parked: Fifo<LOT, 10, 11>,
+    /// Those that are deferred.
+    deferred: DFF<Bits<11>>,
+    /// Batches that are not over, and what is deferred.
+    behind_turns: Signal<Local, Bits<11>>,
+    /// Rests of queue pairs whose peers were not silent.
+    heard_rests: DFF<Bits<11>>,
+    /// Others wait, or have blocks on their way: see the module.
+    rivals: DFF<Bit>,
+    is_held: Signal<Local, Bit>,
+    defers: Signal<Local, Bit>,
+    /// A silent queue pair's turn is its first one.
+    tries: DFF<Bit>,
+    silent: DFF<Bit>,
     /// Doorbells since one of them was looked at.
     turn: DFF<Bits<3>>,
     takes_parked: Signal<Local, Bit>,
@@ -305,6 +332,9 @@ impl Default for Queue {
             hold_valid: Signal::default(),
             hold_qp: Signal::default(),
             hold_held: Signal::default(),
+            silence_valid: Signal::default(),
+            silence_qp: Signal::default(),
+            silence_silent: Signal::default(),
             read_req_valid: Signal::default(),
             read_req_ready: Signal::default(),
             read_req_addr: Signal::default(),
@@ -338,6 +368,14 @@ impl Default for Queue {
             doorbell_lives: PromptFifo::default(),
             parking: Parking::default(),
             parked: Fifo::default(),
+            deferred: DFF::default(),
+            behind_turns: Signal::default(),
+            heard_rests: DFF::default(),
+            rivals: DFF::default(),
+            is_held: Signal::default(),
+            defers: Signal::default(),
+            tries: DFF::default(),
+            silent: DFF::default(),
             turn: DFF::default(),
             takes_parked: Signal::default(),
             rests: Default::default(),
@@ -438,7 +476,12 @@ impl Logic for Queue {
             limited,
             left,
             aborted,
-            blocked
+            blocked,
+            deferred,
+            heard_rests,
+            rivals,
+            tries,
+            silent
         );
 
         // The host writes a send queue's entry.
@@ -494,12 +537,22 @@ impl Logic for Queue {
         self.parking.hold.valid.next = self.hold_valid.val();
         self.parking.hold.qp.next = self.hold_qp.val();
         self.parking.hold.held.next = self.hold_held.val();
+        self.parking.silence.valid.next = self.silence_valid.val();
+        self.parking.silence.qp.next = self.silence_qp.val();
+        self.parking.silence.silent.next = self.silence_silent.val();
+        self.parking.tries.next = false;
         self.parked.clk.next = self.clk.val();
         self.parked.rst.next = self.rst.val();
         self.parked.in_valid.next = false;
-        self.parked.in_data.next = bit_cast::<PARKED, 32>(self.target.q.val())
-            | (bit_cast::<PARKED, QUEUE>(self.queue.q.val()) << 32)
-            | (bit_cast::<PARKED, LIFE>(self.life.q.val()) << 44);
+        self.is_held.next = self.parking.held.val();
+        self.defers.next = self.parking.silent.val()
+            && self.parking.tried.val()
+            && self.rivals.q.val()
+            && !self.waits.q.val();
+        self.parked.in_data.next = bit_cast::<LOT, 32>(self.target.q.val())
+            | (bit_cast::<LOT, QUEUE>(self.queue.q.val()) << 32)
+            | (bit_cast::<LOT, LIFE>(self.life.q.val()) << 44)
+            | (bit_cast::<LOT, 1>((!self.is_held.val()).into()) << 60);
         self.parked.out_ready.next = false;
         self.takes_cut.next = self.cuts.out_valid.val();
         self.takes_rest.next = !self.cuts.out_valid.val()
@@ -509,20 +562,23 @@ impl Logic for Queue {
                 || (!self.doorbells.out_valid.val() && !self.parked.out_valid.val()));
         self.must_wait.next = self.rests.out_valid.val()
             || self.cuts.out_valid.val()
+            || self.deferred.q.val().any()
             || self.batches.own_at_work.val();
         self.takes_waiting.next = self.waits.q.val() && !self.must_wait.val();
         self.takes_parked.next = !self.takes_cut.val()
             && !self.takes_rest.val()
-            && !self.waits.q.val()
             && self.parked.out_valid.val()
-            && (!self.doorbells.out_valid.val() || !self.turn.q.val().any());
+            && ((self.waits.q.val() && self.deferred.q.val().any())
+                || (!self.waits.q.val()
+                    && (!self.doorbells.out_valid.val() || !self.turn.q.val().any())));
 
         // Batches that are not over.
         self.rests.clk.next = self.clk.val();
         self.rests.rst.next = self.rst.val();
         self.rests.in_valid.next = false;
         self.rests.in_data.next = bit_cast::<REST, QUEUE>(self.queue.q.val())
-            | (bit_cast::<REST, LIFE>(self.life.q.val()) << 12);
+            | (bit_cast::<REST, LIFE>(self.life.q.val()) << 12)
+            | (bit_cast::<REST, 1>((!self.silent.q.val()).into()) << 28);
         self.rests.out_ready.next = false;
         self.cuts.clk.next = self.clk.val();
         self.cuts.rst.next = self.rst.val();
@@ -538,6 +594,10 @@ impl Logic for Queue {
             && (self.doorbells.out_data.val().get_bits::<QUEUE>(32) != self.queue.q.val()))
             || (self.rests.out_valid.val()
                 && (self.rests.out_data.val().get_bits::<QUEUE>(0) != self.queue.q.val()));
+        self.rivals.d.next = (self.doorbells.out_valid.val()
+            && (self.doorbells.out_data.val().get_bits::<QUEUE>(32) != self.queue.q.val()))
+            || self.heard_rests.q.val().any()
+            || self.batches.heard_at_work.val();
         if self.batches.cut_valid.val()
             && (self.batches.cut_queue.val() == self.queue.q.val())
             && (self.batches.cut_life.val() == self.life.q.val())
@@ -606,7 +666,9 @@ impl Logic for Queue {
             self.from.next = self.cut_from.q.val();
         }
         self.share.clk.next = self.clk.val();
-        self.share.rests.next = self.rests.count.val();
+        // What is deferred will have turns as well: no more is fetched for this one than it may have then.
+        self.behind_turns.next = self.rests.count.val() + self.deferred.q.val();
+        self.share.rests.next = self.behind_turns.val();
         self.share.doorbells.next = 0.into();
         if self.doorbells.out_data.val().get_bits::<QUEUE>(32) != self.queue.q.val() {
             self.share.doorbells.next = self.doorbells.count.val();
@@ -686,14 +748,20 @@ impl Logic for Queue {
                     self.queue.d.next = self.cuts.out_data.val().get_bits::<QUEUE>(0);
                 }
                 if self.takes_cut.val() || self.takes_rest.val() {
+                    if self.takes_rest.val() && self.rests.out_data.val().get_bit(28) {
+                        self.heard_rests.d.next = self.heard_rests.q.val() - 1;
+                    }
                     self.rest_before.d.next = self.takes_rest.val();
                     self.state.d.next = QueueState::Compare;
-                } else if self.waits.q.val() {
+                } else if self.waits.q.val() && !self.takes_parked.val() {
                     if self.takes_waiting.val() {
                         self.waits.d.next = false;
                         self.state.d.next = QueueState::Compare;
                     }
                 } else if self.doorbells.out_valid.val() || self.takes_parked.val() {
+                    if self.takes_parked.val() && self.parked.out_data.val().get_bit(60) {
+                        self.deferred.d.next = self.deferred.q.val() - 1;
+                    }
                     self.rest_before.d.next = false;
                     self.turn.d.next = self.turn.q.val() + 1;
                     self.state.d.next = QueueState::Compare;
@@ -722,6 +790,8 @@ impl Logic for Queue {
                 self.left.d.next = self.difference.q.val().get_bits::<17>(0);
                 self.first.d.next = true;
                 self.shared.d.next = self.parking.is_shared.val();
+                self.silent.d.next = self.parking.silent.val();
+                self.tries.d.next = self.parking.silent.val() && !self.parking.tried.val();
                 self.limited.d.next = false;
                 self.cut.d.next = self.most.val();
                 self.cut_addr.d.next =
@@ -757,16 +827,21 @@ impl Logic for Queue {
                         | (bit_cast::<PARKED, QUEUE>(self.queue.q.val()) << 32)
                         | (bit_cast::<PARKED, LIFE>(self.life.q.val()) << 44);
                     self.state.d.next = QueueState::Idle;
-                } else if self.parking.held.val() && self.parked.in_ready.val() {
+                } else if (self.is_held.val() || self.defers.val()) && self.parked.in_ready.val() {
                     self.parked.in_valid.next = true;
+                    if !self.is_held.val() {
+                        self.deferred.d.next = self.deferred.q.val() + 1;
+                    }
                     self.state.d.next = QueueState::Idle;
                     if self.is_rest.q.val() || self.is_cut.q.val() {
                         self.state.d.next = QueueState::Finish;
                     }
                 } else if self.limits.val() {
+                    self.parking.tries.next = self.parking.silent.val();
                     self.limited.d.next = true;
                     self.state.d.next = QueueState::Cut;
                 } else {
+                    self.parking.tries.next = self.parking.silent.val();
                     self.state.d.next = QueueState::Request;
                 }
             }
@@ -823,6 +898,13 @@ impl Logic for Queue {
                             | (bit_cast::<STANDING, PACE>(self.share.pace_now.val()) << 66);
                     self.rests.in_valid.next =
                         self.lives_on.val() && self.leaves_rest.val() && !self.was_queued.q.val();
+                    if self.lives_on.val()
+                        && self.leaves_rest.val()
+                        && !self.was_queued.q.val()
+                        && !self.silent.q.val()
+                    {
+                        self.heard_rests.d.next = self.heard_rests.q.val() + 1;
+                    }
                 }
             }
         }
@@ -839,6 +921,8 @@ impl Logic for Queue {
         self.batches.read_first.next = self.first.q.val();
         self.batches.read_fresh.next = self.fresh.q.val();
         self.batches.read_shared.next = self.shared.q.val();
+        self.batches.read_tries.next = self.tries.q.val();
+        self.batches.read_silent.next = self.silent.q.val();
         self.batches.read_limited.next = self.limited.q.val();
         self.batches.read_left.next = self.left.q.val().get_bits::<LENGTH>(0);
         self.batches.blocked.next = self.blocked.q.val();
@@ -876,6 +960,8 @@ impl Logic for Queue {
             self.rung.d.next = false;
             self.turn.d.next = 0.into();
             self.waits.d.next = false;
+            self.deferred.d.next = 0.into();
+            self.heard_rests.d.next = 0.into();
         }
         self.parking.next_queue.next = self.queue.d.val();
         self.fetch_next.next = self.queue.d.val();

@@ -1,4 +1,5 @@
-//! Whose doorbells wait: those of queues whose queue pair is held.
+//! Whose doorbells wait: those of queues whose queue pair is held, and those whose peer is silent while others have something to
+//! send.
 
 use crate::context::{ConfigWrite, QP, QUEUE, Table, TableSelect};
 use drdma_abi::Layout;
@@ -7,6 +8,15 @@ use drdma_emit::prelude::*;
 
 /// Bits of a number of queue pairs.
 const HELD: usize = QP + 1;
+/// Bits of a term's number, and of the cycles of a term (4.2 ms).
+const TERM: usize = 2;
+const TERM_CYCLES: usize = 20;
+/// Bits of a trial: `term` 2, whether there was one.
+const TRIAL: usize = TERM + 1;
+/// The bit that says so.
+const TRIED: u64 = 1 << TERM;
+/// Bits of the time.
+const TIME: usize = TERM_CYCLES + TERM;
 
 /// The keeper holds a queue pair from now on, or does not any more.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -15,6 +25,15 @@ pub struct Hold {
     pub qp: Bits<QP>,
     /// It is held, and was not; or the other way round.
     pub held: Bit,
+}
+
+/// The peer of a queue pair is silent from now on, or is not any more.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Silence {
+    /// Queue pair.
+    pub qp: Bits<QP>,
+    /// Of what it sends nothing was acknowledged since its entry was written, although acknowledgements are waited for.
+    pub silent: Bit,
 }
 
 fn word(name: &str) -> Constant<Bits<4>> {
@@ -28,13 +47,16 @@ fn fields_stand() -> bool {
     true
 }
 
-/// Tells whether a queue's own queue pair is held. That of a shared queue, which has many, never is.
+/// Tells whether a queue's own queue pair is held, and whether its peer is silent. That of a shared queue, which has many, never is.
+///
+/// A silent queue pair is *tried* when a turn of its queue begins, for one to two terms of 4.2 ms, or until its entry is written: so one that
+/// got no answer because what was tried was never sent is tried again.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; `hold`; `next_queue`: the queue that is asked for.
+/// `clk`, `rst`; `cfg`; `hold`, `silence`; `next_queue`: the queue that is asked for; `tries`: a turn of the `next_queue` of two cycles before begins.
 ///
 /// # Outputs
-/// `held`: the queue pair of the `next_queue` of two cycles before is held; `is_shared`: that queue is shared.
+/// `held`, `silent`, `tried`: the queue pair of the `next_queue` of two cycles before is; `is_shared`: that queue is shared.
 #[derive(LogicBlock, BlockDefault)]
 #[check(fields_stand())]
 pub struct Parking {
@@ -46,10 +68,18 @@ pub struct Parking {
     pub cfg: Flow<In, ConfigWrite>,
     /// Queue pairs that are held.
     pub hold: Flow<In, Hold>,
+    /// Queue pairs whose peers are silent.
+    pub silence: Flow<In, Silence>,
     /// The queue that is asked for.
     pub next_queue: Signal<In, Bits<QUEUE>>,
     /// The queue pair of that of two cycles before is held.
     pub held: Signal<Out, Bit>,
+    /// Its peer is silent.
+    pub silent: Signal<Out, Bit>,
+    /// It is tried.
+    pub tried: Signal<Out, Bit>,
+    /// It is from now on.
+    pub tries: Signal<In, Bit>,
     /// That of two cycles before is shared.
     pub is_shared: Signal<Out, Bit>,
 
@@ -62,6 +92,13 @@ pub struct Parking {
     owners: Table<QP, QUEUE>,
     shared: Table<1, QUEUE>,
     is_own: DFF<Bit>,
+    owner: DFF<Bits<QP>>,
+    silences: Table<1, QP>,
+    /// The terms in which queue pairs were tried.
+    trials: Table<TRIAL, QP>,
+    clock: DFF<Bits<TIME>>,
+    term: Signal<Local, Bits<TERM>>,
+    terms_since: Signal<Local, Bits<TERM>>,
     holds: Table<1, QP>,
     /// How many there are.
     count: DFF<Bits<HELD>>,
@@ -99,17 +136,45 @@ impl Logic for Parking {
             self.holds.write_data.next = 0.into();
         }
 
+        self.silences.write_enable.next = self.silence.valid.val() || self.select.every.val();
+        self.silences.write_address.next = self.silence.qp.val();
+        self.silences.write_data.next = bit_cast::<1, 1>(self.silence.silent.val().into());
+        if self.select.every.val() {
+            self.silences.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
+            self.silences.write_data.next = 0.into();
+        }
+
+        // What was tried. What the host writes goes before; then it is tried once more.
+        self.clock.d.next = self.clock.q.val() + 1;
+        self.term.next = self.clock.q.val().get_bits::<TERM>(TERM_CYCLES);
+        self.trials.write_enable.next = self.tries.val() || self.select.state.val();
+        self.trials.write_address.next = self.owner.q.val();
+        self.trials.write_data.next =
+            bit_cast::<TRIAL, TERM>(self.term.val()) | bits::<TRIAL>(TRIED);
+        if self.select.state.val() {
+            self.trials.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
+            self.trials.write_data.next = 0.into();
+        }
+        self.terms_since.next = self.term.val() - self.trials.read_data.val().get_bits::<TERM>(0);
+
         // The queue, and its queue pair.
         self.owners.ahead.next = self.next_queue.val();
         self.shared.ahead.next = self.next_queue.val();
         self.is_own.d.next = !self.shared.read_data.val().any();
         self.is_shared.next = !self.is_own.q.val();
+        self.owner.d.next = self.owners.read_data.val();
+        self.silences.ahead.next = self.owners.read_data.val();
+        self.trials.ahead.next = self.owners.read_data.val();
+        self.silent.next = self.is_own.q.val() && self.silences.read_data.val().any();
+        self.tried.next =
+            self.trials.read_data.val().get_bit(TERM) && (self.terms_since.val() <= 1);
         self.holds.ahead.next = self.owners.read_data.val();
         self.held.next =
             self.count.q.val().any() && self.is_own.q.val() && self.holds.read_data.val().any();
 
         if self.rst.val() {
             self.count.d.next = 0.into();
+            self.clock.d.next = 0.into();
         }
     }
 }

@@ -28,7 +28,7 @@ const _: () = assert!(MEASURE == 1 << 4, "the kernel looks at the bits from the 
 pub struct Share {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Batches that are not over.
+    /// Batches that are not over, or deferred.
     pub rests: Signal<In, Bits<11>>,
     /// Doorbells that wait, if the first one is of another queue.
     pub doorbells: Signal<In, Bits<11>>,

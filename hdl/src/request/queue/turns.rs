@@ -63,7 +63,7 @@ pub struct Turns {
     pub taken: Signal<In, Bit>,
     /// Other queues wait.
     pub others: Signal<In, Bit>,
-    /// Blocks of a turn then: 32, 64, 128 or 256.
+    /// Blocks of a turn then: 1, 32, 64, 128 or 256.
     pub limit: Signal<In, Bits<PACE>>,
     /// The block is not to leave yet.
     pub looking: Signal<Out, Bit>,

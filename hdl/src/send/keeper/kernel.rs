@@ -238,6 +238,7 @@ impl Logic for Keeper {
             self.walk_event.d.next = self.act_event.q.val();
             self.walk_qp.d.next = self.act_qp.q.val();
             self.walk_answer.d.next = self.act_answer.q.val();
+            self.walk_keeps.d.next = self.policy.q.val().keeps;
             self.walk_retry_cnt.d.next = self.policy.q.val().retry_cnt;
             self.walk_rnr_retry.d.next = self.policy.q.val().rnr_retry;
             self.progressed.d.next = false;
@@ -301,6 +302,7 @@ impl Logic for Keeper {
                             }
                         }
                         self.after.next.oldest = self.list.q.val().oldest + 1;
+                        self.after.next.silent = false;
                         self.after.next.retrying = false;
                         self.after.next.retries = self.policy.q.val().retry_cnt;
                         self.after.next.rnr_retries = self.policy.q.val().rnr_retry;
@@ -322,6 +324,7 @@ impl Logic for Keeper {
                         self.state.d.next = KeeperState::Read;
                     } else {
                         self.writes.next = true;
+                        self.after.next.silent = self.policy.q.val().keeps;
                         self.after.next.resending = false;
                         self.after.next.waiting = false;
                         self.after.next.paused = false;
@@ -397,6 +400,7 @@ impl Logic for Keeper {
                             self.tells.input.data.next.psn = self.list.q.val().oldest;
                             self.tells.input.data.next.syndrome = self.sequence_nak.val();
                             self.walk_event.d.next = KeeperEvent::Forget;
+                            self.walk_keeps.d.next = false;
                             self.state.d.next = KeeperState::Read;
                         }
                     }
@@ -452,6 +456,7 @@ impl Logic for Keeper {
                 self.writes.next = true;
                 if self.walk_event.q.val() == KeeperEvent::Forget {
                     self.after.next.used = false;
+                    self.after.next.silent = self.walk_keeps.q.val();
                     self.after.next.resending = false;
                     self.after.next.waiting = false;
                     self.after.next.paused = false;
@@ -470,6 +475,7 @@ impl Logic for Keeper {
                             self.after.next.queued = true;
                             self.turn.d.next = !self.walk.q.val().queued;
                         }
+                        self.after.next.silent = false;
                         self.after.next.retrying = false;
                         self.after.next.waiting = self.walk.q.val().waiting
                             && !self.quiet.val()
@@ -513,6 +519,7 @@ impl Logic for Keeper {
                     if self.fails.val() {
                         self.quit.next = true;
                         self.walk_event.d.next = KeeperEvent::Forget;
+                        self.walk_keeps.d.next = false;
                         self.state.d.next = KeeperState::Read;
                     }
                 }
@@ -669,13 +676,22 @@ impl Logic for Keeper {
                     || self.after.val().paused
                     || (self.that.val().limited && self.after.val().resending));
         }
-        self.holds.d.next = self.writes.val() && (self.after.val().held != self.that.val().held);
+        self.wrote.d.next = self.writes.val();
+        self.was_held.d.next = self.that.val().held;
+        self.was_silent.d.next = self.that.val().silent;
         self.change.d.next.qp = self.who.val();
         self.change.d.next.held = self.after.val().held;
         if self.writes.val() {
             self.walk.d.next.held = self.after.val().held;
+            self.walk.d.next.silent = self.after.val().silent;
         }
-        self.hold.valid.next = self.holds.q.val();
+        self.hush.d.next.qp = self.who.val();
+        self.hush.d.next.silent = self.after.val().silent;
+        self.silence.valid.next =
+            self.wrote.q.val() && (self.hush.q.val().silent != self.was_silent.q.val());
+        self.silence.next = self.hush.q.val();
+        self.hold.valid.next =
+            self.wrote.q.val() && (self.change.q.val().held != self.was_held.q.val());
         self.hold.next = self.change.q.val();
 
         // The next event of the same queue pair goes on with it.
@@ -758,7 +774,7 @@ impl Logic for Keeper {
             self.sweep.d.next = 0.into();
             self.kept.d.next = 0.into();
             self.pressed.d.next = false;
-            self.holds.d.next = false;
+            self.wrote.d.next = false;
             self.clock.d.next = 0.into();
             self.watched.d.next = 0.into();
             self.was_new.d.next = false;

@@ -43,10 +43,12 @@
 //! Pages are not shared out: one queue pair may have all of them. But for one that has as many as are free, sends again what was
 //! not acknowledged, has to pause, or has packets that wait for `go`, nothing new is fetched (`hold`, to [`queue`](crate::request::queue)) until that is over: so
 //! one whose peer is silent leaves the others half of the pages, two leave a third of them, and so on. What was fetched before still comes.
+//! Of one whose entry was written and of which nothing was acknowledged since, [`queue`](crate::request::queue) is told as well (`silence`):
+//! it fetches one request of it, and more when nobody else has anything.
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, Stamps, Table, TableSelect};
 use crate::primitive::{Flatten, Ram, RamStyle, Restore, StreamFifo};
-use crate::request::queue::Hold;
+use crate::request::queue::{Hold, Silence};
 use crate::send::pacer::{PacedPacket, UNITS};
 use crate::send::packetizer::Packet;
 use crate::send::{PAGE, PAGES};
@@ -76,7 +78,7 @@ const TIMEOUT_UNIT: usize = 2;
 /// Bits of a [`Packet`].
 const PACKET: usize = 268 + PAGE + QP + crate::request::DEST_COUNT;
 /// Bits of a [`Kept`].
-const KEPT: usize = 92 + TIME + 3 * PAGE + KEPT_COUNT;
+const KEPT: usize = 93 + TIME + 3 * PAGE + KEPT_COUNT;
 /// Bits of the number of events after which a clock is looked at whatever else there is.
 const EVENTS: usize = 5;
 /// Bits that count the packets that are kept.
@@ -151,6 +153,8 @@ pub struct Kept {
     pub count: Bits<KEPT_COUNT>,
     /// Nothing new is fetched for the queue pair.
     pub held: Bit,
+    /// Nothing was acknowledged since its entry was written.
+    pub silent: Bit,
     /// Nothing is sent until the pacer's `go`.
     pub paced: Bit,
     /// The queue pair was limited when the last packet was sent.
@@ -228,6 +232,8 @@ pub struct Keeper {
     pub closed: [Signal<Out, Bit>; CLOSED_READERS],
     /// Whether a queue pair's further requests are fetched: see the [module](self).
     pub hold: Flow<Out, Hold>,
+    /// Whether its peer is silent.
+    pub silence: Flow<Out, Silence>,
 
     // Queue pairs that are limited.
     /// The queue pair that is asked for in the next cycle.
@@ -303,8 +309,12 @@ pub struct Keeper {
     crowded: Signal<Local, Bit>,
     more_count: Signal<Local, Bits<KEPT_COUNT>>,
     fewer_count: Signal<Local, Bits<KEPT_COUNT>>,
-    holds: DFF<Bit>,
+    /// A list was written in the cycle before: what is told of it then, and what was told before.
+    wrote: DFF<Bit>,
     change: DFF<Hold>,
+    was_held: DFF<Bit>,
+    hush: DFF<Silence>,
+    was_silent: DFF<Bit>,
 
     // The event that was chosen: the tables tell of its queue pair. If it `follows` one of the same queue pair, that
     // one's list is what it finds.
@@ -338,6 +348,8 @@ pub struct Keeper {
     walk_qp: DFF<Bits<QP>>,
     walk_answer: DFF<Response>,
     walk: DFF<Kept>,
+    /// Its queue pair has another life that keeps.
+    walk_keeps: DFF<Bit>,
     walk_retry_cnt: DFF<Bits<3>>,
     walk_rnr_retry: DFF<Bits<3>>,
 

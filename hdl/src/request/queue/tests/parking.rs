@@ -1,6 +1,8 @@
-//! Doorbells of queue pairs that are held.
+//! Doorbells of queue pairs that are held, or whose peers are silent.
 
 use super::*;
+use drdma_abi::Layout;
+use drdma_abi::register::QueuePairEntry;
 
 /// The card's queues 5 and 6, of queue pairs 1,000 and 1,001, and 7, which is shared.
 fn setup(library: &Library, seed: u64) -> Setup<'_> {
@@ -32,6 +34,15 @@ fn hold(setup: &mut Setup<'_>, qp: u64, held: bool) {
     setup.bench.set("hold_valid", 1);
     setup.step();
     setup.bench.set("hold_valid", 0);
+    setup.run(3);
+}
+
+fn silence(setup: &mut Setup<'_>, qp: u64, silent: bool) {
+    setup.bench.set("silence_qp", qp);
+    setup.bench.set("silence_silent", u64::from(silent));
+    setup.bench.set("silence_valid", 1);
+    setup.step();
+    setup.bench.set("silence_valid", 0);
     setup.run(3);
 }
 
@@ -102,7 +113,7 @@ fn a_doorbell_that_finds_no_room_among_those_that_wait_is_served() {
 
 /// Blocks come once and in the order of each ring, whatever is held when.
 #[test]
-fn every_block_comes_once_whatever_is_held_when() {
+fn every_block_comes_once_whatever_is_held_or_silent_when() {
     let library = library();
     for (seed, stalls) in (10..).zip(STALLS) {
         let mut random = Random::new(seed);
@@ -117,6 +128,9 @@ fn every_block_comes_once_whatever_is_held_when() {
                 let qp = random.below(2);
                 held[qp as usize] ^= true;
                 hold(&mut setup, 1_000 + qp, held[qp as usize]);
+            }
+            if random.chance(0.3) {
+                silence(&mut setup, 1_000 + random.below(2), random.chance(0.5));
             }
             setup.run(random.below(20));
         }
@@ -134,4 +148,91 @@ fn every_block_comes_once_whatever_is_held_when() {
         }
         assert_eq!(setup.bench.get("busy"), 0);
     }
+}
+
+#[test]
+fn of_a_silent_queue_pair_everything_comes_while_nobody_waits() {
+    let library = library();
+    let mut setup = setup(&library, 5);
+    setup.latency = 250;
+    silence(&mut setup, 1_000, true);
+    for position in [200, 300, 310] {
+        setup.doorbell(5, position);
+    }
+    setup.run(2_000);
+    assert_eq!(came(&setup, 0).len(), 310);
+    let read: u64 = setup.reads.iter().map(|(_, bytes)| bytes / 64).sum();
+    assert_eq!(read, 310, "nothing is fetched twice");
+}
+
+#[test]
+fn a_queue_pair_whose_peer_has_answered_goes_on_among_the_others() {
+    let library = library();
+    let mut setup = setup(&library, 6);
+    setup.latency = 250;
+    silence(&mut setup, 1_000, true);
+    setup.doorbell(5, 30);
+    setup.doorbell(6, 3_000);
+    setup.run(700);
+    silence(&mut setup, 1_000, false);
+    setup.run(6_000);
+    let came = came(&setup, 0);
+    assert_eq!(came.len(), 3_030);
+    let ends = |queue: u64| came.iter().rposition(|block| block.0 == queue).expect("blocks came");
+    assert!(ends(5) + 1_000 < ends(6), "{} and {}", ends(5), ends(6));
+    let again = came.iter().position(|block| *block == (5, 3)).expect("it came");
+    assert!(again > 200, "{again}: it waited");
+}
+
+#[test]
+fn a_shared_queue_does_not_overtake_a_silent_queue_pair() {
+    let library = library();
+    let mut setup = setup(&library, 7);
+    setup.latency = 250;
+    silence(&mut setup, 1_000, true);
+    setup.doorbell(5, 30);
+    setup.doorbell(6, 700);
+    setup.run(400);
+    setup.doorbell(7, 9);
+    setup.doorbell(6, 900);
+    setup.run(4_000);
+    let came = came(&setup, 0);
+    assert_eq!(came.len(), 939);
+    let first = came.iter().position(|block| block.0 == 7).expect("it came");
+    assert_eq!(came[..first].iter().filter(|block| block.0 == 5).count(), 30);
+}
+
+/// What was tried may never have been sent.
+#[test]
+fn a_silent_queue_pair_is_tried_again_though_others_wait_all_the_time() {
+    let library = library();
+    let mut setup = setup(&library, 8);
+    setup.bench.limit(20_000_000);
+    silence(&mut setup, 1_000, true);
+    setup.doorbell(5, 1);
+    setup.run(200);
+    let wqe = setup.wqe;
+    setup.bench.stall_monitor(wqe, 1.0);
+    setup.doorbell(6, 40);
+    setup.run(200);
+    setup.doorbell(5, 9);
+    let reads_of_5 =
+        |setup: &Setup<'_>| setup.reads.iter().filter(|(addr, _)| *addr >> 20 == 5).count();
+    setup.run(1_000_000);
+    assert_eq!(reads_of_5(&setup), 1, "it waits for a term");
+    setup.run(1_300_000);
+    assert_eq!(reads_of_5(&setup), 2, "it is tried again");
+    setup.bench.stall_monitor(wqe, 0.0);
+    setup.run(500);
+    assert_eq!(came(&setup, 0).len(), 49);
+    // So it is when its entry is written anew.
+    setup.bench.stall_monitor(wqe, 1.0);
+    setup.doorbell(6, 80);
+    setup.run(200);
+    let state = QueuePairEntry::field("state").start as u64 / 32;
+    let before = reads_of_5(&setup);
+    setup.write(0, 1_000, state, 1);
+    setup.doorbell(5, 12);
+    setup.run(200);
+    assert_eq!(reads_of_5(&setup), before + 1);
 }

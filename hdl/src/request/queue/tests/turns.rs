@@ -63,6 +63,7 @@ struct World<'a> {
     /// Nothing is held, halted or enabled anew.
     in_order: bool,
     held: Vec<bool>,
+    silent: Vec<bool>,
 }
 
 impl<'a> World<'a> {
@@ -71,8 +72,9 @@ impl<'a> World<'a> {
         setup.bench.limit(20_000_000);
         let posted = (0..queues as u64).map(|k| Posted { queue: 3 + 7 * k, ..Default::default() });
         let random = Random::new(seed);
-        let (posted, held) = (posted.collect(), vec![false; queues]);
-        Self { setup, random, posted, looked: 0, inside: None, doorbells: 0, in_order: false, held }
+        let (posted, held, silent) = (posted.collect(), vec![false; queues], vec![false; queues]);
+        let (looked, inside, doorbells, in_order) = (0, None, 0, false);
+        Self { setup, random, posted, looked, inside, doorbells, in_order, held, silent }
     }
 
     /// Enables a queue, when all that was rung has arrived.
@@ -136,6 +138,18 @@ impl<'a> World<'a> {
         self.setup.bench.set("hold_valid", 1);
         self.step();
         self.setup.bench.set("hold_valid", 0);
+        (0..3).for_each(|_| self.step());
+    }
+
+    fn silence(&mut self, k: usize, silent: bool) {
+        if std::mem::replace(&mut self.silent[k], silent) == silent {
+            return;
+        }
+        self.setup.bench.set("silence_qp", owner(self.posted[k].queue));
+        self.setup.bench.set("silence_silent", u64::from(silent));
+        self.setup.bench.set("silence_valid", 1);
+        self.step();
+        self.setup.bench.set("silence_valid", 0);
         (0..3).for_each(|_| self.step());
     }
 
@@ -285,6 +299,8 @@ fn no_entry_is_cut_or_lost_whatever_is_rung_held_halted_and_enabled_when() {
         world.setup.bench.stall(stalls);
         for _ in 0..200 {
             let k = world.random.below(queues as u64) as usize;
+            let silent = world.random.chance(0.5);
+            world.silence(k, silent);
             match world.random.below(40) {
                 0 => world.halt(k),
                 1 | 2 => world.enable(k, 8),
@@ -327,6 +343,8 @@ fn shared_queues_and_others_come_in_the_order_of_the_posts() {
         world.setup.bench.stall(stalls);
         for _ in 0..150 {
             let k = world.random.below(6) as usize;
+            let silent = world.random.chance(0.5);
+            world.silence(k, silent);
             let some = 1 + world.random.below(400) as u32;
             let total = world.room(k).min(some);
             let lengths = world.lengths(total);
@@ -419,4 +437,65 @@ fn of_a_slow_turn_no_more_is_served_while_others_wait() {
     let blocks = world.setup.blocks();
     let runs: Vec<_> = blocks.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).collect();
     assert!(runs.iter().take(20).all(|run| *run <= 6), "{runs:?}");
+}
+
+#[test]
+fn silent_queue_pairs_take_turns_like_others_while_nobody_else_has_anything() {
+    let library = library();
+    let run = |silent: bool| {
+        let mut world = World::new(&library, 1, 4);
+        world.setup.latency = 250;
+        (0..4).for_each(|k| world.enable(k, 12));
+        (0..4).for_each(|k| world.silence(k, silent));
+        (0..4).for_each(|k| world.post(k, &[2; 400]));
+        world.finish();
+        let at = world.setup.bench.received_at(world.setup.wqe);
+        let read: u64 = world.setup.reads.iter().map(|(_, bytes)| bytes / 64).sum();
+        println!("silent {silent}: {} blocks of {read} that were fetched", at.len());
+        at.last().unwrap() - at[0]
+    };
+    let [heard, silent] = [false, true].map(run);
+    println!("{heard} cycles, and {silent} of silent ones");
+    assert!(silent <= heard + heard / 4, "{silent} cycles, not {heard}");
+}
+
+#[test]
+fn of_a_silent_queue_pair_one_entry_comes_until_others_are_served() {
+    let library = library();
+    for length in [2, 3, 40] {
+        let mut world = World::new(&library, 1, 2);
+        world.setup.latency = 250;
+        (0..2).for_each(|k| world.enable(k, 12));
+        world.silence(0, true);
+        world.post(0, &[length; 15]);
+        world.post(1, &[2; 350]);
+        world.finish();
+        let blocks = world.setup.blocks();
+        let runs: Vec<_> = blocks.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).collect();
+        let length = length as usize;
+        assert_eq!(runs, [length, 700, 14 * length]);
+    }
+}
+
+/// Sixteen queue pairs of a card that was just set up: their peers answer 1,500 cycles after the doorbells.
+#[test]
+fn peers_that_answer_later_than_the_next_turn_cost_no_rate() {
+    let library = library();
+    let run = |silent: bool| {
+        let mut world = World::new(&library, 1, 16);
+        world.setup.latency = 330;
+        let wqe = world.setup.wqe;
+        world.setup.bench.stall_monitor(wqe, 0.5);
+        (0..16).for_each(|k| world.enable(k, 9));
+        (0..16).for_each(|k| world.silence(k, silent));
+        (0..16).for_each(|k| world.post(k, &[2; 256]));
+        (0..1_500).for_each(|_| world.step());
+        (0..16).for_each(|k| world.silence(k, false));
+        world.finish();
+        let at = world.setup.bench.received_at(wqe);
+        at.last().unwrap() - at[0]
+    };
+    let [heard, silent] = [false, true].map(run);
+    println!("{heard} cycles, and {silent} of peers that are silent at first");
+    assert!(silent <= heard + heard / 20, "{silent} cycles, not {heard}");
 }

@@ -547,3 +547,56 @@ fn a_queue_pair_is_held_while_it_keeps_as_many_as_are_free_sends_again_or_pauses
     net.settle(300);
     assert_eq!(held.take(), [(7, false)]);
 }
+
+/// What the queue block is told of peers; see [`Silence`](crate::request::queue::Silence).
+#[test]
+fn a_peer_is_silent_from_the_write_of_an_entry_until_something_is_acknowledged() {
+    let library = library();
+    let mut net = net(&library, 35);
+    let told = Rc::new(RefCell::new(Vec::new()));
+    let seen = Rc::clone(&told);
+    net.bench.observe(move |model, _| {
+        if model.get("silence_valid") == 1 {
+            seen.borrow_mut().push((model.get("silence_qp"), model.get("silence_silent") == 1));
+        }
+    });
+    net.set(7, &KEEPS);
+    net.set(8, &Setting { transport: Transport::Uc, ..KEEPS });
+    net.set(9, &Setting { retry_cnt: 0, rnr_retry: 0, ..KEEPS });
+    net.settle(100);
+    assert_eq!(told.take(), [(7, true)], "the others wait for no acknowledgement");
+    for psn in 0..6 {
+        net.give(7, psn, true);
+    }
+    net.answer(7, 0, syndrome::RNR_NAK | 1);
+    net.settle(10 + ROUND);
+    assert_eq!(told.take(), [], "nothing is acknowledged");
+    net.answer(7, 0, syndrome::ACK);
+    net.settle(100);
+    assert_eq!(told.take(), [(7, false)]);
+    net.answer(7, 3, syndrome::ACK);
+    net.settle(100);
+    assert_eq!(told.take(), [], "once");
+    // Anew, with packets that are kept, and by an acknowledgement of several.
+    net.set(7, &KEEPS);
+    net.settle(100);
+    assert_eq!(told.take(), [(7, true)]);
+    for psn in 0..6 {
+        net.give(7, psn, true);
+    }
+    net.settle(100);
+    net.answer(7, 3, syndrome::ACK);
+    net.settle(100);
+    assert_eq!(told.take(), [(7, false)]);
+    // One that is refused has nothing to wait for.
+    net.set(7, &KEEPS);
+    net.give(7, 0, true);
+    net.settle(100);
+    assert_eq!(told.take(), [(7, true)]);
+    net.answer(7, 0, syndrome::NAK_REMOTE_ACCESS);
+    net.settle(100);
+    assert_eq!(told.take(), [(7, false)]);
+    net.set(7, &Setting { transport: Transport::Uc, ..KEEPS });
+    net.settle(100);
+    assert_eq!(told.take(), []);
+}
