@@ -343,7 +343,7 @@ mod tests {
 
     fn sent(post: Post, mask: RowMask, rows_per_message: usize) -> Vec<Vec<Vec<u8>>> {
         let buffers = [(0..32).collect(), (100..132).collect(), vec![0b1011_0001]];
-        let destinations = messages(&[post], &buffers, mask, rows_per_message);
+        let destinations = messages(&[post], &buffers, mask, (rows_per_message, false));
         let text = |message: &Vec<Piece>| bytes(message, &buffers);
         destinations.iter().map(|to| to.messages.iter().map(text).collect()).collect()
     }
@@ -392,7 +392,7 @@ mod tests {
         };
         let post = Post::Partitioned(list);
         assert_eq!(post.indexes(), [Piece { at: at(3, 0), len: 5 }]);
-        let destinations = messages(&[post], &buffers, RowMask::Period, 2);
+        let destinations = messages(&[post], &buffers, RowMask::Period, (2, false));
         let text = |message: &Vec<Piece>| bytes(message, &buffers);
         let found: Vec<Vec<_>> =
             destinations.iter().map(|to| to.messages.iter().map(text).collect()).collect();
@@ -414,7 +414,7 @@ mod tests {
             Post::Partitioned(Partitioned { ids, destinations: 2, columns: vec![(at(0, 1), 4)] }),
         ] {
             let found = |post: Post| {
-                let destinations = messages(&[post], &buffers, RowMask::Period, 2);
+                let destinations = messages(&[post], &buffers, RowMask::Period, (2, false));
                 let mut pieces: Vec<Piece> =
                     destinations.iter().flat_map(|to| to.messages.concat()).collect();
                 let all = pieces.iter().map(|piece| bytes(&[*piece], &buffers)).collect::<Vec<_>>();
@@ -432,7 +432,7 @@ mod tests {
     fn requests_follow_one_another_at_their_destinations() {
         let piece = |offset| Piece { at: at(0, offset), len: 1 };
         let own = |to, offset| Post::Own { to, regions: vec![Region::Contiguous(piece(offset))] };
-        let found = messages(&[own(1, 4), own(0, 8), own(1, 2)], &[], RowMask::Element, 1);
+        let found = messages(&[own(1, 4), own(0, 8), own(1, 2)], &[], RowMask::Element, (1, false));
         let expected = |messages: &[u64], starts: &[usize]| Destination {
             messages: messages.iter().map(|offset| vec![piece(*offset)]).collect(),
             starts: starts.to_vec(),
