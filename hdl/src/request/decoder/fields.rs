@@ -3,6 +3,7 @@
 use super::slice::{At, in_granule, span_in_granule};
 use drdma_abi::receive::AddressHandle;
 use drdma_abi::work_request::{Destination, Element, RegionHeader, RegionShape, WqeHeader};
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 
 /// Names the fields of a granule: wires only.

@@ -4,6 +4,7 @@ use crate::context::QUEUE;
 use crate::primitive::Lutram;
 use crate::request::{DEST_COUNT, DEST_INDEX};
 use drdma_abi::completion::Status;
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
