@@ -100,7 +100,8 @@ impl Table {
                 }
                 let text = sources.text(file, place).to_owned();
                 let explains = |reason: &Reason| {
-                    let inside = file == reason.block || file.starts_with(&format!("{}/", reason.block));
+                    let inside =
+                        file == reason.block || file.starts_with(&format!("{}/", reason.block));
                     inside && text.contains(reason.statement)
                 };
                 let reason = reasons.iter().position(explains);
@@ -269,7 +270,8 @@ mod tests {
 
     #[test]
     fn files_belong_to_a_folder_of_a_room_or_to_themselves() {
-        let blocks = ["top/mod.rs", "rows/columns/planner/mod.rs", "rows/mod.rs", "receive/acks.rs"];
+        let blocks =
+            ["top/mod.rs", "rows/columns/planner/mod.rs", "rows/mod.rs", "receive/acks.rs"];
         let names = blocks.map(|file| block_of(&format!("hdl/src/{file}")));
         assert_eq!(names, ["top", "rows/columns", "rows", "receive/acks"]);
     }
