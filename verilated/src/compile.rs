@@ -1,8 +1,8 @@
 //! From Verilog to a shared library.
 
 use crate::cache::{self, Entry};
-use crate::watch::{Step, Watch};
 use crate::coverage::Counting;
+use crate::watch::{Step, Watch};
 use crate::{Error, Library, Result, Source, coverage, lint, shim, tools, wide};
 use std::fmt::Write;
 use std::fs;

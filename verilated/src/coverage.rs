@@ -111,12 +111,7 @@ pub(crate) struct Counts {
 
 impl Counts {
     /// None yet. `key` names the model; `points` is the file of its entry.
-    pub(crate) fn new(
-        folder: &Path,
-        key: &str,
-        points: &str,
-        origins: &[Origin],
-    ) -> Result<Self> {
+    pub(crate) fn new(folder: &Path, key: &str, points: &str, origins: &[Origin]) -> Result<Self> {
         fs::create_dir_all(folder).map_err(Error::io(folder))?;
         replace(&folder.join(format!("{key}.{POINTS}")), points.as_bytes())?;
         replace(&folder.join(format!("{key}.{ORIGINS}")), sum::write(origins).as_bytes())?;

@@ -75,6 +75,12 @@ impl Coverage {
             Some(origin) => origin.clone(),
             None => Origin { block: point.file.clone(), statement: line.to_string() },
         };
+        // A block of wires alone has no points.
+        for origin in origins.iter().filter(|origin| !origin.block.is_empty()) {
+            if !self.blocks.contains_key(&origin.block) {
+                self.blocks.insert(origin.block.clone(), Block::default());
+            }
+        }
         for point in points {
             let count = sums[point.number];
             match point.kind {

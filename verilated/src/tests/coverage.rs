@@ -2,7 +2,8 @@ use super::*;
 use crate::{Options, Port, Source};
 
 /// An adder with a branch for 3, and one for what does not fit three bits.
-const TEXT: &str = "module adder(input wire clk, input wire rst, input wire [3:0] a, output reg [3:0] sum);
+const TEXT: &str =
+    "module adder(input wire clk, input wire rst, input wire [3:0] a, output reg [3:0] sum);
     reg [3:0] more;
     always @(*) begin
         more = sum;
@@ -140,11 +141,14 @@ fn statements_alone_are_counted_on_demand_also_where_there_are_none() {
         Port::input("a", 1),
         Port::output("b", 1),
     ]);
+    let origin = Origin { block: "wires.rs".to_owned(), statement: String::new() };
     let folder = tempfile::tempdir().unwrap();
+    let wires = wires.origins([origin]);
     let mut model = wires.build_counting(&options, folder.path()).unwrap().instance(1);
     model.cycle();
     drop(model);
-    assert_eq!(Coverage::read(folder.path()).unwrap(), Coverage::default());
+    let blocks = Coverage::read(folder.path()).unwrap().blocks;
+    assert_eq!(blocks, [("wires.rs".to_owned(), Block::default())].into());
 }
 
 #[test]
