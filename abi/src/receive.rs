@@ -42,7 +42,9 @@ pub const FEATURES: Register = Register {
           contiguous ones; without bit 1, together up to 32 places a receive: one for a contiguous region, for a strided one \
           one and another for each extent. Bit 15: queue pairs whose packets may be marked (ECN 1 or 2 in `tos`) have congestion \
           control; without it, its registers and counters mean nothing. Bit 16: peers READ what keys open of described regions, \
-          without kinds of columns; without bit 5, they do not WRITE there.",
+          without kinds of columns; without bit 5, they do not WRITE there. Bit 17: WRITEs have an address a column; without bit 9, of \
+          one strided, bitmapped or partitioned region a destination, with no more rows than go into a message, with the row mask \
+          `Period`, up to 512 addresses in all, and as many for each destination.",
 };
 
 /// Bits of [`FEATURES`].
@@ -84,6 +86,11 @@ pub mod features {
     pub const CONGESTION: u32 = 1 << 15;
     /// Keys open described regions to READs of peers; without [`DESCRIBED_KEYS`], not to their WRITEs.
     pub const DESCRIBED_READS: u32 = 1 << 16;
+    /// WRITEs with an address a column. Without [`COLUMNS`] each destination has one region, strided, bitmapped or that of a
+    /// partitioned request, without kinds of columns; it has no more rows than `rows_per_message`, the row mask is `Period`, all
+    /// destinations have as many remote addresses, and the request has at most
+    /// [`MAX_CARD_REMOTE_COLUMNS`](crate::work_request::MAX_CARD_REMOTE_COLUMNS) of them.
+    pub const COLUMN_WRITES: u32 = 1 << 17;
     /// Every bit: what the reference model `soft:` does.
     pub const ALL: u32 = RECEIVES
         | SCATTERS
@@ -101,7 +108,8 @@ pub mod features {
         | ATOMIC_ANSWERS
         | STRIDED_RECEIVES
         | CONGESTION
-        | DESCRIBED_READS;
+        | DESCRIBED_READS
+        | COLUMN_WRITES;
     /// What the RTL does.
     pub const RTL: u32 = RECEIVES
         | READS
@@ -112,7 +120,8 @@ pub mod features {
         | ATOMIC_ANSWERS
         | STRIDED_RECEIVES
         | CONGESTION
-        | DESCRIBED_READS;
+        | DESCRIBED_READS
+        | COLUMN_WRITES;
 }
 
 /// What queue pairs need beside their entry in [`QUEUE_PAIRS`]; entries are [`AttributesEntry`].

@@ -44,6 +44,9 @@ bitflags::bitflags! {
         const CONGESTION = features::CONGESTION;
         /// Peers READ regions with gaps that keys open; without `DESCRIBED_KEYS` they do not WRITE to them.
         const DESCRIBED_READS = features::DESCRIBED_READS;
+        /// WRITEs have an address a column; without `COLUMNS`, of one region a destination whose rows go into one message
+        /// a column, with further limits ([`COLUMN_WRITES`](drdma_abi::receive::features::COLUMN_WRITES)).
+        const COLUMN_WRITES = features::COLUMN_WRITES;
     }
 }
 

@@ -191,15 +191,25 @@ impl Post {
         }
     }
 
-    /// The messages of each destination of this request, as pieces.
+    /// The messages of each destination of this request, of so many rows, as pieces; perhaps each column by itself.
     pub fn messages(
         &self,
         buffers: &[Vec<u8>],
         mask: RowMask,
-        rows_per_message: usize,
+        (rows_per_message, by_columns): (usize, bool),
     ) -> Vec<(usize, Vec<Vec<Piece>>)> {
+        let column_of = |rows: &[Vec<Piece>], column: usize| -> Vec<Piece> {
+            rows.iter().map(|row| row[column]).collect()
+        };
         let packed = |rows: Vec<Vec<Piece>>| -> Vec<Vec<Piece>> {
-            rows.chunks(rows_per_message).map(<[_]>::concat).collect()
+            let messages = rows.chunks(rows_per_message);
+            if !by_columns {
+                return messages.map(<[_]>::concat).collect();
+            }
+            let columns = |rows: &[Vec<Piece>]| -> Vec<_> {
+                (0..rows[0].len()).map(|column| column_of(rows, column)).collect()
+            };
+            messages.flat_map(columns).collect()
         };
         let cut = |regions: &[Region]| packed(units(regions, buffers, mask));
         match self {
@@ -283,18 +293,18 @@ fn units(regions: &[Region], buffers: &[Vec<u8>], mask: RowMask) -> Vec<Vec<Piec
     }
 }
 
-/// The messages of each destination, in the order of the requests; of each request the index of its
-/// first message there.
+/// The messages of each destination, of so many rows, perhaps each column by itself, in the order of the requests; of each
+/// request the index of its first message there.
 pub fn messages(
     posts: &[Post],
     buffers: &[Vec<u8>],
     mask: RowMask,
-    rows_per_message: usize,
+    cut: (usize, bool),
 ) -> Vec<Destination> {
     let count = posts.iter().map(Post::destinations).max().unwrap_or(0);
     let mut destinations = vec![Destination::default(); count];
     for post in posts {
-        for (to, messages) in post.messages(buffers, mask, rows_per_message) {
+        for (to, messages) in post.messages(buffers, mask, cut) {
             let destination = &mut destinations[to];
             destination.starts.push(destination.messages.len());
             destination.messages.extend(messages);

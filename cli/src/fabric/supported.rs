@@ -150,7 +150,10 @@ impl Supported<'_> {
         }
         if send.layout == MessageLayout::Columns {
             let what = "message by columns";
-            self.needs(node, Features::COLUMNS, format!("{at}.message_layout"), what)?;
+            // What else such a WRITE must be, the library says.
+            let addressed = send.destinations.iter().all(|to| !to.remote_columns.is_empty());
+            let needed = if addressed { Features::COLUMN_WRITES } else { Features::COLUMNS };
+            self.needs(node, needed, format!("{at}.message_layout"), what)?;
         }
         if let Some(region) = &send.partitioned {
             let at = format!("{at}.partitioned");

@@ -3,7 +3,7 @@
 pub mod decoder;
 pub mod queue;
 
-use drdma_abi::work_request::{MAX_DESTINATIONS, RegionType};
+use drdma_abi::work_request::{MAX_CARD_REMOTE_COLUMNS, MAX_DESTINATIONS, RegionType};
 use drdma_emit::prelude::*;
 
 /// Bits of a destination's index in its request.
@@ -11,6 +11,9 @@ pub const DEST_INDEX: usize = MAX_DESTINATIONS.ilog2() as usize;
 /// Bits of a number of destinations.
 pub const DEST_COUNT: usize = DEST_INDEX + 1;
 const _: () = assert!(MAX_DESTINATIONS == 1 << DEST_INDEX);
+
+/// Remote addresses of a WRITE by columns, those of all its destinations together, at most.
+pub const MAX_REMOTE: u64 = MAX_CARD_REMOTE_COLUMNS as u64;
 
 /// Types of regions, as requests and lane sets have them: [`RegionType`] in two bits.
 pub const CONTIGUOUS: u64 = RegionType::Contiguous as u64;

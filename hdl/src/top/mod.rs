@@ -401,6 +401,7 @@ impl Logic for Card {
         self.sequencer.request_status.next = self.decoder.request_status.val();
         self.sequencer.request_bad_dest.next = self.decoder.request_bad_dest.val();
         self.sequencer.request_apart.next = self.decoder.request_apart.val();
+        self.sequencer.request_columns.next = self.decoder.request_columns.val();
         self.sequencer.release_valid.next = self.segmenter.release_valid.val();
         self.sequencer.qp_error.next = self.states.error[1].val();
         self.sequencer.dest_write_qp.next = self.decoder.dest_write_qp.val();
@@ -677,7 +678,9 @@ impl Logic for Card {
         self.segmenter.payload_dest_end.next = self.gather.payload.dest_end.val();
         self.segmenter.payload_status.next = self.gather.payload.status.val();
         self.segmenter.payload_bad_dest.next = self.gather.payload.bad_dest.val();
-        self.segmenter.dest_write_valid.next = self.decoder.dest_write_valid.val();
+        // What is written again is not for the segmenter.
+        self.segmenter.dest_write_valid.next =
+            self.decoder.dest_write_valid.val() && !self.decoder.dest_write_again.val();
         self.segmenter.dest_write_dest.next = self.decoder.dest_write_dest.val();
         self.segmenter.dest_write_index.next = self.decoder.dest_write_index.val();
         self.segmenter.dest_write_qp.next = self.decoder.dest_write_qp.val();
@@ -692,6 +695,7 @@ impl Logic for Card {
         self.segmenter.dest_write_fenced.next = self.decoder.dest_write_fenced.val();
         self.segmenter.dest_write_solicited.next = self.decoder.dest_write_solicited.val();
         self.segmenter.dest_write_invalidates.next = self.decoder.dest_write_invalidates.val();
+        self.segmenter.dest_write_more.next = self.decoder.dest_write_more.val();
         self.decoder.ask_write.join(&mut self.segmenter.ask_write);
         self.decoder.address_write.join(&mut self.packetizer.address_write);
         self.segmenter.cfg_valid.next = self.control.cfg.valid.val();

@@ -3,8 +3,8 @@
 use libdrdma::{
     Access, Bitmapped, Card, CardError, ColumnKind, Context, Contiguous, DmaMemory, Error,
     Features, KeptRegionError, KindColumn, KindRows, MacAddress, MemoryRegionError, MessageLayout,
-    ModifyError, Options, PostError, QueuePairAttributes, ReceiveRequest, Region, Strided,
-    WorkRequest, simulated::SimulatedCard,
+    ModifyError, Operation, Options, PostError, QueuePairAttributes, ReceiveRequest, Region,
+    RemoteColumn, RowMask, Strided, WorkRequest, simulated::SimulatedCard,
 };
 
 fn peer() -> QueuePairAttributes {
@@ -190,7 +190,8 @@ fn an_answer_goes_into_gaps_only_where_the_card_fills_them() {
 
 #[test]
 fn kinds_of_columns_and_messages_by_columns_need_a_card_that_knows_them() {
-    let context = open(Features::all() - Features::VARLEN - Features::BITS - Features::COLUMNS);
+    let columns = Features::COLUMNS | Features::COLUMN_WRITES;
+    let context = open(Features::all() - Features::VARLEN - Features::BITS - columns);
     let pd = context.protection_domain();
     let cq = context.completion_queue().build().unwrap();
     let mut qp = pd.queue_pair(&cq).build().unwrap();
@@ -220,6 +221,65 @@ fn kinds_of_columns_and_messages_by_columns_need_a_card_that_knows_them() {
     let error = qp.post_send(&by_columns).unwrap_err();
     let text = "a message by columns is not possible: the card sends messages row by row alone";
     assert_eq!(error.to_string(), text);
+}
+
+/// Every way in which a request by columns is more than a card without `COLUMNS` does.
+#[test]
+fn a_card_that_only_writes_by_columns_refuses_the_rest_by_name() {
+    let context = open(Features::all() - Features::COLUMNS);
+    let pd = context.protection_domain();
+    let cq = context.completion_queue().build().unwrap();
+    let mut qp = pd.queue_pair(&cq).build().unwrap();
+    qp.connect(&peer()).unwrap();
+    let memory = pd.allocate_with(64, Access::LOCAL_WRITE).unwrap();
+    let strided = || Strided::new(&memory).period(8).extent(0, 4).extent(4, 2).count(8);
+    let one = [strided().build().unwrap()];
+    let two = [strided().build().unwrap(), strided().build().unwrap()];
+    let contiguous = [Contiguous::new(&memory).build().unwrap()];
+    let to =
+        |count: u64| -> Vec<_> { (0..count).map(|addr| RemoteColumn { addr, rkey: 1 }).collect() };
+    let (columns, short) = (to(2), to(1));
+    let write = || {
+        WorkRequest::new(1)
+            .operation(Operation::Write { remote_addr: 0, rkey: 0 })
+            .rows_per_message(8)
+    };
+    let cases = [
+        (
+            WorkRequest::new(1).message_layout(MessageLayout::Columns).regions(&one),
+            "the card sends by columns WRITEs alone",
+        ),
+        (
+            write().message_layout(MessageLayout::Columns).regions(&one),
+            "the card sends by columns to an address a column alone",
+        ),
+        (
+            write().remote_columns(&columns).regions(&one).row_mask(RowMask::Element),
+            "the card sends by columns with the row mask Period alone",
+        ),
+        (
+            write().remote_columns(&columns).regions(&two),
+            "the card sends by columns one strided, bitmapped or partitioned region a destination",
+        ),
+        (
+            write().remote_columns(&short).regions(&contiguous),
+            "the card sends by columns one strided, bitmapped or partitioned region a destination",
+        ),
+        (
+            write().remote_columns(&short).regions(&one),
+            "the card sends by columns to as many addresses as each region has elements",
+        ),
+        (
+            write().remote_columns(&columns).regions(&one).rows_per_message(7),
+            "the card sends by columns all rows of a destination in one message each",
+        ),
+    ];
+    for (request, reason) in cases {
+        let error = qp.post_send(&request).unwrap_err();
+        let text = format!("a message by columns is not possible: {reason}");
+        assert_eq!(error.to_string(), text);
+    }
+    qp.post_send(&write().remote_columns(&columns).regions(&one)).unwrap();
 }
 
 #[test]

@@ -3,12 +3,12 @@
 use libdrdma::{
     Bitmapped, CompletionQueue, Contiguous, Destination, MemoryRegion, Operation,
     PartitionDestination, Partitioned, PartitionedRegion, PartitionedWorkRequest, PointerMapped,
-    PostGuard, ProtectionDomain, QueuePair, RegionError, RowMask, SharedOperation, SharedPostGuard,
-    SharedWorkRequest, Strided, WorkRequest,
+    PostGuard, ProtectionDomain, QueuePair, RegionError, RemoteColumn, RowMask, SharedOperation,
+    SharedPostGuard, SharedWorkRequest, Strided, WorkRequest,
     optimizer::{CostTable, FetchPlan, Fragment, Limits, Schedule},
 };
 
-use super::{REMOTE, RKEY, RunError};
+use super::{REMOTE, RKEY, RunError, column_addr};
 use crate::{
     experiment::{Experiment, Fetched},
     layout::{self, Piece, Place, Post, Region},
@@ -69,6 +69,9 @@ fn post_shared<'m>(
         false => SharedOperation::Send,
     };
     let rows = experiment.rows_per_message;
+    let columns: Vec<_> = (0..experiment.columns())
+        .map(|column| RemoteColumn { addr: column_addr(column), rkey: RKEY })
+        .collect();
     match post {
         Post::Shared(list) => {
             let regions =
@@ -76,7 +79,13 @@ fn post_shared<'m>(
             let destinations: Vec<_> = qps
                 .iter()
                 .zip(&regions)
-                .map(|(qp, regions)| Destination::new(qp).remote(REMOTE, RKEY).regions(regions))
+                .map(|(qp, regions)| {
+                    let to = Destination::new(qp).regions(regions);
+                    match experiment.by_columns {
+                        true => to.remote_columns(&columns),
+                        false => to.remote(REMOTE, RKEY),
+                    }
+                })
                 .collect();
             let request = SharedWorkRequest::new(wr_id)
                 .operation(operation)
@@ -89,7 +98,13 @@ fn post_shared<'m>(
             let region = partitioned(list, memory)?;
             let destinations: Vec<_> = (0..=u8::MAX)
                 .zip(qps)
-                .map(|(id, qp)| PartitionDestination::new(qp, id).remote(REMOTE, RKEY))
+                .map(|(id, qp)| {
+                    let to = PartitionDestination::new(qp, id);
+                    match experiment.by_columns {
+                        true => to.remote_columns(&columns),
+                        false => to.remote(REMOTE, RKEY),
+                    }
+                })
                 .collect();
             let request = PartitionedWorkRequest::new(wr_id, &region)
                 .operation(operation)

@@ -77,6 +77,7 @@ fn build(shape: &Shape, posts: u32) -> Experiment {
         fetched: Fetched::Registers,
         words: None,
         row_mask: shape.mask,
+        by_columns: false,
         posts,
     }
 }

@@ -69,6 +69,7 @@ const LIMITS: Limits = Limits {
     payload: 12_000,
     partitioned: true,
     kinds: false,
+    column_writes: false,
     inline: true,
     large: 0,
 };

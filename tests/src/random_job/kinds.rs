@@ -106,7 +106,7 @@ fn layout(random: &mut Random, post: &mut Value) {
 }
 
 /// What has the fields of a destination: each one of several, or the post itself.
-fn destinations(post: &mut Value) -> Vec<&mut Value> {
+pub(super) fn destinations(post: &mut Value) -> Vec<&mut Value> {
     if post["verb"] != "post_ssq_send" {
         return vec![post];
     }

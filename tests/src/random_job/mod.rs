@@ -1,6 +1,7 @@
 //! Random jobs: everything that a job file can say, small enough to run by the thousand, and some with
 //! tables of tens of thousands of rows.
 
+mod columns;
 mod inline;
 mod keys;
 mod kinds;
@@ -38,6 +39,8 @@ pub struct Limits {
     pub inline: bool,
     /// Whether there are columns of other kinds than fixed width, and messages by columns.
     pub kinds: bool,
+    /// Whether there are WRITEs by columns that every card sends.
+    pub column_writes: bool,
     /// Payload bytes of the one post of a job that has a table of tens of thousands of rows; 0: there is none.
     pub large: u64,
 }
@@ -60,6 +63,7 @@ impl Limits {
         partitioned: true,
         inline: true,
         kinds: true,
+        column_writes: false,
         large: 0,
     };
     /// For simulated hardware, where every cycle costs.
@@ -71,6 +75,7 @@ impl Limits {
         partitioned: HARDWARE_TAKES_PARTITIONED,
         inline: HARDWARE_TAKES_INLINE,
         kinds: HARDWARE_TAKES_KINDS,
+        column_writes: true,
         large: 0,
     };
     /// Some small posts around a large one, for up to 64 destinations.
@@ -116,6 +121,9 @@ pub fn generate(seed: u64, limits: Limits) -> Value {
     }
     if limits.kinds {
         kinds::insert(seed, &qps, &mut generator, &mut posts);
+    }
+    if limits.column_writes {
+        columns::insert(seed, &mut posts);
     }
     unsignal(&mut random, &mut posts);
     json!({

@@ -275,7 +275,11 @@ impl Logic for Checker {
         }
 
         // The entry is in use, and its answer leaves.
-        self.next_qp.next = self.qp.d.val();
+        // A piece that can be accepted is asked for whether it comes or not: if it does not, nothing is written next.
+        self.next_qp.next = self.qp.q.val();
+        if self.piece.ready.val() {
+            self.next_qp.next = self.piece.qp.val();
+        }
         self.named.valid.next = self.done.q.val() && self.found.q.val();
         self.named.next = self.name.q.val();
         self.named.places.next = self.index.q.val();

@@ -103,6 +103,8 @@ pub struct Sequencer {
     pub request_bad_dest: Signal<In, Bits<DEST_COUNT>>,
     /// Its destinations have one strided set each, of one form, one behind the other in host memory.
     pub request_apart: Signal<In, Bit>,
+    /// It is a WRITE by columns, of so many; else 0.
+    pub request_columns: Signal<In, Bits<5>>,
     /// A request has left the segmenter; requests leave in order.
     pub release_valid: Signal<In, Bit>,
     /// The queue pair whose state is asked for in the next cycle.
@@ -381,6 +383,7 @@ impl Logic for Sequencer {
         self.plan.request_status.next = self.request_status.val();
         self.plan.request_bad_dest.next = self.request_bad_dest.val();
         self.plan.request_apart.next = self.request_apart.val();
+        self.plan.request_columns.next = self.request_columns.val();
         self.plan.release_valid.next = self.release_valid.val();
         self.plan.qp_error.next = self.qp_error.val();
         self.request_ready.next = self.plan.request_ready.val();

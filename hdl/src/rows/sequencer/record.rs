@@ -11,7 +11,8 @@ pub const WALK: u64 = 0;
 /// [`Item::task`]: count the set bits of a bitmap, or check the pointers of an array.
 pub const SCAN: u64 = 1;
 /// [`Item::task`]: a request ends. `low` are its status (8 bits), whether the queue pair fails with it
-/// (1), and the destination that failed.
+/// (1), and the destination that failed. With `never` only a column of a WRITE by columns ends: what follows waits
+/// until what was read for it is used up.
 pub const END: u64 = 2;
 /// [`Item::task`], to the walker: a region of a destination. `first` is its place, `low` the
 /// address of its bitmap or pointers, `high` the bytes of a row.
@@ -60,14 +61,17 @@ pub struct Item {
     pub sparse: Bit,
     /// Of a column request: there are fetch rows, which are read beside the bitmap.
     pub fetch: Bit,
-    /// Of a column request: the bitmap is read in stretches of several chunks, with the first of each.
+    /// Of a column request: the bitmap is read in stretches of several chunks, with the first of each; of a WRITE by
+    /// columns with the first of the first column, for all of them.
     pub kept: Bit,
     /// With `kept`: how far behind its stretch's first row `first` is, in units of 16 rows.
-    pub phase: Bits<8>,
+    pub phase: Bits<9>,
+    /// With `kept`: the stretch is read with this item.
+    pub loads: Bit,
 }
 
 /// Bits of an [`Item`].
-pub const ITEM_BITS: usize = 231;
+pub const ITEM_BITS: usize = 233;
 
 /// What a read is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
@@ -148,7 +152,7 @@ pub struct Row {
     pub counted: Bit,
     /// The message's length.
     pub message_bytes: Bits<32>,
-    /// No row: the destination or the request ends.
+    /// No row: the destination, the request or, with no other flag, a column of it ends.
     pub empty: Bit,
     /// The request ends.
     pub request_end: Bit,

@@ -88,6 +88,7 @@ pub struct Route {
     for_columns: Signal<Local, Bit>,
     held: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
+    used_up: Signal<Local, Bit>,
     purpose_in: Flatten<Purpose, PURPOSE_BITS>,
     owners: Fifo<PURPOSE_BITS, 6, 7>,
     purpose_out: Restore<Purpose, PURPOSE_BITS>,
@@ -119,8 +120,9 @@ impl Logic for Route {
         if self.for_columns.val() {
             self.item_ready.next = self.column_ready.val();
         }
-        self.column_clear.next = self.rows_valid.val() && self.rows_ready.val() && self.ends.val();
-        self.fail.next = self.column_clear.val() && self.column_failed.val();
+        self.used_up.next = self.rows_valid.val() && self.rows_ready.val() && self.ends.val();
+        self.column_clear.next = self.used_up.val() && !self.item.val().never;
+        self.fail.next = self.used_up.val() && self.column_failed.val();
 
         // Reads.
         self.owners.clk.next = self.clk.val();

@@ -3,7 +3,9 @@
 use super::{ASK_BYTES, ASKS, DecoderState, Parser};
 use crate::context::QP;
 use crate::layout::windows::FETCH_BITS;
-use crate::request::{BITMAPPED, CONTIGUOUS, DEST_COUNT, DEST_INDEX, POINTER_MAPPED, STRIDED};
+use crate::request::{
+    BITMAPPED, CONTIGUOUS, DEST_COUNT, DEST_INDEX, MAX_REMOTE, POINTER_MAPPED, STRIDED,
+};
 use drdma_abi::receive::{ReliableOpcode, request_flags};
 use drdma_abi::roce::Transport;
 use drdma_abi::work_request::{
@@ -17,6 +19,8 @@ use drdma_emit::prelude::*;
 const MOST_DESTINATIONS: u64 = MAX_DESTINATIONS as u64;
 /// Regions of all its destinations, at most.
 const MOST_REGIONS: u64 = MAX_REQUEST_REGIONS as u64;
+/// Elements of a region, at most.
+const MOST_ELEMENTS: u64 = MAX_ELEMENTS as u64;
 /// Granules of an entry, at most.
 const MAX_GRANULES: u64 = MAX_WQE_GRANULES as u64;
 
@@ -116,6 +120,17 @@ impl Logic for Parser {
             dest_partition,
             dest_regions,
             dest_bytes,
+            dest_by_columns,
+            dest_columns,
+            request_by_columns,
+            request_columns,
+            has_dest,
+            columns_left,
+            remote,
+            rows_over,
+            elements,
+            alone_sets,
+            alone_told,
             dest_remote_addr,
             dest_rkey,
             dest_types,
@@ -209,12 +224,34 @@ impl Logic for Parser {
         self.partition_named.d.next = self.partitions.named.val();
         self.regions_now.next = self.regions.q.val() + bit_cast::<11, 5>(self.dest_regions.q.val());
         self.dest_over.d.next = self.regions_now.val() > bits::<11>(MOST_REGIONS);
+        // Messages by columns: WRITEs of one region, strided or bitmapped, with the request's row mask Period, all of the
+        // rows in one message a column; all destinations have as many remote addresses.
+        self.rows_over.d.next = self.count.q.val() > self.head_rows.q.val();
+        self.columns_bad.next = (self.dest_by_columns.q.val()
+            && (!self.head_opcode.q.val().get_bit(1)
+                || self.head_element_mask.q.val()
+                || self.head_inline.q.val()
+                || (!self.head_partitioned.q.val() && (self.dest_regions.q.val() != 1))
+                || (self.head_partitioned.q.val()
+                    && (self.rows_over.q.val()
+                        || (self.elements.q.val() != self.dest_columns.q.val())))))
+            || (self.has_dest.q.val()
+                && ((self.dest_by_columns.q.val() != self.request_by_columns.q.val())
+                    || (self.dest_columns.q.val() != self.request_columns.q.val())));
+        self.remote_now.next = bit_cast::<11, 10>(self.remote.q.val())
+            + bit_cast::<11, DEST_COUNT>(self.head_destinations.q.val().get_bits::<DEST_COUNT>(0));
+        self.room.next = self.dest_space.val();
+        if self.dest_by_columns.q.val() {
+            self.room.next = self.has_dest.q.val() || self.column_space.val();
+        }
+        self.splits.next = self.request_by_columns.q.val() || self.sharing.q.val();
         self.dest_bad.next = self.dest_cut.q.val()
             || self.dest_fixed_bad.q.val()
             || self.dest_rest_bad.q.val()
             || self.dest_no_qp.q.val()
             || self.dest_named.q.val()
             || self.dest_over.q.val()
+            || self.columns_bad.val()
             || (self.head_partitioned.q.val() && self.partition_named.q.val())
             || (!self.queue_shared.val()
                 && (!self.queue_owned.val() || (self.queue_owner.val() != self.dest_qp.q.val())));
@@ -225,6 +262,9 @@ impl Logic for Parser {
         self.has_fetch_rows.next = self.fields.shape_flags.val().get_bit(0);
         self.shape_bad.next = (self.fields.shape_elements.val() == 0)
             || (self.fields.shape_elements.val() > 16)
+            || (self.request_by_columns.q.val()
+                && (self.fields.shape_elements.val().get_bits::<5>(0)
+                    != self.request_columns.q.val()))
             || self.fields.shape_flags.val().get_bits::<15>(1).any()
             || (self.has_fetch_rows.val()
                 && (self.sharing.q.val() || (self.kind.q.val() != BITMAPPED)))
@@ -238,6 +278,7 @@ impl Logic for Parser {
                 && !self.has_fetch_rows.val()
                 && (self.kind.q.val() != POINTER_MAPPED));
         self.element_bad.next = (self.fields.element_len.val() == 0)
+            || (self.request_by_columns.q.val() && self.rows_over.q.val())
             || ((self.fields.element_lkey.val() != 0) && (self.kind.q.val() != BITMAPPED));
         self.bitmap_bytes.next =
             bit_cast::<35, 29>(self.fields.region_count.val().get_bits::<29>(3));
@@ -258,6 +299,16 @@ impl Logic for Parser {
         self.named.next = self.full.val() && self.fields.head_flags.val().get_bit(5);
         self.whole.next =
             self.full.val() && !self.fields.head_flags.val().get_bit(5) && !self.is_atomic.val();
+
+        // The layout of messages: without remote addresses by rows, with them by columns.
+        self.whole_layout_bad.next = self.rest_fields[2].dest_layout.val().get_bits::<7>(1).any()
+            || (self.rest_fields[2].dest_layout.val().get_bit(0)
+                != self.rest_fields[2].dest_remote_columns.val().any())
+            || (self.rest_fields[2].dest_remote_columns.val() > bits::<8>(MOST_ELEMENTS));
+        self.layout_bad.next = self.fields.dest_layout.val().get_bits::<7>(1).any()
+            || (self.fields.dest_layout.val().get_bit(0)
+                != self.fields.dest_remote_columns.val().any())
+            || (self.fields.dest_remote_columns.val() > bits::<8>(MOST_ELEMENTS));
 
         // The payload that stands behind a destination: of such an entry, or of one whose destination is behind an address.
         self.whole_inline_bad.next = self.rest_fields[2].dest_inline_bytes.val() != 0;
@@ -281,6 +332,12 @@ impl Logic for Parser {
         self.dest_done.next = false;
         self.open.next = false;
         self.dest_accept.next = false;
+        self.column_accept.next = false;
+        self.column_last.next = self.columns_left.q.val() == 1;
+        self.remote_addr.next = self.dest_remote_addr.q.val();
+        self.rkey.next = self.dest_rkey.q.val();
+        self.element_alone.next = false;
+        self.element_split.next = self.splits.val();
         self.check_valid.next = false;
         self.element_valid.next = false;
         self.inline_accept.next = false;
@@ -400,7 +457,12 @@ impl Logic for Parser {
                         self.dest_types.d.next = self.rest_fields[2].dest_types.val();
                         self.dest_bytes.d.next =
                             self.rest_fields[2].dest_inline_bytes.val().get_bits::<7>(0);
+                        self.dest_by_columns.d.next =
+                            self.rest_fields[2].dest_layout.val().get_bit(0);
+                        self.dest_columns.d.next =
+                            self.rest_fields[2].dest_remote_columns.val().get_bits::<5>(0);
                         self.dest_rest_bad.d.next = (self.rest_fields[2].dest_reserved2.val() != 0)
+                            || self.whole_layout_bad.val()
                             || self.whole_inline_bad.val()
                             || ((self.rest_fields[2].dest_types.val()
                                 >> (bit_cast::<6, 5>(
@@ -423,6 +485,12 @@ impl Logic for Parser {
                 self.bytes.d.next = 0.into();
                 self.asked.d.next = false;
                 self.inline_taken.d.next = 0.into();
+                self.request_by_columns.d.next = false;
+                self.request_columns.d.next = 0.into();
+                self.has_dest.d.next = false;
+                self.remote.d.next = 0.into();
+                self.alone_sets.d.next = 0.into();
+                self.alone_told.d.next = false;
             }
             DecoderState::Look => {
                 self.state.d.next = DecoderState::Judge;
@@ -507,7 +575,11 @@ impl Logic for Parser {
                     self.dest_rkey.d.next = self.fields.dest_rkey.val();
                     self.dest_types.d.next = self.fields.dest_types.val();
                     self.dest_bytes.d.next = self.fields.dest_inline_bytes.val().get_bits::<7>(0);
+                    self.dest_by_columns.d.next = self.fields.dest_layout.val().get_bit(0);
+                    self.dest_columns.d.next =
+                        self.fields.dest_remote_columns.val().get_bits::<5>(0);
                     self.dest_rest_bad.d.next = (self.fields.dest_reserved2.val() != 0)
+                        || self.layout_bad.val()
                         || self.inline_bad.val()
                         || ((self.fields.dest_types.val()
                             >> (bit_cast::<6, 5>(self.dest_regions.q.val()) << 1))
@@ -520,14 +592,17 @@ impl Logic for Parser {
                     self.state.d.next = DecoderState::Judge;
                 } else if self.first.q.val() && self.queue_halted.val() {
                     self.state.d.next = DecoderState::Drop;
-                } else if (!self.first.q.val() || self.may_open.val()) && self.dest_space.val() {
+                } else if (!self.first.q.val() || self.may_open.val()) && self.room.val() {
                     self.open.next = self.first.q.val();
                     self.first.d.next = false;
                     self.regions_left.d.next = self.dest_regions.q.val();
                     if self.first.q.val() && self.head_bad.val() {
                         self.fail.d.next = true;
                         self.state.d.next = DecoderState::End;
-                    } else if self.dest_bad.val() || self.qp_error.val() || self.dest_unfit.val() {
+                    } else if self.dest_bad.val()
+                        || ((self.qp_error.val() || self.dest_unfit.val())
+                            && !self.dest_by_columns.q.val())
+                    {
                         self.fail.d.next = true;
                         self.fail_flush.d.next = !self.dest_bad.val() && self.qp_error.val();
                         self.state.d.next = DecoderState::End;
@@ -537,8 +612,13 @@ impl Logic for Parser {
                         self.pairs.add.next = true;
                         self.partitions.add.next = true;
                         self.regions.d.next = self.regions_now.val();
-                        self.dest_done.next =
-                            (self.dest_regions.q.val() == 0) && !self.head_inline.q.val();
+                        self.has_dest.d.next = true;
+                        self.request_by_columns.d.next = self.dest_by_columns.q.val();
+                        self.request_columns.d.next = self.dest_columns.q.val();
+                        self.columns_left.d.next = self.dest_columns.q.val();
+                        self.dest_done.next = (self.dest_regions.q.val() == 0)
+                            && !self.head_inline.q.val()
+                            && !self.dest_by_columns.q.val();
                         self.sole.d.next = (self.dest_regions.q.val() == 1)
                             && (self.dests_left.q.val() == 1)
                             && (self.left.q.val() == 1);
@@ -546,6 +626,41 @@ impl Logic for Parser {
                         if self.head_inline.q.val() {
                             self.regions_left.d.next = 1.into();
                             self.state.d.next = DecoderState::Inline;
+                        }
+                        if self.dest_by_columns.q.val() {
+                            self.state.d.next = DecoderState::RemoteColumn;
+                        }
+                    }
+                }
+            }
+            DecoderState::RemoteColumn => {
+                // They belong to the destination's head: what the tables say of its queue pair comes behind them.
+                self.remote_addr.next = self.fields.remote_addr.val();
+                self.rkey.next = self.fields.remote_rkey.val();
+                if self.broken.val() {
+                    self.fail.d.next = true;
+                    self.state.d.next = DecoderState::End;
+                } else if self.good.val() {
+                    self.taking.next = true;
+                    self.columns_left.d.next = self.columns_left.q.val() - 1;
+                    if self.fields.remote_reserved.val().any()
+                        || ((self.dest_index.q.val() == 0)
+                            && (self.remote_now.val() > bits::<11>(MAX_REMOTE)))
+                    {
+                        self.fail.d.next = true;
+                        self.state.d.next = DecoderState::End;
+                    } else {
+                        self.column_accept.next = true;
+                        self.remote.d.next = self.remote_now.val().get_bits::<10>(0);
+                        if self.columns_left.q.val() == 1 {
+                            self.state.d.next = DecoderState::Region;
+                            if self.qp_error.val() || self.dest_unfit.val() {
+                                self.fail.d.next = true;
+                                self.fail_flush.d.next = self.qp_error.val();
+                                self.state.d.next = DecoderState::End;
+                            } else {
+                                self.dest_done.next = self.head_partitioned.q.val();
+                            }
                         }
                     }
                 }
@@ -648,8 +763,12 @@ impl Logic for Parser {
                     self.check_valid.next = (self.granule_kind.val() != STRIDED)
                         && (self.fields.region_count.val() != 0)
                         && !self.sharing.q.val();
-                    if self.asks.val() && (self.granule_kind.val() != CONTIGUOUS) {
-                        // What comes back fills contiguous regions alone.
+                    if (self.asks.val() && (self.granule_kind.val() != CONTIGUOUS))
+                        || (self.request_by_columns.q.val()
+                            && (self.granule_kind.val() != STRIDED)
+                            && (self.granule_kind.val() != BITMAPPED))
+                    {
+                        // What comes back fills contiguous regions alone. A column has a place of its own in every row.
                         self.fail.d.next = true;
                         self.fail_qp.d.next = true;
                         self.state.d.next = DecoderState::End;
@@ -706,6 +825,7 @@ impl Logic for Parser {
                     }
                 }
                 self.elements_left.d.next = self.fields.shape_elements.val().get_bits::<5>(0);
+                self.elements.d.next = self.fields.shape_elements.val().get_bits::<5>(0);
                 self.factor.d.next = self.count.q.val();
                 if self.kind.q.val() == STRIDED {
                     self.factor.d.next = self.count.q.val() - 1;
@@ -754,8 +874,19 @@ impl Logic for Parser {
                     self.fail.d.next = true;
                     self.fail_qp.d.next = self.none_left.val() && !self.sharing.q.val();
                     self.state.d.next = DecoderState::End;
+                } else if self.good.val() && self.splits.val() && !self.alone_told.q.val() {
+                    // First as a set by itself.
+                    if self.element_bad.val() {
+                        self.alone_told.d.next = true;
+                    } else if self.set_space.val() {
+                        self.alone_told.d.next = true;
+                        self.alone_sets.d.next = self.alone_sets.q.val() + 1;
+                        self.element_valid.next = true;
+                        self.element_alone.next = true;
+                    }
                 } else if self.good.val() {
                     self.taking.next = true;
+                    self.alone_told.d.next = false;
                     if self.element_bad.val() {
                         self.fail.d.next = true;
                         self.fail_qp.d.next = !self.sharing.q.val();
@@ -872,7 +1003,7 @@ impl Logic for Parser {
         self.overlong.next = self.asks.val()
             && ((self.bytes.q.val() > LONGEST_READ)
                 || (self.head_ask.q.val().get_bit(1) && (self.bytes.q.val() != 8)));
-        self.sets.next = self.region_index.q.val();
+        self.sets.next = self.region_index.q.val() + self.alone_sets.q.val();
         if self.asks.val() {
             self.sets.next = bit_cast::<11, 1>(self.asked.q.val().into());
         }
@@ -882,8 +1013,10 @@ impl Logic for Parser {
         self.fetch.next = self.head_fetch.q.val();
         self.opcode.next = self.head_opcode.q.val();
         self.imm.next = self.head_imm.q.val();
-        self.remote_addr.next = self.dest_remote_addr.q.val();
-        self.rkey.next = self.dest_rkey.q.val();
+        self.by_columns.next = self.request_by_columns.d.val();
+        self.later.next = self.has_dest.q.val() && (self.dest_index.q.val() != 0);
+        self.column_dests.next = self.head_destinations.q.val().get_bits::<DEST_COUNT>(0);
+        self.columns.next = self.request_columns.q.val();
         self.transport.next = self.qp_transport.val();
         self.log_mtu.next = self.qp_log_mtu.val();
         self.element_mask.next =

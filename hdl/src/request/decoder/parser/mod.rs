@@ -33,6 +33,8 @@ pub enum DecoderState {
     Destination,
     /// Its second half.
     DestinationRest,
+    /// The remote address of a column of a destination.
+    RemoteColumn,
     /// Both heads are known: judge them. The first destination waits here until the request
     /// before is settled.
     Judge,
@@ -144,6 +146,8 @@ pub struct Parser {
     pub set_space: Signal<In, Bit>,
     /// There is room for a destination.
     pub dest_space: Signal<In, Bit>,
+    /// There is room for those of a WRITE by columns.
+    pub column_space: Signal<In, Bit>,
 
     /// The request is opened.
     pub open: Signal<Out, Bit>,
@@ -167,10 +171,22 @@ pub struct Parser {
     pub opcode: Signal<Out, Bits<2>>,
     /// Of the request.
     pub imm: Signal<Out, Bits<32>>,
-    /// Of the destination.
+    /// Of the destination, or of its column.
     pub remote_addr: Signal<Out, Bits<64>>,
-    /// Of the destination.
+    /// Of the destination, or of its column.
     pub rkey: Signal<Out, Bits<32>>,
+    /// The destination is one of a WRITE by columns; with `dest_accept`, and until the request before is settled.
+    pub by_columns: Signal<Out, Bit>,
+    /// It is not the first one.
+    pub later: Signal<Out, Bit>,
+    /// The remote address of one of its columns is told.
+    pub column_accept: Signal<Out, Bit>,
+    /// It is the last one's.
+    pub column_last: Signal<Out, Bit>,
+    /// Destinations that the head names.
+    pub column_dests: Signal<Out, Bits<DEST_COUNT>>,
+    /// Columns of a WRITE by columns; else 0.
+    pub columns: Signal<Out, Bits<5>>,
     /// Of the destination's queue pair.
     pub transport: Signal<Out, Bits<2>>,
     /// Of the destination's queue pair.
@@ -246,6 +262,10 @@ pub struct Parser {
     pub element_lane: Signal<Out, Bits<4>>,
     /// It is the last one of its set.
     pub element_last: Signal<Out, Bit>,
+    /// It is told as a set by itself.
+    pub element_alone: Signal<Out, Bit>,
+    /// All elements of its region are told so as well.
+    pub element_split: Signal<Out, Bit>,
     /// The lane's base is `element_base + element_offset`.
     pub element_base: Signal<Out, Bits<64>>,
     /// See `element_base`.
@@ -344,6 +364,33 @@ pub struct Parser {
     dest_regions: DFF<Bits<5>>,
     /// Bytes of the payload that stands in the entry.
     dest_bytes: DFF<Bits<7>>,
+    /// Its messages go by columns,
+    dest_by_columns: DFF<Bit>,
+    /// and so many remote addresses stand behind its head.
+    dest_columns: DFF<Bits<5>>,
+    /// Those of the request's first destination, which all have.
+    request_by_columns: DFF<Bit>,
+    request_columns: DFF<Bits<5>>,
+    /// The first destination was accepted.
+    has_dest: DFF<Bit>,
+    /// Remote addresses of the destination from this one on.
+    columns_left: DFF<Bits<5>>,
+    /// Remote addresses of all destinations, as far as the columns of the first are known.
+    remote: DFF<Bits<10>>,
+    remote_now: Signal<Local, Bits<11>>,
+    columns_bad: Signal<Local, Bit>,
+    layout_bad: Signal<Local, Bit>,
+    whole_layout_bad: Signal<Local, Bit>,
+    room: Signal<Local, Bit>,
+    /// The region has more rows than a message.
+    rows_over: DFF<Bit>,
+    /// Elements of the region, until its first one.
+    elements: DFF<Bits<5>>,
+    /// Sets of one lane that were told.
+    alone_sets: DFF<Bits<11>>,
+    /// The element was told alone.
+    alone_told: DFF<Bit>,
+    splits: Signal<Local, Bit>,
     dest_remote_addr: DFF<Bits<64>>,
     dest_rkey: DFF<Bits<32>>,
     dest_types: DFF<Bits<32>>,
@@ -450,6 +497,32 @@ impl Default for Parser {
             may_open: Default::default(),
             set_space: Default::default(),
             dest_space: Default::default(),
+            dest_by_columns: Default::default(),
+            dest_columns: Default::default(),
+            request_by_columns: Default::default(),
+            request_columns: Default::default(),
+            has_dest: Default::default(),
+            columns_left: Default::default(),
+            remote: Default::default(),
+            remote_now: Default::default(),
+            columns_bad: Default::default(),
+            layout_bad: Default::default(),
+            whole_layout_bad: Default::default(),
+            room: Default::default(),
+            rows_over: Default::default(),
+            elements: Default::default(),
+            alone_sets: Default::default(),
+            alone_told: Default::default(),
+            splits: Default::default(),
+            by_columns: Default::default(),
+            later: Default::default(),
+            column_accept: Default::default(),
+            column_last: Default::default(),
+            column_dests: Default::default(),
+            columns: Default::default(),
+            element_alone: Default::default(),
+            element_split: Default::default(),
+            column_space: Default::default(),
             open: Default::default(),
             wr_id: Default::default(),
             position: Default::default(),

@@ -29,6 +29,10 @@ const STAGES: usize = 4;
 /// item before each chunk; all items but its scans are marked with `column`. A
 /// bitmap for one destination is one *sparse* chunk, whose windows the column path cuts.
 ///
+/// A WRITE by columns is worked through column by column, each as a request of its own with the sets of one lane that
+/// the decoder has made; between them there is an [`END`](super::record::END) with `never`. Rows that were counted for
+/// one column are not counted again.
+///
 /// # Inputs
 /// `request` stream, what [`Tables`](super::tables::Tables) reads, `result_*` (scans), `column_min_rows`,
 /// `item_ready`, `stretch_ready`.
@@ -58,6 +62,8 @@ pub struct Plan {
     pub request_bad_dest: Signal<In, Bits<DEST_COUNT>>,
     /// Its destinations have rows of one form, but none in common.
     pub request_apart: Signal<In, Bit>,
+    /// It is a WRITE by columns, of so many; else 0.
+    pub request_columns: Signal<In, Bits<5>>,
     /// A request has left the segmenter.
     pub release_valid: Signal<In, Bit>,
     /// The queue pair of the destination that was read is in error.
@@ -129,6 +135,25 @@ pub struct Plan {
     slot: DFF<Bits<8>>,
     dests: DFF<Bits<DEST_COUNT>>,
     first_dest: DFF<Bits<10>>,
+    /// A WRITE by columns: its columns; else 0.
+    columns: DFF<Bits<5>>,
+    /// Columns that are done; the one at hand has its destinations from `pass_dest` on, and its sets `pass_set` behind
+    /// those of the regions.
+    pass: DFF<Bits<5>>,
+    pass_dest: DFF<Bits<10>>,
+    pass_set: DFF<Bits<5>>,
+    /// There is another column behind this one.
+    passes: Signal<Local, Bit>,
+    begins: Signal<Local, Bit>,
+    /// The destination that was read, with the column's set.
+    here: Signal<Local, DestInfo>,
+    /// The rows of all destinations were counted for this column, so far; for an earlier one.
+    counted: DFF<Bit>,
+    all_counted: DFF<Bit>,
+    /// An earlier column went the column path: what it has kept is there.
+    kept_before: DFF<Bit>,
+    /// The set has few enough rows for their bitmap to be kept for all columns.
+    kept_whole: Signal<Local, Bit>,
     status: DFF<Bits<8>>,
     bad_dest: DFF<Bits<DEST_COUNT>>,
     // The failure is the queue pair's too.
@@ -267,6 +292,18 @@ impl Default for Plan {
             request_status: Default::default(),
             request_bad_dest: Default::default(),
             request_apart: Default::default(),
+            request_columns: Default::default(),
+            columns: Default::default(),
+            pass: Default::default(),
+            pass_dest: Default::default(),
+            pass_set: Default::default(),
+            passes: Default::default(),
+            begins: Default::default(),
+            here: Default::default(),
+            counted: Default::default(),
+            all_counted: Default::default(),
+            kept_before: Default::default(),
+            kept_whole: Default::default(),
             release_valid: Default::default(),
             qp_error: Default::default(),
             dest_read: Default::default(),
