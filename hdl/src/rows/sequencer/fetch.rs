@@ -1,6 +1,7 @@
 //! Reads bitmaps, ids and pointer arrays ahead of the row source.
 
 use super::record::Purpose;
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

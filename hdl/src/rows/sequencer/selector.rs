@@ -2,6 +2,7 @@
 
 use super::record::Purpose;
 use crate::primitive::{Pack, Skid};
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
