@@ -42,7 +42,8 @@ pub const FEATURES: Register = Register {
           contiguous ones; without bit 1, together up to 32 places a receive: one for a contiguous region, for a strided one \
           one and another for each extent. Bit 15: queue pairs whose packets may be marked (ECN 1 or 2 in `tos`) have congestion \
           control; without it, its registers and counters mean nothing. Bit 16: peers READ what keys open of described regions, \
-          without kinds of columns; without bit 5, they do not WRITE there.",
+          without kinds of columns; without bit 5, they do not WRITE there. Bit 17: its receives fill bitmapped and pointer-mapped regions as well; \
+          where a receive has one of these, and without bit 1, each of its regions takes as many of the 32 places as it has granules.",
 };
 
 /// Bits of [`FEATURES`].
@@ -84,6 +85,8 @@ pub mod features {
     pub const CONGESTION: u32 = 1 << 15;
     /// Keys open described regions to READs of peers; without [`DESCRIBED_KEYS`], not to their WRITEs.
     pub const DESCRIBED_READS: u32 = 1 << 16;
+    /// Receives fill bitmapped and pointer-mapped regions as well, as far as they fit [`RECEIVE_PLACES`](super::RECEIVE_PLACES).
+    pub const MAPPED_RECEIVES: u32 = 1 << 17;
     /// Every bit: what the reference model `soft:` does.
     pub const ALL: u32 = RECEIVES
         | SCATTERS
@@ -101,18 +104,21 @@ pub mod features {
         | ATOMIC_ANSWERS
         | STRIDED_RECEIVES
         | CONGESTION
-        | DESCRIBED_READS;
+        | DESCRIBED_READS
+        | MAPPED_RECEIVES;
     /// What the RTL does.
     pub const RTL: u32 = RECEIVES
         | READS
         | REQUESTS
         | RETRANSMITS
+        | DESCRIBED_KEYS
         | APPENDS
         | READ_ANSWERS
         | ATOMIC_ANSWERS
         | STRIDED_RECEIVES
         | CONGESTION
-        | DESCRIBED_READS;
+        | DESCRIBED_READS
+        | MAPPED_RECEIVES;
 }
 
 /// What queue pairs need beside their entry in [`QUEUE_PAIRS`]; entries are [`AttributesEntry`].
@@ -238,7 +244,7 @@ layout! {
 
 /// Places for the regions of one receive, on a card with [`STRIDED_RECEIVES`](features::STRIDED_RECEIVES) and without
 /// [`SCATTERS`](features::SCATTERS): a contiguous region takes one, a strided one takes one and another for each extent of its
-/// pattern.
+/// pattern. If one of the regions is bitmapped or pointer-mapped, each of them takes as many as it has granules.
 pub const RECEIVE_PLACES: usize = 32;
 
 /// The first byte of a receive queue's entry.
