@@ -249,7 +249,7 @@ impl ReceiveQueue {
             RegionType::Strided => ("a receive into a strided region", Features::STRIDED_RECEIVES),
             RegionType::Bitmapped => {
                 ("a receive into a bitmapped region", Features::MAPPED_RECEIVES)
-            },
+            }
             RegionType::PointerMapped => {
                 ("a receive into a pointer-mapped region", Features::MAPPED_RECEIVES)
             }

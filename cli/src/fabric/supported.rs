@@ -116,17 +116,15 @@ impl Supported<'_> {
                 Region::Strided { .. } => {
                     ("receive into a strided region", Features::STRIDED_RECEIVES)
                 }
-                _ => (
-                    "receive into a bitmapped or pointer-mapped region",
-                    Features::MAPPED_RECEIVES,
-                ),
+                _ => {
+                    ("receive into a bitmapped or pointer-mapped region", Features::MAPPED_RECEIVES)
+                }
             };
             self.needs(node, needed, format!("{at}.regions[{j}]"), what)?;
         }
         // Beside a bitmapped or pointer-mapped region, a granule is a place, and so a header is one.
-        let mapped = |region: &Region| {
-            !matches!(region, Region::Contiguous { .. } | Region::Strided { .. })
-        };
+        let mapped =
+            |region: &Region| !matches!(region, Region::Contiguous { .. } | Region::Strided { .. });
         let header = usize::from(receive.regions.iter().any(mapped));
         let places: usize = receive.regions.iter().map(|region| places(region, header)).sum();
         if places > RECEIVE_PLACES && !every_type {

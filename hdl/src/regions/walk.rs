@@ -431,6 +431,8 @@ impl Logic for Walk {
                 }
                 self.state.d.next = WalkState::Header;
                 if self.warm.val() {
+                    // What comes next is the region at hand, and behind it others from their first rows on.
+                    self.resumes.d.next = false;
                     self.header.d.next = self.header.q.val();
                     self.at.d.next = self.at.q.val();
                     self.state.d.next = WalkState::Seek;
