@@ -10,7 +10,7 @@ bitflags::bitflags! {
         /// It takes SENDs and WRITEs, and acknowledges them. A card without this has none of the others.
         const RECEIVES = features::RECEIVES;
         /// Receives and READs fill regions of every type; without it, contiguous ones alone, but for
-        /// `STRIDED_RECEIVES`.
+        /// `STRIDED_RECEIVES` and `MAPPED_RECEIVES`.
         const SCATTERS = features::SCATTERS;
         /// It sends READs and atomics, and waits at fences.
         const READS = features::READS;
@@ -47,6 +47,8 @@ bitflags::bitflags! {
         /// WRITEs have an address a column; without `COLUMNS`, of one region a destination whose rows go into one message
         /// a column, with further limits ([`COLUMN_WRITES`](drdma_abi::receive::features::COLUMN_WRITES)).
         const COLUMN_WRITES = features::COLUMN_WRITES;
+        /// Receives fill bitmapped and pointer-mapped regions; without `SCATTERS`, as far as they have places.
+        const MAPPED_RECEIVES = features::MAPPED_RECEIVES;
     }
 }
 
@@ -57,6 +59,8 @@ impl Features {
             "the card does not receive"
         } else if self.contains(Self::SCATTERS) {
             "the card does not fill regions of every type"
+        } else if self.contains(Self::MAPPED_RECEIVES) {
+            "the card fills no bitmapped and pointer-mapped regions"
         } else if self.contains(Self::READS) {
             "the card sends no READs and atomics, and has no fences"
         } else if self.contains(Self::REQUESTS) {

@@ -458,6 +458,14 @@ fn what_only_some_cards_do_is_refused_of_others() {
         {"type": "pointer_mapped", "pointers": [ ["t", 0] ], "pattern": [ {"offset": 0, "len": 4} ]}]);
     let expected = "steps[0].regions[0]: there is no receive into a bitmapped or pointer-mapped region on rtl: yet";
     assert_eq!(unsupported(&job, strided_receives), expected);
+    let mapped_receives = strided_receives | Features::MAPPED_RECEIVES;
+    assert_eq!(unsupported(&job, mapped_receives), "good");
+    // Two regions of 18 granules.
+    let extents: Vec<_> = (0..16).map(|k| json!({"offset": k, "len": 1})).collect();
+    let long = json!({"type": "pointer_mapped", "pointers": [ ["t", 0] ], "pattern": extents});
+    job["steps"][0]["regions"] = json!([long, long]);
+    let expected = "steps[0].regions: there is no receive of 36 places, but of 32 on rtl: yet";
+    assert_eq!(unsupported(&job, mapped_receives), expected);
     // What a node's card keeps.
     let mut job = only(0, "rtl:", &[]);
     let keys = "nodes[0].keys[1].region: there is no key to a region with gaps on rtl: yet";

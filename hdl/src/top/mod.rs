@@ -262,6 +262,7 @@ impl Logic for Card {
         self.receive.holder_error.next = self.states.error[5].val();
         self.control.append_word.join(&mut self.receive.append_word);
         self.control.key_word.join(&mut self.replies.key_word);
+        self.control.key_word.join(&mut self.receive.key_word);
         self.control.error.next = self.states.error[3].val();
         self.states.halted_next[0].next = self.queue.fetch_next.val();
         self.states.halted_next[1].next = self.queue.batch_next.val();

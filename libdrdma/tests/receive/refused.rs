@@ -165,13 +165,36 @@ fn a_receive_has_strided_regions_as_far_as_the_card_has_places() {
     qp.post_recv(&ReceiveRequest::new(1).regions(&regions)).unwrap();
     regions.push(contiguous());
     let error = qp.post_recv(&ReceiveRequest::new(2).regions(&regions)).unwrap_err();
-    let expected = "the receive needs 33 places, one for a contiguous region, and for a strided one one and another for each extent: the card has 32";
+    let expected = "the receive needs 33 places, one for a contiguous region, and for another one one and another for each extent or column, or two if there is a bitmapped or pointer-mapped one: the card has 32";
     assert_eq!(error.to_string(), expected);
 
     let bitmapped = [Bitmapped::new(&bitmap).rows(8).column(&memory, 0, 4).build().unwrap()];
     let error = qp.post_recv(&ReceiveRequest::new(3).regions(&bitmapped)).unwrap_err();
-    let expected = "a receive into a bitmapped region is not possible: the card does not fill regions of every type";
+    let expected = "a receive into a bitmapped region is not possible: the card fills no bitmapped and pointer-mapped regions";
     assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn a_receive_with_a_bitmapped_region_takes_a_place_a_granule() {
+    let features = Features::RECEIVES | Features::STRIDED_RECEIVES | Features::MAPPED_RECEIVES;
+    let context = open(features);
+    let pd = context.protection_domain();
+    let cq = context.completion_queue().build().unwrap();
+    let memory = pd.allocate_with(64, Access::LOCAL_WRITE).unwrap();
+    let bitmap = pd.allocate_with(8, Access::LOCAL_WRITE).unwrap();
+    let mut qp = pd.queue_pair(&cq).receive(&cq).build().unwrap();
+    qp.connect(&peer().rq_psn(0).min_rnr_timer(1)).unwrap();
+    let bitmapped = |columns: u64| {
+        let region = Bitmapped::new(&bitmap).rows(8);
+        (0..columns).fold(region, |region, at| region.column(&memory, at, 1)).build().unwrap()
+    };
+    let contiguous = || Contiguous::new(&memory).build().unwrap();
+    // 18, 13 and 1.
+    let mut regions = vec![bitmapped(16), bitmapped(11), contiguous()];
+    qp.post_recv(&ReceiveRequest::new(1).regions(&regions)).unwrap();
+    regions.push(contiguous());
+    let error = qp.post_recv(&ReceiveRequest::new(2).regions(&regions)).unwrap_err();
+    assert!(matches!(error, PostError::ReceivePlaces { places: 33, limit: 32 }), "{error}");
 }
 
 #[test]
