@@ -42,7 +42,8 @@ pub const FEATURES: Register = Register {
           contiguous ones; without bit 1, together up to 32 places a receive: one for a contiguous region, for a strided one \
           one and another for each extent. Bit 15: queue pairs whose packets may be marked (ECN 1 or 2 in `tos`) have congestion \
           control; without it, its registers and counters mean nothing. Bit 16: peers READ what keys open of described regions, \
-          without kinds of columns; without bit 5, they do not WRITE there.",
+          without kinds of columns; without bit 5, they do not WRITE there. Bit 19: it makes partitions of keys whose values are \
+          bits, or integers, floats, booleans and decimals of a fixed width, in a range of up to 8 B; without bit 11, of no others.",
 };
 
 /// Bits of [`FEATURES`].
@@ -84,6 +85,9 @@ pub mod features {
     pub const CONGESTION: u32 = 1 << 15;
     /// Keys open described regions to READs of peers; without [`DESCRIBED_KEYS`], not to their WRITEs.
     pub const DESCRIBED_READS: u32 = 1 << 16;
+    /// Partitions that the card makes of keys of fixed width; without [`PARTITIONS`], not of bytes, of dictionaries' values, and by
+    /// ranges of numbers of 16 B.
+    pub const FIXED_KEYS: u32 = 1 << 19;
     /// Every bit: what the reference model `soft:` does.
     pub const ALL: u32 = RECEIVES
         | SCATTERS
@@ -101,7 +105,8 @@ pub mod features {
         | ATOMIC_ANSWERS
         | STRIDED_RECEIVES
         | CONGESTION
-        | DESCRIBED_READS;
+        | DESCRIBED_READS
+        | FIXED_KEYS;
     /// What the RTL does.
     pub const RTL: u32 = RECEIVES
         | READS
@@ -112,7 +117,8 @@ pub mod features {
         | ATOMIC_ANSWERS
         | STRIDED_RECEIVES
         | CONGESTION
-        | DESCRIBED_READS;
+        | DESCRIBED_READS
+        | FIXED_KEYS;
 }
 
 /// What queue pairs need beside their entry in [`QUEUE_PAIRS`]; entries are [`AttributesEntry`].

@@ -44,6 +44,9 @@ bitflags::bitflags! {
         const CONGESTION = features::CONGESTION;
         /// Peers READ regions with gaps that keys open; without `DESCRIBED_KEYS` they do not WRITE to them.
         const DESCRIBED_READS = features::DESCRIBED_READS;
+        /// Partitions are made from keys of fixed width: bits, and integers, floats, booleans and decimals, of up to 8 B for a range; without
+        /// `PARTITIONS`, from no others.
+        const FIXED_KEYS = features::FIXED_KEYS;
     }
 }
 
@@ -74,8 +77,10 @@ impl Features {
             "the card sends messages row by row alone"
         } else if self.contains(Self::CHASE) {
             "the card follows no chains of records"
-        } else if self.contains(Self::PARTITIONS) {
+        } else if self.contains(Self::FIXED_KEYS) {
             "the card makes no partitions from keys"
+        } else if self.contains(Self::PARTITIONS) {
+            "the card makes partitions from bits, integers, floats, booleans and decimals alone, in a range of up to 8 B"
         } else if self.contains(Self::READ_ANSWERS) {
             "the card does not answer READs"
         } else if self.contains(Self::ATOMIC_ANSWERS) {

@@ -107,7 +107,7 @@ impl SendQueue {
     ) -> Result<(), PostError> {
         if let Some(reason) = self.context.inner.misses(needed) {
             let what = match body.has_kinds() {
-                _ if needed.contains(Features::PARTITIONS) => "partitions from keys",
+                _ if needed.contains(Features::FIXED_KEYS) => "partitions from keys",
                 _ if needed.contains(Features::CHASE) => "a region of chains",
                 true => "a region with kinds of columns",
                 false => "a message by columns",

@@ -38,6 +38,8 @@ pub struct Limits {
     pub inline: bool,
     /// Whether there are columns of other kinds than fixed width, and messages by columns.
     pub kinds: bool,
+    /// Whether partitions are made from keys of fixed width; with `kinds`, from keys of all kinds.
+    pub keys: bool,
     /// Payload bytes of the one post of a job that has a table of tens of thousands of rows; 0: there is none.
     pub large: u64,
 }
@@ -47,6 +49,8 @@ pub const HARDWARE_TAKES_PARTITIONED: bool = true;
 /// Whether the hardware takes requests with data of their own; likewise.
 pub const HARDWARE_TAKES_INLINE: bool = true;
 
+/// Whether the hardware makes partitions from keys of fixed width; likewise.
+pub const HARDWARE_TAKES_KEYS: bool = true;
 /// Whether the hardware takes columns of other kinds, and sends by columns; likewise.
 pub const HARDWARE_TAKES_KINDS: bool = false;
 
@@ -60,6 +64,7 @@ impl Limits {
         partitioned: true,
         inline: true,
         kinds: true,
+        keys: true,
         large: 0,
     };
     /// For simulated hardware, where every cycle costs.
@@ -71,6 +76,7 @@ impl Limits {
         partitioned: HARDWARE_TAKES_PARTITIONED,
         inline: HARDWARE_TAKES_INLINE,
         kinds: HARDWARE_TAKES_KINDS,
+        keys: HARDWARE_TAKES_KEYS,
         large: 0,
     };
     /// Some small posts around a large one, for up to 64 destinations.
@@ -114,7 +120,7 @@ pub fn generate(seed: u64, limits: Limits) -> Value {
     if limits.inline {
         inline::insert(seed, &qps, &generator, &mut posts);
     }
-    if limits.kinds {
+    if limits.kinds || limits.keys {
         kinds::insert(seed, &qps, &mut generator, &mut posts);
     }
     unsignal(&mut random, &mut posts);

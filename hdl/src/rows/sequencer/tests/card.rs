@@ -184,6 +184,7 @@ impl Card<'_> {
                         ("lanes", region.lanes.len().into()),
                         ("row_bytes", region.row_bytes().into()),
                         ("beat_start", beat_starts(&region.lanes).into()),
+                        ("made", 0.into()),
                         ("fetch", u64::from(fetch.is_some()).into()),
                         ("target_addr", target_addr.into()),
                         ("target_len", region.target_len.into()),
