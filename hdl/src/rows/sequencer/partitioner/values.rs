@@ -190,6 +190,9 @@ impl Logic for Values {
         self.is_signed.next = self.beat.q.val().read.key_type == INTEGER;
         if self.moves.val() {
             self.cut.d.next = self.full.q.val() && self.gives.val();
+        }
+        // Half a group keeps its error until the other half is there.
+        if self.moves.val() && self.full.q.val() {
             self.nulls.d.next = 0.into();
             self.error.d.next = self.beat.q.val().error;
             if self.upper.q.val() {
