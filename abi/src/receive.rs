@@ -46,7 +46,9 @@ pub const FEATURES: Register = Register {
           one strided, bitmapped or partitioned region a destination, with no more rows than go into a message, with the row mask \
           `Period`, up to 512 addresses in all, and as many for each destination. \
           Bit 18: its receives fill bitmapped and pointer-mapped regions as well; \
-          where a receive has one of these, and without bit 1, each of its regions takes as many of the 32 places as it has granules.",
+          where a receive has one of these, and without bit 1, each of its regions takes as many of the 32 places as it has granules. \
+          Bit 19: it makes partitions of keys whose values are \
+          bits, or integers, floats, booleans and decimals of a fixed width, in a range of up to 8 B; without bit 11, of no others.",
 };
 
 /// Bits of [`FEATURES`].
@@ -93,8 +95,11 @@ pub mod features {
     /// destinations have as many remote addresses, and the request has at most
     /// [`MAX_CARD_REMOTE_COLUMNS`](crate::work_request::MAX_CARD_REMOTE_COLUMNS) of them.
     pub const COLUMN_WRITES: u32 = 1 << 17;
-          Bit 18: its receives fill bitmapped and pointer-mapped regions as well; \
-          where a receive has one of these, and without bit 1, each of its regions takes as many of the 32 places as it has granules.",
+    /// Receives fill bitmapped and pointer-mapped regions as well, as far as they fit [`RECEIVE_PLACES`](super::RECEIVE_PLACES).
+    pub const MAPPED_RECEIVES: u32 = 1 << 18;
+    /// Partitions that the card makes of keys of fixed width; without [`PARTITIONS`], not of bytes, of dictionaries' values, and by
+    /// ranges of numbers of 16 B.
+    pub const FIXED_KEYS: u32 = 1 << 19;
     /// Every bit: what the reference model `soft:` does.
     pub const ALL: u32 = RECEIVES
         | SCATTERS
@@ -114,7 +119,8 @@ pub mod features {
         | CONGESTION
         | DESCRIBED_READS
         | COLUMN_WRITES
-        | MAPPED_RECEIVES;
+        | MAPPED_RECEIVES
+        | FIXED_KEYS;
     /// What the RTL does.
     pub const RTL: u32 = RECEIVES
         | READS
@@ -128,7 +134,8 @@ pub mod features {
         | CONGESTION
         | DESCRIBED_READS
         | COLUMN_WRITES
-        | MAPPED_RECEIVES;
+        | MAPPED_RECEIVES
+        | FIXED_KEYS;
 }
 
 /// What queue pairs need beside their entry in [`QUEUE_PAIRS`]; entries are [`AttributesEntry`].

@@ -89,6 +89,8 @@ pub enum drdma_features {
     DRDMA_FEATURE_COLUMN_WRITES = 131072,
     /// Receives fill bitmapped and pointer-mapped regions, as far as they have places.
     DRDMA_FEATURE_MAPPED_RECEIVES = 262144,
+    /// Partitions are made from keys of fixed width; without `DRDMA_FEATURE_PARTITIONS`, from no others.
+    DRDMA_FEATURE_FIXED_KEYS = 524288,
 }
 
 /// What the card does beside sending: `drdma_features`; 0 if `context` is NULL.

@@ -49,6 +49,9 @@ bitflags::bitflags! {
         const COLUMN_WRITES = features::COLUMN_WRITES;
         /// Receives fill bitmapped and pointer-mapped regions; without `SCATTERS`, as far as they have places.
         const MAPPED_RECEIVES = features::MAPPED_RECEIVES;
+        /// Partitions are made from keys of fixed width: bits, and integers, floats, booleans and decimals, of up to 8 B for a range; without
+        /// `PARTITIONS`, from no others.
+        const FIXED_KEYS = features::FIXED_KEYS;
     }
 }
 
@@ -81,8 +84,10 @@ impl Features {
             "the card sends messages row by row alone"
         } else if self.contains(Self::CHASE) {
             "the card follows no chains of records"
-        } else if self.contains(Self::PARTITIONS) {
+        } else if self.contains(Self::FIXED_KEYS) {
             "the card makes no partitions from keys"
+        } else if self.contains(Self::PARTITIONS) {
+            "the card makes partitions from bits, integers, floats, booleans and decimals alone, in a range of up to 8 B"
         } else if self.contains(Self::READ_ANSWERS) {
             "the card does not answer READs"
         } else if self.contains(Self::ATOMIC_ANSWERS) {

@@ -163,9 +163,13 @@ impl Supported<'_> {
         }
         if let Some(region) = &send.partitioned {
             let at = format!("{at}.partitioned");
-            if region.by.is_some() {
-                let what = "way to make partitions from keys";
-                self.needs(node, Features::PARTITIONS, format!("{at}.partition_by"), what)?;
+            if let Some(by) = &region.by {
+                let (at, what) = (format!("{at}.partition_by"), "way to make partitions from keys");
+                self.needs(node, Features::FIXED_KEYS, at.clone(), what)?;
+                if let Some(k) = by.keys.iter().position(|key| !by.is_fixed(key)) {
+                    let what = "way to make partitions from such a key";
+                    self.needs(node, Features::PARTITIONS, format!("{at}.keys[{k}]"), what)?;
+                }
             }
             self.kinds(node, region.kinds(), false, &at)?;
         }

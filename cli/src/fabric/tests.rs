@@ -566,8 +566,13 @@ fn what_only_some_cards_send_is_refused_of_others() {
         "partitioned": {"partition_by": by, "rows": 2, "columns": [ {"buffer": "t", "offset": 0, "width": 4} ]},
         "destinations": [ {"qp": "x", "partition": 0} ]});
     let said = "steps[0].partitioned.partition_by: there is no way to make partitions from keys on rtl: yet";
-    assert_eq!(refused(step.clone(), Features::PARTITIONS), said);
-    assert_eq!(refused(step, Features::empty()), "good");
+    assert_eq!(refused(step.clone(), Features::FIXED_KEYS), said);
+    assert_eq!(refused(step.clone(), Features::PARTITIONS), "good");
+    let mut bytes = step;
+    bytes["partitioned"]["partition_by"]["keys"][0]["key_type"] = json!("bytes");
+    let said = "steps[0].partitioned.partition_by.keys[0]: there is no way to make partitions from such a key on rtl: yet";
+    assert_eq!(refused(bytes.clone(), Features::PARTITIONS), said);
+    assert_eq!(refused(bytes, Features::empty()), "good");
     // Of no card.
     let receive = json!({"node": "a", "verb": "post_srq_recv", "srq": "s", "wr_id": 1,
         "regions": [ {"type": "bitmapped", "bitmap": {"buffer": "t", "offset": 0}, "rows": 8,

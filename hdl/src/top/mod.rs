@@ -417,6 +417,9 @@ impl Logic for Card {
         self.sequencer.set_write_kind.next = self.decoder.set_write_kind.val();
         self.sequencer.set_write_ids.next = self.decoder.set_write_ids.val();
         self.sequencer.set_write_fetch.next = self.decoder.set_write_fetch.val();
+        self.sequencer.set_write_made.next = self.decoder.set_write_made.val();
+        self.decoder.function_write.join(&mut self.sequencer.function_write);
+        self.decoder.key_write.join(&mut self.sequencer.key_write);
         self.sequencer.set_write_addr.next = self.decoder.set_write_addr.val();
         self.sequencer.set_write_count.next = self.decoder.set_write_count.val();
         self.sequencer.set_write_lanes.next = self.decoder.set_write_lanes.val();

@@ -70,6 +70,7 @@ const LIMITS: Limits = Limits {
     partitioned: true,
     kinds: false,
     column_writes: false,
+    keys: false,
     inline: true,
     large: 0,
 };
@@ -95,7 +96,8 @@ pub fn generate(seed: u64, abilities: Abilities) -> Value {
     let count = random.range(2..=4);
     let mut nodes: Vec<Node> = (0..count)
         .map(|i| {
-            let limits = Limits { kinds: abilities.knows_kinds(), ..LIMITS };
+            let keys = abilities.does(true, Features::FIXED_KEYS);
+            let limits = Limits { kinds: abilities.knows_kinds(), keys, ..LIMITS };
             let sends = random_job::generate(random.any(), limits);
             Node {
                 name: format!("n{i}"),

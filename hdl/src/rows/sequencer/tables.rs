@@ -62,10 +62,12 @@ pub struct SetInfo {
     pub ids: Bits<2>,
     /// It has fetch rows, at the `low` of its [`Bounds`].
     pub fetch: Bit,
+    /// Its ids are made from keys; at `addr` are splitters.
+    pub made: Bit,
 }
 
 /// Bits of a [`SetInfo`].
-pub const SET_BITS: usize = 158;
+pub const SET_BITS: usize = 159;
 
 /// Where a region's pointers may point; `low` of a bitmapped region is where its fetch rows lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
