@@ -205,7 +205,7 @@ impl Table {
         let ids = (0..self.rows).map(|_| random.below(destinations as u64) as u8).collect();
         self.buffers.push(ids);
         let ids = Piece { at: at(self.buffers.len() - 1, 0), len: self.rows };
-        let list = Partitioned { ids, destinations, columns: self.columns.clone() };
+        let list = Partitioned { ids, keys: None, destinations, columns: self.columns.clone() };
         Experiment {
             posts: vec![Post::Partitioned(list)],
             buffers: self.buffers.clone(),

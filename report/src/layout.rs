@@ -113,10 +113,23 @@ impl Region {
 pub struct Partitioned {
     /// The ids, one byte a row.
     pub ids: Piece,
+    /// Integers of 4 or 8 B whose partitions are the ids: the card gets these instead.
+    pub keys: Option<Keys>,
     /// Destinations; rows with further ids are not sent.
     pub destinations: usize,
     /// Columns {row 0, bytes of a value}.
     pub columns: Vec<(Place, u64)>,
+}
+
+/// Keys that the card makes ids of, by Murmur3.
+#[derive(Clone, Copy, Debug)]
+pub struct Keys {
+    /// All of them.
+    pub at: Piece,
+    /// Bytes of each.
+    pub width: u64,
+    /// Partitions.
+    pub partitions: u64,
 }
 
 impl Partitioned {
@@ -186,7 +199,7 @@ impl Post {
     /// What the card reads to know where the data are.
     pub fn indexes(&self) -> Vec<Piece> {
         match self {
-            Self::Partitioned(list) => vec![list.ids],
+            Self::Partitioned(list) => vec![list.keys.map_or(list.ids, |keys| keys.at)],
             _ => self.regions().into_iter().filter_map(Region::index).collect(),
         }
     }
@@ -270,6 +283,7 @@ impl Post {
             }
             Self::Partitioned(list) => Self::Partitioned(Partitioned {
                 ids: list.ids.moved(buffers),
+                keys: list.keys.map(|keys| Keys { at: keys.at.moved(buffers), ..keys }),
                 columns: moved_columns(&list.columns, buffers),
                 ..*list
             }),
@@ -343,7 +357,7 @@ mod tests {
 
     fn sent(post: Post, mask: RowMask, rows_per_message: usize) -> Vec<Vec<Vec<u8>>> {
         let buffers = [(0..32).collect(), (100..132).collect(), vec![0b1011_0001]];
-        let destinations = messages(&[post], &buffers, mask, rows_per_message);
+        let destinations = messages(&[post], &buffers, mask, (rows_per_message, false));
         let text = |message: &Vec<Piece>| bytes(message, &buffers);
         destinations.iter().map(|to| to.messages.iter().map(text).collect()).collect()
     }
@@ -387,12 +401,13 @@ mod tests {
         let buffers = [(0..32).collect(), (100..132).collect(), vec![], vec![1, 0, 2, 1, 1]];
         let list = Partitioned {
             ids: Piece { at: at(3, 0), len: 5 },
+            keys: None,
             destinations: 2,
             columns: vec![(at(1, 3), 2), (at(0, 1), 1)],
         };
         let post = Post::Partitioned(list);
         assert_eq!(post.indexes(), [Piece { at: at(3, 0), len: 5 }]);
-        let destinations = messages(&[post], &buffers, RowMask::Period, 2);
+        let destinations = messages(&[post], &buffers, RowMask::Period, (2, false));
         let text = |message: &Vec<Piece>| bytes(message, &buffers);
         let found: Vec<Vec<_>> =
             destinations.iter().map(|to| to.messages.iter().map(text).collect()).collect();
@@ -411,10 +426,15 @@ mod tests {
         for post in [
             two_regions(),
             Post::Shared(vec![regions, vec![bitmapped]]),
-            Post::Partitioned(Partitioned { ids, destinations: 2, columns: vec![(at(0, 1), 4)] }),
+            Post::Partitioned(Partitioned {
+                ids,
+                keys: None,
+                destinations: 2,
+                columns: vec![(at(0, 1), 4)],
+            }),
         ] {
             let found = |post: Post| {
-                let destinations = messages(&[post], &buffers, RowMask::Period, 2);
+                let destinations = messages(&[post], &buffers, RowMask::Period, (2, false));
                 let mut pieces: Vec<Piece> =
                     destinations.iter().flat_map(|to| to.messages.concat()).collect();
                 let all = pieces.iter().map(|piece| bytes(&[*piece], &buffers)).collect::<Vec<_>>();
@@ -432,7 +452,7 @@ mod tests {
     fn requests_follow_one_another_at_their_destinations() {
         let piece = |offset| Piece { at: at(0, offset), len: 1 };
         let own = |to, offset| Post::Own { to, regions: vec![Region::Contiguous(piece(offset))] };
-        let found = messages(&[own(1, 4), own(0, 8), own(1, 2)], &[], RowMask::Element, 1);
+        let found = messages(&[own(1, 4), own(0, 8), own(1, 2)], &[], RowMask::Element, (1, false));
         let expected = |messages: &[u64], starts: &[usize]| Destination {
             messages: messages.iter().map(|offset| vec![piece(*offset)]).collect(),
             starts: starts.to_vec(),

@@ -262,6 +262,7 @@ impl Logic for Card {
         self.receive.holder_error.next = self.states.error[5].val();
         self.control.append_word.join(&mut self.receive.append_word);
         self.control.key_word.join(&mut self.replies.key_word);
+        self.control.key_word.join(&mut self.receive.key_word);
         self.control.error.next = self.states.error[3].val();
         self.states.halted_next[0].next = self.queue.fetch_next.val();
         self.states.halted_next[1].next = self.queue.batch_next.val();
@@ -419,6 +420,9 @@ impl Logic for Card {
         self.sequencer.set_write_kind.next = self.decoder.set_write_kind.val();
         self.sequencer.set_write_ids.next = self.decoder.set_write_ids.val();
         self.sequencer.set_write_fetch.next = self.decoder.set_write_fetch.val();
+        self.sequencer.set_write_made.next = self.decoder.set_write_made.val();
+        self.decoder.function_write.join(&mut self.sequencer.function_write);
+        self.decoder.key_write.join(&mut self.sequencer.key_write);
         self.sequencer.set_write_addr.next = self.decoder.set_write_addr.val();
         self.sequencer.set_write_count.next = self.decoder.set_write_count.val();
         self.sequencer.set_write_lanes.next = self.decoder.set_write_lanes.val();

@@ -114,7 +114,7 @@ impl SendQueue {
         let others = if some { needed - Features::COLUMNS } else { needed };
         if let Some(reason) = context.misses(others).or(refusal) {
             let what = match body.has_kinds() {
-                _ if needed.contains(Features::PARTITIONS) => "partitions from keys",
+                _ if needed.contains(Features::FIXED_KEYS) => "partitions from keys",
                 _ if needed.contains(Features::CHASE) => "a region of chains",
                 true => "a region with kinds of columns",
                 false => "a message by columns",

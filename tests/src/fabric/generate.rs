@@ -70,6 +70,7 @@ const LIMITS: Limits = Limits {
     partitioned: true,
     kinds: false,
     column_writes: false,
+    keys: false,
     inline: true,
     large: 0,
 };
@@ -95,7 +96,8 @@ pub fn generate(seed: u64, abilities: Abilities) -> Value {
     let count = random.range(2..=4);
     let mut nodes: Vec<Node> = (0..count)
         .map(|i| {
-            let limits = Limits { kinds: abilities.knows_kinds(), ..LIMITS };
+            let keys = abilities.does(true, Features::FIXED_KEYS);
+            let limits = Limits { kinds: abilities.knows_kinds(), keys, ..LIMITS };
             let sends = random_job::generate(random.any(), limits);
             Node {
                 name: format!("n{i}"),
@@ -256,9 +258,15 @@ mod tests {
     fn jobs_for_hardware_ask_for_nothing_that_it_does_not_do() {
         let answers = Features::RECEIVES | Features::READ_ANSWERS;
         let strided = answers | Features::STRIDED_RECEIVES | Features::DESCRIBED_READS;
-        for features in
-            [Features::RECEIVES, answers, answers | Features::READS, strided, Features::all()]
-        {
+        let mapped = strided | Features::MAPPED_RECEIVES | Features::DESCRIBED_KEYS;
+        for features in [
+            Features::RECEIVES,
+            answers,
+            answers | Features::READS,
+            strided,
+            mapped,
+            Features::all(),
+        ] {
             let mut rtl = 0;
             for seed in 0..200 {
                 let job = generate(seed, Abilities { hardware: Some(features), ..ALL });
@@ -335,6 +343,12 @@ mod tests {
                 if receives(step, is_strided) {
                     seen.insert("strided receive".to_owned());
                 }
+                if receives(step, |region| region["type"] == "bitmapped") {
+                    seen.insert("bitmapped receive".to_owned());
+                }
+                if receives(step, |region| region["type"] == "pointer_mapped") {
+                    seen.insert("pointer-mapped receive".to_owned());
+                }
                 if receives(step, is_dense) {
                     seen.insert("dense columns".to_owned());
                 }
@@ -389,6 +403,7 @@ mod tests {
             "\"type\":\"views\"",
             "\"uc\"",
             "\"ud\"",
+            "bitmapped receive",
             "chase",
             "compare_and_swap",
             "dense columns",
@@ -402,6 +417,7 @@ mod tests {
             "loss",
             "partition_by",
             "partitioned",
+            "pointer-mapped receive",
             "post_srq_recv",
             "raw",
             "read",

@@ -41,6 +41,8 @@ pub struct Limits {
     pub kinds: bool,
     /// Whether there are WRITEs by columns that every card sends.
     pub column_writes: bool,
+    /// Whether partitions are made from keys of fixed width; with `kinds`, from keys of all kinds.
+    pub keys: bool,
     /// Payload bytes of the one post of a job that has a table of tens of thousands of rows; 0: there is none.
     pub large: u64,
 }
@@ -50,6 +52,8 @@ pub const HARDWARE_TAKES_PARTITIONED: bool = true;
 /// Whether the hardware takes requests with data of their own; likewise.
 pub const HARDWARE_TAKES_INLINE: bool = true;
 
+/// Whether the hardware makes partitions from keys of fixed width; likewise.
+pub const HARDWARE_TAKES_KEYS: bool = true;
 /// Whether the hardware takes columns of other kinds, and sends by columns; likewise.
 pub const HARDWARE_TAKES_KINDS: bool = false;
 
@@ -64,6 +68,7 @@ impl Limits {
         inline: true,
         kinds: true,
         column_writes: false,
+        keys: true,
         large: 0,
     };
     /// For simulated hardware, where every cycle costs.
@@ -76,6 +81,7 @@ impl Limits {
         inline: HARDWARE_TAKES_INLINE,
         kinds: HARDWARE_TAKES_KINDS,
         column_writes: true,
+        keys: HARDWARE_TAKES_KEYS,
         large: 0,
     };
     /// Some small posts around a large one, for up to 64 destinations.
@@ -119,7 +125,7 @@ pub fn generate(seed: u64, limits: Limits) -> Value {
     if limits.inline {
         inline::insert(seed, &qps, &generator, &mut posts);
     }
-    if limits.kinds {
+    if limits.kinds || limits.keys {
         kinds::insert(seed, &qps, &mut generator, &mut posts);
     }
     if limits.column_writes {

@@ -5,6 +5,7 @@ use drdma_abi::receive::AddressHandle;
 use drdma_abi::work_request::{
     Destination, Element, RegionHeader, RegionShape, RemoteColumn, WqeHeader,
 };
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 
 /// Names the fields of a granule: wires only.

@@ -47,6 +47,7 @@ mod bounds;
 mod contexts;
 mod fields;
 mod joiner;
+mod keys;
 mod named;
 mod parser;
 pub(crate) mod regions;
@@ -60,7 +61,9 @@ mod unpacker;
 use crate::context::{INDEX, QP, QUEUE, TableSelect};
 use crate::layout::windows::FETCH_BITS;
 use crate::primitive::Pack;
-use crate::request::{AddressWrite, AskWrite, CONTIGUOUS, DEST_COUNT, DEST_INDEX, PieceWrite};
+use crate::request::{
+    AddressWrite, AskWrite, CONTIGUOUS, DEST_COUNT, DEST_INDEX, FunctionWrite, KeyWrite, PieceWrite,
+};
 use alike::Alike;
 use apart::Apart;
 use bounds::Bounds;
@@ -81,7 +84,7 @@ use unpacker::Unpacker;
 /// `release_valid`.
 ///
 /// # Outputs
-/// Write ports `lane_write`, `inline_write`, `set_write`, `dest_write`, `piece_write`, `ask_write`, `address_write`; streams `open`, `request`.
+/// Write ports `lane_write`, `inline_write`, `set_write`, `dest_write`, `piece_write`, `ask_write`, `address_write`, `function_write`, `key_write`; streams `open`, `request`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Decoder {
     /// Clock.
@@ -164,6 +167,12 @@ pub struct Decoder {
     pub set_write_kind: Signal<Out, Bits<2>>,
     /// Bytes of an id at `set_write_addr`: 1 or 2; 0: there are none.
     pub set_write_ids: Signal<Out, Bits<2>>,
+    /// They are made from keys; the address is that of splitters.
+    pub set_write_made: Signal<Out, Bit>,
+    /// How a request's ids are made, before its set.
+    pub function_write: Flow<Out, FunctionWrite>,
+    /// A key of a request, likewise.
+    pub key_write: Flow<Out, KeyWrite>,
     /// Bitmapped: there are fetch rows.
     pub set_write_fetch: Signal<Out, Bit>,
     /// The region's address: the bitmap, the ids or the pointer array.
@@ -512,6 +521,7 @@ impl Logic for Decoder {
         self.shaper.element_len.next = self.parser.element_len.val();
         self.shaper.element_kind.next = self.parser.element_kind.val();
         self.shaper.element_ids.next = self.parser.element_ids.val();
+        self.shaper.element_made.next = self.parser.element_made.val();
         self.shaper.element_inline.next =
             self.parser.told_inline.val() || self.parser.told_ask.val();
         self.shaper.element_fetch.next = self.parser.element_fetch.val();
@@ -603,6 +613,7 @@ impl Logic for Decoder {
         self.set_write_set.next = self.shaper.set_write_set.val();
         self.set_write_kind.next = self.shaper.set_write_kind.val();
         self.set_write_ids.next = self.shaper.set_write_ids.val();
+        self.set_write_made.next = self.shaper.set_write_made.val();
         self.set_write_fetch.next = self.shaper.set_write_fetch.val();
         self.set_write_addr.next = self.shaper.set_write_addr.val();
         self.set_write_count.next = self.shaper.set_write_count.val();
@@ -678,6 +689,12 @@ impl Logic for Decoder {
         self.requests.apart.next = self.apart.told.val();
         self.request_apart.next = self.requests.request_apart.val();
         self.request_columns.next = self.requests.request_columns.val();
+
+        // What ids are made of, with the slot of the request at hand.
+        self.parser.function_write.join(&mut self.function_write);
+        self.function_write.slot.next = self.requests.slot.val();
+        self.parser.key_write.join(&mut self.key_write);
+        self.key_write.slot.next = self.requests.slot.val();
 
         // READs and atomics: where their bytes go, how many they are, and in how many packets they come.
         self.piece_valid.d.next = self.parser.piece_valid.val();

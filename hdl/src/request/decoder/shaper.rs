@@ -48,6 +48,8 @@ pub struct Shaper {
     pub element_kind: Signal<In, Bits<2>>,
     /// Bytes of an id at that address; 0: there are none.
     pub element_ids: Signal<In, Bits<2>>,
+    /// They are made from keys.
+    pub element_made: Signal<In, Bit>,
     /// The region's address.
     pub element_addr: Signal<In, Bits<64>>,
     /// It is the payload itself: there is nothing at its base.
@@ -104,6 +106,8 @@ pub struct Shaper {
     pub set_write_kind: Signal<Out, Bits<2>>,
     /// Bytes of an id at `set_write_addr`: 1 or 2; 0: there are none.
     pub set_write_ids: Signal<Out, Bits<2>>,
+    /// They are made from keys; the address is that of splitters.
+    pub set_write_made: Signal<Out, Bit>,
     /// There are fetch rows.
     pub set_write_fetch: Signal<Out, Bit>,
     /// The region's address: the bitmap, the ids or the pointer array.
@@ -141,6 +145,7 @@ pub struct Shaper {
     inline1: DFF<Bit>,
     kind: DFF<Bits<2>>,
     ids: DFF<Bits<2>>,
+    made: DFF<Bit>,
     fetch: DFF<Bit>,
     addr: DFF<Bits<64>>,
     count: DFF<Bits<32>>,
@@ -157,6 +162,7 @@ pub struct Shaper {
     inline2: DFF<Bit>,
     kind2: DFF<Bits<2>>,
     ids2: DFF<Bits<2>>,
+    made2: DFF<Bit>,
     fetch2: DFF<Bit>,
     addr2: DFF<Bits<64>>,
     count2: DFF<Bits<32>>,
@@ -197,6 +203,7 @@ impl Logic for Shaper {
             inline1,
             kind,
             ids,
+            made,
             fetch,
             addr,
             count,
@@ -211,6 +218,7 @@ impl Logic for Shaper {
             inline2,
             kind2,
             ids2,
+            made2,
             fetch2,
             addr2,
             count2,
@@ -243,6 +251,7 @@ impl Logic for Shaper {
             self.inline1.d.next = self.element_inline.val();
             self.kind.d.next = self.element_kind.val();
             self.ids.d.next = self.element_ids.val();
+            self.made.d.next = self.element_made.val();
             self.fetch.d.next = self.element_fetch.val();
             self.addr.d.next = self.element_addr.val();
             self.count.d.next = self.element_count.val();
@@ -275,6 +284,7 @@ impl Logic for Shaper {
             self.inline2.d.next = self.inline1.q.val();
             self.kind2.d.next = self.kind.q.val();
             self.ids2.d.next = self.ids.q.val();
+            self.made2.d.next = self.made.q.val();
             self.fetch2.d.next = self.fetch.q.val();
             self.addr2.d.next = self.addr.q.val();
             self.count2.d.next = self.count.q.val();
@@ -331,6 +341,7 @@ impl Logic for Shaper {
         self.set_write_set.next = self.set2.q.val();
         self.set_write_kind.next = self.kind2.q.val();
         self.set_write_ids.next = self.ids2.q.val();
+        self.set_write_made.next = self.made2.q.val();
         self.set_write_fetch.next = self.fetch2.q.val();
         self.set_write_addr.next = self.addr2.q.val();
         self.set_write_count.next = self.count2.q.val();

@@ -4,6 +4,7 @@
 #![allow(missing_docs)]
 
 use crate::request::{DEST_COUNT, DEST_INDEX};
+use drdma_emit::prelude::Record;
 use rust_hdl_core::prelude::*;
 
 /// [`Item::task`]: walk the rows of a stretch of a region.
@@ -74,7 +75,7 @@ pub struct Item {
 pub const ITEM_BITS: usize = 233;
 
 /// What a read is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Purpose {
     /// Its answer is for the column path.
     pub column: Bit,
@@ -92,6 +93,41 @@ pub struct Purpose {
 
 /// Bits of a [`Purpose`].
 pub const PURPOSE_BITS: usize = 22;
+
+/// Rows of a block of keys: the values of one key after the other are read for so many.
+pub const KEY_BLOCK: u64 = 256;
+
+/// A read, and what its bytes are if ids are to be made of them.
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
+pub struct Read {
+    /// What it is for; of keys, `ids` are the bytes of the ids that are made, and `last` stands with the stretch's last block.
+    pub purpose: Purpose,
+    /// Ids are made of it.
+    pub made: Bit,
+    /// The first read for its request.
+    pub begins: Bit,
+    /// Splitters of a range.
+    pub splitters: Bit,
+    /// Bits that say which rows of the block have a value.
+    pub validity: Bit,
+    /// Such bits have been read before these values.
+    pub nullable: Bit,
+    /// Of bits: the place of the first one in its byte.
+    pub first: Bits<3>,
+    /// Binary logarithm of the bytes of a value, or [`KEY_BITS`](crate::request::KEY_BITS).
+    pub log_width: Bits<3>,
+    /// A [`KeyType`](drdma_abi::work_request::KeyType).
+    pub key_type: Bits<3>,
+    /// Values of the first key.
+    pub opens: Bit,
+    /// Values of the last key.
+    pub closes: Bit,
+    /// Rows of the block, 1 to [`KEY_BLOCK`], or splitters.
+    pub rows: Bits<9>,
+}
+
+/// Bits of a [`Read`].
+pub const READ_BITS: usize = PURPOSE_BITS + 25;
 
 /// What an item's rows have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]

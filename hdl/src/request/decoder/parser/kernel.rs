@@ -1,6 +1,6 @@
 //! What the state machine does.
 
-use super::{ASK_BYTES, ASKS, DecoderState, Parser};
+use super::{ASK_BYTES, ASKS, DecoderState, FIRST_STAGES, Parser};
 use crate::context::QP;
 use crate::layout::windows::FETCH_BITS;
 use crate::request::{
@@ -23,6 +23,9 @@ const MOST_REGIONS: u64 = MAX_REQUEST_REGIONS as u64;
 const MOST_ELEMENTS: u64 = MAX_ELEMENTS as u64;
 /// Granules of an entry, at most.
 const MAX_GRANULES: u64 = MAX_WQE_GRANULES as u64;
+
+/// Cycles until it is known whether a destination's partition is made, after the one in which its head is taken whole and a wait.
+const BEYOND_WAIT: u64 = FIRST_STAGES as u64 - 1;
 
 /// Bytes of a READ, at most.
 const LONGEST_READ: u64 = MAX_MESSAGE;
@@ -51,6 +54,7 @@ const _: () = assert!(
         && flags::INLINE == 16
         && MAX_INLINE == 64
         && shape_flags::FETCH_ROWS == 1
+        && shape_flags::PARTITION_BY == 8
         && *LOG_MAX_READ.start() == 6
         && *LOG_MAX_READ.end() == 12
         && MAX_MERGE_THRESHOLD == 4095
@@ -143,6 +147,9 @@ impl Logic for Parser {
             partition_named,
             sharing,
             ids,
+            made,
+            beyond,
+            beyond_wait,
             region_index,
             regions_left,
             kind,
@@ -252,7 +259,8 @@ impl Logic for Parser {
             || self.dest_named.q.val()
             || self.dest_over.q.val()
             || self.columns_bad.val()
-            || (self.head_partitioned.q.val() && self.partition_named.q.val())
+            || (self.head_partitioned.q.val()
+                && (self.partition_named.q.val() || (self.made.q.val() && self.beyond.q.val())))
             || (!self.queue_shared.val()
                 && (!self.queue_owned.val() || (self.queue_owner.val() != self.dest_qp.q.val())));
         self.dest_unfit.next = !self.qp_ready.val()
@@ -260,20 +268,25 @@ impl Logic for Parser {
 
         // A region's shape.
         self.has_fetch_rows.next = self.fields.shape_flags.val().get_bit(0);
+        self.has_keys.next = self.fields.shape_flags.val().get_bit(3);
         self.shape_bad.next = (self.fields.shape_elements.val() == 0)
             || (self.fields.shape_elements.val() > 16)
             || (self.request_by_columns.q.val()
                 && (self.fields.shape_elements.val().get_bits::<5>(0)
                     != self.request_columns.q.val()))
-            || self.fields.shape_flags.val().get_bits::<15>(1).any()
+            || self.fields.shape_flags.val().get_bits::<2>(1).any()
+            || self.fields.shape_flags.val().get_bits::<12>(4).any()
+            || (self.has_keys.val() && !self.sharing.q.val())
             || (self.has_fetch_rows.val()
                 && (self.sharing.q.val() || (self.kind.q.val() != BITMAPPED)))
             || (!self.sharing.q.val()
                 && !self.has_fetch_rows.val()
                 && ((self.fields.shape_period.val() != 0) != (self.kind.q.val() == STRIDED)))
             || (self.sharing.q.val()
+                && !self.has_keys.val()
                 && (self.fields.shape_period.val() != 1)
                 && (self.fields.shape_period.val() != 2))
+            || (self.has_keys.val() && self.fields.shape_period.val().any())
             || ((self.fields.shape_target_lkey.val() != 0)
                 && !self.has_fetch_rows.val()
                 && (self.kind.q.val() != POINTER_MAPPED));
@@ -286,6 +299,25 @@ impl Logic for Parser {
             self.bitmap_bytes.next =
                 bit_cast::<35, 29>(self.fields.region_count.val().get_bits::<29>(3)) + 1;
         }
+
+        // A function and its keys.
+        self.keys.granule.next = self.granule_data.val();
+        self.keys.is_function.next = self.state.q.val() == DecoderState::Function;
+        self.keys.is_entry.next = self.state.q.val() == DecoderState::KeyEntry;
+        self.keys.is_source.next = self.state.q.val() == DecoderState::KeySource;
+        self.keys.is_end.next = self.state.q.val() == DecoderState::KeyEnd;
+        self.keys.take.next = self.good.val() && !self.keys.is_bad.val();
+        self.keys.addr.next = self.addr.q.val();
+        self.keys.lkey.next = self.lkey.q.val();
+        self.keys.rows.next = self.count.q.val();
+        self.keys.function_write.join(&mut self.function_write);
+        self.keys.key_write.join(&mut self.key_write);
+        // The first partition of an id must be one that is made.
+        self.first_partition.enable.next = true;
+        self.first_partition.a.next = self.dest_partition.q.val();
+        self.first_partition.b.next = self.keys.group.val();
+        self.beyond.d.next =
+            self.first_partition.product.val() >= bit_cast::<32, 17>(self.keys.partitions.val());
 
         // A READ, an atomic, or a SEND that makes a key invalid; what stands behind an atomic's head.
         self.is_reliable.next = self.fields.head_opcode.val().get_bits::<6>(2) == 4;
@@ -369,8 +401,10 @@ impl Logic for Parser {
         self.element_fetch.next = self.fetch_rows.q.val();
         self.fetch_addr.next = self.period.q.val();
         self.element_ids.next = 0.into();
+        self.element_made.next = false;
         if self.sharing.q.val() {
             self.element_ids.next = self.ids.q.val();
+            self.element_made.next = self.made.q.val();
         }
 
         match self.state.q.val() {
@@ -584,6 +618,16 @@ impl Logic for Parser {
                         || ((self.fields.dest_types.val()
                             >> (bit_cast::<6, 5>(self.dest_regions.q.val()) << 1))
                             != 0);
+                    self.beyond_wait.d.next = 0.into();
+                    self.state.d.next = DecoderState::Judge;
+                    if self.head_partitioned.q.val() && self.made.q.val() {
+                        self.state.d.next = DecoderState::Beyond;
+                    }
+                }
+            }
+            DecoderState::Beyond => {
+                self.beyond_wait.d.next = self.beyond_wait.q.val() + 1;
+                if self.beyond_wait.q.val() == BEYOND_WAIT {
                     self.state.d.next = DecoderState::Judge;
                 }
             }
@@ -815,6 +859,7 @@ impl Logic for Parser {
                 self.fetch_rows.d.next = self.has_fetch_rows.val();
                 self.period.d.next = self.fields.shape_period.val();
                 self.ids.d.next = self.fields.shape_period.val().get_bits::<2>(0);
+                self.made.d.next = self.has_keys.val();
                 if self.sharing.q.val() {
                     // The array of ids: its length is known only here.
                     self.check_key.next = self.lkey.q.val();
@@ -845,8 +890,45 @@ impl Logic for Parser {
                         self.state.d.next = DecoderState::Target;
                     } else {
                         self.check_valid.next = (self.sharing.q.val() || self.has_fetch_rows.val())
+                            && !self.has_keys.val()
                             && (self.count.q.val() != 0);
                         self.state.d.next = DecoderState::Element;
+                        if self.has_keys.val() {
+                            self.state.d.next = DecoderState::Function;
+                        }
+                    }
+                }
+            }
+            DecoderState::Function
+            | DecoderState::KeyEntry
+            | DecoderState::KeySource
+            | DecoderState::KeyEnd => {
+                self.check_valid.next = self.keys.check.valid.val();
+                self.check_long.next = self.keys.check.is_long.val();
+                self.check_key.next = self.keys.check.key.val();
+                self.check_base.next = self.keys.check.base.val();
+                self.check_offset.next = 0.into();
+                self.check_span.next = self.keys.check.span.val();
+                self.check_step.next = self.keys.check.step.val();
+                self.check_len.next = 0.into();
+                if self.broken.val() || (self.good.val() && self.keys.is_bad.val()) {
+                    self.taking.next = self.good.val();
+                    self.fail.d.next = true;
+                    self.state.d.next = DecoderState::End;
+                } else if self.good.val() {
+                    self.taking.next = true;
+                    if self.keys.is_function.val() {
+                        self.ids.d.next = self.keys.ids.val();
+                        self.state.d.next = DecoderState::KeyEntry;
+                    } else if self.keys.is_entry.val() {
+                        self.state.d.next = DecoderState::KeySource;
+                    } else if self.keys.is_source.val() {
+                        self.state.d.next = DecoderState::KeyEnd;
+                    } else {
+                        self.state.d.next = DecoderState::KeyEntry;
+                        if self.keys.last.val() {
+                            self.state.d.next = DecoderState::Element;
+                        }
                     }
                 }
             }

@@ -3,13 +3,14 @@
 mod kernel;
 
 use super::fields::Fields;
+use super::keys::Keys;
 use super::named::Named;
 use crate::context::{QP, QUEUE};
 use crate::layout::windows::FETCH_BITS;
-use crate::request::{AddressWrite, DEST_COUNT, DEST_INDEX};
+use crate::primitive::Multiplier;
+use crate::request::{AddressWrite, DEST_COUNT, DEST_INDEX, FunctionWrite, KeyWrite};
 use drdma_abi::receive::{AtomicOperands, ReliableOpcode};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Codes of `ask`: none, READ, compare and swap, fetch and add, which are the low bits of their opcodes.
 pub const ASKS: [u8; 3] = [
@@ -19,6 +20,9 @@ pub const ASKS: [u8; 3] = [
 ];
 /// Bytes that a READ or an atomic has in place of a payload: its operands.
 pub const ASK_BYTES: u64 = AtomicOperands::SIZE as u64;
+
+/// Cycles from a destination's partition to the first one of its id.
+const FIRST_STAGES: usize = 2;
 
 /// What the next granule is, or what is to be done before it.
 #[derive(Copy, Clone, PartialEq, Debug, LogicState)]
@@ -50,6 +54,16 @@ pub enum DecoderState {
     Region,
     /// The shape of a region.
     Shape,
+    /// The function that makes a partitioned region's ids.
+    Function,
+    /// A key's entry.
+    KeyEntry,
+    /// Where a key's entry leads, which is nowhere.
+    KeySource,
+    /// A key's type and validity.
+    KeyEnd,
+    /// Whether a destination's partition is made at all.
+    Beyond,
     /// The target of a pointer-mapped region is being looked up.
     Target,
     /// An extent or a column.
@@ -79,7 +93,7 @@ pub enum DecoderState {
 /// # Outputs
 /// `take`, `skip`; `open` pulse with `wr_id`, `position`, `unsignaled`; `dest_accept` pulse with what a destination has;
 /// `check_*`, one bounds check; `element_*`, one lane, with `told_inline` the payload's last part; `finish` pulse with the request's failure.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Parser {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -278,6 +292,12 @@ pub struct Parser {
     pub element_kind: Signal<Out, Bits<2>>,
     /// Bytes of an id at `element_addr`; 0: there are none.
     pub element_ids: Signal<Out, Bits<2>>,
+    /// The ids are made from keys.
+    pub element_made: Signal<Out, Bit>,
+    /// How; all but the slot.
+    pub function_write: Flow<Out, FunctionWrite>,
+    /// From which keys; likewise.
+    pub key_write: Flow<Out, KeyWrite>,
     /// The region has fetch rows.
     pub element_fetch: Signal<Out, Bit>,
     /// Their address; until a cycle after the element, at least.
@@ -415,6 +435,15 @@ pub struct Parser {
     sharing: DFF<Bit>,
     /// Bytes of its ids.
     ids: DFF<Bits<2>>,
+    /// They are made from keys.
+    made: DFF<Bit>,
+    keys: Keys,
+    has_keys: Signal<Local, Bit>,
+    /// The first partition of a destination's id, which must be there.
+    #[init(Multiplier::new(FIRST_STAGES))]
+    first_partition: Multiplier<16, 16, 32>,
+    beyond: DFF<Bit>,
+    beyond_wait: DFF<Bits<2>>,
 
     /// Regions of the request before this one.
     region_index: DFF<Bits<11>>,
@@ -464,235 +493,4 @@ pub struct Parser {
     /// Bytes of a bitmap.
     bitmap_bytes: Signal<Local, Bits<35>>,
     has_fetch_rows: Signal<Local, Bit>,
-}
-
-impl Default for Parser {
-    fn default() -> Self {
-        Self {
-            clk: Default::default(),
-            rst: Default::default(),
-            granule_valid: Default::default(),
-            granule_data: Default::default(),
-            granule_first: Default::default(),
-            granule_last: Default::default(),
-            granule_queue: Default::default(),
-            granule_position: Default::default(),
-            granule_remaining: Default::default(),
-            granule_error: Default::default(),
-            granule_begins: Default::default(),
-            granule_rest: Default::default(),
-            take: Default::default(),
-            skip: Default::default(),
-            queue: Default::default(),
-            queue_shared: Default::default(),
-            queue_owned: Default::default(),
-            queue_owner: Default::default(),
-            queue_halted: Default::default(),
-            qp: Default::default(),
-            qp_ready: Default::default(),
-            qp_error: Default::default(),
-            qp_transport: Default::default(),
-            qp_log_mtu: Default::default(),
-            settled: Default::default(),
-            may_open: Default::default(),
-            set_space: Default::default(),
-            dest_space: Default::default(),
-            dest_by_columns: Default::default(),
-            dest_columns: Default::default(),
-            request_by_columns: Default::default(),
-            request_columns: Default::default(),
-            has_dest: Default::default(),
-            columns_left: Default::default(),
-            remote: Default::default(),
-            remote_now: Default::default(),
-            columns_bad: Default::default(),
-            layout_bad: Default::default(),
-            whole_layout_bad: Default::default(),
-            room: Default::default(),
-            rows_over: Default::default(),
-            elements: Default::default(),
-            alone_sets: Default::default(),
-            alone_told: Default::default(),
-            splits: Default::default(),
-            by_columns: Default::default(),
-            later: Default::default(),
-            column_accept: Default::default(),
-            column_last: Default::default(),
-            column_dests: Default::default(),
-            columns: Default::default(),
-            element_alone: Default::default(),
-            element_split: Default::default(),
-            column_space: Default::default(),
-            open: Default::default(),
-            wr_id: Default::default(),
-            position: Default::default(),
-            unsignaled: Default::default(),
-            dest_accept: Default::default(),
-            dest_sets: Default::default(),
-            partition: Default::default(),
-            partitioned: Default::default(),
-            fetch: Default::default(),
-            opcode: Default::default(),
-            imm: Default::default(),
-            remote_addr: Default::default(),
-            rkey: Default::default(),
-            transport: Default::default(),
-            log_mtu: Default::default(),
-            element_mask: Default::default(),
-            rows_per_message: Default::default(),
-            told_inline: Default::default(),
-            inline_parts: Default::default(),
-            qp_asks: Default::default(),
-            ask: Default::default(),
-            fenced: Default::default(),
-            solicited: Default::default(),
-            invalidates: Default::default(),
-            address: Default::default(),
-            piece_valid: Default::default(),
-            piece_index: Default::default(),
-            told_ask: Default::default(),
-            operands: Default::default(),
-            ask_bytes: Default::default(),
-            check_writes: Default::default(),
-            unfit: Default::default(),
-            overlong: Default::default(),
-            sets: Default::default(),
-            head_own: Default::default(),
-            head_ask: Default::default(),
-            head_invalidates: Default::default(),
-            head_fenced: Default::default(),
-            head_solicited: Default::default(),
-            head_address: Default::default(),
-            head_address_bad: Default::default(),
-            asks: Default::default(),
-            is_reliable: Default::default(),
-            is_atomic: Default::default(),
-            operands_read: Default::default(),
-            bytes: Default::default(),
-            asked: Default::default(),
-            check_valid: Default::default(),
-            check_long: Default::default(),
-            check_target: Default::default(),
-            check_key: Default::default(),
-            check_base: Default::default(),
-            check_offset: Default::default(),
-            check_span: Default::default(),
-            check_factor: Default::default(),
-            check_step: Default::default(),
-            check_len: Default::default(),
-            region: Default::default(),
-            dest: Default::default(),
-            target_done: Default::default(),
-            element_valid: Default::default(),
-            element_lane: Default::default(),
-            element_last: Default::default(),
-            element_base: Default::default(),
-            element_offset: Default::default(),
-            element_step: Default::default(),
-            element_len: Default::default(),
-            element_kind: Default::default(),
-            element_ids: Default::default(),
-            element_fetch: Default::default(),
-            fetch_addr: Default::default(),
-            element_addr: Default::default(),
-            element_count: Default::default(),
-            finish: Default::default(),
-            failed: Default::default(),
-            failed_flush: Default::default(),
-            failed_qp: Default::default(),
-            dests: Default::default(),
-            fields: Default::default(),
-            rest_fields: array_init::array_init(|_| Fields::default()),
-            state: Default::default(),
-            left: Default::default(),
-            batch_over: Default::default(),
-            sole: Default::default(),
-            ended: Default::default(),
-            full: Default::default(),
-            whole: Default::default(),
-            named: Default::default(),
-            head_queue: Default::default(),
-            head_fixed_bad: Default::default(),
-            head_rows_bad: Default::default(),
-            head_count_bad: Default::default(),
-            head_length_bad: Default::default(),
-            head_opcode: Default::default(),
-            head_element_mask: Default::default(),
-            head_partitioned: Default::default(),
-            head_fetch: Default::default(),
-            head_unsignaled: Default::default(),
-            head_inline: Default::default(),
-            inline_bad: Default::default(),
-            whole_inline_bad: Default::default(),
-            inline_accept: Default::default(),
-            inline_taken: Default::default(),
-            inline_granules: Default::default(),
-            head_position: Default::default(),
-            joined_for: Default::default(),
-            fetch_bad: Default::default(),
-            head_destinations: Default::default(),
-            head_granules: Default::default(),
-            head_remaining: Default::default(),
-            head_wr_id: Default::default(),
-            head_rows: Default::default(),
-            head_imm: Default::default(),
-            first: Default::default(),
-            dest_cut: Default::default(),
-            dest_fixed_bad: Default::default(),
-            dest_rest_bad: Default::default(),
-            dest_no_qp: Default::default(),
-            dest_qp: Default::default(),
-            dest_partition: Default::default(),
-            dest_regions: Default::default(),
-            dest_bytes: Default::default(),
-            dest_remote_addr: Default::default(),
-            dest_rkey: Default::default(),
-            dest_types: Default::default(),
-            dest_named: Default::default(),
-            dest_index: Default::default(),
-            regions: Default::default(),
-            regions_now: Default::default(),
-            dest_over: Default::default(),
-            accepted: Default::default(),
-            dests_left: Default::default(),
-            pairs: Default::default(),
-            next_queue: Default::default(),
-            next_qp: Default::default(),
-            partitions: Default::default(),
-            partition_named: Default::default(),
-            sharing: Default::default(),
-            ids: Default::default(),
-            region_index: Default::default(),
-            regions_left: Default::default(),
-            kind: Default::default(),
-            addr: Default::default(),
-            count: Default::default(),
-            lkey: Default::default(),
-            bitmap: Default::default(),
-            fetch_rows: Default::default(),
-            period: Default::default(),
-            factor: Default::default(),
-            elements_left: Default::default(),
-            lane: Default::default(),
-            fail: Default::default(),
-            fail_flush: Default::default(),
-            fail_qp: Default::default(),
-            none_left: Default::default(),
-            good: Default::default(),
-            broken: Default::default(),
-            granule_kind: Default::default(),
-            blocks: Default::default(),
-            head_bad: Default::default(),
-            dest_bad: Default::default(),
-            dest_unfit: Default::default(),
-            shape_bad: Default::default(),
-            element_bad: Default::default(),
-            taking: Default::default(),
-            skipping: Default::default(),
-            region_done: Default::default(),
-            dest_done: Default::default(),
-            bitmap_bytes: Default::default(),
-            has_fetch_rows: Default::default(),
-        }
-    }
 }

@@ -70,6 +70,9 @@ impl Logic for Plan {
             has_stretch,
             stretch_from,
             stretch_length,
+            stretch_keys,
+            stretch_opens,
+            fresh,
             phase
         );
 
@@ -273,6 +276,9 @@ impl Logic for Plan {
         self.stretch_fetch.next = self.item_out.q.val().fetch;
         self.stretch_kept.next = self.item_out.q.val().kept;
         self.stretch_fetch_addr.next = self.item_out.q.val().low;
+        self.stretch_made.next = self.stretch_keys.q.val();
+        self.stretch_begins.next = self.stretch_opens.q.val();
+        self.stretch_slot.next = self.context_out.q.val().slot;
         if self.item_ready.val() {
             self.has_item.d.next = false;
         }
@@ -946,6 +952,7 @@ impl Logic for Plan {
             self.chunks.start.next = true;
             self.column.d.next = false;
             self.first_turn.d.next = true;
+            self.fresh.d.next = true;
             self.turn.d.next.region = 0.into();
             self.turn.d.next.row = 0.into();
         }
@@ -975,6 +982,11 @@ impl Logic for Plan {
                     || self.next_item.val().chunk_start)
                 // And a stretch of a bitmap for all its chunks.
                 && (!self.next_item.val().kept || self.next_item.val().loads);
+            self.stretch_keys.d.next = self.set_info.val().made;
+            self.stretch_opens.d.next = self.fresh.q.val();
+            if self.has_stretch.d.val() {
+                self.fresh.d.next = false;
+            }
         }
         if self.asks.val() && !self.result_valid.val() {
             self.outstanding.d.next = self.outstanding.q.val() + 1;

@@ -130,6 +130,12 @@ pub struct Plan {
     pub stretch_kept: Signal<Out, Bit>,
     /// Their first bit's address.
     pub stretch_fetch_addr: Signal<Out, Bits<64>>,
+    /// Ids are made from the rows' keys; the address is that of splitters.
+    pub stretch_made: Signal<Out, Bit>,
+    /// It is the first stretch of its request.
+    pub stretch_begins: Signal<Out, Bit>,
+    /// The request.
+    pub stretch_slot: Signal<Out, Bits<8>>,
     state: DFF<PlanState>,
     // The request.
     slot: DFF<Bits<8>>,
@@ -271,6 +277,10 @@ pub struct Plan {
     has_stretch: DFF<Bit>,
     stretch_from: DFF<Bits<64>>,
     stretch_length: DFF<Bits<32>>,
+    stretch_keys: DFF<Bit>,
+    stretch_opens: DFF<Bit>,
+    /// Nothing was read for the request.
+    fresh: DFF<Bit>,
     // Bitmaps that are read in stretches of several chunks: where in its stretch the chunk begins.
     kept: Signal<Local, Bit>,
     kept_left: Signal<Local, Bits<32>>,
@@ -337,6 +347,9 @@ impl Default for Plan {
             stretch_fetch: Default::default(),
             stretch_kept: Default::default(),
             stretch_fetch_addr: Default::default(),
+            stretch_made: Default::default(),
+            stretch_begins: Default::default(),
+            stretch_slot: Default::default(),
             state: Default::default(),
             slot: Default::default(),
             dests: Default::default(),
@@ -443,6 +456,9 @@ impl Default for Plan {
             has_stretch: Default::default(),
             stretch_from: Default::default(),
             stretch_length: Default::default(),
+            stretch_keys: Default::default(),
+            stretch_opens: Default::default(),
+            fresh: Default::default(),
             kept: Default::default(),
             kept_left: Default::default(),
             phase: Default::default(),

@@ -203,6 +203,7 @@ impl Card<'_> {
                             ("lanes", lanes.len().into()),
                             ("row_bytes", row_bytes.into()),
                             ("beat_start", beat_starts(&lanes).into()),
+                            ("made", 0.into()),
                             ("fetch", u64::from(fetch.is_some()).into()),
                             ("target_addr", target_addr.into()),
                             ("target_len", region.target_len.into()),
