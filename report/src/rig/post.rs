@@ -3,8 +3,8 @@
 use libdrdma::{
     Bitmapped, CompletionQueue, Contiguous, Destination, KeyType, MemoryRegion, Operation,
     PartitionDestination, PartitionKeys, Partitioned, PartitionedRegion, PartitionedWorkRequest,
-    PointerMapped, PostGuard, ProtectionDomain, QueuePair, RegionError, RemoteColumn, RowMask, SharedOperation,
-    SharedPostGuard, SharedWorkRequest, Strided, Values, WorkRequest,
+    PointerMapped, PostGuard, ProtectionDomain, QueuePair, RegionError, RemoteColumn, RowMask,
+    SharedOperation, SharedPostGuard, SharedWorkRequest, Strided, Values, WorkRequest,
     optimizer::{CostTable, FetchPlan, Fragment, Limits, Schedule},
 };
 
