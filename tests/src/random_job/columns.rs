@@ -38,6 +38,10 @@ fn rows(region: &Value) -> u64 {
 fn by_columns(random: &mut Random, post: &mut Value) {
     let (mut count, mut most) = (MOST, 0);
     if let Some(region) = post.get_mut("partitioned") {
+        // Keys are not taken together with columns.
+        if region.get("partition_by").is_some() {
+            return;
+        }
         let columns = region["columns"].as_array_mut().expect("columns");
         columns.truncate(MOST);
         count = columns.len();
