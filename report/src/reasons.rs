@@ -24,6 +24,10 @@ const REASONS: &[(&str, &str)] = &[
     ("bitmap-runs-10", WHOLE_RUN),
     ("bitmap-runs-10-registers", WHOLE_RUN),
     ("bitmap-runs-50", WHOLE_RUN),
+    ("columns-5-ids", COLUMN_AFTER_COLUMN),
+    ("columns-5-bitmaps", COLUMN_AFTER_COLUMN),
+    ("columns-16-ids", COLUMN_AFTER_COLUMN),
+    ("columns-16-bitmaps", COLUMN_AFTER_COLUMN),
     ("lists-2", REQUEST_A_ROW),
     ("latency", BLOCKS),
     ("received-write", SENDER),
@@ -63,6 +67,9 @@ const ONE_RULE: &str = "The registers have one rule for all requests, reads of u
 const SCHEDULE_IS_READ: &str = "What the schedule saves over the plan that the library finds is little where all gaps \
      are alike, and less than what it costs to read the schedule itself: a bit a row, as much again as the \
      bitmap.";
+const COLUMN_AFTER_COLUMN: &str = "A column goes after the other, each like a request of its own, and between two of \
+     them the column path runs empty. Rows are counted once for each destination, and ids are read again \
+     for each column: 8 KiB for 64 KiB of values.";
 const REQUEST_A_ROW: &str = "Every row is a request of its own, and its reads touch the cache lines of \
      its neighbours' reads, which the host serves one after another. The paper's figure is of another \
      card, whose lists are its strength.";

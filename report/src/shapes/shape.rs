@@ -264,7 +264,7 @@ mod tests {
             ("columns=17x1", "columns=17x1: there are 1 to 16"),
             ("columns=0x1", "columns=0x1: there are 1 to 16"),
             ("columns=2x0", "columns=2x0: a column has at least 1 B"),
-            ("by=magic", "by=magic: it is one of bitmaps, ids, extents"),
+            ("by=magic", "by=magic: it is one of bitmaps, ids, key4, key8, extents"),
             ("dests=0", "dests=0: it is 1 to 256"),
             ("dests=257", "dests=257: it is 1 to 256"),
             ("dests=8 rows=7", "rows=7: it is 8 to 1048576"),

@@ -128,6 +128,7 @@ impl Logic for Pair {
         self.segmenter.dest_write_fenced.next = self.dest_write_fenced.val();
         self.segmenter.dest_write_solicited.next = self.dest_write_solicited.val();
         self.segmenter.dest_write_invalidates.next = self.dest_write_invalidates.val();
+        self.segmenter.dest_write_more.next = false;
         self.ask_write.join(&mut self.segmenter.ask_write);
         self.address_write.join(&mut self.packetizer.address_write);
         self.segmenter.cfg_valid.next = self.cfg_valid.val();
