@@ -26,7 +26,9 @@ pub(super) fn insert(seed: u64, qps: &[Value], generator: &mut Generator, posts:
         let before = generator.buffers.len();
         let mut other = post.clone();
         generator.other_kinds(&mut random, &mut other);
-        layout(&mut random, &mut other);
+        if generator.limits.by_columns {
+            layout(&mut random, &mut other);
+        }
         if keeps(&mut random, &other, generator, &queue_pairs) {
             *post = other;
         } else {
@@ -134,7 +136,7 @@ impl Generator {
         if let Some(region) = post.get_mut("partitioned") {
             self.other_columns(random, region);
             let rows = region["rows"].as_u64().unwrap_or(0);
-            if rows <= MOST_ROWS && random.one_in(2) {
+            if self.limits.keys && rows <= MOST_ROWS && random.one_in(2) {
                 ids = Some(self.keys(random, region, destinations_of));
             }
         }

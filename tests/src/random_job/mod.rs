@@ -36,8 +36,12 @@ pub struct Limits {
     pub partitioned: bool,
     /// Whether there are posts whose data stand in the request.
     pub inline: bool,
-    /// Whether there are columns of other kinds than fixed width, and messages by columns.
+    /// Whether there are columns of other kinds than fixed width, and chains.
     pub kinds: bool,
+    /// With `kinds`: whether messages go by columns.
+    pub by_columns: bool,
+    /// With `kinds`: whether partitions are made from keys.
+    pub keys: bool,
     /// Payload bytes of the one post of a job that has a table of tens of thousands of rows; 0: there is none.
     pub large: u64,
 }
@@ -47,8 +51,12 @@ pub const HARDWARE_TAKES_PARTITIONED: bool = true;
 /// Whether the hardware takes requests with data of their own; likewise.
 pub const HARDWARE_TAKES_INLINE: bool = true;
 
-/// Whether the hardware takes columns of other kinds, and sends by columns; likewise.
+/// Whether the hardware takes columns of other kinds; likewise.
 pub const HARDWARE_TAKES_KINDS: bool = false;
+/// Whether it sends by columns; likewise.
+pub const HARDWARE_SENDS_BY_COLUMNS: bool = false;
+/// Whether it makes partitions from keys; likewise.
+pub const HARDWARE_TAKES_KEYS: bool = false;
 
 impl Limits {
     /// For the reference model.
@@ -60,6 +68,8 @@ impl Limits {
         partitioned: true,
         inline: true,
         kinds: true,
+        by_columns: true,
+        keys: true,
         large: 0,
     };
     /// For simulated hardware, where every cycle costs.
@@ -71,6 +81,8 @@ impl Limits {
         partitioned: HARDWARE_TAKES_PARTITIONED,
         inline: HARDWARE_TAKES_INLINE,
         kinds: HARDWARE_TAKES_KINDS,
+        by_columns: HARDWARE_SENDS_BY_COLUMNS,
+        keys: HARDWARE_TAKES_KEYS,
         large: 0,
     };
     /// Some small posts around a large one, for up to 64 destinations.

@@ -87,6 +87,8 @@ pub struct Requests {
 
     /// Its destinations are apart; from when its last check is through.
     pub apart: Signal<In, Bit>,
+    /// Some region of it has kinds of columns; when it ends.
+    pub kinds: Signal<In, Bit>,
 
     /// Checks are on their way.
     pub busy: Signal<In, Bit>,
@@ -147,6 +149,8 @@ pub struct Requests {
     pub request_bad_dest: Signal<Out, Bits<DEST_COUNT>>,
     /// Its destinations are apart.
     pub request_apart: Signal<Out, Bit>,
+    /// Some region of it has kinds of columns.
+    pub request_kinds: Signal<Out, Bit>,
 
     /// A queue starts no further request.
     pub stop_valid: Signal<Out, Bit>,
@@ -190,6 +194,7 @@ pub struct Requests {
     waiting_sets: DFF<Bits<11>>,
     waiting_unfit: DFF<Bit>,
     waiting_overlong: DFF<Bit>,
+    waiting_kinds: DFF<Bit>,
     /// The request fails behind its bounds, with this status.
     late: Signal<Local, Bit>,
     late_status: Signal<Local, Bits<8>>,
@@ -208,6 +213,7 @@ pub struct Requests {
     ready_status: DFF<Bits<8>>,
     ready_bad_dest: DFF<Bits<DEST_COUNT>>,
     ready_apart: DFF<Bit>,
+    ready_kinds: DFF<Bit>,
     queue_fails: DFF<Bit>,
     /// Cycles until the queue is seen to be stopped.
     wait: DFF<Bits<2>>,
@@ -257,6 +263,7 @@ impl Logic for Requests {
             waiting_sets,
             waiting_unfit,
             waiting_overlong,
+            waiting_kinds,
             waiting_failed,
             waiting_flush,
             waiting_qp_fails,
@@ -271,6 +278,7 @@ impl Logic for Requests {
             ready_status,
             ready_bad_dest,
             ready_apart,
+            ready_kinds,
             queue_fails,
             wait
         );
@@ -316,6 +324,7 @@ impl Logic for Requests {
             self.waiting_sets.d.next = self.sets.val();
             self.waiting_unfit.d.next = self.unfit.val();
             self.waiting_overlong.d.next = self.overlong.val();
+            self.waiting_kinds.d.next = self.kinds.val();
             self.waiting_failed.d.next = self.failed.val();
             self.waiting_flush.d.next = self.failed_flush.val();
             self.waiting_qp_fails.d.next = self.failed_qp.val();
@@ -365,6 +374,7 @@ impl Logic for Requests {
             self.ready_wr_id.d.next = self.waiting_wr_id.q.val();
             self.ready_first_dest.d.next = self.waiting_first_dest.q.val();
             self.ready_apart.d.next = self.apart.val();
+            self.ready_kinds.d.next = self.waiting_kinds.q.val();
             self.ready_dests.d.next = 0.into();
             if self.protection.val() {
                 self.ready_status.d.next = 4.into();
@@ -473,6 +483,7 @@ impl Logic for Requests {
         self.request_status.next = self.ready_status.q.val();
         self.request_bad_dest.next = self.ready_bad_dest.q.val();
         self.request_apart.next = self.ready_apart.q.val();
+        self.request_kinds.next = self.ready_kinds.q.val();
         self.stop_valid.next = self.queue_fails.q.val();
         self.stop_queue.next = self.ready_queue.q.val();
     }

@@ -84,6 +84,9 @@ pub struct Route {
     /// It takes them.
     pub column_resp_ready: Signal<In, Bit>,
 
+    /// No answer is waited for.
+    pub quiet: Signal<Out, Bit>,
+
     for_walker: Signal<Local, Bit>,
     for_columns: Signal<Local, Bit>,
     held: Signal<Local, Bit>,
@@ -130,6 +133,8 @@ impl Logic for Route {
         self.owners.in_valid.next = self.req_valid.val() && self.req_ready.val();
         self.purpose_in.record.next = self.req_purpose.val();
         self.owners.in_data.next = self.purpose_in.bits.val();
+
+        self.quiet.next = !self.owners.count.val().any();
 
         // Answers.
         self.purpose_out.bits.next = self.owners.out_data.val();

@@ -6,8 +6,10 @@ use super::fields::Fields;
 use super::named::Named;
 use crate::context::{QP, QUEUE};
 use crate::layout::windows::FETCH_BITS;
-use crate::request::{AddressWrite, DEST_COUNT, DEST_INDEX};
+use crate::request::{AddressWrite, DEST_COUNT, DEST_INDEX, LaneKind, SetKinds};
+use drdma_abi::Layout;
 use drdma_abi::receive::{AtomicOperands, ReliableOpcode};
+use drdma_abi::work_request::{Chain, Element, ElementSource, KindElement, RegionHeader};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -50,8 +52,14 @@ pub enum DecoderState {
     Shape,
     /// The target of a pointer-mapped region is being looked up.
     Target,
+    /// How records lead from one to the next.
+    Chain,
     /// An extent or a column.
     Element,
+    /// An extent or a column with a kind: its entries.
+    Kind,
+    /// Where its bytes lie.
+    Source,
     /// A contiguous region of several with row mask Element: the joiner takes its lane.
     Join,
     /// The entry has ended, or an error has ended it.
@@ -62,7 +70,7 @@ pub enum DecoderState {
 
 /// Walks the granules of work queue entries.
 ///
-/// Every granule takes one cycle, but an entry's head and its first destination, or its address, one together, unless the
+/// Every granule takes one cycle (an element with a kind has two), but an entry's head and its first destination, or its address, one together, unless the
 /// request is partitioned, or cut off there, and a payload in the entry is taken whole, unless an address comes before it; a destination takes one more, a pointer-mapped region three more, a
 /// contiguous one two more where it is one of several under row mask Element,
 /// an entry up to two more, a partitioned one three. It stops while there is no room for a
@@ -266,7 +274,15 @@ pub struct Parser {
     pub element_addr: Signal<Out, Bits<64>>,
     /// The region's rows.
     pub element_count: Signal<Out, Bits<32>>,
+    /// How the element's entries lead to bytes.
+    pub element_source: Signal<Out, LaneKind>,
+    /// The region has kinds of columns.
+    pub element_kinds: Signal<Out, Bit>,
+    /// What it has beside others; its protection domain is still to be filled in.
+    pub element_set: Signal<Out, SetKinds>,
 
+    /// Some region of the request has kinds of columns.
+    pub kinds: Signal<Out, Bit>,
     /// The request has ended.
     pub finish: Signal<Out, Bit>,
     /// It has failed.
@@ -385,6 +401,24 @@ pub struct Parser {
     factor: DFF<Bits<32>>,
     elements_left: DFF<Bits<5>>,
     lane: DFF<Bits<4>>,
+    /// The region, or one of the request, has kinds of columns.
+    has_kinds: DFF<Bit>,
+    any_kinds: DFF<Bit>,
+    special: DFF<SetKinds>,
+    /// An element's entry: where it is, how long, and how far from the next row's.
+    entry_offset: DFF<Bits<64>>,
+    entry_len: DFF<Bits<32>>,
+    entry_step: DFF<Bits<32>>,
+    entry_kind: DFF<Bits<4>>,
+    entry_log: DFF<Bits<4>>,
+    entry_width: DFF<Bits<24>>,
+    entry_key_bad: DFF<Bit>,
+    entry_bytes: Signal<Local, Bits<32>>,
+    entry_unit: Signal<Local, Bits<32>>,
+    /// Bits from the first of a byte to the last of a bitmap or a column of bits.
+    spanned_bits: Signal<Local, Bits<35>>,
+    source_given: Signal<Local, Bit>,
+    source_bad: Signal<Local, Bit>,
 
     fail: DFF<Bit>,
     fail_flush: DFF<Bit>,
@@ -419,8 +453,25 @@ pub struct Parser {
     has_fetch_rows: Signal<Local, Bit>,
 }
 
+/// Granules that are looked at as if they were others: fields of the same places.
+fn check_places() {
+    let bits = |a: drdma_abi::Field, b: drdma_abi::Field| {
+        assert_eq!((a.start, a.width), (b.start, b.width), "{} and {}", a.name, b.name);
+    };
+    for (source, chain, header) in
+        [("addr", "end", "addr"), ("count", "next", "count"), ("lkey", "limit", "lkey")]
+    {
+        bits(ElementSource::field(source), RegionHeader::field(header));
+        bits(Chain::field(chain), RegionHeader::field(header));
+    }
+    for field in ["offset", "lkey"] {
+        bits(KindElement::field(field), Element::field(field));
+    }
+}
+
 impl Default for Parser {
     fn default() -> Self {
+        check_places();
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -523,6 +574,10 @@ impl Default for Parser {
             fetch_addr: Default::default(),
             element_addr: Default::default(),
             element_count: Default::default(),
+            element_source: Default::default(),
+            element_kinds: Default::default(),
+            element_set: Default::default(),
+            kinds: Default::default(),
             finish: Default::default(),
             failed: Default::default(),
             failed_flush: Default::default(),
@@ -601,6 +656,21 @@ impl Default for Parser {
             factor: Default::default(),
             elements_left: Default::default(),
             lane: Default::default(),
+            has_kinds: Default::default(),
+            any_kinds: Default::default(),
+            special: Default::default(),
+            entry_offset: Default::default(),
+            entry_len: Default::default(),
+            entry_step: Default::default(),
+            entry_kind: Default::default(),
+            entry_log: Default::default(),
+            entry_width: Default::default(),
+            entry_key_bad: Default::default(),
+            entry_bytes: Default::default(),
+            entry_unit: Default::default(),
+            spanned_bits: Default::default(),
+            source_given: Default::default(),
+            source_bad: Default::default(),
             fail: Default::default(),
             fail_flush: Default::default(),
             fail_qp: Default::default(),

@@ -23,6 +23,7 @@ impl Logic for Plan {
             single,
             partitioned,
             apart,
+            kinds,
             index,
             head,
             set,
@@ -351,6 +352,11 @@ impl Logic for Plan {
         self.passed.next = false;
 
         self.finished.next = false;
+        self.kinds_start.next = false;
+        self.kinds_busy.next = self.state.q.val() == PlanState::KindsWait;
+        self.kinds_slot.next = self.slot.q.val();
+        self.kinds_dests.next = self.dests.q.val();
+        self.kinds_first_dest.next = self.first_dest.q.val();
         self.request_ready.next = self.state.q.val() == PlanState::Idle;
         match self.state.q.val() {
             PlanState::Idle => {
@@ -366,6 +372,7 @@ impl Logic for Plan {
                 self.judge.d.next = false;
                 self.partitioned.d.next = false;
                 self.apart.d.next = self.request_apart.val();
+                self.kinds.d.next = self.request_kinds.val();
                 self.same.d.next = false;
                 self.chunks.start.next = true;
                 self.column.d.next = false;
@@ -423,6 +430,13 @@ impl Logic for Plan {
                 self.state.d.next = PlanState::InspectSet;
                 if self.dest_info.val().sets == 0 {
                     self.state.d.next = PlanState::Weigh;
+                }
+                if self.kinds.q.val() {
+                    self.index.d.next = self.index.q.val() + 1;
+                    self.state.d.next = PlanState::InspectRead;
+                    if self.last_dest.val() {
+                        self.state.d.next = PlanState::Kinds;
+                    }
                 }
                 // Its queue pair may have failed after it was decoded.
                 if self.qp_error.val() {
@@ -848,6 +862,20 @@ impl Logic for Plan {
                         self.turns.write_enable.next = true;
                         self.state.d.next = PlanState::TurnNext;
                     }
+                }
+            }
+            PlanState::Kinds => {
+                self.index.d.next = 0.into();
+                self.kinds_start.next = self.drained.val() && self.free.val();
+                if self.kinds_start.val() {
+                    self.state.d.next = PlanState::KindsWait;
+                }
+            }
+            PlanState::KindsWait => {
+                if self.kinds_done.val() {
+                    self.status.d.next = self.kinds_status.val();
+                    self.bad_dest.d.next = self.kinds_bad_dest.val();
+                    self.state.d.next = PlanState::Finish;
                 }
             }
             PlanState::Finish => {

@@ -58,6 +58,28 @@ pub struct Plan {
     pub request_bad_dest: Signal<In, Bits<DEST_COUNT>>,
     /// Its destinations have rows of one form, but none in common.
     pub request_apart: Signal<In, Bit>,
+    /// It has kinds of columns.
+    pub request_kinds: Signal<In, Bit>,
+    /// Nothing is on its way of requests before.
+    pub drained: Signal<In, Bit>,
+    /// The end of a request is planned.
+    pub finished: Signal<Out, Bit>,
+    /// The request at hand is to be walked by [`Kinds`](crate::rows::kinds::Kinds), which reads the tables meanwhile.
+    pub kinds_start: Signal<Out, Bit>,
+    /// It does so.
+    pub kinds_busy: Signal<Out, Bit>,
+    /// It is done,
+    pub kinds_done: Signal<In, Bit>,
+    /// with this status,
+    pub kinds_status: Signal<In, Bits<8>>,
+    /// for this destination.
+    pub kinds_bad_dest: Signal<In, Bits<DEST_COUNT>>,
+    /// That request's slot,
+    pub kinds_slot: Signal<Out, Bits<8>>,
+    /// destinations,
+    pub kinds_dests: Signal<Out, Bits<DEST_COUNT>>,
+    /// and the first one's place.
+    pub kinds_first_dest: Signal<Out, Bits<10>>,
     /// A request has left the segmenter.
     pub release_valid: Signal<In, Bit>,
     /// The queue pair of the destination that was read is in error.
@@ -137,12 +159,12 @@ pub struct Plan {
     bounds_given: DFF<Bit>,
     // Requests that have not left the segmenter.
     under_way: DFF<Bits<9>>,
-    finished: Signal<Local, Bit>,
     flush: Constant<Bits<8>>,
     single: DFF<Bit>,
     /// All destinations have the same set, and the ids of its rows.
     partitioned: DFF<Bit>,
     apart: DFF<Bit>,
+    kinds: DFF<Bit>,
     /// The destination at hand has no more turns.
     passed: Signal<Local, Bit>,
     /// Where what is found out about the set is kept: those of a partitioned request have one set.
@@ -267,6 +289,16 @@ impl Default for Plan {
             request_status: Default::default(),
             request_bad_dest: Default::default(),
             request_apart: Default::default(),
+            request_kinds: Default::default(),
+            drained: Default::default(),
+            kinds_start: Default::default(),
+            kinds_busy: Default::default(),
+            kinds_done: Default::default(),
+            kinds_status: Default::default(),
+            kinds_bad_dest: Default::default(),
+            kinds_slot: Default::default(),
+            kinds_dests: Default::default(),
+            kinds_first_dest: Default::default(),
             release_valid: Default::default(),
             qp_error: Default::default(),
             dest_read: Default::default(),
@@ -314,6 +346,7 @@ impl Default for Plan {
             single: Default::default(),
             partitioned: Default::default(),
             apart: Default::default(),
+            kinds: Default::default(),
             passed: Default::default(),
             key: Default::default(),
             index: Default::default(),
