@@ -108,6 +108,9 @@ pub mod features {
         | REQUESTS
         | RETRANSMITS
         | APPENDS
+        | VARLEN
+        | BITS
+        | CHASE
         | READ_ANSWERS
         | ATOMIC_ANSWERS
         | STRIDED_RECEIVES

@@ -52,7 +52,7 @@ pub const HARDWARE_TAKES_PARTITIONED: bool = true;
 pub const HARDWARE_TAKES_INLINE: bool = true;
 
 /// Whether the hardware takes columns of other kinds; likewise.
-pub const HARDWARE_TAKES_KINDS: bool = false;
+pub const HARDWARE_TAKES_KINDS: bool = true;
 /// Whether it sends by columns; likewise.
 pub const HARDWARE_SENDS_BY_COLUMNS: bool = false;
 /// Whether it makes partitions from keys; likewise.
