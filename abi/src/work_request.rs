@@ -65,6 +65,9 @@ pub const MAX_DESTINATIONS: usize = 256;
 /// Regions of one request, those of all its destinations together, at most. Two such requests fit the card's
 /// memory.
 pub const MAX_REQUEST_REGIONS: usize = 1024;
+/// Remote addresses of a request whose columns have some, those of all its destinations together, that a card with
+/// [`COLUMN_WRITES`](crate::receive::features::COLUMN_WRITES) and without [`COLUMNS`](crate::receive::features::COLUMNS) takes, at most.
+pub const MAX_CARD_REMOTE_COLUMNS: usize = 512;
 /// Bytes of a payload that stands in its entry, at most: a block.
 pub const MAX_INLINE: usize = BLOCK;
 /// Bytes of one message, at most (IBTA 1.4 section 9.7.7.1.2: 2^31).

@@ -82,7 +82,7 @@ enum drdma_features {
   // It takes SENDs and WRITEs, and acknowledges them. A card without this has none of the others.
   DRDMA_FEATURE_RECEIVES = 1,
   // Receives and READs fill regions of every type; without it, contiguous ones alone, but for
-  // `DRDMA_FEATURE_STRIDED_RECEIVES`.
+  // `DRDMA_FEATURE_STRIDED_RECEIVES` and `DRDMA_FEATURE_MAPPED_RECEIVES`.
   DRDMA_FEATURE_SCATTERS = 2,
   // It sends READs and atomics, and waits at fences.
   DRDMA_FEATURE_READS = 4,
@@ -108,6 +108,8 @@ enum drdma_features {
   DRDMA_FEATURE_STRIDED_RECEIVES = 16384,
   // Congestion control (DCQCN) of queue pairs whose `traffic_class` has ECN 1 or 2. Nothing is refused without it.
   DRDMA_FEATURE_CONGESTION = 32768,
+  // Receives fill bitmapped and pointer-mapped regions, as far as they have places.
+  DRDMA_FEATURE_MAPPED_RECEIVES = 262144,
 };
 
 // What a region is.

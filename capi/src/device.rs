@@ -58,7 +58,7 @@ pub enum drdma_features {
     /// It takes SENDs and WRITEs, and acknowledges them. A card without this has none of the others.
     DRDMA_FEATURE_RECEIVES = 1,
     /// Receives and READs fill regions of every type; without it, contiguous ones alone, but for
-    /// `DRDMA_FEATURE_STRIDED_RECEIVES`.
+    /// `DRDMA_FEATURE_STRIDED_RECEIVES` and `DRDMA_FEATURE_MAPPED_RECEIVES`.
     DRDMA_FEATURE_SCATTERS = 2,
     /// It sends READs and atomics, and waits at fences.
     DRDMA_FEATURE_READS = 4,
@@ -84,6 +84,13 @@ pub enum drdma_features {
     DRDMA_FEATURE_STRIDED_RECEIVES = 16384,
     /// Congestion control (DCQCN) of queue pairs whose `traffic_class` has ECN 1 or 2. Nothing is refused without it.
     DRDMA_FEATURE_CONGESTION = 32768,
+    /// WRITEs have an address a column; without `DRDMA_FEATURE_COLUMNS`, of one region a destination whose rows go into one
+    /// message a column.
+    DRDMA_FEATURE_COLUMN_WRITES = 131072,
+    /// Receives fill bitmapped and pointer-mapped regions, as far as they have places.
+    DRDMA_FEATURE_MAPPED_RECEIVES = 262144,
+    /// Partitions are made from keys of fixed width; without `DRDMA_FEATURE_PARTITIONS`, from no others.
+    DRDMA_FEATURE_FIXED_KEYS = 524288,
 }
 
 /// What the card does beside sending: `drdma_features`; 0 if `context` is NULL.

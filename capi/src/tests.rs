@@ -365,6 +365,9 @@ fn features_have_the_bits_of_the_register() {
         (DRDMA_FEATURE_ATOMIC_ANSWERS, Features::ATOMIC_ANSWERS),
         (DRDMA_FEATURE_STRIDED_RECEIVES, Features::STRIDED_RECEIVES),
         (DRDMA_FEATURE_CONGESTION, Features::CONGESTION),
+        (DRDMA_FEATURE_COLUMN_WRITES, Features::COLUMN_WRITES),
+        (DRDMA_FEATURE_MAPPED_RECEIVES, Features::MAPPED_RECEIVES),
+        (DRDMA_FEATURE_FIXED_KEYS, Features::FIXED_KEYS),
     ];
     assert!(bits.iter().all(|(ours, theirs)| *ours as u32 == theirs.bits()));
 }

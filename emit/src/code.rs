@@ -12,6 +12,12 @@ use rust_hdl_core::prelude::*;
 /// How a kernel says which enums it names.
 const STATES: &str = "states ";
 
+/// How a kernel says which file it stands in.
+const FILE: &str = "file ";
+
+/// How a kernel says on which line the next statement stands.
+const LINE: &str = "line ";
+
 /// A number that Rust computes, as a value in a kernel. Integers take the width of what they meet.
 #[diagnostic::on_unimplemented(message = "`{Self}` is no value in Verilog")]
 pub trait Value {
@@ -143,6 +149,29 @@ pub fn states<T: Synth>() -> Statement {
         TypeKind::Enum(variants) => Statement::Comment(format!("{STATES}{}", variants.join(" "))),
         _ => panic!("{} is not an enum", T::descriptor().name),
     }
+}
+
+/// The file that a kernel stands in.
+pub fn file(name: &str) -> Statement {
+    Statement::Comment(format!("{FILE}{name}"))
+}
+
+/// The line of the kernel's file on which the next statement stands.
+pub fn at(line: u32) -> Statement {
+    Statement::Comment(format!("{LINE}{line}"))
+}
+
+/// What [`file`] said.
+pub(crate) fn file_of(code: &VerilogBlock) -> Option<&str> {
+    code.iter().find_map(|statement| match statement {
+        Statement::Comment(text) => text.strip_prefix(FILE),
+        _ => None,
+    })
+}
+
+/// What [`at`] says in a comment.
+pub(crate) fn line_of(comment: &str) -> Option<&str> {
+    comment.strip_prefix(LINE)
 }
 
 /// The enums that a kernel names: names with `$`, values, widths.

@@ -69,6 +69,8 @@ pub(super) struct Scope {
     pub reads: RefCell<BTreeSet<String>>,
     /// Functions for slices of expressions, by name.
     pub functions: RefCell<BTreeMap<String, String>>,
+    /// The line of the kernel's file on which the statement stands that is printed.
+    pub line: String,
 }
 
 /// The text of an expression and its width.

@@ -1,7 +1,7 @@
 //! Kernel statements in Verilog.
 
 use super::expression::{HANDSHAKE, Place, Scope};
-use super::names;
+use super::{code, names, origins};
 use rust_hdl_core::ast::{
     VerilogBlock, VerilogBlockOrConditional as Otherwise, VerilogConditional,
     VerilogExpression as Expression, VerilogLink as Link, VerilogStatement as Statement,
@@ -70,7 +70,13 @@ pub(super) fn print(
         let constant = !group.iter().any(|p| depends(p));
         let head = if constant { "initial" } else { "always @(*)" };
         let _ = writeln!(kernel.text, "    {head} begin");
-        group.iter().for_each(|piece| kernel.text.push_str(&piece.text));
+        for piece in group {
+            match constant {
+                // Ran before anything is counted.
+                true => kernel.text.push_str(&origins::without(&piece.text)),
+                false => kernel.text.push_str(&piece.text),
+            }
+        }
         kernel.text.push_str("    end\n");
     }
     Ok(kernel)
@@ -167,14 +173,14 @@ fn collect(scope: &mut Scope, code: &VerilogBlock, into: &mut Vec<Piece>) -> Res
         match statement {
             Statement::Loop(_) => unroll(scope, statement, &mut |s, b| collect(s, b, into))?,
             Statement::Macro(code) => collect(scope, code, into)?,
-            Statement::Comment(_) => {}
+            Statement::Comment(text) => note(scope, text),
             statement => {
                 let before = std::mem::take(&mut *scope.reads.borrow_mut());
                 let mut writes = BTreeSet::new();
                 let mut text = String::new();
                 print_statement(scope, statement, 2, &mut text, &mut writes)?;
                 let assignment = match statement {
-                    Statement::Assignment(..) => text
+                    Statement::Assignment(..) => origins::without(&text)
                         .trim()
                         .trim_end_matches(';')
                         .split_once(" = ")
@@ -190,6 +196,13 @@ fn collect(scope: &mut Scope, code: &VerilogBlock, into: &mut Vec<Piece>) -> Res
         }
     }
     Ok(())
+}
+
+/// Comments carry what a kernel says of itself.
+fn note(scope: &mut Scope, comment: &str) {
+    if let Some(line) = code::line_of(comment) {
+        line.clone_into(&mut scope.line);
+    }
 }
 
 fn unroll(
@@ -240,7 +253,8 @@ fn print_statement(
                 Some(lo) if signal.width == 1 => format!("[{lo}]"),
                 Some(lo) => format!("[{}:{lo}]", lo + signal.width - 1),
             };
-            let _ = writeln!(out, "{pad}{name}{range} = {value};");
+            let from = origins::statement(&scope.line);
+            let _ = writeln!(out, "{pad}{name}{range} = {value};{from}");
             writes.insert(name);
         }
         Statement::SliceAssignment { base, width, offset, replacement } => {
@@ -257,7 +271,8 @@ fn print_statement(
                     format!("[{} +: {width}]", scope.index(offset, bits as usize)?)
                 }
             };
-            let _ = writeln!(out, "{pad}{name}{range} = {value};");
+            let from = origins::statement(&scope.line);
+            let _ = writeln!(out, "{pad}{name}{range} = {value};{from}");
             writes.insert(name);
         }
         Statement::If(conditional) => match scope.decided(&conditional.test) {
@@ -304,7 +319,7 @@ fn print_statement(
             unroll(scope, statement, &mut |s, b| print_block(s, b, depth, out, writes))?;
         }
         Statement::Macro(code) => print_block(scope, code, depth, out, writes)?,
-        Statement::Comment(_) => {}
+        Statement::Comment(text) => note(scope, text),
         Statement::Link(_) => {
             return Err("RustHDL's links are not supported: use `join`".to_owned());
         }

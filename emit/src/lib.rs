@@ -22,12 +22,13 @@ mod initial;
 mod kernel;
 mod module;
 mod names;
+mod origins;
 pub mod prelude;
 pub mod record;
 mod survey;
 pub mod testing;
 
-use drdma_verilated::{Port, Source};
+use drdma_verilated::{Origin, Port, Source};
 use rust_hdl_core::prelude::Block;
 
 pub use initial::{assigned, with_initial_values};
@@ -51,6 +52,9 @@ pub struct Emitted {
     pub verilog: String,
     /// The top module's ports.
     pub ports: Vec<Port>,
+    /// Where each line of the text comes from: a kernel's statement, or a leaf's text. Coverage is told of
+    /// these.
+    pub origins: Vec<Origin>,
 }
 
 impl Emitted {
@@ -59,6 +63,7 @@ impl Emitted {
         Source::new(&self.name)
             .verilog(format!("{}.v", self.name), &self.verilog)
             .ports(self.ports.iter().cloned())
+            .origins(self.origins.iter().cloned())
     }
 }
 

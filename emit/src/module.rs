@@ -2,7 +2,7 @@
 
 use super::expression::{Scope, Signal};
 use super::survey::{Atom, Module};
-use super::{EmitError, Emitted, code, kernel, names};
+use super::{EmitError, Emitted, code, kernel, names, origins};
 use drdma_verilated::{Direction, Port};
 use rust_hdl_core::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -33,6 +33,7 @@ pub(super) fn print(name: &str, top: &Module) -> Result<Emitted> {
             .zip(&outer)
             .map(|(a, p)| format!("        .{}({})", a.name, p.name))
             .collect();
+        printer.text.push_str(&origins::module(Some(""), &[]));
         let _ = write!(
             printer.text,
             "module {name}(\n{}\n);\n    {inner} core(\n{}\n    );\nendmodule\n",
@@ -45,10 +46,12 @@ pub(super) fn print(name: &str, top: &Module) -> Result<Emitted> {
         printer.module(top, name)?;
     }
     for core in &printer.cores {
+        printer.text.push_str(&origins::module(None, &[]));
         printer.text.push_str(core);
         printer.text.push('\n');
     }
-    Ok(Emitted { name: name.to_owned(), verilog: printer.text, ports: outer })
+    let (verilog, origins) = origins::split(&printer.text);
+    Ok(Emitted { name: name.to_owned(), verilog, ports: outer, origins })
 }
 
 #[derive(Default)]
@@ -162,7 +165,8 @@ impl Printer {
             }
         }
         let shell = self.shell.take();
-        let body = self.body(module, shell.as_deref().unwrap_or(name))?;
+        let marked = self.body(module, shell.as_deref().unwrap_or(name))?;
+        let body = origins::without(&marked);
         if let Some(known) = self.known.get(&body)
             && !is_top
         {
@@ -172,7 +176,14 @@ impl Printer {
         while !self.names.insert(unique.clone()) {
             unique.push('x');
         }
-        let _ = writeln!(self.text, "module {unique}{body}endmodule\n");
+        let file = match &module.code {
+            Verilog::Combinatorial(code) => code::file_of(code),
+            _ => None,
+        };
+        let ports = module.atoms.iter().filter(|atom| atom.kind.is_parameter());
+        let ports: Vec<_> = ports.map(|atom| atom.name.as_str()).collect();
+        self.text.push_str(&origins::module(file, &ports));
+        let _ = writeln!(self.text, "module {unique}{marked}endmodule\n");
         self.known.insert(body, unique.clone());
         Ok(unique)
     }

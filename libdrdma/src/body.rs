@@ -8,7 +8,10 @@ use drdma_driver::DmaMemory;
 
 use crate::{
     Destination, Features, PartitionId, PartitionedWorkRequest, PostError, RemoteColumn,
-    encode::words, memory::Hold,
+    column_writes::{self, Plain},
+    encode::words,
+    memory::Hold,
+    work_request::Head,
 };
 
 /// How the messages of a destination are laid out.
@@ -71,6 +74,9 @@ pub(crate) trait Body {
 
     /// True if the columns of a destination have remote addresses of their own.
     fn has_remote_columns(&self) -> bool;
+
+    /// Why a card that has [`Features::COLUMN_WRITES`] and not all of `COLUMNS` does not send it by columns.
+    fn column_refusal(&self, head: &Head) -> Option<&'static str>;
 
     /// Writes the granules.
     fn write(&self, writer: &mut Writer);
@@ -153,6 +159,15 @@ impl Body for [Destination<'_, '_>] {
     #[inline]
     fn has_remote_columns(&self) -> bool {
         self.iter().any(|destination| !destination.layout.remote_columns.is_empty())
+    }
+
+    fn column_refusal(&self, head: &Head) -> Option<&'static str> {
+        let plain = |destination: &Destination<'_, '_>| match destination.regions {
+            [region] => region.plain(),
+            _ => None,
+        };
+        let told = self.iter().map(|to| (to.layout.remote_columns, plain(to)));
+        column_writes::refusal(head, told)
     }
 
     #[inline]
@@ -241,6 +256,10 @@ impl Body for Inline<'_, '_> {
         false
     }
 
+    fn column_refusal(&self, _head: &Head) -> Option<&'static str> {
+        None
+    }
+
     #[inline]
     fn write(&self, writer: &mut Writer) {
         let Destination { qp, remote_addr, rkey, .. } = self.destination;
@@ -323,6 +342,12 @@ impl<I: PartitionId> Body for PartitionedWorkRequest<'_, '_, I> {
     #[inline]
     fn has_remote_columns(&self) -> bool {
         self.destinations.iter().any(|destination| !destination.layout.remote_columns.is_empty())
+    }
+
+    fn column_refusal(&self, head: &Head) -> Option<&'static str> {
+        let plain = (!self.region.has_kinds()).then(|| Plain::of(self.region.words()));
+        let told = self.destinations.iter().map(|to| (to.layout.remote_columns, plain));
+        column_writes::refusal(head, told)
     }
 
     #[inline]

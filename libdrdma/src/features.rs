@@ -10,7 +10,7 @@ bitflags::bitflags! {
         /// It takes SENDs and WRITEs, and acknowledges them. A card without this has none of the others.
         const RECEIVES = features::RECEIVES;
         /// Receives and READs fill regions of every type; without it, contiguous ones alone, but for
-        /// `STRIDED_RECEIVES`.
+        /// `STRIDED_RECEIVES` and `MAPPED_RECEIVES`.
         const SCATTERS = features::SCATTERS;
         /// It sends READs and atomics, and waits at fences.
         const READS = features::READS;
@@ -44,6 +44,14 @@ bitflags::bitflags! {
         const CONGESTION = features::CONGESTION;
         /// Peers READ regions with gaps that keys open; without `DESCRIBED_KEYS` they do not WRITE to them.
         const DESCRIBED_READS = features::DESCRIBED_READS;
+        /// WRITEs have an address a column; without `COLUMNS`, of one region a destination whose rows go into one message
+        /// a column, with further limits ([`COLUMN_WRITES`](drdma_abi::receive::features::COLUMN_WRITES)).
+        const COLUMN_WRITES = features::COLUMN_WRITES;
+        /// Receives fill bitmapped and pointer-mapped regions; without `SCATTERS`, as far as they have places.
+        const MAPPED_RECEIVES = features::MAPPED_RECEIVES;
+        /// Partitions are made from keys of fixed width: bits, and integers, floats, booleans and decimals, of up to 8 B for a range; without
+        /// `PARTITIONS`, from no others, and not in regions with kinds of columns.
+        const FIXED_KEYS = features::FIXED_KEYS;
     }
 }
 
@@ -54,6 +62,8 @@ impl Features {
             "the card does not receive"
         } else if self.contains(Self::SCATTERS) {
             "the card does not fill regions of every type"
+        } else if self.contains(Self::MAPPED_RECEIVES) {
+            "the card fills no bitmapped and pointer-mapped regions"
         } else if self.contains(Self::READS) {
             "the card sends no READs and atomics, and has no fences"
         } else if self.contains(Self::REQUESTS) {
@@ -74,8 +84,10 @@ impl Features {
             "the card sends messages row by row alone"
         } else if self.contains(Self::CHASE) {
             "the card follows no chains of records"
-        } else if self.contains(Self::PARTITIONS) {
+        } else if self.contains(Self::FIXED_KEYS) {
             "the card makes no partitions from keys"
+        } else if self.contains(Self::PARTITIONS) {
+            "the card makes partitions from bits, integers, floats, booleans and decimals alone, in a range of up to 8 B, beside columns without kinds"
         } else if self.contains(Self::READ_ANSWERS) {
             "the card does not answer READs"
         } else if self.contains(Self::ATOMIC_ANSWERS) {

@@ -139,6 +139,7 @@ mod arena;
 mod body;
 mod borrow;
 mod channel;
+mod column_writes;
 mod completion_queue;
 mod context;
 mod described_key;

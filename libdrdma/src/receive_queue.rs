@@ -247,9 +247,11 @@ impl ReceiveQueue {
         let (what, needed) = match region {
             RegionType::Contiguous => return Ok(()),
             RegionType::Strided => ("a receive into a strided region", Features::STRIDED_RECEIVES),
-            RegionType::Bitmapped => ("a receive into a bitmapped region", Features::SCATTERS),
+            RegionType::Bitmapped => {
+                ("a receive into a bitmapped region", Features::MAPPED_RECEIVES)
+            }
             RegionType::PointerMapped => {
-                ("a receive into a pointer-mapped region", Features::SCATTERS)
+                ("a receive into a pointer-mapped region", Features::MAPPED_RECEIVES)
             }
         };
         match self.context.inner.misses(needed) {
@@ -263,10 +265,14 @@ impl ReceiveQueue {
         if self.context.inner.misses(Features::SCATTERS).is_none() {
             return Ok(());
         }
-        // Of a strided region's granules, one is its header.
+        let mapped = |region: &Region<'_>| {
+            matches!(region.region_type(), RegionType::Bitmapped | RegionType::PointerMapped)
+        };
+        // Of a strided region's granules, one is its header, which takes no place among others of its type and contiguous ones.
+        let headers = usize::from(!regions.iter().any(mapped));
         let places = regions.iter().map(|region| match region.region_type() {
             RegionType::Contiguous => 1,
-            _ => region.descriptor_len() / GRANULE - 1,
+            _ => region.descriptor_len() / GRANULE - headers,
         });
         let (places, limit) = (places.sum(), RECEIVE_PLACES);
         if places > limit {

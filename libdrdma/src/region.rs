@@ -8,6 +8,7 @@ use drdma_abi::work_request::{
 
 use crate::{
     Features, MemoryRegion,
+    column_writes::Plain,
     encode::{field, words},
     memory::Hold,
 };
@@ -144,6 +145,12 @@ impl Region<'_> {
             None => self.words.as_slice(),
             Some(kinds) => &kinds.words,
         }
+    }
+
+    /// Its rows and elements, if it is strided or bitmapped, and no element says how its bytes are found.
+    pub(crate) fn plain(&self) -> Option<Plain> {
+        let plain = matches!(self.kind, RegionType::Strided | RegionType::Bitmapped);
+        (plain && !self.has_kinds()).then(|| Plain::of(self.words()))
     }
 
     /// True if its elements say how their bytes are found.

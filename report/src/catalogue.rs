@@ -19,6 +19,8 @@ const SEED: u64 = 2022;
 const ROWS: u64 = 64 << 10;
 /// Rows of the table that is sent as lists: a simulation of 1.5 Gb/s takes its time.
 const LISTED_ROWS: u64 = 8 << 10;
+/// Rows of the table that is sent by columns, a request.
+const WRITTEN_ROWS: u64 = 8 << 10;
 /// Columns of the shuffled table.
 const COLUMNS: usize = 5;
 /// Words of 4 B in a beat of payload, all of which the assembler can read in a cycle.
@@ -30,6 +32,7 @@ const MTU: u64 = 4096;
 pub fn all() -> Vec<Experiment> {
     let mut all: Vec<Experiment> = with_plan(contiguous()).into();
     all.extend(shuffles());
+    all.extend(column_writes());
     all.extend(projections());
     all.extend(bitmaps());
     all.extend(records());
@@ -80,6 +83,7 @@ fn one(id: &str, title: &str, target: Target, buffers: Vec<Vec<u8>>, region: Reg
         fetched: Fetched::Registers,
         words: None,
         row_mask: RowMask::Period,
+        by_columns: false,
         posts: vec![Post::Own { to: 0, regions: vec![region] }],
     }
 }
@@ -129,10 +133,15 @@ struct Table {
 
 impl Table {
     fn new(rows: u64, width: u64, skew: u64) -> Self {
+        Self::of(COLUMNS, rows, width, skew)
+    }
+
+    /// A table of so many columns.
+    fn of(count: usize, rows: u64, width: u64, skew: u64) -> Self {
         let mut random = Random::new(SEED);
         let mut buffers = Vec::new();
         let mut columns = Vec::new();
-        for column in 0..COLUMNS {
+        for column in 0..count {
             let offset = skew * column as u64 + skew % 2;
             columns.push((at(column, offset), width));
             buffers.push(random.bytes((offset + rows * width) as usize));
@@ -179,6 +188,7 @@ impl Table {
             fetched: Fetched::Registers,
             words: None,
             row_mask: RowMask::Period,
+            by_columns: false,
             posts: vec![Post::Shared(regions)],
         }
     }
@@ -195,7 +205,7 @@ impl Table {
         let ids = (0..self.rows).map(|_| random.below(destinations as u64) as u8).collect();
         self.buffers.push(ids);
         let ids = Piece { at: at(self.buffers.len() - 1, 0), len: self.rows };
-        let list = Partitioned { ids, destinations, columns: self.columns.clone() };
+        let list = Partitioned { ids, keys: None, destinations, columns: self.columns.clone() };
         Experiment {
             posts: vec![Post::Partitioned(list)],
             buffers: self.buffers.clone(),
@@ -276,6 +286,23 @@ fn shuffles() -> Vec<Experiment> {
         all.push(Table::new(rows, width, 9).shuffled(&id, &title, bound, 2));
     }
     all
+}
+
+/// WRITEs by columns: what goes to one address by rows goes to one a column.
+fn column_writes() -> Vec<Experiment> {
+    let of = |columns: usize, ids: bool| {
+        let by = if ids { "ids" } else { "bitmaps" };
+        let id = format!("columns-{columns}-{by}");
+        let title =
+            format!("WRITE by columns, {columns} x 8 B, 8 Ki rows, 16 destinations by {by}");
+        let table = Table::of(columns, WRITTEN_ROWS, 8, 0);
+        let rows = match ids {
+            true => table.partitioned(&id, &title, Target::Bound(0.9), 16),
+            false => table.shuffled(&id, &title, Target::Bound(0.9), 16),
+        };
+        Experiment { rows_per_message: WRITTEN_ROWS as u32, by_columns: true, ..rows }
+    };
+    [5, 16].into_iter().flat_map(|columns| [of(columns, true), of(columns, false)]).collect()
 }
 
 fn strided(

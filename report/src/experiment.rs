@@ -62,6 +62,8 @@ pub struct Experiment {
     pub words: Option<u32>,
     /// How regions are cut into units.
     pub row_mask: RowMask,
+    /// A WRITE by columns: each column goes to an address of its own.
+    pub by_columns: bool,
     /// What is posted, all of it at once.
     pub posts: Vec<Post>,
 }
@@ -207,10 +209,23 @@ pub struct Figure {
 }
 
 impl Experiment {
+    /// Remote addresses of a destination: of a WRITE by columns as many as there are.
+    pub fn columns(&self) -> usize {
+        let first = self.posts.iter().map(|post| match post {
+            Post::Partitioned(list) => list.columns.len(),
+            _ => match post.regions()[..] {
+                [Region::Bitmapped { columns, .. }, ..] => columns.len(),
+                [Region::Strided { pattern, .. }, ..] => pattern.len(),
+                _ => 1,
+            },
+        });
+        if self.by_columns { { first }.next().unwrap_or(1) } else { 1 }
+    }
+
     /// What arrives at each destination, as pieces.
     pub fn messages(&self) -> Vec<Destination> {
         let rows = self.rows_per_message as usize;
-        layout::messages(&self.posts, &self.buffers, self.row_mask, rows)
+        layout::messages(&self.posts, &self.buffers, self.row_mask, (rows, self.by_columns))
     }
 
     /// Destinations.

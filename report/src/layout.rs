@@ -113,10 +113,23 @@ impl Region {
 pub struct Partitioned {
     /// The ids, one byte a row.
     pub ids: Piece,
+    /// Integers of 4 or 8 B whose partitions are the ids: the card gets these instead.
+    pub keys: Option<Keys>,
     /// Destinations; rows with further ids are not sent.
     pub destinations: usize,
     /// Columns {row 0, bytes of a value}.
     pub columns: Vec<(Place, u64)>,
+}
+
+/// Keys that the card makes ids of, by Murmur3.
+#[derive(Clone, Copy, Debug)]
+pub struct Keys {
+    /// All of them.
+    pub at: Piece,
+    /// Bytes of each.
+    pub width: u64,
+    /// Partitions.
+    pub partitions: u64,
 }
 
 impl Partitioned {
@@ -186,20 +199,30 @@ impl Post {
     /// What the card reads to know where the data are.
     pub fn indexes(&self) -> Vec<Piece> {
         match self {
-            Self::Partitioned(list) => vec![list.ids],
+            Self::Partitioned(list) => vec![list.keys.map_or(list.ids, |keys| keys.at)],
             _ => self.regions().into_iter().filter_map(Region::index).collect(),
         }
     }
 
-    /// The messages of each destination of this request, as pieces.
+    /// The messages of each destination of this request, of so many rows, as pieces; perhaps each column by itself.
     pub fn messages(
         &self,
         buffers: &[Vec<u8>],
         mask: RowMask,
-        rows_per_message: usize,
+        (rows_per_message, by_columns): (usize, bool),
     ) -> Vec<(usize, Vec<Vec<Piece>>)> {
+        let column_of = |rows: &[Vec<Piece>], column: usize| -> Vec<Piece> {
+            rows.iter().map(|row| row[column]).collect()
+        };
         let packed = |rows: Vec<Vec<Piece>>| -> Vec<Vec<Piece>> {
-            rows.chunks(rows_per_message).map(<[_]>::concat).collect()
+            let messages = rows.chunks(rows_per_message);
+            if !by_columns {
+                return messages.map(<[_]>::concat).collect();
+            }
+            let columns = |rows: &[Vec<Piece>]| -> Vec<_> {
+                (0..rows[0].len()).map(|column| column_of(rows, column)).collect()
+            };
+            messages.flat_map(columns).collect()
         };
         let cut = |regions: &[Region]| packed(units(regions, buffers, mask));
         match self {
@@ -260,6 +283,7 @@ impl Post {
             }
             Self::Partitioned(list) => Self::Partitioned(Partitioned {
                 ids: list.ids.moved(buffers),
+                keys: list.keys.map(|keys| Keys { at: keys.at.moved(buffers), ..keys }),
                 columns: moved_columns(&list.columns, buffers),
                 ..*list
             }),
@@ -283,18 +307,18 @@ fn units(regions: &[Region], buffers: &[Vec<u8>], mask: RowMask) -> Vec<Vec<Piec
     }
 }
 
-/// The messages of each destination, in the order of the requests; of each request the index of its
-/// first message there.
+/// The messages of each destination, of so many rows, perhaps each column by itself, in the order of the requests; of each
+/// request the index of its first message there.
 pub fn messages(
     posts: &[Post],
     buffers: &[Vec<u8>],
     mask: RowMask,
-    rows_per_message: usize,
+    cut: (usize, bool),
 ) -> Vec<Destination> {
     let count = posts.iter().map(Post::destinations).max().unwrap_or(0);
     let mut destinations = vec![Destination::default(); count];
     for post in posts {
-        for (to, messages) in post.messages(buffers, mask, rows_per_message) {
+        for (to, messages) in post.messages(buffers, mask, cut) {
             let destination = &mut destinations[to];
             destination.starts.push(destination.messages.len());
             destination.messages.extend(messages);
@@ -333,7 +357,7 @@ mod tests {
 
     fn sent(post: Post, mask: RowMask, rows_per_message: usize) -> Vec<Vec<Vec<u8>>> {
         let buffers = [(0..32).collect(), (100..132).collect(), vec![0b1011_0001]];
-        let destinations = messages(&[post], &buffers, mask, rows_per_message);
+        let destinations = messages(&[post], &buffers, mask, (rows_per_message, false));
         let text = |message: &Vec<Piece>| bytes(message, &buffers);
         destinations.iter().map(|to| to.messages.iter().map(text).collect()).collect()
     }
@@ -377,12 +401,13 @@ mod tests {
         let buffers = [(0..32).collect(), (100..132).collect(), vec![], vec![1, 0, 2, 1, 1]];
         let list = Partitioned {
             ids: Piece { at: at(3, 0), len: 5 },
+            keys: None,
             destinations: 2,
             columns: vec![(at(1, 3), 2), (at(0, 1), 1)],
         };
         let post = Post::Partitioned(list);
         assert_eq!(post.indexes(), [Piece { at: at(3, 0), len: 5 }]);
-        let destinations = messages(&[post], &buffers, RowMask::Period, 2);
+        let destinations = messages(&[post], &buffers, RowMask::Period, (2, false));
         let text = |message: &Vec<Piece>| bytes(message, &buffers);
         let found: Vec<Vec<_>> =
             destinations.iter().map(|to| to.messages.iter().map(text).collect()).collect();
@@ -401,10 +426,15 @@ mod tests {
         for post in [
             two_regions(),
             Post::Shared(vec![regions, vec![bitmapped]]),
-            Post::Partitioned(Partitioned { ids, destinations: 2, columns: vec![(at(0, 1), 4)] }),
+            Post::Partitioned(Partitioned {
+                ids,
+                keys: None,
+                destinations: 2,
+                columns: vec![(at(0, 1), 4)],
+            }),
         ] {
             let found = |post: Post| {
-                let destinations = messages(&[post], &buffers, RowMask::Period, 2);
+                let destinations = messages(&[post], &buffers, RowMask::Period, (2, false));
                 let mut pieces: Vec<Piece> =
                     destinations.iter().flat_map(|to| to.messages.concat()).collect();
                 let all = pieces.iter().map(|piece| bytes(&[*piece], &buffers)).collect::<Vec<_>>();
@@ -422,7 +452,7 @@ mod tests {
     fn requests_follow_one_another_at_their_destinations() {
         let piece = |offset| Piece { at: at(0, offset), len: 1 };
         let own = |to, offset| Post::Own { to, regions: vec![Region::Contiguous(piece(offset))] };
-        let found = messages(&[own(1, 4), own(0, 8), own(1, 2)], &[], RowMask::Element, 1);
+        let found = messages(&[own(1, 4), own(0, 8), own(1, 2)], &[], RowMask::Element, (1, false));
         let expected = |messages: &[u64], starts: &[usize]| Destination {
             messages: messages.iter().map(|offset| vec![piece(*offset)]).collect(),
             starts: starts.to_vec(),

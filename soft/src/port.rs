@@ -3,15 +3,17 @@
 
 use std::{collections::VecDeque, fmt, io, os::fd::BorrowedFd};
 
-use drdma_wire::{MAX_FRAME, Sent, Traffic, Wire, frame};
+use drdma_wire::{Sent, Traffic, Wire, frame};
 
 use crate::wire::{CapturedFrame, Network};
 
 /// Frames that wait for room at the other end before the card's clock waits as well, as it would for
 /// pause frames.
 const WAITING: usize = 64;
-/// Frames that are taken from the wire in a turn.
-const RECEIVED_A_TURN: usize = 64;
+/// Frames that are offered to the wire together.
+const BURST: usize = 64;
+/// How often the wire is asked for frames in a turn.
+const RECEIVES_A_TURN: usize = 4;
 
 /// Both ends of the wire.
 pub struct PortEnd {
@@ -62,18 +64,28 @@ impl PortEnd {
     /// The wire failed; the frame is lost.
     pub fn send(&mut self) -> io::Result<()> {
         self.waiting.extend(std::iter::from_fn(|| self.network.take_sent()));
-        while let Some(frame) = self.waiting.front() {
-            let sent = match &mut self.wire {
-                Some(wire) => wire.send(&frame.bytes),
-                None => Ok(Sent::Lost),
+        let mut sent = Vec::new();
+        while !self.waiting.is_empty() {
+            let frames: Vec<_> =
+                self.waiting.iter().take(BURST).map(|frame| frame.bytes.as_slice()).collect();
+            sent.clear();
+            let result = match &mut self.wire {
+                Some(wire) => wire.send_burst(&frames, &mut sent),
+                None => {
+                    sent.resize(frames.len(), Sent::Lost);
+                    Ok(())
+                }
             };
-            match sent {
-                Ok(Sent::Full) => break,
-                Ok(Sent::Out) => self.traffic.sent += 1,
-                Ok(Sent::Lost) | Err(_) => self.traffic.lost += 1,
+            // The frame of which an error is said is lost as well.
+            let (tried, done) = (frames.len(), sent.len() + usize::from(result.is_err()));
+            let out = sent.iter().filter(|sent| **sent == Sent::Out).count();
+            self.traffic.sent += out as u64;
+            self.traffic.lost += (done - out) as u64;
+            self.waiting.drain(..done);
+            result?;
+            if done < tried {
+                break;
             }
-            self.waiting.pop_front();
-            sent?;
         }
         Ok(())
     }
@@ -92,18 +104,19 @@ impl PortEnd {
 
     fn receive_frames(&mut self, now_ns: u64) -> io::Result<bool> {
         let Some(wire) = &mut self.wire else { return Ok(false) };
+        let (network, traffic) = (&self.network, &mut self.traffic);
         let mut any = false;
-        // One byte more than any frame has, so that a longer one is told.
-        let mut buffer = [0; MAX_FRAME + 1];
-        for _ in 0..RECEIVED_A_TURN {
-            let Some(len) = wire.receive(&mut buffer)? else { break };
-            match frame(&buffer[..len]) {
-                Some(frame) => {
-                    self.traffic.received += 1;
-                    self.network.inject(frame, now_ns);
-                    any = true;
-                }
-                None => self.traffic.refused += 1,
+        let mut take = |bytes: &[u8]| match frame(bytes) {
+            Some(frame) => {
+                traffic.received += 1;
+                network.inject(frame, now_ns);
+                any = true;
+            }
+            None => traffic.refused += 1,
+        };
+        for _ in 0..RECEIVES_A_TURN {
+            if !wire.receive(&mut take)? {
+                break;
             }
         }
         Ok(any)
@@ -113,6 +126,8 @@ impl PortEnd {
 #[cfg(test)]
 mod tests {
     use std::os::{fd::AsFd, unix::net::UnixDatagram};
+
+    use drdma_wire::MAX_FRAME;
 
     use crate::wire::Port;
 
@@ -137,8 +152,11 @@ mod tests {
             Ok(Sent::Out)
         }
 
-        fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-            self.socket.recv(buffer).map(Some).or(Ok(None))
+        fn receive(&mut self, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+            let mut buffer = [0; MAX_FRAME + 1];
+            let Ok(len) = self.socket.recv(&mut buffer) else { return Ok(false) };
+            take(&buffer[..len]);
+            Ok(true)
         }
     }
 
@@ -197,7 +215,7 @@ mod tests {
             Err(io::ErrorKind::NetworkDown.into())
         }
 
-        fn receive(&mut self, _buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        fn receive(&mut self, _take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
             Err(io::ErrorKind::NetworkDown.into())
         }
     }

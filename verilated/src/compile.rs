@@ -1,10 +1,12 @@
 //! From Verilog to a shared library.
 
 use crate::cache::{self, Entry};
+use crate::coverage::Counting;
 use crate::watch::{Step, Watch};
-use crate::{Error, Library, Result, Source, lint, shim, tools, wide};
+use crate::{Error, Library, Result, Source, coverage, lint, shim, tools, wide};
 use std::fmt::Write;
 use std::fs;
+use std::io::{Read, Seek};
 use std::path::Path;
 use std::process::Command;
 
@@ -15,12 +17,21 @@ pub struct Options {
     pub trace: bool,
     /// The C++ compiler's optimisation level for the code that runs every cycle, 0 to 3.
     pub optimise: u8,
+    /// What the model counts; see [`coverage`](crate::coverage). Without `DRDMA_VERILATED_COVERAGE` it goes
+    /// nowhere.
+    pub coverage: Counting,
 }
 
 impl Default for Options {
-    /// No traces (unless `DRDMA_VERILATED_TRACE` is set), level 2.
+    /// No traces (unless `DRDMA_VERILATED_TRACE` is set), level 2, no counts (unless
+    /// `DRDMA_VERILATED_COVERAGE` is: then level 1, because counters are much code).
     fn default() -> Self {
-        Self { trace: std::env::var_os("DRDMA_VERILATED_TRACE").is_some(), optimise: 2 }
+        let coverage = Counting::wanted();
+        Self {
+            trace: std::env::var_os("DRDMA_VERILATED_TRACE").is_some(),
+            optimise: if coverage == Counting::Nothing { 2 } else { 1 },
+            coverage,
+        }
     }
 }
 
@@ -46,23 +57,53 @@ impl Source {
     /// # Errors
     /// As [`Source::build`]; [`Error::Interrupted`] if `watch` says so.
     pub fn build_watched(&self, options: &Options, watch: &mut dyn Watch) -> Result<Library> {
+        self.build_into(options, coverage::folder().as_deref(), watch)
+    }
+
+    /// The same; what the model counts goes to `folder`.
+    #[cfg(test)]
+    pub(crate) fn build_counting(&self, options: &Options, folder: &Path) -> Result<Library> {
+        self.build_into(options, Some(folder), &mut ())
+    }
+
+    fn build_into(
+        &self,
+        options: &Options,
+        folder: Option<&Path>,
+        watch: &mut dyn Watch,
+    ) -> Result<Library> {
         for port in &self.ports {
             if port.name.contains("__") || port.name.contains('$') {
                 let (top, port) = (self.top.clone(), port.name.clone());
                 return Err(Error::PortName { top, port });
             }
         }
-        let shim = shim::text(self, options.trace);
-        let entry = cache::entry(&key(self, options, &shim)?, watch, |dir, watch| {
+        let shim = shim::text(self, options);
+        let key = key(self, options, &shim)?;
+        let entry = cache::entry(&key, watch, |dir, watch| {
             tools::write_sources(self, dir)?;
             watch.step(Step::Verilate);
             verilate(self, options, dir, watch)?;
             fs::write(dir.join("shim.cpp"), &shim).map_err(Error::io(dir))?;
             fs::write(dir.join(wide::NAME), wide::TEXT).map_err(Error::io(dir))?;
+            if options.coverage != Counting::Nothing {
+                coverage::note_points(dir)?;
+            }
             compile(options, dir, watch)?;
             fs::remove_dir_all(dir.join("obj")).map_err(Error::io(dir))
         })?;
-        Library::load(self, options.trace, entry.file(MODEL)?, &entry.path().join(MODEL))
+        let counts = match folder {
+            Some(folder) if options.coverage != Counting::Nothing => {
+                let mut points = String::new();
+                let mut file = entry.file(coverage::ENTRY)?;
+                file.rewind()
+                    .and_then(|()| file.read_to_string(&mut points))
+                    .map_err(Error::io(entry.path()))?;
+                Some(coverage::Counts::new(folder, &key, &points, &self.origins)?)
+            }
+            _ => None,
+        };
+        Library::load(self, options, counts, entry.file(MODEL)?, &entry.path().join(MODEL))
     }
 }
 
@@ -78,6 +119,10 @@ fn key(source: &Source, options: &Options, shim: &str) -> Result<String> {
     // So that a change of how models are built does not find old ones.
     add(include_str!("compile.rs"));
     add(wide::TEXT);
+    if options.coverage != Counting::Nothing {
+        add(include_str!("coverage/points.rs"));
+        add(coverage::HEADER_TEXT);
+    }
     for (name, text) in &source.texts {
         add(name);
         add(text);
@@ -94,6 +139,14 @@ fn verilate(source: &Source, options: &Options, dir: &Path, watch: &mut dyn Watc
         // What is traced is not split, so that vectors whose bits depend on each other look like
         // loops. They cost time, and are linted without traces.
         command.args(["--trace-fst", "-Wno-UNOPTFLAT"]);
+    }
+    if options.coverage != Counting::Nothing {
+        // As traces: counters stand in the way of splitting.
+        command.args(["--coverage-line", "-Wno-UNOPTFLAT"]);
+    }
+    if options.coverage == Counting::StatementsAndBits {
+        command.arg("--coverage-toggle");
+        command.arg("--coverage-max-width").arg(coverage::MAX_WIDTH.to_string());
     }
     let messages = tools::run_verilator(source, command, dir, watch)?;
     lint::check_build(source, &messages)
@@ -172,7 +225,7 @@ fn compile(options: &Options, dir: &Path, watch: &mut dyn Watch) -> Result<()> {
     let include = tools::include_root()?;
     let mut commands = Vec::new();
     let mut objects = Vec::new();
-    for (name, text, optimise) in units(dir)? {
+    for (name, text, optimise) in units(options, dir)? {
         let path = dir.join("obj").join(&name);
         fs::write(&path, text).map_err(Error::io(&path))?;
         let mut command = Command::new("g++");
@@ -200,7 +253,7 @@ fn compile(options: &Options, dir: &Path, watch: &mut dyn Watch) -> Result<()> {
 
 /// The units to compile: name, text, and whether it runs every cycle. One unit, or two of about
 /// the same size, for the code that runs every cycle; one for the rest (set-up and traces).
-fn units(dir: &Path) -> Result<Vec<(String, String, bool)>> {
+fn units(options: &Options, dir: &Path) -> Result<Vec<(String, String, bool)>> {
     let obj = dir.join("obj");
     let mut hot = Vec::new();
     let mut cold = String::new();
@@ -235,6 +288,11 @@ fn units(dir: &Path) -> Result<Vec<(String, String, bool)>> {
             (format!("unit{i}.cpp"), headers + &text, true)
         })
         .collect();
+    if options.coverage != Counting::Nothing {
+        let first = format!("#include \"../{}\"\n", coverage::HEADER);
+        cold.insert_str(0, &first);
+        units.iter_mut().for_each(|(_, text, _)| text.insert_str(0, &first));
+    }
     if !cold.is_empty() {
         units.push(("cold.cpp".to_owned(), cold, false));
     }

@@ -15,10 +15,12 @@
 //! `target/verilated` (`.cargo/config.toml`).
 //! Each [`Model`] is one instance of the design with its own random initial state.
 //! [`testbench`] holds what a test of a block needs: clock, reset, stream drivers and monitors.
+//! With `DRDMA_VERILATED_COVERAGE` set, models count what runs in them ([`coverage`]).
 //! [`lint`](Source::lint) reports every Verilator warning that is not allowed.
 
 mod cache;
 mod compile;
+pub mod coverage;
 mod error;
 mod lint;
 mod model;
@@ -35,7 +37,7 @@ pub use compile::Options;
 pub use error::Error;
 pub use lint::{ALLOWANCES, Allowance, Warning};
 pub use model::{Library, Model, PortHandle, PortRef};
-pub use source::{Direction, Port, Source};
+pub use source::{Direction, Origin, Port, Source};
 pub use watch::{Step, Watch};
 pub use word::Word;
 

@@ -1,6 +1,7 @@
 //! A loaded model and its instances.
 
-use crate::{Direction, Error, Port, Result, Source, Word};
+use crate::coverage::Counts;
+use crate::{Direction, Error, Options, Port, Result, Source, Word};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::fs::File;
 use std::mem::ManuallyDrop;
@@ -23,6 +24,7 @@ struct Functions {
     trace_open: unsafe extern "C" fn(Instance, *const c_char) -> c_int,
     trace_close: unsafe extern "C" fn(Instance),
     trace_dump: unsafe extern "C" fn(Instance, u64),
+    counters: unsafe extern "C" fn(Instance, *mut u32) -> *const u32,
     /// Never unloaded: thread-local state of Verilator's run time may outlive every instance.
     _library: ManuallyDrop<libloading::Library>,
 }
@@ -34,6 +36,8 @@ pub struct Library {
     top: Arc<str>,
     ports: Arc<[Port]>,
     trace: bool,
+    /// What its instances have counted, if they count.
+    counts: Option<Arc<Mutex<Counts>>>,
 }
 
 /// Verilator's random generator is shared by the instances of a library while they are made.
@@ -70,6 +74,7 @@ fn load(file: &File, path: &Path) -> Result<Arc<Functions>> {
             trace_open: *library.get(b"drdma_trace_open").map_err(failed)?,
             trace_close: *library.get(b"drdma_trace_close").map_err(failed)?,
             trace_dump: *library.get(b"drdma_trace_dump").map_err(failed)?,
+            counters: *library.get(b"drdma_counters").map_err(failed)?,
             _library: ManuallyDrop::new(library),
         }
     };
@@ -79,12 +84,19 @@ fn load(file: &File, path: &Path) -> Result<Arc<Functions>> {
 }
 
 impl Library {
-    pub(crate) fn load(source: &Source, trace: bool, file: &File, path: &Path) -> Result<Self> {
+    pub(crate) fn load(
+        source: &Source,
+        options: &Options,
+        counts: Option<Counts>,
+        file: &File,
+        path: &Path,
+    ) -> Result<Self> {
         Ok(Self {
             functions: load(file, path)?,
             top: source.top.as_str().into(),
             ports: source.ports.as_slice().into(),
-            trace,
+            trace: options.trace,
+            counts: counts.map(|counts| Arc::new(Mutex::new(counts))),
         })
     }
 
@@ -382,8 +394,29 @@ impl Model {
     }
 }
 
+impl Model {
+    /// Adds what this instance has counted to what its library has.
+    fn count(&self) {
+        let Some(counts) = &self.library.counts else { return };
+        let mut number = 0;
+        // SAFETY: the instance is alive, and `number` can be written.
+        let counters = unsafe { (self.library.functions.counters)(self.instance, &mut number) };
+        let mine = match counters.is_null() {
+            true => &[][..],
+            // SAFETY: the shim gives the address of that many counters inside the instance, which only
+            // `eval` writes; `self` is not evaluated meanwhile.
+            false => unsafe { std::slice::from_raw_parts(counters, number as usize) },
+        };
+        let added = counts.lock().unwrap_or_else(|e| e.into_inner()).add(mine);
+        if let Err(error) = added {
+            eprintln!("warning: what {} has counted is lost: {error}", self.library.top);
+        }
+    }
+}
+
 impl Drop for Model {
     fn drop(&mut self) {
+        self.count();
         // SAFETY: the instance is alive and not used after this.
         unsafe { (self.library.functions.delete)(self.instance) }
     }

@@ -1,13 +1,15 @@
 //! The C++ between a Verilated class and [`Model`](crate::Model): a few `extern "C"` functions.
 
-use crate::Source;
+use crate::coverage::Counting;
+use crate::{Options, Source};
 use std::fmt::Write;
 
 /// The name that Verilator gives to the class.
 pub(crate) const CLASS: &str = "Vmodel";
 
 /// The text of the shim for `source`.
-pub(crate) fn text(source: &Source, trace: bool) -> String {
+pub(crate) fn text(source: &Source, options: &Options) -> String {
+    let (trace, counts) = (options.trace, options.coverage != Counting::Nothing);
     let mut ports = String::new();
     for (index, port) in source.ports.iter().enumerate() {
         let _ = writeln!(ports, "    case {index}: return &s->model.{};", port.name);
@@ -31,14 +33,43 @@ pub(crate) fn text(source: &Source, trace: bool) -> String {
             "    (void)s; (void)time;\n",
         )
     };
+    let (include_symbols, counters) = match counts {
+        true => (
+            format!("#include \"{CLASS}__Syms.h\"\n"),
+            "#if DRDMA_POINTS
+    auto& counters = static_cast<Simulation*>(p)->model.rootp->vlSymsp->__Vcoverage;
+    static_assert(sizeof(counters[0]) == sizeof(uint32_t), \"a counter has 32 bits\");
+    *count = sizeof(counters) / sizeof(counters[0]);
+    return counters;
+#else
+    (void)p; *count = 0; return nullptr;
+#endif
+",
+        ),
+        false => (String::new(), "    (void)p; *count = 0; return nullptr;\n"),
+    };
+    // Until the first clock edge registers hold the random bits that they began with: what they make run
+    // is not counted.
+    let (begun, forget) = match counts && clocked {
+        true => (
+            "    bool begun = false;\n",
+            "
+#if DRDMA_POINTS
+    if (!s->begun) for (auto& counter : s->model.rootp->vlSymsp->__Vcoverage) counter = 0;
+    s->begun = s->begun || level;
+#endif
+",
+        ),
+        false => ("", ""),
+    };
     let trace_on = if trace { "    context.traceEverOn(true);\n" } else { "" };
     format!(
-        r#"{include}#include <cstdint>
+        r#"{include}{include_symbols}#include <cstdint>
 namespace {{
 struct Simulation {{
     VerilatedContext& context;
     {CLASS} model;
-{member}    explicit Simulation(VerilatedContext& c) : context(c), model(&c, "top") {{}}
+{member}{begun}    explicit Simulation(VerilatedContext& c) : context(c), model(&c, "top") {{}}
 }};
 }}
 #define API extern "C" __attribute__((visibility("default")))
@@ -58,6 +89,8 @@ API void drdma_trace_close(void* p) {{
 API void drdma_trace_dump(void* p, uint64_t time) {{
     auto* s = static_cast<Simulation*>(p);
 {dump}}}
+API const void* drdma_counters(void* p, uint32_t* count) {{
+{counters}}}
 API void drdma_delete(void* p) {{
     drdma_trace_close(p);
     auto* s = static_cast<Simulation*>(p);
@@ -69,7 +102,7 @@ API void drdma_delete(void* p) {{
 API void drdma_eval(void* p) {{ static_cast<Simulation*>(p)->model.eval(); }}
 API void drdma_eval_clock(void* p, uint8_t level) {{
     auto* s = static_cast<Simulation*>(p);
-    {eval_clock}s->model.eval();
+    {eval_clock}s->model.eval();{forget}
 }}
 API int drdma_finished(void* p) {{ return static_cast<Simulation*>(p)->context.gotFinish(); }}
 API void* drdma_port(void* p, uint32_t index) {{

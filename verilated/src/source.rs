@@ -34,6 +34,16 @@ impl Port {
     }
 }
 
+/// Where a line of Verilog comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// The file of the block that the line is part of.
+    pub block: String,
+    /// What stands for the statement in that file that it was printed from, the same for every instance
+    /// of the block whatever its parameters; empty if it is of none.
+    pub statement: String,
+}
+
 /// A design: Verilog texts, the name of the top module, and the top module's ports.
 #[derive(Clone, Debug)]
 pub struct Source {
@@ -41,12 +51,20 @@ pub struct Source {
     pub(crate) texts: Vec<(String, String)>,
     pub(crate) ports: Vec<Port>,
     pub(crate) parameters: Vec<(String, u64)>,
+    /// Of the lines of the first text.
+    pub(crate) origins: Vec<Origin>,
 }
 
 impl Source {
     /// A design without text whose top module is `top`.
     pub fn new(top: impl Into<String>) -> Self {
-        Self { top: top.into(), texts: Vec::new(), ports: Vec::new(), parameters: Vec::new() }
+        Self {
+            top: top.into(),
+            texts: Vec::new(),
+            ports: Vec::new(),
+            parameters: Vec::new(),
+            origins: Vec::new(),
+        }
     }
 
     /// Adds a file `name` (such as `fifo.v`) with contents `text`.
@@ -79,6 +97,13 @@ impl Source {
     /// Gives a parameter of the top module a value other than its default.
     pub fn parameter(mut self, name: impl Into<String>, value: u64) -> Self {
         self.parameters.push((name.into(), value));
+        self
+    }
+
+    /// Says of the lines of the first text, in order, where they come from. Coverage is counted by origin;
+    /// the model is the same with and without them.
+    pub fn origins(mut self, origins: impl IntoIterator<Item = Origin>) -> Self {
+        self.origins.extend(origins);
         self
     }
 

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Sent, Wire};
+use super::{Sent, Wire, receive_singly};
 
 /// This end. Its path is removed with it.
 #[derive(Debug)]
@@ -59,12 +59,13 @@ impl Wire for Datagrams {
         }
     }
 
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        match self.socket.recv(buffer) {
+    fn receive(&mut self, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+        let next = |buffer: &mut [u8]| match self.socket.recv(buffer) {
             Ok(len) => Ok(Some(len)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(error),
-        }
+        };
+        receive_singly(next, take)
     }
 }
 
@@ -83,15 +84,20 @@ mod tests {
     fn frames_go_both_ways_and_nowhere_without_the_other_end() {
         let folder = tempfile::tempdir().unwrap();
         let [a, b] = ["a", "b"].map(|name| folder.path().join(name));
-        let mut buffer = [0; 100];
+        let arrived = |end: &mut Datagrams| {
+            let mut frames = Vec::new();
+            let any = end.receive(&mut |frame| frames.push(frame.len())).unwrap();
+            assert_eq!(any, !frames.is_empty());
+            frames
+        };
         let mut one = Datagrams::open(&a, &b).unwrap();
         assert_eq!(one.send(&[1; 60]).unwrap(), Sent::Lost);
         let mut other = Datagrams::open(&b, &a).unwrap();
         assert_eq!(one.send(&[2; 60]).unwrap(), Sent::Out);
         assert_eq!(other.send(&[3; 61]).unwrap(), Sent::Out);
-        assert_eq!(other.receive(&mut buffer).unwrap(), Some(60));
-        assert_eq!(one.receive(&mut buffer).unwrap(), Some(61));
-        assert_eq!(one.receive(&mut buffer).unwrap(), None);
+        assert_eq!(arrived(&mut other), [60]);
+        assert_eq!(arrived(&mut one), [61]);
+        assert!(arrived(&mut one).is_empty());
         let fill = (0..100_000).find(|_| one.send(&[4; 60]).unwrap() == Sent::Full);
         assert!(fill.is_some(), "an end that does not receive is full some day");
         drop(other);
@@ -104,7 +110,7 @@ mod tests {
         let error = Datagrams::open(&b, &a).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AddrInUse, "it is not taken from its owner");
         assert_eq!(one.send(&[5; 60]).unwrap(), Sent::Out);
-        assert_eq!(other.receive(&mut buffer).unwrap(), Some(60));
+        assert_eq!(arrived(&mut other), [60]);
         fs::write(folder.path().join("file"), "kept").unwrap();
         assert!(Datagrams::open(&folder.path().join("file"), &a).is_err());
     }

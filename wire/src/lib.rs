@@ -22,6 +22,8 @@ pub const MIN_FRAME: usize = 60;
 pub const MAX_FRAME: usize = 9_214;
 /// Bytes of an Ethernet header: less is no frame.
 const ETHERNET: usize = 14;
+/// Frames that one call of [`Wire::receive`] takes where the operating system gives them one by one.
+const RECEIVED_AT_ONCE: usize = 64;
 
 /// What became of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,12 +47,29 @@ pub trait Wire: Send {
     /// What the operating system says.
     fn send(&mut self, frame: &[u8]) -> io::Result<Sent>;
 
-    /// Receives a frame into `buffer`, if there is one: its bytes, or [`None`]. One that is longer
-    /// than the buffer is cut off.
+    /// Sends frames in their order, and adds to `sent` what became of each, up to the first that finds no room: that one
+    /// and those behind it are to be sent again later. A wire that can hand the operating system several frames in one
+    /// call does so here.
+    ///
+    /// # Errors
+    /// What the operating system says of the frame behind those in `sent`.
+    fn send_burst(&mut self, frames: &[&[u8]], sent: &mut Vec<Sent>) -> io::Result<()> {
+        for frame in frames {
+            match self.send(frame)? {
+                Sent::Full => break,
+                became => sent.push(became),
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands `take` frames that have arrived, as many as come with one call or at most some dozens; false if there were
+    /// none. Before [`fd`](Self::fd) is waited for, this is called until it returns false. A frame that
+    /// is longer than [`MAX_FRAME`] may be cut off, but not to [`MAX_FRAME`] or less.
     ///
     /// # Errors
     /// What the operating system says.
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>>;
+    fn receive(&mut self, take: &mut dyn FnMut(&[u8])) -> io::Result<bool>;
 }
 
 /// What a wire is, as it is written on a command line.
@@ -143,6 +162,21 @@ impl fmt::Display for Traffic {
         let Self { sent, lost, received, refused } = self;
         write!(f, "{sent} frames out, {lost} lost, {received} in, {refused} refused")
     }
+}
+
+/// Hands `take` the frames that `next` gives: it receives one into a buffer and returns its length, or [`None`] if there is
+/// none. As [`Wire::receive`] for whoever receives one by one.
+fn receive_singly(
+    mut next: impl FnMut(&mut [u8]) -> io::Result<Option<usize>>,
+    take: &mut dyn FnMut(&[u8]),
+) -> io::Result<bool> {
+    // One byte more than any frame has, so that a longer one shows.
+    let mut buffer = [0; MAX_FRAME + 1];
+    for received in 0..RECEIVED_AT_ONCE {
+        let Some(len) = next(&mut buffer)? else { return Ok(received > 0) };
+        take(&buffer[..len]);
+    }
+    Ok(true)
 }
 
 /// A frame as it arrives at a MAC, padded; `None` if those bytes are none.

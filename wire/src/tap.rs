@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use super::{Sent, Wire};
+use super::{Sent, Wire, receive_singly};
 
 const DEVICE: &str = "/dev/net/tun";
 
@@ -63,14 +63,15 @@ impl Wire for Tap {
         }
     }
 
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        match self.file.read(buffer) {
+    fn receive(&mut self, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+        let next = |buffer: &mut [u8]| match self.file.read(buffer) {
             Ok(len) => Ok(Some(len)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             // The interface was taken down.
             Err(error) if error.raw_os_error() == Some(libc::EIO) => Ok(None),
             Err(error) => Err(error),
-        }
+        };
+        receive_singly(next, take)
     }
 }
 
@@ -91,7 +92,7 @@ mod tests {
         match Tap::open("drdma-test") {
             Ok(mut tap) => {
                 assert_eq!(tap.send(&[0; 60]).unwrap(), Sent::Lost);
-                assert_eq!(tap.receive(&mut [0; 100]).unwrap(), None);
+                assert!(!tap.receive(&mut |_| ()).unwrap());
                 assert_eq!(Tap::open("drdma-test").unwrap_err().raw_os_error(), Some(libc::EBUSY));
             }
             Err(error) => assert_eq!(error.kind(), io::ErrorKind::PermissionDenied),

@@ -4,6 +4,7 @@ mod bitstream;
 mod book;
 mod capi;
 mod command;
+mod coverage;
 mod engine;
 mod registers;
 mod setup;
@@ -45,6 +46,12 @@ Usage: cargo xtask <command>
                       fail if the card has grown, with --only BLOCK synthesise that one
   prove [ARGS]        prove properties of the RTL's blocks; --all also those that take long, --only TEXT
                       some of them, --docs writes docs/proofs.md (docs/proofs.md tells more)
+  coverage [ARGS]     run the tests of the RTL's blocks with models that count, and write docs/coverage.md:
+                      which statements run and which bits change (builds every model anew the first
+                      time); --statements counts no bits, which is several times faster, --only BLOCK
+                      runs the tests of one, such as receive/parser, and writes nothing, --again reads
+                      what the last run counted, --check fails if a statement does not run and no reason
+                      says why, and writes nothing
   verilog --out DIR   write the card's Verilog to DIR
   bitstream --board au50|au55c --corundum DIR --out DIR
                       check the card against a Corundum tree, and write what a build in it needs
@@ -114,6 +121,7 @@ fn main() -> ExitCode {
         "cluster" => cluster(&args),
         "resources" => resources(&args),
         "prove" => prove(&args),
+        "coverage" => coverage::run(&args),
         "verilog" => verilog(&args),
         "bitstream" => bitstream::package(&args),
         "seal" => bitstream::seal(&args),

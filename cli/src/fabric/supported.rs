@@ -116,11 +116,17 @@ impl Supported<'_> {
                 Region::Strided { .. } => {
                     ("receive into a strided region", Features::STRIDED_RECEIVES)
                 }
-                _ => ("receive into a bitmapped or pointer-mapped region", Features::SCATTERS),
+                _ => {
+                    ("receive into a bitmapped or pointer-mapped region", Features::MAPPED_RECEIVES)
+                }
             };
             self.needs(node, needed, format!("{at}.regions[{j}]"), what)?;
         }
-        let places: usize = receive.regions.iter().map(places).sum();
+        // Beside a bitmapped or pointer-mapped region, a granule is a place, and so a header is one.
+        let mapped =
+            |region: &Region| !matches!(region, Region::Contiguous { .. } | Region::Strided { .. });
+        let header = usize::from(receive.regions.iter().any(mapped));
+        let places: usize = receive.regions.iter().map(|region| places(region, header)).sum();
         if places > RECEIVE_PLACES && !every_type {
             let what = format!("receive of {places} places, but of {RECEIVE_PLACES}");
             self.needs(node, Features::SCATTERS, format!("{at}.regions"), &what)?;
@@ -150,13 +156,20 @@ impl Supported<'_> {
         }
         if send.layout == MessageLayout::Columns {
             let what = "message by columns";
-            self.needs(node, Features::COLUMNS, format!("{at}.message_layout"), what)?;
+            // What else such a WRITE must be, the library says.
+            let addressed = send.destinations.iter().all(|to| !to.remote_columns.is_empty());
+            let needed = if addressed { Features::COLUMN_WRITES } else { Features::COLUMNS };
+            self.needs(node, needed, format!("{at}.message_layout"), what)?;
         }
         if let Some(region) = &send.partitioned {
             let at = format!("{at}.partitioned");
-            if region.by.is_some() {
-                let what = "way to make partitions from keys";
-                self.needs(node, Features::PARTITIONS, format!("{at}.partition_by"), what)?;
+            if let Some(by) = &region.by {
+                let (at, what) = (format!("{at}.partition_by"), "way to make partitions from keys");
+                self.needs(node, Features::FIXED_KEYS, at.clone(), what)?;
+                if let Some(k) = by.keys.iter().position(|key| !by.is_fixed(key)) {
+                    let what = "way to make partitions from such a key";
+                    self.needs(node, Features::PARTITIONS, format!("{at}.keys[{k}]"), what)?;
+                }
             }
             self.kinds(node, region.kinds(), false, &at)?;
         }
@@ -216,10 +229,13 @@ impl Supported<'_> {
     }
 }
 
-/// Places that a region of a receive needs, which is contiguous or strided.
-fn places(region: &Region) -> usize {
+/// Places that a region of a receive needs, whose headers take so many.
+fn places(region: &Region, header: usize) -> usize {
     match region {
-        Region::Strided { pattern, .. } => 1 + pattern.len(),
-        _ => 1,
+        Region::Contiguous { .. } => 1,
+        Region::Strided { pattern, .. } | Region::PointerMapped { pattern, .. } => {
+            header + 1 + pattern.len()
+        }
+        Region::Bitmapped { columns, .. } => header + 1 + columns.len(),
     }
 }

@@ -458,6 +458,14 @@ fn what_only_some_cards_do_is_refused_of_others() {
         {"type": "pointer_mapped", "pointers": [ ["t", 0] ], "pattern": [ {"offset": 0, "len": 4} ]}]);
     let expected = "steps[0].regions[0]: there is no receive into a bitmapped or pointer-mapped region on rtl: yet";
     assert_eq!(unsupported(&job, strided_receives), expected);
+    let mapped_receives = strided_receives | Features::MAPPED_RECEIVES;
+    assert_eq!(unsupported(&job, mapped_receives), "good");
+    // Two regions of 18 granules.
+    let extents: Vec<_> = (0..16).map(|k| json!({"offset": k, "len": 1})).collect();
+    let long = json!({"type": "pointer_mapped", "pointers": [ ["t", 0] ], "pattern": extents});
+    job["steps"][0]["regions"] = json!([long, long]);
+    let expected = "steps[0].regions: there is no receive of 36 places, but of 32 on rtl: yet";
+    assert_eq!(unsupported(&job, mapped_receives), expected);
     // What a node's card keeps.
     let mut job = only(0, "rtl:", &[]);
     let keys = "nodes[0].keys[1].region: there is no key to a region with gaps on rtl: yet";
@@ -558,8 +566,13 @@ fn what_only_some_cards_send_is_refused_of_others() {
         "partitioned": {"partition_by": by, "rows": 2, "columns": [ {"buffer": "t", "offset": 0, "width": 4} ]},
         "destinations": [ {"qp": "x", "partition": 0} ]});
     let said = "steps[0].partitioned.partition_by: there is no way to make partitions from keys on rtl: yet";
-    assert_eq!(refused(step.clone(), Features::PARTITIONS), said);
-    assert_eq!(refused(step, Features::empty()), "good");
+    assert_eq!(refused(step.clone(), Features::FIXED_KEYS), said);
+    assert_eq!(refused(step.clone(), Features::PARTITIONS), "good");
+    let mut bytes = step;
+    bytes["partitioned"]["partition_by"]["keys"][0]["key_type"] = json!("bytes");
+    let said = "steps[0].partitioned.partition_by.keys[0]: there is no way to make partitions from such a key on rtl: yet";
+    assert_eq!(refused(bytes.clone(), Features::PARTITIONS), said);
+    assert_eq!(refused(bytes, Features::empty()), "good");
     // Of no card.
     let receive = json!({"node": "a", "verb": "post_srq_recv", "srq": "s", "wr_id": 1,
         "regions": [ {"type": "bitmapped", "bitmap": {"buffer": "t", "offset": 0}, "rows": 8,

@@ -342,6 +342,20 @@ pub struct PartitionBy {
     pub keys: Vec<Key>,
 }
 
+impl PartitionBy {
+    /// True if a card with [`FIXED_KEYS`](libdrdma::Features::FIXED_KEYS) alone takes that key.
+    pub fn is_fixed(&self, key: &Key) -> bool {
+        match key.column.kind {
+            Kind::Bits { .. } => true,
+            Kind::Fixed => {
+                let is_short = self.function != Function::Range || key.column.width <= 8;
+                key.key_type != KeyType::Bytes && is_short
+            }
+            _ => false,
+        }
+    }
+}
+
 /// A key that partitions are made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {

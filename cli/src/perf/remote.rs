@@ -13,7 +13,7 @@ use drdma_abi::{
     roce::{MTUS, Transport},
 };
 use drdma_sim::wire::{Network, PeerId};
-use drdma_wire::{MAX_FRAME, Sent, Wire};
+use drdma_wire::{Sent, Wire};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{FIRST_PEER_QPN, PeerQp, REMOTE, peer_config};
@@ -299,13 +299,13 @@ fn peers_for(
 
 /// Takes the frames that have arrived and answers them; true if there were any for these peers.
 fn receive(wire: &mut dyn Wire, network: &Network) -> io::Result<bool> {
-    let mut buffer = [0; MAX_FRAME + 1];
     let mut any = false;
-    while let Some(len) = wire.receive(&mut buffer)? {
-        if is_roce(&buffer[..len]) {
+    while wire.receive(&mut |frame| {
+        if is_roce(frame) {
             any = true;
-            network.transmit(&buffer[..len], 0);
+            network.transmit(frame, 0);
         }
+    })? {
         while let Some(answer) = network.receive(u64::MAX) {
             while wire.send(&answer)? == Sent::Full {
                 thread::sleep(PAUSE);
@@ -359,8 +359,8 @@ mod tests {
             fn send(&mut self, _: &[u8]) -> io::Result<Sent> {
                 Ok(Sent::Lost)
             }
-            fn receive(&mut self, _: &mut [u8]) -> io::Result<Option<usize>> {
-                Ok(None)
+            fn receive(&mut self, _: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+                Ok(false)
             }
         }
         let server = thread::spawn(move || {

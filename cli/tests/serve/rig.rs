@@ -110,11 +110,12 @@ pub struct Far {
 impl Far {
     /// Takes what came, and answers.
     pub fn turn(&mut self) {
-        let mut buffer = [0; 10_000];
-        while let Some(len) = self.wire.receive(&mut buffer).unwrap() {
-            self.frames.push(buffer[..len].to_vec());
-            self.network.transmit(&buffer[..len], 0);
-        }
+        let (frames, network) = (&mut self.frames, &self.network);
+        let mut take = |frame: &[u8]| {
+            frames.push(frame.to_vec());
+            network.transmit(frame, 0);
+        };
+        while self.wire.receive(&mut take).unwrap() {}
         while let Some(answer) = self.network.receive(u64::MAX) {
             while self.wire.send(&answer).unwrap() == Sent::Full {
                 thread::sleep(Duration::from_millis(1));

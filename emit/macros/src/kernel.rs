@@ -20,6 +20,7 @@ pub fn expand(item: &ItemFn) -> Result<TokenStream> {
         fn hdl(&self) -> ::drdma_emit::prelude::Verilog {
             use ::drdma_emit::code;
             let mut __code = ::std::vec::Vec::new();
+            __code.push(code::file(::core::file!()));
             #(__code.push(code::states::<#states>());)*
             #body
             ::drdma_emit::prelude::Verilog::Combinatorial(__code)
@@ -29,6 +30,12 @@ pub fn expand(item: &ItemFn) -> Result<TokenStream> {
 
 fn fail<T>(at: &impl ToTokens, reason: &str) -> Result<T> {
     Err(Error::new_spanned(at, reason))
+}
+
+/// The line in the kernel's file that something begins on.
+fn line(of: &impl ToTokens) -> u32 {
+    let first = of.to_token_stream().into_iter().next();
+    first.map_or(0, |token| token.span().unwrap().line() as u32)
 }
 
 /// Whether something depends on a signal: names `self`, and not for a field that starts with `_`.
@@ -165,10 +172,14 @@ struct Kernel {
 impl Kernel {
     /// Statements that push a block's code.
     fn block(&mut self, block: &Block) -> Result<TokenStream> {
-        let statements = block.stmts.iter().map(|statement| match statement {
-            Stmt::Expr(e, _) => self.statement(e),
-            Stmt::Macro(call) => self.macro_call(&call.mac),
-            _ => fail(statement, "a kernel has no `let` and no items: use a `Local` signal"),
+        let statements = block.stmts.iter().map(|statement| {
+            let code = match statement {
+                Stmt::Expr(e, _) => self.statement(e),
+                Stmt::Macro(call) => self.macro_call(&call.mac),
+                _ => fail(statement, "a kernel has no `let` and no items: use a `Local` signal"),
+            }?;
+            let line = line(statement);
+            Ok(quote!(__code.push(code::at(#line)); #code))
         });
         let statements: Vec<_> = statements.collect::<Result<_>>()?;
         Ok(quote!(#(#statements)*))

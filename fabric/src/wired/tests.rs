@@ -39,8 +39,8 @@ impl Wire for Lossy {
         }
     }
 
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        self.wire.receive(buffer)
+    fn receive(&mut self, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+        self.wire.receive(take)
     }
 }
 

@@ -8,6 +8,7 @@
 //! | [`cam`] | content-addressable memory |
 //! | [`crc32`] | CRC-32 of packets, 64 bytes per cycle |
 //! | [`deep_fifo`] | deep FIFO that gives a beat in every cycle |
+//! | [`delay`] | a shift register beside a pipeline |
 //! | [`fifo`] | valid/ready FIFO of any depth, registered on both sides |
 //! | [`frame_crc32`] | CRC-32 of frames, 64 bytes a cycle, sooner |
 //! | [`header`] | headers on the wire, from the tables of `drdma_abi` |
@@ -26,6 +27,7 @@
 //! | [`ready_slice`] | register slice of a stream's `ready` alone |
 //! | [`record`] | records as plain bits, and back |
 //! | [`rotate`] | byte rotation, two stages |
+//! | [`scale`] | pipelined multiplication by a constant |
 //! | [`skid`] | register slice of a stream |
 //! | [`small_division`] | quotients of numbers below 64, from a table |
 //! | [`spread`] | a small table's entries spread over many fields, in order |
@@ -40,6 +42,7 @@ pub mod byte_banks;
 pub mod cam;
 pub mod crc32;
 pub mod deep_fifo;
+pub mod delay;
 pub mod fifo;
 pub mod frame_crc32;
 pub mod header;
@@ -58,6 +61,7 @@ pub mod ranks;
 pub mod ready_slice;
 pub mod record;
 pub mod rotate;
+pub mod scale;
 pub mod skid;
 pub mod small_division;
 pub mod spread;
@@ -71,6 +75,7 @@ pub use byte_banks::{ColumnMemory, Crossbar, PieceClashes};
 pub use cam::Cam;
 pub use crc32::Crc32;
 pub use deep_fifo::DeepFifo;
+pub use delay::Delay;
 pub use fifo::Fifo;
 pub use frame_crc32::FrameCrc32;
 pub use join::Join;
@@ -87,6 +92,7 @@ pub use ranks::Ranks;
 pub use ready_slice::ReadySlice;
 pub use record::{Flatten, Restore};
 pub use rotate::Rotate;
+pub use scale::{SCALE_STAGES, Scale};
 pub use skid::Skid;
 pub use small_division::SmallDivision;
 pub use spread::Spread;

@@ -8,6 +8,7 @@ pub mod notifier;
 pub mod owner;
 pub mod parser;
 pub mod path;
+pub mod pieces;
 pub mod reads;
 pub mod receives;
 pub mod record;

@@ -19,6 +19,7 @@ use crate::receive::appends::Appends;
 use crate::receive::atomics::Atomics;
 use crate::receive::notifier::{Notice, Notifier};
 use crate::receive::parser::Parser;
+use crate::receive::pieces::Pieces;
 use crate::receive::reads::{Asking, Reads};
 use crate::receive::receives::Receives;
 
@@ -28,9 +29,11 @@ use crate::receive::record::{
 use crate::receive::responder::Responder;
 use crate::receive::store::FrameStore;
 use crate::receive::transposer::writer::ColumnWriter;
+use crate::regions::entries::KeyWord;
 use crate::request::PieceWrite;
 use crate::shell::control::Doorbell;
 use crate::shell::corundum::RxBeat;
+use crate::shell::host_read::shared::SharedReads;
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
 use drdma_emit::prelude::*;
 
@@ -48,8 +51,10 @@ pub struct ReceivePath {
     // ------------------------------------------------------------------ what the host has set
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// Words that it writes of append regions.
+    /// Words that it writes of append regions,
     pub append_word: Flow<In, AppendWord>,
+    /// and of those of described keys.
+    pub key_word: Flow<In, KeyWord>,
     /// The card's MAC address.
     pub mac: Signal<In, Bits<48>>,
     /// The card's IPv4 address.
@@ -66,7 +71,7 @@ pub struct ReceivePath {
     // ------------------------------------------------------------------ receive queues
     /// Doorbells of receive queues.
     pub doorbell: Stream<In, Doorbell>,
-    /// Reads of rings,
+    /// Reads of rings, and of bitmaps and pointers,
     pub read: Stream<Out, HostReadRequest>,
     /// and what they bring.
     pub beat: Stream<In, HostReadBeat>,
@@ -169,6 +174,8 @@ pub struct ReceivePath {
     responder: Responder,
     appends: Appends,
     receives: Receives,
+    pieces: Pieces,
+    shared_reads: SharedReads,
     columns: ColumnWriter,
     reads: Reads,
     atomics: Atomics,
@@ -255,12 +262,27 @@ impl Logic for ReceivePath {
         self.receives.rst.next = self.card_reset.val();
         self.cfg.join(&mut self.receives.cfg);
         self.doorbell.join(&mut self.receives.doorbell);
-        self.receives.read.join(&mut self.read);
-        self.beat.join(&mut self.receives.beat);
+        self.shared_reads.rst.next = self.card_reset.val();
+        self.receives.read.join(&mut self.shared_reads.a_read);
+        self.shared_reads.a_beat.join(&mut self.receives.beat);
+        self.shared_reads.read.join(&mut self.read);
+        self.beat.join(&mut self.shared_reads.beat);
         self.responder.take.join(&mut self.receives.take);
         self.receives.taken.join(&mut self.responder.taken);
         self.responder.placing.join(&mut self.receives.placing);
         self.broken.join(&mut self.receives.broken);
+
+        // What fills regions piece by piece.
+        self.pieces.rst.next = self.card_reset.val();
+        self.cfg.join(&mut self.pieces.cfg);
+        self.key_word.join(&mut self.pieces.word);
+        self.receives.granule.join(&mut self.pieces.granule);
+        self.responder.region_ask.join(&mut self.pieces.ask);
+        self.pieces.told.join(&mut self.responder.region_told);
+        self.responder.region_settle.join(&mut self.pieces.settle);
+        self.pieces.piece.join(&mut self.receives.piece);
+        self.pieces.read.join(&mut self.shared_reads.b_read);
+        self.shared_reads.b_beat.join(&mut self.pieces.beat);
 
         self.atomics.rst.next = self.card_reset.val();
         self.responder.has_slot.next = self.atomics.has_slot.val();
@@ -288,6 +310,7 @@ impl Logic for ReceivePath {
             || self.atomics.order.valid.val()
             || self.order.valid.val()
             || self.reads.busy.val()
+            || self.pieces.busy.val()
             || self.answer.valid.val();
         self.count_dropped.next = bit_cast::<3, 2>(self.parser.count_dropped.val())
             + bit_cast::<3, 2>(self.responder.count_dropped.val());

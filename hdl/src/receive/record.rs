@@ -11,6 +11,7 @@
 //! packets, of which the last one has `frame_end`; so every frame's place is given back in order.
 
 use crate::context::{CQ, QP, QUEUE};
+use crate::receive::responder::keys::KEY_REGION;
 use drdma_abi::described::APPEND_REGIONS;
 use drdma_emit::prelude::*;
 
@@ -181,6 +182,8 @@ pub struct Placing {
     pub life: Bits<APPEND_LIFE>,
     /// The queue pair has its receive not in use any more, without a completion: it stays in its queue.
     pub returns: Bit,
+    /// Where the bytes go is told piece by piece: [`PiecePlace`]. They go to a described key with `Write`, and else to the receive.
+    pub pieces: Bit,
     /// The packet is an atomic: what was placed before is written before it, and what is placed behind it, behind.
     pub atomic: Bit,
     /// Its slot.
@@ -250,6 +253,8 @@ pub struct Taken {
     pub status: Bits<8>,
     /// Bytes that it holds, at most 2^32 - 1. Of a receive that appends: the append region's number.
     pub capacity: Bits<32>,
+    /// Where its bytes go is told piece by piece: see [`RegionAsk`]. How many it holds is not known.
+    pub pieces: Bit,
     /// The receive appends. It stays in its queue, and no other one is taken, until [`AppendTaken`] says what becomes of it.
     pub appends: Bit,
 }
@@ -352,6 +357,63 @@ pub enum AppendOutcome {
 pub struct AppendSettle {
     /// What follows.
     pub outcome: AppendOutcome,
+}
+
+/// The bytes of a packet fill regions piece by piece: can they?
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct RegionAsk {
+    /// They go on in the receive that the queue pair has in use, else to a described key.
+    pub receive: Bit,
+    /// The queue pair.
+    pub qp: Bits<QP>,
+    /// Its protection domain.
+    pub pd: Bits<32>,
+    /// Of a described key: its region,
+    pub region: Bits<KEY_REGION>,
+    /// and the first byte's place there.
+    pub addr: Bits<64>,
+    /// Bytes, 1 to 4,096.
+    pub bytes: Bits<13>,
+    /// They are the first ones of their message.
+    pub first: Bit,
+    /// Of a receive: bytes that are left as they are, before them.
+    pub skip: Bits<6>,
+}
+
+/// Whether bytes can fill regions.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum RegionVerdict {
+    /// They can.
+    Reached,
+    /// The region, or the last one of the receive, ends before them.
+    Outside,
+    /// Memory that they need is not there, or its keys do not allow it; or there is no such region.
+    Unreachable,
+}
+
+/// The answer to a [`RegionAsk`].
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct RegionTold {
+    /// Whether they can.
+    pub verdict: RegionVerdict,
+}
+
+/// What becomes of the bytes that were asked for since the last packet was settled.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct RegionSettle {
+    /// A [`Placing`] with `pieces` comes for each [`RegionAsk`].
+    pub placed: Bit,
+}
+
+/// A piece of what a [`Placing`] with `pieces` has.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct PiecePlace {
+    /// Where it goes.
+    pub addr: Bits<64>,
+    /// Bytes, 1 to 4,096.
+    pub bytes: Bits<13>,
+    /// The last one of its placing.
+    pub last: Bit,
 }
 
 /// An ACK or a NAK to send, or a READ or an atomic to answer.

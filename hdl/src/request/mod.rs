@@ -3,7 +3,7 @@
 pub mod decoder;
 pub mod queue;
 
-use drdma_abi::work_request::{ElementKind, MAX_DESTINATIONS, RegionType};
+use drdma_abi::work_request::{ElementKind, MAX_CARD_REMOTE_COLUMNS, MAX_DESTINATIONS, RegionType};
 use drdma_emit::prelude::*;
 
 /// Bits of a destination's index in its request.
@@ -11,6 +11,9 @@ pub const DEST_INDEX: usize = MAX_DESTINATIONS.ilog2() as usize;
 /// Bits of a number of destinations.
 pub const DEST_COUNT: usize = DEST_INDEX + 1;
 const _: () = assert!(MAX_DESTINATIONS == 1 << DEST_INDEX);
+
+/// Remote addresses of a WRITE by columns, those of all its destinations together, at most.
+pub const MAX_REMOTE: u64 = MAX_CARD_REMOTE_COLUMNS as u64;
 
 /// Types of regions, as requests and lane sets have them: [`RegionType`] in two bits.
 pub const CONTIGUOUS: u64 = RegionType::Contiguous as u64;
@@ -111,4 +114,47 @@ pub struct AskWrite {
     pub packets: Bits<24>,
     /// Binary logarithm of the queue pair's MTU.
     pub log_mtu: Bits<4>,
+}
+
+/// How the ids of a partitioned request are made from its keys.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct FunctionWrite {
+    /// The request.
+    pub slot: Bits<8>,
+    /// Keys, 1 to 16.
+    pub keys: Bits<5>,
+    /// Partitions, 1 to 2^16.
+    pub partitions: Bits<17>,
+    /// Neighbouring partitions that have one id, at least 1.
+    pub group: Bits<16>,
+    /// Where the hash of a row begins.
+    pub seed: Bits<32>,
+    /// Splitters make the partitions, not the hash.
+    pub range: Bit,
+}
+
+/// Binary logarithm of the bytes of a key's value that stands for values of a bit.
+pub const KEY_BITS: u64 = 5;
+
+/// A key of such a request.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct KeyWrite {
+    /// The request.
+    pub slot: Bits<8>,
+    /// Keys before it.
+    pub key: Bits<4>,
+    /// Row 0's value.
+    pub addr: Bits<64>,
+    /// Binary logarithm of the bytes of a value, 0 to 4, or [`KEY_BITS`].
+    pub log_width: Bits<3>,
+    /// Of bits: the place of row 0's in its byte.
+    pub first: Bits<3>,
+    /// A [`KeyType`](drdma_abi::work_request::KeyType).
+    pub key_type: Bits<3>,
+    /// Some rows have no value.
+    pub nullable: Bit,
+    /// Which have one: a bitmap of them, if `nullable`.
+    pub validity: Bits<64>,
+    /// The place of row 0's bit in its first byte.
+    pub validity_first: Bits<3>,
 }

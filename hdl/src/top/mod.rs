@@ -262,6 +262,7 @@ impl Logic for Card {
         self.receive.holder_error.next = self.states.error[5].val();
         self.control.append_word.join(&mut self.receive.append_word);
         self.control.key_word.join(&mut self.replies.key_word);
+        self.control.key_word.join(&mut self.receive.key_word);
         self.control.error.next = self.states.error[3].val();
         self.states.halted_next[0].next = self.queue.fetch_next.val();
         self.states.halted_next[1].next = self.queue.batch_next.val();
@@ -406,6 +407,7 @@ impl Logic for Card {
         self.sequencer.set_write_kinds.next = self.decoder.set_write_kinds.val();
         self.control.cfg.join(&mut self.sequencer.cfg);
         self.sequencer.made.join(&mut self.gather.made);
+        self.sequencer.request_columns.next = self.decoder.request_columns.val();
         self.sequencer.release_valid.next = self.segmenter.release_valid.val();
         self.sequencer.qp_error.next = self.states.error[1].val();
         self.sequencer.dest_write_qp.next = self.decoder.dest_write_qp.val();
@@ -420,6 +422,9 @@ impl Logic for Card {
         self.sequencer.set_write_kind.next = self.decoder.set_write_kind.val();
         self.sequencer.set_write_ids.next = self.decoder.set_write_ids.val();
         self.sequencer.set_write_fetch.next = self.decoder.set_write_fetch.val();
+        self.sequencer.set_write_made.next = self.decoder.set_write_made.val();
+        self.decoder.function_write.join(&mut self.sequencer.function_write);
+        self.decoder.key_write.join(&mut self.sequencer.key_write);
         self.sequencer.set_write_addr.next = self.decoder.set_write_addr.val();
         self.sequencer.set_write_count.next = self.decoder.set_write_count.val();
         self.sequencer.set_write_lanes.next = self.decoder.set_write_lanes.val();
@@ -682,7 +687,9 @@ impl Logic for Card {
         self.segmenter.payload_dest_end.next = self.gather.payload.dest_end.val();
         self.segmenter.payload_status.next = self.gather.payload.status.val();
         self.segmenter.payload_bad_dest.next = self.gather.payload.bad_dest.val();
-        self.segmenter.dest_write_valid.next = self.decoder.dest_write_valid.val();
+        // What is written again is not for the segmenter.
+        self.segmenter.dest_write_valid.next =
+            self.decoder.dest_write_valid.val() && !self.decoder.dest_write_again.val();
         self.segmenter.dest_write_dest.next = self.decoder.dest_write_dest.val();
         self.segmenter.dest_write_index.next = self.decoder.dest_write_index.val();
         self.segmenter.dest_write_qp.next = self.decoder.dest_write_qp.val();
@@ -697,6 +704,7 @@ impl Logic for Card {
         self.segmenter.dest_write_fenced.next = self.decoder.dest_write_fenced.val();
         self.segmenter.dest_write_solicited.next = self.decoder.dest_write_solicited.val();
         self.segmenter.dest_write_invalidates.next = self.decoder.dest_write_invalidates.val();
+        self.segmenter.dest_write_more.next = self.decoder.dest_write_more.val();
         self.decoder.ask_write.join(&mut self.segmenter.ask_write);
         self.decoder.address_write.join(&mut self.packetizer.address_write);
         self.segmenter.cfg_valid.next = self.control.cfg.valid.val();

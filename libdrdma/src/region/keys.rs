@@ -5,7 +5,9 @@ use drdma_abi::work_request::{
     PartitionKey, SPARK_SEED,
 };
 
-use super::{KindColumn, Part, RegionError, Values, inside, kinds::describe, partitioned::NAME};
+use super::{
+    ColumnKind, KindColumn, Part, RegionError, Values, inside, kinds::describe, partitioned::NAME,
+};
 use crate::{Features, Memory, encode::words, memory::Hold};
 
 /// How the card makes the partition of each row from the row's keys, instead of reading an id: for
@@ -280,9 +282,12 @@ impl PartitionMaker {
             seed: seed
         })
         .to_vec();
-        let mut needs = Features::PARTITIONS;
+        let mut needs = Features::FIXED_KEYS;
         for (index, key) in keys.iter().enumerate() {
-            needs |= describe(index, &key.column, &mut words)?;
+            describe(index, &key.column, &mut words)?;
+            if !self.is_fixed(key) {
+                needs |= Features::PARTITIONS;
+            }
             let (validity, lkey, first) = key.validity.unwrap_or_default();
             words.extend(words!(PartitionKey {
                 validity: validity,
@@ -293,5 +298,17 @@ impl PartitionMaker {
             }));
         }
         Ok((words, needs))
+    }
+
+    /// True if a card with [`Features::FIXED_KEYS`] alone takes such a key.
+    fn is_fixed(&self, key: &KeyColumn) -> bool {
+        let is_range = matches!(self, Self::Range { .. });
+        match key.column.kind {
+            ColumnKind::Bits { .. } => true,
+            ColumnKind::Fixed { width } => {
+                key.key_type != KeyType::Bytes && !(is_range && width > 8)
+            }
+            _ => false,
+        }
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use drdma_abi::work_request::{
-    Chain, ElementKind, ElementSource, KindElement, MAX_ELEMENTS, RegionHeader, RegionShape,
-    RegionType, shape_flags,
+    Chain, Element, ElementKind, ElementSource, KindElement, MAX_ELEMENTS, RegionHeader,
+    RegionShape, RegionType, shape_flags,
 };
 
 use super::{Part, Region, RegionError, UNCHECKED, at_most};
@@ -172,7 +172,7 @@ impl Granules {
         Self::with(header, shape, &behind, needs, columns)
     }
 
-    /// The same; what follows the shape is given as it is, and what it needs.
+    /// The same; what follows the shape is given as it is, and what it needs. Without the flag `COLUMN_KINDS` all columns are plain.
     pub fn with(
         header: [u64; 2],
         (period, target_lkey, flags): (u64, u32, u16),
@@ -193,7 +193,13 @@ impl Granules {
         words.extend(behind);
         let mut needs = needs;
         for (index, column) in columns.iter().enumerate() {
-            needs |= describe(index, column, &mut words)?;
+            match column.kind {
+                ColumnKind::Fixed { width } if flags & shape_flags::COLUMN_KINDS == 0 => {
+                    let (offset, lkey) = (column.addr, column.lkey);
+                    words.extend(words!(Element { offset: offset, len: width, lkey: lkey }));
+                }
+                _ => needs |= describe(index, column, &mut words)?,
+            }
         }
         Ok(Self { words: words.into(), needs })
     }

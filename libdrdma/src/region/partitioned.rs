@@ -5,8 +5,8 @@ use std::{fmt, marker::PhantomData};
 use drdma_abi::work_request::{MAX_ELEMENTS, shape_flags};
 
 use super::{
-    Column, KeyColumn, KindColumn, Part, PartitionKeys, PartitionMaker, RegionError, UNCHECKED,
-    Values, Words, at_most,
+    Column, ColumnKind, KeyColumn, KindColumn, Part, PartitionKeys, PartitionMaker, RegionError,
+    UNCHECKED, Values, Words, at_most,
     columns::{Columns, column_methods},
     inside,
     kinds::{self, Shape},
@@ -97,7 +97,7 @@ enum Ids<'m> {
 
 impl<'m> Partitioned<'m, u16> {
     /// A region whose ids the card makes from keys; rows and at least one column must follow. It needs a card with
-    /// [`Features::PARTITIONS`].
+    /// [`Features::FIXED_KEYS`], and with [`Features::PARTITIONS`] for keys of variable length, of a dictionary, and others that it names.
     pub fn by(keys: PartitionKeys<'m>) -> Self {
         Self::from(Ids::Keys(Box::new(keys)))
     }
@@ -251,8 +251,13 @@ impl<I> PartitionedRegion<'_, I> {
         let (addr, lkey) = maker.place();
         let words = Words::start(addr, rows, lkey);
         let header = [words.as_slice()[0], words.as_slice()[1]];
-        let (behind, needs) = maker.words(group, keys)?;
-        let flags = shape_flags::COLUMN_KINDS | shape_flags::PARTITION_BY;
+        let (behind, mut needs) = maker.words(group, keys)?;
+        let is_plain = |column: &KindColumn| matches!(column.kind, ColumnKind::Fixed { .. });
+        let mut flags = shape_flags::PARTITION_BY;
+        if !columns.iter().all(is_plain) {
+            flags |= shape_flags::COLUMN_KINDS;
+            needs |= Features::PARTITIONS;
+        }
         let granules = kinds::Granules::with(header, (0, 0, flags), &behind, needs, columns)?;
         let made = Some(maker.partitions().div_ceil(group.max(1).into()));
         Ok(Self { words, kinds: Some(granules), made, pd, hold, memory: PhantomData })

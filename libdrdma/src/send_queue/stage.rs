@@ -105,9 +105,16 @@ impl SendQueue {
         body: &B,
         needed: Features,
     ) -> Result<(), PostError> {
-        if let Some(reason) = self.context.inner.misses(needed) {
+        let context = &self.context.inner;
+        // Some of it may be what this card does of a feature.
+        let some = needed.contains(Features::COLUMNS)
+            && context.misses(Features::COLUMNS).is_some()
+            && context.misses(Features::COLUMN_WRITES).is_none();
+        let refusal = if some { body.column_refusal(head) } else { None };
+        let others = if some { needed - Features::COLUMNS } else { needed };
+        if let Some(reason) = context.misses(others).or(refusal) {
             let what = match body.has_kinds() {
-                _ if needed.contains(Features::PARTITIONS) => "partitions from keys",
+                _ if needed.contains(Features::FIXED_KEYS) => "partitions from keys",
                 _ if needed.contains(Features::CHASE) => "a region of chains",
                 true => "a region with kinds of columns",
                 false => "a message by columns",

@@ -2,9 +2,11 @@
 
 use libdrdma::{
     Access, Bitmapped, Card, CardError, ColumnKind, Context, Contiguous, DmaMemory, Error,
-    Features, KeptRegionError, KindColumn, KindRows, MacAddress, MemoryRegionError, MessageLayout,
-    ModifyError, Options, PostError, QueuePairAttributes, ReceiveRequest, Region, Strided,
-    WorkRequest, simulated::SimulatedCard,
+    Features, KeptRegionError, KeyType, KindColumn, KindRows, MacAddress, MemoryRegion,
+    MemoryRegionError, MessageLayout, ModifyError, Operation, Options, PartitionDestination,
+    PartitionKeys, Partitioned, PartitionedWorkRequest, PostError, QueuePairAttributes,
+    ReceiveRequest, Region, RemoteColumn, RowMask, Strided, Values, WorkRequest,
+    simulated::SimulatedCard,
 };
 
 fn peer() -> QueuePairAttributes {
@@ -165,13 +167,36 @@ fn a_receive_has_strided_regions_as_far_as_the_card_has_places() {
     qp.post_recv(&ReceiveRequest::new(1).regions(&regions)).unwrap();
     regions.push(contiguous());
     let error = qp.post_recv(&ReceiveRequest::new(2).regions(&regions)).unwrap_err();
-    let expected = "the receive needs 33 places, one for a contiguous region, and for a strided one one and another for each extent: the card has 32";
+    let expected = "the receive needs 33 places, one for a contiguous region, and for another one one and another for each extent or column, or two if there is a bitmapped or pointer-mapped one: the card has 32";
     assert_eq!(error.to_string(), expected);
 
     let bitmapped = [Bitmapped::new(&bitmap).rows(8).column(&memory, 0, 4).build().unwrap()];
     let error = qp.post_recv(&ReceiveRequest::new(3).regions(&bitmapped)).unwrap_err();
-    let expected = "a receive into a bitmapped region is not possible: the card does not fill regions of every type";
+    let expected = "a receive into a bitmapped region is not possible: the card fills no bitmapped and pointer-mapped regions";
     assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn a_receive_with_a_bitmapped_region_takes_a_place_a_granule() {
+    let features = Features::RECEIVES | Features::STRIDED_RECEIVES | Features::MAPPED_RECEIVES;
+    let context = open(features);
+    let pd = context.protection_domain();
+    let cq = context.completion_queue().build().unwrap();
+    let memory = pd.allocate_with(64, Access::LOCAL_WRITE).unwrap();
+    let bitmap = pd.allocate_with(8, Access::LOCAL_WRITE).unwrap();
+    let mut qp = pd.queue_pair(&cq).receive(&cq).build().unwrap();
+    qp.connect(&peer().rq_psn(0).min_rnr_timer(1)).unwrap();
+    let bitmapped = |columns: u64| {
+        let region = Bitmapped::new(&bitmap).rows(8);
+        (0..columns).fold(region, |region, at| region.column(&memory, at, 1)).build().unwrap()
+    };
+    let contiguous = || Contiguous::new(&memory).build().unwrap();
+    // 18, 13 and 1.
+    let mut regions = vec![bitmapped(16), bitmapped(11), contiguous()];
+    qp.post_recv(&ReceiveRequest::new(1).regions(&regions)).unwrap();
+    regions.push(contiguous());
+    let error = qp.post_recv(&ReceiveRequest::new(2).regions(&regions)).unwrap_err();
+    assert!(matches!(error, PostError::ReceivePlaces { places: 33, limit: 32 }), "{error}");
 }
 
 #[test]
@@ -190,7 +215,8 @@ fn an_answer_goes_into_gaps_only_where_the_card_fills_them() {
 
 #[test]
 fn kinds_of_columns_and_messages_by_columns_need_a_card_that_knows_them() {
-    let context = open(Features::all() - Features::VARLEN - Features::BITS - Features::COLUMNS);
+    let columns = Features::COLUMNS | Features::COLUMN_WRITES;
+    let context = open(Features::all() - Features::VARLEN - Features::BITS - columns);
     let pd = context.protection_domain();
     let cq = context.completion_queue().build().unwrap();
     let mut qp = pd.queue_pair(&cq).build().unwrap();
@@ -220,6 +246,112 @@ fn kinds_of_columns_and_messages_by_columns_need_a_card_that_knows_them() {
     let error = qp.post_send(&by_columns).unwrap_err();
     let text = "a message by columns is not possible: the card sends messages row by row alone";
     assert_eq!(error.to_string(), text);
+}
+
+/// Every way in which a request by columns is more than a card without `COLUMNS` does.
+#[test]
+fn a_card_that_only_writes_by_columns_refuses_the_rest_by_name() {
+    let context = open(Features::all() - Features::COLUMNS);
+    let pd = context.protection_domain();
+    let cq = context.completion_queue().build().unwrap();
+    let mut qp = pd.queue_pair(&cq).build().unwrap();
+    qp.connect(&peer()).unwrap();
+    let memory = pd.allocate_with(64, Access::LOCAL_WRITE).unwrap();
+    let strided = || Strided::new(&memory).period(8).extent(0, 4).extent(4, 2).count(8);
+    let one = [strided().build().unwrap()];
+    let two = [strided().build().unwrap(), strided().build().unwrap()];
+    let contiguous = [Contiguous::new(&memory).build().unwrap()];
+    let to =
+        |count: u64| -> Vec<_> { (0..count).map(|addr| RemoteColumn { addr, rkey: 1 }).collect() };
+    let (columns, short) = (to(2), to(1));
+    let write = || {
+        WorkRequest::new(1)
+            .operation(Operation::Write { remote_addr: 0, rkey: 0 })
+            .rows_per_message(8)
+    };
+    let cases = [
+        (
+            WorkRequest::new(1).message_layout(MessageLayout::Columns).regions(&one),
+            "the card sends by columns WRITEs alone",
+        ),
+        (
+            write().message_layout(MessageLayout::Columns).regions(&one),
+            "the card sends by columns to an address a column alone",
+        ),
+        (
+            write().remote_columns(&columns).regions(&one).row_mask(RowMask::Element),
+            "the card sends by columns with the row mask Period alone",
+        ),
+        (
+            write().remote_columns(&columns).regions(&two),
+            "the card sends by columns one strided, bitmapped or partitioned region without kinds of columns and keys a destination",
+        ),
+        (
+            write().remote_columns(&short).regions(&contiguous),
+            "the card sends by columns one strided, bitmapped or partitioned region without kinds of columns and keys a destination",
+        ),
+        (
+            write().remote_columns(&short).regions(&one),
+            "the card sends by columns to as many addresses as each region has elements",
+        ),
+        (
+            write().remote_columns(&columns).regions(&one).rows_per_message(7),
+            "the card sends by columns all rows of a destination in one message each",
+        ),
+    ];
+    for (request, reason) in cases {
+        let error = qp.post_send(&request).unwrap_err();
+        let text = format!("a message by columns is not possible: {reason}");
+        assert_eq!(error.to_string(), text);
+    }
+    qp.post_send(&write().remote_columns(&columns).regions(&one)).unwrap();
+}
+
+fn key<'m>(memory: &'m MemoryRegion, values: Values<'m>, key_type: KeyType) -> PartitionKeys<'m> {
+    PartitionKeys::murmur3(4).key(memory, 0, values, key_type)
+}
+
+fn range(memory: &MemoryRegion, width: u64) -> PartitionKeys<'_> {
+    PartitionKeys::range(memory, 0, 3).key(memory, 64, Values::fixed(width), KeyType::Integer)
+}
+
+#[test]
+fn keys_that_are_not_of_fixed_width_need_a_card_that_takes_them_all() {
+    let post = |features, by: &dyn Fn(&MemoryRegion) -> PartitionKeys<'_>| {
+        let context = open(features);
+        let pd = context.protection_domain();
+        let cq = context.completion_queue().build().unwrap();
+        let memory = pd.register(vec![0_u8; 256]).unwrap();
+        let mut qp = pd.queue_pair(&cq).build().unwrap();
+        qp.connect(&peer()).unwrap();
+        let region = Partitioned::by(by(&memory)).rows(1).column(&memory, 0, 4).build().unwrap();
+        let mut ssq = pd.shared_send_queue(&cq).build().unwrap();
+        let to = [PartitionDestination::new(&qp, 0)];
+        let request = PartitionedWorkRequest::new(1, &region).destinations(&to);
+        let error = ssq.post_ssq_send(&request).err().map(|error| error.to_string());
+        error
+    };
+    let fixed = Features::all() - Features::PARTITIONS - Features::BITS;
+    let none = fixed - Features::FIXED_KEYS;
+    let said =
+        |reason: &str| Some(format!("partitions from keys is not possible: the card {reason}"));
+    let some = said(
+        "makes partitions from bits, integers, floats, booleans and decimals alone, in a range of up to 8 B, beside columns without kinds",
+    );
+    let refused = post(none, &|memory| key(memory, Values::fixed(8), KeyType::Integer));
+    assert_eq!(refused, said("makes no partitions from keys"));
+    assert_eq!(post(fixed, &|memory| key(memory, Values::fixed(8), KeyType::Integer)), None);
+    assert_eq!(post(fixed, &|memory| key(memory, Values::bits(3), KeyType::Boolean)), None);
+    assert_eq!(post(fixed, &|memory| key(memory, Values::fixed(16), KeyType::Decimal)), None);
+    assert_eq!(post(fixed, &|memory| range(memory, 8)), None);
+    assert_eq!(post(fixed, &|memory| range(memory, 16)), some);
+    assert_eq!(post(fixed, &|memory| key(memory, Values::fixed(4), KeyType::Bytes)), some);
+    let text = post(fixed, &|memory| key(memory, Values::offsets_32(memory, 0), KeyType::Bytes));
+    assert_eq!(text, some);
+    let dictionary = post(fixed, &|memory| {
+        key(memory, Values::dictionary(1, memory, 0, 4, 9), KeyType::Integer)
+    });
+    assert_eq!(dictionary, some);
 }
 
 #[test]

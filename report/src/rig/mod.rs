@@ -42,6 +42,8 @@ const QKEY: u32 = 0x1122;
 /// Where WRITEs go, and under which key.
 const REMOTE: u64 = 0x7000_0000_0000;
 const RKEY: u32 = 0x4321;
+/// From the address of a column to that of the next, of WRITEs by columns.
+const COLUMN_DISTANCE: u64 = 1 << 32;
 /// Blocks of a queue pair's ring for a request, at most.
 const REQUEST_BLOCKS: usize = (4 + MAX_REGIONS * (2 + MAX_ELEMENTS)).div_ceil(BLOCK / GRANULE);
 /// Blocks of a ring, at most.
@@ -357,6 +359,11 @@ fn wait(
     Ok(())
 }
 
+/// Where a column goes.
+fn column_addr(column: usize) -> u64 {
+    REMOTE + column as u64 * COLUMN_DISTANCE
+}
+
 /// Compares what arrived at each destination, message by message and byte by byte, with what should
 /// have.
 fn check(
@@ -366,7 +373,8 @@ fn check(
 ) -> Result<(), RunError> {
     for (destination, (found, expected)) in arrived.iter().zip(expected).enumerate() {
         let wrong = |message, what| Err(RunError::Payload { destination, message, what });
-        let mut remote_addr = REMOTE;
+        let mut remote = Vec::new();
+        let (mut first, columns) = (0, experiment.columns());
         let mut starts = expected.starts.iter().copied().peekable();
         for (index, (found, pieces)) in found.iter().zip(&expected.messages).enumerate() {
             let expected = layout::bytes(pieces, &experiment.buffers);
@@ -377,16 +385,18 @@ fn check(
                 return wrong(index, format!("{lengths}, different from byte {at} on"));
             }
             while starts.next_if(|start| *start <= index).is_some() {
-                remote_addr = REMOTE;
+                first = index;
+                remote = (0..columns).map(column_addr).collect();
             }
+            let remote_addr = &mut remote[(index - first) % columns];
             let kind = match experiment.write {
-                true => MessageKind::Write { remote_addr, rkey: RKEY },
+                true => MessageKind::Write { remote_addr: *remote_addr, rkey: RKEY },
                 false => MessageKind::Send,
             };
             if found.kind != kind {
                 return wrong(index, format!("{:?} instead of {kind:?}", found.kind));
             }
-            remote_addr += found.bytes.len() as u64;
+            *remote_addr += found.bytes.len() as u64;
         }
         let expected = expected.messages.len();
         if found.len() != expected {

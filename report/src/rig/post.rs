@@ -1,14 +1,14 @@
 //! An experiment's requests in the library's words.
 
 use libdrdma::{
-    Bitmapped, CompletionQueue, Contiguous, Destination, MemoryRegion, Operation,
-    PartitionDestination, Partitioned, PartitionedRegion, PartitionedWorkRequest, PointerMapped,
-    PostGuard, ProtectionDomain, QueuePair, RegionError, RowMask, SharedOperation, SharedPostGuard,
-    SharedWorkRequest, Strided, WorkRequest,
+    Bitmapped, CompletionQueue, Contiguous, Destination, KeyType, MemoryRegion, Operation,
+    PartitionDestination, PartitionKeys, Partitioned, PartitionedRegion, PartitionedWorkRequest,
+    PointerMapped, PostGuard, ProtectionDomain, QueuePair, RegionError, RemoteColumn, RowMask,
+    SharedOperation, SharedPostGuard, SharedWorkRequest, Strided, Values, WorkRequest,
     optimizer::{CostTable, FetchPlan, Fragment, Limits, Schedule},
 };
 
-use super::{REMOTE, RKEY, RunError};
+use super::{REMOTE, RKEY, RunError, column_addr};
 use crate::{
     experiment::{Experiment, Fetched},
     layout::{self, Piece, Place, Post, Region},
@@ -69,6 +69,9 @@ fn post_shared<'m>(
         false => SharedOperation::Send,
     };
     let rows = experiment.rows_per_message;
+    let columns: Vec<_> = (0..experiment.columns())
+        .map(|column| RemoteColumn { addr: column_addr(column), rkey: RKEY })
+        .collect();
     match post {
         Post::Shared(list) => {
             let regions =
@@ -76,7 +79,13 @@ fn post_shared<'m>(
             let destinations: Vec<_> = qps
                 .iter()
                 .zip(&regions)
-                .map(|(qp, regions)| Destination::new(qp).remote(REMOTE, RKEY).regions(regions))
+                .map(|(qp, regions)| {
+                    let to = Destination::new(qp).regions(regions);
+                    match experiment.by_columns {
+                        true => to.remote_columns(&columns),
+                        false => to.remote(REMOTE, RKEY),
+                    }
+                })
                 .collect();
             let request = SharedWorkRequest::new(wr_id)
                 .operation(operation)
@@ -85,11 +94,29 @@ fn post_shared<'m>(
                 .destinations(&destinations);
             batch.post_ssq_send(&request)?;
         }
+        Post::Partitioned(list) if list.keys.is_some() => {
+            let region = keyed(list, memory)?;
+            let destinations: Vec<_> = (0..=u16::from(u8::MAX))
+                .zip(qps)
+                .map(|(id, qp)| PartitionDestination::new(qp, id).remote(REMOTE, RKEY))
+                .collect();
+            let request = PartitionedWorkRequest::new(wr_id, &region)
+                .operation(operation)
+                .rows_per_message(rows)
+                .destinations(&destinations);
+            batch.post_ssq_send(&request)?;
+        }
         Post::Partitioned(list) => {
             let region = partitioned(list, memory)?;
             let destinations: Vec<_> = (0..=u8::MAX)
                 .zip(qps)
-                .map(|(id, qp)| PartitionDestination::new(qp, id).remote(REMOTE, RKEY))
+                .map(|(id, qp)| {
+                    let to = PartitionDestination::new(qp, id);
+                    match experiment.by_columns {
+                        true => to.remote_columns(&columns),
+                        false => to.remote(REMOTE, RKEY),
+                    }
+                })
                 .collect();
             let request = PartitionedWorkRequest::new(wr_id, &region)
                 .operation(operation)
@@ -186,6 +213,26 @@ fn partitioned<'m>(
 ) -> Result<PartitionedRegion<'m, u8>, RegionError> {
     let Piece { at, len } = list.ids;
     let region = Partitioned::new(&memory[at.buffer]).offset(at.offset).rows(len);
+    list.columns
+        .iter()
+        .fold(region, |region, (base, width)| {
+            region.column(&memory[base.buffer], base.offset, *width)
+        })
+        .build()
+}
+
+/// A partitioned region whose ids the card makes, likewise.
+fn keyed<'m>(
+    list: &layout::Partitioned,
+    memory: &'m [MemoryRegion],
+) -> Result<PartitionedRegion<'m, u16>, RegionError> {
+    let Some(layout::Keys { at: Piece { at, .. }, width, partitions }) = list.keys else {
+        unreachable!("a region with keys")
+    };
+    let key = &memory[at.buffer];
+    let by = PartitionKeys::murmur3(partitions);
+    let by = by.key(key, at.offset, Values::fixed(width), KeyType::Integer);
+    let region = Partitioned::by(by).rows(list.ids.len);
     list.columns
         .iter()
         .fold(region, |region, (base, width)| {

@@ -2,14 +2,15 @@
 
 use drdma_abi::{
     roce::Transport,
-    work_request::{BLOCK, GRANULE},
+    work_request::{BLOCK, GRANULE, SPARK_SEED},
 };
+use drdma_semantics::murmur3;
 use drdma_verilated::testbench::Random;
 
 use super::shape::{At, By, Shape};
 use crate::{
     experiment::{Experiment, Fetched, Target},
-    layout::{Partitioned, Piece, Place, Post, Region, RowMask},
+    layout::{Keys, Partitioned, Piece, Place, Post, Region, RowMask},
 };
 
 /// Nanoseconds that a run takes at the least, by its bound: 2 MiB at the wire's rate. What is left of the
@@ -62,7 +63,7 @@ fn build(shape: &Shape, posts: u32) -> Experiment {
     let posts = u64::from(posts);
     let (buffers, posts) = match shape.by {
         By::Extents => row_store(shape, posts),
-        By::Bitmaps | By::Ids => columns(shape, posts),
+        By::Bitmaps | By::Ids | By::Key4 | By::Key8 => columns(shape, posts),
     };
     Experiment {
         id: "shape".to_owned(),
@@ -77,6 +78,7 @@ fn build(shape: &Shape, posts: u32) -> Experiment {
         fetched: Fetched::Registers,
         words: None,
         row_mask: shape.mask,
+        by_columns: false,
         posts,
     }
 }
@@ -106,7 +108,13 @@ fn columns(shape: &Shape, posts: u64) -> (Vec<Vec<u8>>, Vec<Post>) {
     // Each request's bits begin with a byte.
     let stretch = shape.rows.div_ceil(8);
     match shape.by {
-        By::Ids => buffers.push(owners.iter().map(|owner| *owner as u8).collect()),
+        _ if shape.by.is_partitioned() => {
+            buffers.push(owners.iter().map(|owner| *owner as u8).collect());
+            if let Some(width) = shape.by.key_width() {
+                let key = |owner: &usize| key_of(&mut random, *owner, width, partitions(shape));
+                buffers.push(owners.iter().flat_map(key).collect());
+            }
+        }
         _ => {
             let bytes = (posts * stretch) as usize;
             buffers.extend(vec![vec![0; bytes]; shape.destinations]);
@@ -123,11 +131,17 @@ fn columns(shape: &Shape, posts: u64) -> (Vec<Vec<u8>>, Vec<Post>) {
             (Place { offset: at.offset + post * shape.rows * width, ..*at }, *width)
         };
         let columns: Vec<_> = columns.iter().map(column).collect();
-        if shape.by == By::Ids {
+        if shape.by.is_partitioned() {
             let at = Place { buffer: first, offset: post * shape.rows };
             let ids = Piece { at, len: shape.rows };
+            let keys = |width| {
+                let at = Place { buffer: first + 1, offset: post * shape.rows * width };
+                let at = Piece { at, len: shape.rows * width };
+                Keys { at, width, partitions: partitions(shape) }
+            };
             return Post::Partitioned(Partitioned {
                 ids,
+                keys: shape.by.key_width().map(keys),
                 destinations: shape.destinations,
                 columns,
             });
@@ -143,6 +157,25 @@ fn columns(shape: &Shape, posts: u64) -> (Vec<Vec<u8>>, Vec<Post>) {
         posted((0..shape.destinations).map(destination).collect())
     };
     (buffers, (0..posts).map(post).collect())
+}
+
+/// Partitions that the card makes: one for each destination, and one for the rows that nobody gets.
+fn partitions(shape: &Shape) -> u64 {
+    shape.destinations as u64 + u64::from(shape.select < 100)
+}
+
+/// A key of that partition.
+fn key_of(random: &mut Random, partition: usize, width: u64, partitions: u64) -> Vec<u8> {
+    loop {
+        let key = random.u64();
+        let hash = match width {
+            4 => murmur3::of_int(key as u32, SPARK_SEED),
+            _ => murmur3::of_long(key, SPARK_SEED),
+        };
+        if murmur3::partition(hash, partitions as u32) as usize == partition {
+            return key.to_le_bytes()[..width as usize].to_vec();
+        }
+    }
 }
 
 /// One destination has a queue of its own.
@@ -207,6 +240,8 @@ mod tests {
         for text in [
             "by=bitmaps",
             "by=ids",
+            "by=key4",
+            "by=key8",
             "by=extents",
             "by=bitmaps mask=element",
             "by=extents mask=element",

@@ -18,8 +18,28 @@ pub enum By {
     Bitmaps,
     /// An id a row: a partitioned region.
     Ids,
+    /// An integer of 4 B a row, of which the card makes the id by Murmur3.
+    Key4,
+    /// The same of 8 B.
+    Key8,
     /// A stretch of rows a destination: strided regions whose extents are the columns of a row store.
     Extents,
+}
+
+impl By {
+    /// True for a partitioned region.
+    pub fn is_partitioned(self) -> bool {
+        self == Self::Ids || self.key_width().is_some()
+    }
+
+    /// Bytes of a key of which ids are made.
+    pub fn key_width(self) -> Option<u64> {
+        match self {
+            Self::Key4 => Some(4),
+            Self::Key8 => Some(8),
+            Self::Bitmaps | Self::Ids | Self::Extents => None,
+        }
+    }
 }
 
 /// Where columns begin.
@@ -93,7 +113,13 @@ impl Shape {
     }
 }
 
-const BY: [(&str, By); 3] = [("bitmaps", By::Bitmaps), ("ids", By::Ids), ("extents", By::Extents)];
+const BY: [(&str, By); 5] = [
+    ("bitmaps", By::Bitmaps),
+    ("ids", By::Ids),
+    ("key4", By::Key4),
+    ("key8", By::Key8),
+    ("extents", By::Extents),
+];
 const AT: [(&str, At); 3] = [("page", At::Page), ("line", At::Line), ("odd", At::Odd)];
 const MASK: [(&str, RowMask); 2] = [("period", RowMask::Period), ("element", RowMask::Element)];
 const OP: [(&str, bool); 2] = [("write", true), ("send", false)];
@@ -176,8 +202,9 @@ impl Shape {
         if !drdma_abi::roce::MTUS.contains(&self.mtu) {
             return Err(format!("mtu={}: it is one of {:?}", self.mtu, drdma_abi::roce::MTUS));
         }
-        if self.by == By::Ids && self.mask == RowMask::Element {
-            return Err("mask=element: a partitioned region (by=ids) has rows only".to_owned());
+        if self.by.is_partitioned() && self.mask == RowMask::Element {
+            return Err("mask=element: a partitioned region (by=ids, key4 or key8) has rows only"
+                .to_owned());
         }
         Ok(())
     }
@@ -245,7 +272,10 @@ mod tests {
             ("pack=0", "pack=0: it is 1 to 65536"),
             ("posts=0", "posts=0: it is 1 to 8192"),
             ("mtu=1500", "mtu=1500: it is one of [256, 512, 1024, 2048, 4096]"),
-            ("by=ids mask=element", "mask=element: a partitioned region (by=ids) has rows only"),
+            (
+                "by=ids mask=element",
+                "mask=element: a partitioned region (by=ids, key4 or key8) has rows only",
+            ),
         ] {
             assert_eq!(text.parse::<Shape>().unwrap_err(), error);
         }

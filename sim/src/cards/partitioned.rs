@@ -1,10 +1,17 @@
 //! Partitioned requests: one array of ids and the columns, once for all destinations.
 
-use drdma_abi::{completion::Status, register::counter, roce::Transport, work_request::Opcode};
+use drdma_abi::{
+    completion::Status,
+    register::counter,
+    roce::Transport,
+    work_request::{KeyType, Opcode, SPARK_SEED},
+};
 use proptest::prelude::*;
 
 use super::rig::{Rig, Simulated, bytes, contiguous, send, to};
 use drdma_semantics::{
+    keys::{Function, Key, PartitionBy, Validity},
+    kinds::{Entry, Kind},
     partitioned::Partitioned,
     region::{Column, RowMask},
     request::{Destination, Request},
@@ -234,7 +241,160 @@ fn ids_that_end_in_unreadable_memory_end_the_request_between_whole_packets<C: Si
     assert_eq!(rig.network.errors(), []);
 }
 
+/// A key of integers at this place of the memory.
+fn integers(at: usize, width: u32) -> Key {
+    let entry = Entry { offset: BASE + at as u64, lkey: LKEY, kind: Kind::Fixed { width } };
+    Key { entry, key_type: KeyType::Integer, validity: None }
+}
+
+/// Rows of one byte at the start of the memory, of keys.
+fn keyed(rows: u32, function: Function, partitions: u32, keys: Vec<Key>) -> Partitioned {
+    let columns = vec![Column { base: BASE, width: 1, lkey: LKEY }];
+    let by = Some(PartitionBy { function, partitions, group: 1, keys });
+    Partitioned { ids: 0, width: 0, lkey: 0, columns, by, ..region(rows) }
+}
+
+const MURMUR3: Function = Function::Murmur3 { seed: SPARK_SEED };
+
+fn rows_go_where_their_keys_hash_to<C: Simulated>() {
+    let mut rig = Rig::<C>::new();
+    let peers: Vec<_> = (1..4).map(|qp| rig.add_queue_pair(qp, Transport::Rc, 7)).collect();
+    rig.add_queue(0, None);
+    // Known values (docs/semantics.md): the partitions 69, 5, 193, 171 and 115 of 200.
+    let longs = [1, 0, -1, i64::MAX, i64::MIN];
+    let of = |i: usize| i * i % 11 % 5;
+    let at = 0x2001;
+    // Some rows that are walked one by one, and several blocks of keys of rows that are packed.
+    for (rows, group, ids) in
+        [(20, 1, [69, 5, 115]), (1000, 10, [6, 0, 11]), (1000, 1, [69, 5, 115])]
+    {
+        let before: Vec<_> = peers.iter().map(|peer| rig.sent(*peer).len()).collect();
+        let keys = (0..rows).flat_map(|i| longs[of(i)].to_le_bytes());
+        rig.data.write(at, &keys.collect::<Vec<u8>>());
+        let mut region = keyed(rows as u32, MURMUR3, 200, vec![integers(at, 8)]);
+        region.by.as_mut().unwrap().group = group;
+        let list = (1..).zip(ids).map(|(qp, id)| part(qp, id)).collect();
+        rig.post(0, &Request { rows_per_message: 7, ..partitioned(region, list) });
+        assert_eq!(rig.finish(), [(7, Status::Success)]);
+        for (index, (peer, key)) in peers.iter().zip([0, 1, 4]).enumerate() {
+            let own: Vec<_> = (0..rows).filter(|i| of(*i) == key).map(|i| bytes(i, 1)).collect();
+            assert_eq!(rig.sent(*peer)[before[index]..], testing::messages(&own, 7));
+        }
+    }
+    assert_eq!(rig.network.errors(), []);
+}
+
+fn rows_go_where_their_keys_lie_between_splitters<C: Simulated>() {
+    let mut rig = Rig::<C>::new();
+    let peers: Vec<_> = (1..5).map(|qp| rig.add_queue_pair(qp, Transport::Rc, 7)).collect();
+    rig.add_queue(0, None);
+    let (rows, at, bits, splitters) = (600_usize, 0x2001, 0x1801, 0x1001);
+    let of = |i: usize| (i * i % 37) as i16 - 18;
+    let keys = (0..rows).flat_map(|i| of(i).to_le_bytes());
+    rig.data.write(at, &keys.collect::<Vec<u8>>());
+    let splits = [-10_i16, 0, 10];
+    rig.data.write(splitters, &splits.map(i16::to_le_bytes).concat());
+    // Every third row has no value; the first one's bit is bit 5.
+    let is_null = |i: usize| i % 3 == 1;
+    let mut validity = vec![0_u8; rows / 8 + 2];
+    (0..rows).filter(|i| !is_null(*i)).for_each(|i| validity[(i + 5) / 8] |= 1 << ((i + 5) % 8));
+    rig.data.write(bits, &validity);
+    let validity = Some(Validity { bitmap: BASE + bits as u64, lkey: LKEY, first: 5 });
+    let key = Key { validity, ..integers(at, 2) };
+    let region = keyed(rows as u32, Function::Range, 4, vec![key]);
+    let region = Partitioned { ids: BASE + splitters as u64, lkey: LKEY, ..region };
+    let list = (0..4).map(|id| part(1 + u32::from(id), id)).collect();
+    rig.post(0, &Request { rows_per_message: 7, ..partitioned(region, list) });
+    assert_eq!(rig.finish(), [(7, Status::Success)]);
+    for (id, peer) in peers.iter().enumerate() {
+        let less = |i: usize| splits.iter().filter(|split| **split < of(i)).count();
+        let id_of = |i: usize| if is_null(i) { 0 } else { less(i) };
+        let own: Vec<_> = (0..rows).filter(|i| id_of(*i) == id).map(|i| bytes(i, 1)).collect();
+        assert!(own.len() > 50);
+        assert_eq!(rig.sent(*peer), testing::messages(&own, 7));
+    }
+    assert_eq!(rig.network.errors(), []);
+}
+
+fn keys_are_checked_before_anything_is_sent<C: Simulated>() {
+    let mut rig = Rig::<C>::new();
+    let (malformed, protection) = (Status::LocalQpOperationError, Status::LocalProtectionError);
+    let end = SIZE as usize;
+    let hash = |key: Key| keyed(9, MURMUR3, 200, vec![key]);
+    let by = |change: fn(&mut PartitionBy)| {
+        let mut region = hash(integers(0, 8));
+        change(region.by.as_mut().unwrap());
+        region
+    };
+    let range = |splitters: u64| {
+        let region = keyed(9, Function::Range, 4, vec![integers(0, 8)]);
+        Partitioned { ids: splitters, lkey: LKEY, ..region }
+    };
+    let valid = |bitmap: u64| {
+        let validity = Some(Validity { bitmap, lkey: LKEY, first: 7 });
+        hash(Key { validity, ..integers(0, 4) })
+    };
+    let cases = [
+        (by(|by| by.partitions = 0), malformed, 0),
+        (by(|by| by.partitions = 65_537), malformed, 0),
+        (by(|by| by.group = 0), malformed, 0),
+        (by(|by| by.keys.clear()), malformed, 0),
+        (by(|by| by.keys = vec![by.keys[0]; 17]), malformed, 0),
+        (by(|by| by.keys[0].key_type = KeyType::Unsigned), malformed, 0),
+        (hash(integers(0, 3)), malformed, 0),
+        (Partitioned { ids: 1, ..hash(integers(0, 8)) }, malformed, 0),
+        (Partitioned { width: 1, ..hash(integers(0, 8)) }, malformed, 0),
+        (hash(integers(end - 71, 8)), protection, 0),
+        (by(|by| by.keys[0].entry.lkey += 1), protection, 0),
+        (range(BASE + SIZE - 23), protection, 0),
+        (valid(BASE + SIZE - 1), protection, 0),
+        // Destination 1 names an id that is not made.
+        (by(|by| by.partitions = 2), malformed, 1),
+        (by(|by| (by.partitions, by.group) = (200, 100)), malformed, 1),
+        (by(|by| (by.partitions, by.group) = (65_536, u16::MAX)), malformed, 1),
+    ];
+    for (region, status, destination) in cases {
+        (1..4).for_each(|qp| {
+            rig.add_queue_pair(qp, Transport::Rc, 0);
+        });
+        rig.add_queue(4, None);
+        let request = partitioned(region, vec![part(1, 1), part(2, 2)]);
+        rig.post(4, &request);
+        let completion = rig.run_until_completed(1)[0];
+        let found = (completion.status, completion.destination);
+        assert_eq!(found, (status as u8, destination), "{request:?}");
+        rig.settle();
+    }
+    // What reaches the end of the memory.
+    for region in [hash(integers(end - 72, 8)), range(BASE + SIZE - 24), valid(BASE + SIZE - 2)] {
+        rig.add_queue_pair(1, Transport::Rc, 0);
+        rig.add_queue(4, None);
+        rig.post(4, &partitioned(region, vec![part(1, 1)]));
+        assert_eq!(rig.finish(), [(7, Status::Success)]);
+    }
+    assert_eq!(rig.network.errors(), []);
+}
+
+fn keys_that_cannot_be_read_are_the_first_destinations_failure<C: Simulated>() {
+    let mut rig = Rig::<C>::new();
+    rig.add_queue_pair(1, Transport::Rc, 0);
+    rig.add_queue_pair(2, Transport::Rc, 0);
+    rig.add_queue(4, None);
+    rig.add_region(0x55, BASE, 1 << 40);
+    let mut key = integers(SIZE as usize, 8);
+    key.entry.lkey = 0x55;
+    let region = keyed(9, MURMUR3, 200, vec![key]);
+    rig.post(4, &partitioned(region, vec![part(2, 0), part(1, 1)]));
+    assert_eq!(rig.finish(), [(7, Status::LocalProtectionError)]);
+    assert_eq!((rig.queue_pair_error(1), rig.queue_pair_error(2)), (false, true));
+    assert_eq!(rig.network.traffic().frames, 0);
+}
+
 on_every_card! {
+    rows_go_where_their_keys_hash_to,
+    rows_go_where_their_keys_lie_between_splitters,
+    keys_are_checked_before_anything_is_sent,
+    keys_that_cannot_be_read_are_the_first_destinations_failure,
     every_row_goes_to_the_destination_of_its_id_and_unknown_ids_are_not_sent,
     what_fails_its_checks_sends_nothing_and_halts_its_queue,
     a_queue_pairs_own_queue_refuses_partitioned_requests,

@@ -22,6 +22,7 @@ use std::{
 use drdma_abi::register::{ASSEMBLER_WORDS, COLUMN_MIN_ROWS, COUNTER_CLEAR, DOORBELLS, STATUS};
 use drdma_driver::{Card, CardError, DmaMemory};
 use drdma_hdl::primitive::app_block;
+use drdma_verilated::coverage::Counting;
 use drdma_verilated::{Library, Model, Options, PortHandle, Source, Watch};
 
 use crate::pcie::{
@@ -167,7 +168,8 @@ pub fn build(
             BuildError::Emit(CardError::Failed(format!("{}: {error}", path.display())))
         })?),
     };
-    let options = Options { trace, optimise: if trace { 0 } else { 1 } };
+    let optimise = if trace { 0 } else { 1 };
+    let options = Options { trace, optimise, coverage: Counting::Nothing };
     let built = source.build_watched(&options, watch)?;
     libraries.insert(key, built.clone());
     Ok(built)

@@ -48,7 +48,8 @@ impl Abilities {
         Limits {
             kinds: self.does(true, KINDS),
             by_columns: self.does(true, Features::COLUMNS),
-            keys: self.does(true, Features::PARTITIONS),
+            keys: self.does(true, Features::FIXED_KEYS),
+            all_keys: self.does(true, Features::PARTITIONS),
             ..LIMITS
         }
     }
@@ -71,7 +72,9 @@ const LIMITS: Limits = Limits {
     partitioned: true,
     kinds: false,
     by_columns: false,
+    column_writes: false,
     keys: false,
+    all_keys: false,
     inline: true,
     large: 0,
 };
@@ -257,9 +260,15 @@ mod tests {
     fn jobs_for_hardware_ask_for_nothing_that_it_does_not_do() {
         let answers = Features::RECEIVES | Features::READ_ANSWERS;
         let strided = answers | Features::STRIDED_RECEIVES | Features::DESCRIBED_READS;
-        for features in
-            [Features::RECEIVES, answers, answers | Features::READS, strided, Features::all()]
-        {
+        let mapped = strided | Features::MAPPED_RECEIVES | Features::DESCRIBED_KEYS;
+        for features in [
+            Features::RECEIVES,
+            answers,
+            answers | Features::READS,
+            strided,
+            mapped,
+            Features::all(),
+        ] {
             let mut rtl = 0;
             for seed in 0..200 {
                 let job = generate(seed, Abilities { hardware: Some(features), ..ALL });
@@ -336,6 +345,12 @@ mod tests {
                 if receives(step, is_strided) {
                     seen.insert("strided receive".to_owned());
                 }
+                if receives(step, |region| region["type"] == "bitmapped") {
+                    seen.insert("bitmapped receive".to_owned());
+                }
+                if receives(step, |region| region["type"] == "pointer_mapped") {
+                    seen.insert("pointer-mapped receive".to_owned());
+                }
                 if receives(step, is_dense) {
                     seen.insert("dense columns".to_owned());
                 }
@@ -390,6 +405,7 @@ mod tests {
             "\"type\":\"views\"",
             "\"uc\"",
             "\"ud\"",
+            "bitmapped receive",
             "chase",
             "compare_and_swap",
             "dense columns",
@@ -403,6 +419,7 @@ mod tests {
             "loss",
             "partition_by",
             "partitioned",
+            "pointer-mapped receive",
             "post_srq_recv",
             "raw",
             "read",

@@ -105,13 +105,31 @@ impl Kept {
     /// A key to a region of `in` that nothing else writes to, and the offset from which on it has `len` bytes.
     pub fn key_to_write(&mut self, random: &mut Random, len: u64, used: &mut u64) -> (String, u64) {
         let offset = random.skewed(0..=40);
-        let needed = offset + len;
+        let kind = random.range(0..=2);
+        let region = self.region_to_fill(random, kind, offset + len, used);
+        (self.add(region, "remote_write"), offset)
+    }
+
+    /// A bitmapped or pointer-mapped region of `in` that nothing else writes to, of `needed` bytes or more.
+    pub fn mapped_region(&mut self, random: &mut Random, needed: u64, used: &mut u64) -> Value {
+        let kind = random.range(1..=2);
+        self.region_to_fill(random, kind, needed, used)
+    }
+
+    /// A region of `in`: 0 a strided one, 1 a bitmapped, 2 a pointer-mapped.
+    fn region_to_fill(
+        &mut self,
+        random: &mut Random,
+        kind: u64,
+        needed: u64,
+        used: &mut u64,
+    ) -> Value {
         let mut take = |len: u64| {
             let start = *used;
             *used += len;
             start
         };
-        let region = match random.range(0..=2) {
+        match kind {
             0 => {
                 let row = random.skewed(1..=64.min(needed));
                 let pattern = extents(random, row);
@@ -158,8 +176,7 @@ impl Kept {
                 }
                 json!({"type": "pointer_mapped", "pointers": pointers, "pattern": pattern})
             }
-        };
-        (self.add(region, "remote_write"), offset)
+        }
     }
 
     /// A key to a region that the node's own requests send from, and its bytes.

@@ -9,6 +9,19 @@ use crate::random::Random;
 /// Chains of so many records at most, but for those that have no end.
 const MOST_RECORDS: u64 = 40;
 
+/// Types of keys of a hash, with the bytes of a value.
+const TYPES: [(&str, u64); 9] = [
+    ("integer", 1),
+    ("integer", 2),
+    ("integer", 4),
+    ("integer", 8),
+    ("float", 4),
+    ("float", 8),
+    ("boolean", 1),
+    ("decimal", 16),
+    ("bytes", 7),
+];
+
 impl Generator {
     /// Replaces the ids of a partitioned region, of so many destinations, by keys; gives the number of ids.
     pub(super) fn keys(
@@ -49,7 +62,11 @@ impl Generator {
     /// A key of a few values, and splitters among them.
     fn range(&mut self, random: &mut Random, rows: u64, count: u64, by: &mut Value) {
         let key_type = *random.pick(&["integer", "unsigned", "float"]);
-        let widths: &[u64] = if key_type == "float" { &[4, 8] } else { &[1, 2, 4, 8, 16] };
+        let widths: &[u64] = match key_type {
+            "float" => &[4, 8],
+            _ if !self.limits.all_keys => &[1, 2, 4, 8],
+            _ => &[1, 2, 4, 8, 16],
+        };
         let width = *random.pick(widths);
         let number = |random: &mut Random| {
             let small = random.range(0..=40) as i64 - 20;
@@ -75,7 +92,9 @@ impl Generator {
 
     /// A key of any kind.
     fn hashed_key(&mut self, random: &mut Random, rows: u64) -> Value {
-        let mut key = if random.one_in(2) {
+        let mut key = if !self.limits.all_keys {
+            self.fixed_key(random, rows)
+        } else if random.one_in(2) {
             let column = self.column(random, rows);
             let width = column["values"]["width"].as_u64();
             let types: &[&str] = match (column["type"].as_str(), width) {
@@ -88,29 +107,30 @@ impl Generator {
             };
             json!({"key_type": random.pick(types), "column": column})
         } else {
-            let (key_type, width) = *random.pick(&[
-                ("integer", 1),
-                ("integer", 2),
-                ("integer", 4),
-                ("integer", 8),
-                ("float", 4),
-                ("float", 8),
-                ("boolean", 1),
-                ("decimal", 16),
-                ("bytes", 7),
-            ]);
-            let mut bytes = random.bytes((rows * width) as usize);
-            if key_type == "float" && random.one_in(2) {
-                // Zeros of both signs, and numbers that are none.
-                bytes
-                    .iter_mut()
-                    .for_each(|byte| *byte = *random.pick(&[0, 0, 0, 0x80, 0xff, 0x7f]));
-            }
-            let column = json!({"buffer": self.buffer(&bytes), "offset": 0, "width": width});
-            json!({"key_type": key_type, "column": column})
+            self.fixed_key(random, rows)
         };
         self.validity(random, rows, &mut key);
         key
+    }
+
+    /// A key of fixed width: where there are no other kinds of columns, also of bits, but not of bytes.
+    fn fixed_key(&mut self, random: &mut Random, rows: u64) -> Value {
+        if !self.limits.all_keys && random.one_in(6) {
+            let bit = random.range(0..=7);
+            let bytes = random.bytes((bit + rows).div_ceil(8) as usize);
+            let column =
+                json!({"type": "bits", "buffer": self.buffer(&bytes), "offset": 0, "bit": bit});
+            return json!({"key_type": "boolean", "column": column});
+        }
+        let types = if self.limits.all_keys { &TYPES[..] } else { &TYPES[..TYPES.len() - 1] };
+        let (key_type, width) = *random.pick(types);
+        let mut bytes = random.bytes((rows * width) as usize);
+        if key_type == "float" && random.one_in(2) {
+            // Zeros of both signs, and numbers that are none.
+            bytes.iter_mut().for_each(|byte| *byte = *random.pick(&[0, 0, 0, 0x80, 0xff, 0x7f]));
+        }
+        let column = json!({"buffer": self.buffer(&bytes), "offset": 0, "width": width});
+        json!({"key_type": key_type, "column": column})
     }
 
     /// Makes some rows of a key null, perhaps.

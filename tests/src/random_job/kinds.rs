@@ -13,7 +13,7 @@ const MOST_ROWS: u64 = 10_000;
 /// Bytes of an element of a region with kinds.
 const MOST_BYTES: u64 = (1 << 24) - 1;
 
-/// Gives some posts columns of other kinds than fixed width, and other layouts of messages. What is drawn for it
+/// Gives some posts columns of other kinds than fixed width, and other layouts of messages; without these, keys for ids. What is drawn for it
 /// leaves the rest of the seed's job as it was.
 pub(super) fn insert(seed: u64, qps: &[Value], generator: &mut Generator, posts: &mut [Value]) {
     let mut random = Random::new(seed ^ 0x6b69_6e64_7321);
@@ -25,9 +25,13 @@ pub(super) fn insert(seed: u64, qps: &[Value], generator: &mut Generator, posts:
         }
         let before = generator.buffers.len();
         let mut other = post.clone();
-        generator.other_kinds(&mut random, &mut other);
-        if generator.limits.by_columns {
-            layout(&mut random, &mut other);
+        if generator.limits.kinds {
+            generator.other_kinds(&mut random, &mut other);
+            if generator.limits.by_columns {
+                layout(&mut random, &mut other);
+            }
+        } else if !generator.keys_for_ids(&mut random, &mut other) {
+            continue;
         }
         if keeps(&mut random, &other, generator, &queue_pairs) {
             *post = other;
@@ -108,7 +112,7 @@ fn layout(random: &mut Random, post: &mut Value) {
 }
 
 /// What has the fields of a destination: each one of several, or the post itself.
-fn destinations(post: &mut Value) -> Vec<&mut Value> {
+pub(super) fn destinations(post: &mut Value) -> Vec<&mut Value> {
     if post["verb"] != "post_ssq_send" {
         return vec![post];
     }
@@ -128,22 +132,32 @@ fn values(region: &Value, field: &str) -> u64 {
 }
 
 impl Generator {
+    /// Replaces the ids of a partitioned post by keys, and names ids that are made of them; false if it is none, or too long.
+    fn keys_for_ids(&mut self, random: &mut Random, post: &mut Value) -> bool {
+        let destinations_of = post["destinations"].as_array().map_or(0, Vec::len) as u64;
+        let Some(region) = post.get_mut("partitioned") else { return false };
+        if region["rows"].as_u64().unwrap_or(0) > MOST_ROWS {
+            return false;
+        }
+        let ids = self.keys(random, region, destinations_of);
+        let first = random.any() % ids;
+        for (index, fields) in (0..).zip(destinations(post)) {
+            fields["partition"] = json!((first + index) % ids);
+        }
+        true
+    }
+
     /// Replaces some columns and regions of a post.
     fn other_kinds(&mut self, random: &mut Random, post: &mut Value) {
         let period = post["row_mask"] != "element";
-        let destinations_of = post["destinations"].as_array().map_or(0, Vec::len) as u64;
-        let mut ids = None;
+        let keys = self.limits.keys && (self.limits.all_keys || random.one_in(2));
         if let Some(region) = post.get_mut("partitioned") {
-            self.other_columns(random, region);
-            let rows = region["rows"].as_u64().unwrap_or(0);
-            if self.limits.keys && rows <= MOST_ROWS && random.one_in(2) {
-                ids = Some(self.keys(random, region, destinations_of));
+            // Only a card that takes all keys makes ids beside such columns.
+            if self.limits.all_keys || !keys {
+                self.other_columns(random, region);
             }
-        }
-        if let Some(ids) = ids {
-            let first = random.any() % ids;
-            for (index, fields) in (0..).zip(destinations(post)) {
-                fields["partition"] = json!((first + index) % ids);
+            if keys && (!self.limits.all_keys || random.one_in(2)) {
+                self.keys_for_ids(random, post);
             }
         }
         for fields in destinations(post) {

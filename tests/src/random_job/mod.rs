@@ -1,6 +1,7 @@
 //! Random jobs: everything that a job file can say, small enough to run by the thousand, and some with
 //! tables of tens of thousands of rows.
 
+mod columns;
 mod inline;
 mod keys;
 mod kinds;
@@ -40,8 +41,12 @@ pub struct Limits {
     pub kinds: bool,
     /// With `kinds`: whether messages go by columns.
     pub by_columns: bool,
-    /// With `kinds`: whether partitions are made from keys.
+    /// Whether there are WRITEs by columns that every card sends.
+    pub column_writes: bool,
+    /// Whether partitions are made from keys.
     pub keys: bool,
+    /// With `keys`: whether these are of all kinds, and beside columns of all kinds.
+    pub all_keys: bool,
     /// Payload bytes of the one post of a job that has a table of tens of thousands of rows; 0: there is none.
     pub large: u64,
 }
@@ -51,12 +56,14 @@ pub const HARDWARE_TAKES_PARTITIONED: bool = true;
 /// Whether the hardware takes requests with data of their own; likewise.
 pub const HARDWARE_TAKES_INLINE: bool = true;
 
+/// Whether the hardware makes partitions from keys of fixed width, beside columns without kinds; likewise.
+pub const HARDWARE_TAKES_KEYS: bool = true;
+/// Whether it makes them from keys of every kind; likewise.
+pub const HARDWARE_TAKES_ALL_KEYS: bool = false;
 /// Whether the hardware takes columns of other kinds; likewise.
 pub const HARDWARE_TAKES_KINDS: bool = true;
-/// Whether it sends by columns; likewise.
+/// Whether it sends messages by columns of every sort; likewise.
 pub const HARDWARE_SENDS_BY_COLUMNS: bool = false;
-/// Whether it makes partitions from keys; likewise.
-pub const HARDWARE_TAKES_KEYS: bool = false;
 
 impl Limits {
     /// For the reference model.
@@ -69,7 +76,9 @@ impl Limits {
         inline: true,
         kinds: true,
         by_columns: true,
+        column_writes: false,
         keys: true,
+        all_keys: true,
         large: 0,
     };
     /// For simulated hardware, where every cycle costs.
@@ -82,7 +91,9 @@ impl Limits {
         inline: HARDWARE_TAKES_INLINE,
         kinds: HARDWARE_TAKES_KINDS,
         by_columns: HARDWARE_SENDS_BY_COLUMNS,
+        column_writes: true,
         keys: HARDWARE_TAKES_KEYS,
+        all_keys: HARDWARE_TAKES_ALL_KEYS,
         large: 0,
     };
     /// Some small posts around a large one, for up to 64 destinations.
@@ -126,8 +137,11 @@ pub fn generate(seed: u64, limits: Limits) -> Value {
     if limits.inline {
         inline::insert(seed, &qps, &generator, &mut posts);
     }
-    if limits.kinds {
+    if limits.kinds || limits.keys {
         kinds::insert(seed, &qps, &mut generator, &mut posts);
+    }
+    if limits.column_writes {
+        columns::insert(seed, &mut posts);
     }
     unsignal(&mut random, &mut posts);
     json!({

@@ -1,6 +1,7 @@
 //! How far every queue pair has come: the latest packet sent and the latest one acknowledged.
 
 use crate::context::{Flags, QP, Table};
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

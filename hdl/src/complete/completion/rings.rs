@@ -4,6 +4,7 @@
 //! 2 cycles, or with `is_direct` `direct`, which take its ring's place; a step counts from the third cycle
 //! behind it on, and is of the ring of `queue` of the cycle before it.
 
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

@@ -7,7 +7,12 @@ use super::{U50, file, ports};
 use crate::emit::Emitted;
 
 fn core(ports: &[Port], verilog: &str) -> Emitted {
-    Emitted { name: "core".into(), verilog: verilog.into(), ports: ports.to_vec() }
+    Emitted {
+        name: "core".into(),
+        verilog: verilog.into(),
+        ports: ports.to_vec(),
+        origins: Vec::new(),
+    }
 }
 
 #[test]

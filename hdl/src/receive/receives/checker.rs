@@ -2,7 +2,7 @@
 //!
 //! Contract: a piece is looked at in 4 cycles and one more for each region behind its first, or the last extent of a strided
 //! region in 14; its entry's answer is at
-//! the output a cycle later. Only the first piece of an entry waits for the one before. Answers wait in a FIFO of 8
+//! the output a cycle later. Of an entry with a bitmapped or a pointer-mapped region no key is looked at, and its granules go on to where its regions are walked. Only the first piece of an entry waits for the one before. Answers wait in a FIFO of 8
 //! places. `span` and `named` are written before the answer leaves.
 
 use super::record::*;
@@ -49,6 +49,8 @@ pub struct Checker {
     pub span_narrow: Signal<Out, Bit>,
     /// and what it is.
     pub span: Flow<Out, Span>,
+    /// A granule of an entry whose regions are walked: it is looked at when bytes come.
+    pub granule: Flow<Out, ReceiveGranule>,
     /// The entry is in use from now on, under this name.
     pub named: Flow<Out, Name>,
 
@@ -70,6 +72,8 @@ pub struct Checker {
     /// Places that are written.
     index: DFF<Bits<PLACES>>,
     looks: Signal<Local, Bit>,
+    /// The granule is not looked at here.
+    passes: Signal<Local, Bit>,
     contiguous: Signal<Local, Bit>,
     header: Signal<Local, Bit>,
     shape: Signal<Local, Bit>,
@@ -141,16 +145,21 @@ impl Logic for Checker {
             && !self.done.q.val();
         self.piece.ready.next =
             self.settled.val() || (!self.working.q.val() && !self.piece_held.q.val().ends);
-        self.looks.next = self.piece_held.q.val().here != 0;
+        self.passes.next = self.fresh.q.val() && self.name.q.val().pieces;
+        self.looks.next = (self.piece_held.q.val().here != 0) && !self.name.q.val().pieces;
         self.contiguous.next =
             self.looks.val() && (self.piece_held.q.val().kind == GranuleKind::Contiguous);
-        self.header.next =
-            self.fresh.q.val() && (self.piece_held.q.val().kind == GranuleKind::Header);
-        self.shape.next =
-            self.fresh.q.val() && (self.piece_held.q.val().kind == GranuleKind::Shape);
-        self.extent.next =
-            self.fresh.q.val() && (self.piece_held.q.val().kind == GranuleKind::Extent);
-        self.waits.next = self.piece_held.q.val().closes && !self.strided.done.val();
+        self.header.next = self.looks.val()
+            && self.fresh.q.val()
+            && (self.piece_held.q.val().kind == GranuleKind::Header);
+        self.shape.next = self.looks.val()
+            && self.fresh.q.val()
+            && (self.piece_held.q.val().kind == GranuleKind::Shape);
+        self.extent.next = self.looks.val()
+            && self.fresh.q.val()
+            && (self.piece_held.q.val().kind == GranuleKind::Extent);
+        self.waits.next =
+            self.looks.val() && self.piece_held.q.val().closes && !self.strided.done.val();
         self.last.next = (self.rest.q.val() <= 1) && !self.waits.val();
         self.addr.next = self.piece_held.q.val().data.get_bits::<64>(0);
         self.len.next = self.piece_held.q.val().data.get_bits::<32>(64);
@@ -160,7 +169,7 @@ impl Logic for Checker {
             if !self.waits.val() {
                 self.rest.d.next = self.rest.q.val() - 1;
             }
-            if self.contiguous.val() || self.shape.val() || self.extent.val() {
+            if self.contiguous.val() || self.shape.val() || self.extent.val() || self.passes.val() {
                 self.index.d.next = self.index.q.val() + 1;
             }
             if self.last.val() {
@@ -232,6 +241,13 @@ impl Logic for Checker {
             self.span.addr.next = self.strided.addr.val();
         }
 
+        self.granule.valid.next = self.working.q.val() && self.passes.val();
+        self.granule.qp.next = self.qp.q.val();
+        self.granule.index.next = self.index.q.val().get_bits::<5>(0);
+        self.granule.data.next = self.piece_held.q.val().data.get_bits::<128>(0);
+        self.granule.kind.next = self.piece_held.q.val().region_kind;
+        self.granule.of_last.next = self.piece_held.q.val().of_last;
+
         // The key is there: no sum wraps.
         self.ended.d.next = self.keyed.q.val();
         self.ended_region.d.next = self.keyed_region.q.val();
@@ -275,15 +291,24 @@ impl Logic for Checker {
         }
 
         // The entry is in use, and its answer leaves.
-        self.next_qp.next = self.qp.d.val();
+        // A piece that can be accepted is asked for whether it comes or not: if it does not, nothing is written next.
+        self.next_qp.next = self.qp.q.val();
+        if self.piece.ready.val() {
+            self.next_qp.next = self.piece.qp.val();
+        }
         self.named.valid.next = self.done.q.val() && self.found.q.val();
         self.named.next = self.name.q.val();
         self.named.places.next = self.index.q.val();
+        if self.name.q.val().pieces {
+            self.named.places.next = 0.into();
+        }
         self.answer.found.next = self.found.q.val();
         self.answer.appends.next = self.appends.q.val() && self.found.q.val();
         self.answer.status.next = 0.into();
         self.answer.capacity.next = self.capacity.q.val().get_bits::<32>(0);
-        if self.capacity.q.val().get_bits::<5>(32).any() {
+        self.answer.pieces.next =
+            self.name.q.val().pieces && self.found.q.val() && !self.malformed.q.val();
+        if self.capacity.q.val().get_bits::<5>(32).any() || self.answer.pieces.val() {
             self.answer.capacity.next = 0xffff_ffff.into();
         }
         if self.malformed.q.val() {

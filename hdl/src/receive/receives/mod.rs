@@ -22,13 +22,16 @@
 //! `broken` tells of a queue pair that has entered the error state: its oldest receive in use, or else its own queue's oldest
 //! one, now or when it is posted, completes with `wr_flush_error`. It is given up in its turn among takes.
 //! What the host writes to the state of a queue pair or its attributes gives a shared queue's receive back; 4,096 such
-//! words and broken queue pairs can wait. Regions are contiguous or strided, up to 32 places an entry
-//! (`drdma_abi::receive::RECEIVE_PLACES`): an entry with others completes with `local_qp_operation_error`.
+//! words and broken queue pairs can wait. Regions need up to 32 places an entry
+//! (`drdma_abi::receive::RECEIVE_PLACES`): an entry that needs more completes with `local_qp_operation_error`. Where one of them is bitmapped or pointer-mapped, the
+//! granules of all go to [`pieces`](super::pieces), which says where bytes go, piece by piece; no key is looked at before that.
 //! A receive that appends has none: placings say which rows of which append region their bytes become. It stays in its queue until `append_taken`
 //! tells what becomes of it, and all takes wait for that.
 
 use crate::context::{ConfigWrite, QueuePairIndex};
-use crate::receive::record::{AppendTaken, AppendWord, Placing, Take, Taken, WriteOrder};
+use crate::receive::record::{
+    AppendTaken, AppendWord, PiecePlace, Placing, Take, Taken, WriteOrder,
+};
 use crate::receive::transposer::runs::{Planned, Target};
 use crate::shell::control::Doorbell;
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
@@ -54,6 +57,7 @@ use checker::Checker;
 use in_use::InUse;
 use planner::Planner;
 use pool::Pool;
+use record::ReceiveGranule;
 use scatter::Scatter;
 use taker::Taker;
 
@@ -80,8 +84,12 @@ pub struct Receives {
     pub append_taken: Flow<In, AppendTaken>,
     /// Words that the host writes of append regions.
     pub append_word: Flow<In, AppendWord>,
-    /// Where payload goes.
+    /// Granules of receives whose regions are walked.
+    pub granule: Flow<Out, ReceiveGranule>,
+    /// Where payload goes,
     pub placing: Stream<In, Placing>,
+    /// and piece by piece, where it says so.
+    pub piece: Stream<In, PiecePlace>,
     /// The same in runs of bytes.
     pub order: Stream<Out, WriteOrder>,
     /// Dense columns for the transposer,
@@ -145,7 +153,9 @@ impl Logic for Receives {
         self.taker.in_use.next = self.in_use.taker_used.val();
         self.taker.full.next = self.in_use.taker_full.val();
 
+        self.checks.granule.join(&mut self.granule);
         self.placing.join(&mut self.scatter.placing);
+        self.piece.join(&mut self.scatter.piece);
         self.scatter.order.join(&mut self.order);
         self.scatter.target.join(&mut self.target);
         self.planned.join(&mut self.scatter.planned);

@@ -162,16 +162,31 @@ pub struct Popped {
     pub life: Bits<LIFE>,
 }
 
+/// A granule of a receive whose regions are not all contiguous or strided.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct ReceiveGranule {
+    /// The queue pair that takes it.
+    pub qp: Bits<QP>,
+    /// Its number, behind the entry's head.
+    pub index: Bits<5>,
+    /// It.
+    pub data: Bits<128>,
+    /// The type of its region, of which it is the first granule.
+    pub kind: Bits<2>,
+    /// That is the last region of the receive.
+    pub of_last: Bit,
+}
+
 /// What a granule of an entry is.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum GranuleKind {
     /// A contiguous region.
     Contiguous,
-    /// The first granule of a strided region.
+    /// The first granule of a region that is not contiguous.
     Header,
     /// Its second granule.
     Shape,
-    /// An extent of its pattern.
+    /// An extent of its pattern, or a column.
     Extent,
 }
 
@@ -200,6 +215,10 @@ pub struct Piece {
     pub kind: GranuleKind,
     /// It is the last extent of its region.
     pub closes: Bit,
+    /// The type of its region, if that is known from the granule,
+    pub region_kind: Bits<2>,
+    /// and whether that is the last one.
+    pub of_last: Bit,
     /// The receive appends: `data` begins with the append region's number.
     pub appends: Bit,
     /// The granules, without the head.
@@ -227,10 +246,12 @@ pub struct Name {
     pub places: Bits<PLACES>,
     /// It has many regions, or a strided one: it is in use alone.
     pub wide: Bit,
+    /// It has a bitmapped or a pointer-mapped region: [`pieces`](crate::receive::pieces) knows its regions, and it has no places.
+    pub pieces: Bit,
 }
 
 /// Bits of a [`Name`].
-pub const NAME: usize = 64 + 32 + QUEUE + LIFE + CQ + 1 + PLACES + 1;
+pub const NAME: usize = 64 + 32 + QUEUE + LIFE + CQ + 1 + PLACES + 2;
 
 /// A place of a receive in use: a contiguous region; or the shape of a strided one, behind which its extents have
 /// places of their own.

@@ -4,7 +4,7 @@
 //! with one order takes 4 cycles, each further order 2. A strided region that is begun takes 3 more. Each of its extents is an
 //! order of its own in every row, unless they are dense columns of at most 64 B: these go to the transposer, with one order for all bytes of the placing that the region takes,
 //! after 5 cycles, one for each column, and what the transposer takes to plan them. Columns of an append region take 7 more. What begins with bytes to skip
-//! is not for the transposer. The bytes of a receive that is not in use any more are
+//! is not for the transposer. Where a placing's bytes are placed piece by piece, each piece is an order. The bytes of a receive that is not in use any more are
 //! not written, and nothing completes; nor are bytes written for which its regions have no room. A receive that is
 //! given up completes behind the placings that were there before: the turn comes when no placing waits, or
 //! after 15 of them; further ones of its queue pair go without a completion. One that fails halts its queue, if that is not shared, or the entry itself was wrong.
@@ -16,7 +16,7 @@ use super::receipts::Receipts;
 use super::record::*;
 use crate::context::{ConfigWrite, QP, Table};
 use crate::primitive::{Flatten, Restore, StreamSkid};
-use crate::receive::record::{AppendWord, Placing, PlacingKind, STORE, WriteOrder};
+use crate::receive::record::{AppendWord, PiecePlace, Placing, PlacingKind, STORE, WriteOrder};
 use crate::receive::transposer::runs::{Planned, Target};
 use drdma_abi::completion::Status;
 use drdma_emit::prelude::*;
@@ -53,6 +53,8 @@ pub enum ScatterState {
     Cut,
     /// and offering it.
     Offer,
+    /// A piece is told.
+    Piece,
     /// A failed receive halts its queue.
     Halt,
     /// What is given up is answered.
@@ -70,8 +72,10 @@ pub struct Scatter {
     pub cfg: Flow<In, ConfigWrite>,
     /// and of append regions.
     pub word: Flow<In, AppendWord>,
-    /// Where bytes go.
+    /// Where bytes go,
     pub placing: Stream<In, Placing>,
+    /// and, where it says so, piece by piece.
+    pub piece: Stream<In, PiecePlace>,
     /// A queue pair's receive is given up,
     pub give_up: Stream<In, GiveUp>,
     /// if there was one in use.
@@ -174,7 +178,7 @@ pub struct Scatter {
     row_next: Signal<Local, Bits<32>>,
     // The order.
     addr: DFF<Bits<64>>,
-    piece: DFF<Bits<13>>,
+    part: DFF<Bits<13>>,
     last: DFF<Bit>,
     /// The receive is used up, completes, and does not because one has failed before it.
     uses_up: Signal<Local, Bit>,
@@ -191,6 +195,7 @@ impl Logic for Scatter {
     fn update(&mut self) {
         self.placing.join(&mut self.placings.input);
         self.placings.output.ready.next = false;
+        self.piece.ready.next = false;
         self.given_up.valid.next = false;
         self.given_up.used.next = self.present.q.val();
         self.order.valid.next = false;
@@ -328,6 +333,7 @@ impl Logic for Scatter {
                     self.current.d.next.with_imm = false;
                     self.current.d.next.appends = false;
                     self.current.d.next.returns = false;
+                    self.current.d.next.pieces = false;
                     self.current.d.next.atomic = false;
                     self.state.d.next = ScatterState::Load;
                 } else if self.placings.output.valid.val() {
@@ -340,7 +346,7 @@ impl Logic for Scatter {
                         && !self.placings.output.data.val().returns
                     {
                         // An acknowledgement, or what is dropped: it gives its frame back.
-                        self.piece.d.next = 0.into();
+                        self.part.d.next = 0.into();
                         self.last.d.next = true;
                         self.receives.d.next = false;
                         self.turned.d.next = false;
@@ -404,6 +410,9 @@ impl Logic for Scatter {
                     if self.current.q.val().skip.any() && self.current.q.val().source.any() {
                         self.state.d.next = ScatterState::Seek;
                     }
+                }
+                if self.current.q.val().pieces {
+                    self.state.d.next = ScatterState::Piece;
                 }
                 if self.gives_up.q.val()
                     && (!self.used.val() || (self.resets.q.val() && !self.name.shared.val()))
@@ -477,7 +486,7 @@ impl Logic for Scatter {
                 }
             }
             ScatterState::Plan => {
-                self.piece.d.next = self.dense.planned_bytes.val();
+                self.part.d.next = self.dense.planned_bytes.val();
                 self.last.d.next = self.dense.planned_bytes.val() == self.bytes.q.val();
                 if self.dense.ended.val() {
                     self.more.next = self.cursor.q.val().past < self.held.q.val().places;
@@ -497,7 +506,7 @@ impl Logic for Scatter {
             }
             ScatterState::Cut => {
                 self.addr.d.next = self.cursor.q.val().addr;
-                self.piece.d.next = 0.into();
+                self.part.d.next = 0.into();
                 self.last.d.next = true;
                 self.turned.d.next = false;
                 self.state.d.next = ScatterState::Offer;
@@ -534,7 +543,7 @@ impl Logic for Scatter {
                         self.cursor.q.val().left - bit_cast::<32, 6>(self.skips.val());
                     self.state.d.next = ScatterState::Cut;
                 } else if self.cursor.q.val().left.any() {
-                    self.piece.d.next = self.fits.val();
+                    self.part.d.next = self.fits.val();
                     self.last.d.next = self.whole.val() || !self.more.val();
                     self.bytes.d.next = self.bytes.q.val() - self.fits.val();
                     self.cursor.d.next.addr =
@@ -543,12 +552,30 @@ impl Logic for Scatter {
                         self.cursor.q.val().left - bit_cast::<32, 13>(self.fits.val());
                 }
             }
+            ScatterState::Piece => {
+                // Those of a receive that is not in use any more are passed over.
+                self.piece.ready.next = true;
+                self.addr.d.next = self.piece.addr.val();
+                self.part.d.next = self.piece.bytes.val();
+                self.last.d.next = self.piece.last.val();
+                self.turned.d.next = false;
+                if !self.receives.q.val() && (self.current.q.val().kind == PlacingKind::Receive) {
+                    self.part.d.next = 0.into();
+                    if self.piece.valid.val() && self.piece.last.val() {
+                        self.state.d.next = ScatterState::Offer;
+                    }
+                } else if self.piece.valid.val() {
+                    self.state.d.next = ScatterState::Offer;
+                }
+            }
             ScatterState::Offer => {
                 self.order.valid.next = true;
                 if self.order.ready.val() {
-                    self.ram.d.next = self.ram.q.val() + bit_cast::<STORE, 13>(self.piece.q.val());
+                    self.ram.d.next = self.ram.q.val() + bit_cast::<STORE, 13>(self.part.q.val());
                     self.state.d.next = ScatterState::Cut;
-                    if self.receives.q.val()
+                    if self.current.q.val().pieces {
+                        self.state.d.next = ScatterState::Piece;
+                    } else if self.receives.q.val()
                         && !self.turned.q.val()
                         && !self.cursor.q.val().left.any()
                         && self.more.val()
@@ -599,7 +626,7 @@ impl Logic for Scatter {
         // The order.
         self.order.addr.next = self.addr.q.val();
         self.order.ram.next = self.ram.q.val();
-        self.order.bytes.next = self.piece.q.val();
+        self.order.bytes.next = self.part.q.val();
         self.order.column.next = self.turned.q.val();
         self.order.rows.next = 0.into();
         self.order.frame_end.next = self.last.q.val() && self.current.q.val().frame_end;

@@ -1,18 +1,26 @@
-//! Looks at the granules of an entry with strided regions, one after the other.
+//! Looks at the granules of an entry with regions that are not contiguous, one after the other.
 //!
 //! Contract: `starts` comes with what the entry's head says of its regions. From the next cycle on `bad`, `kind` and
 //! `closes` tell of `granule` in the same cycle; `step` goes on to the next one. An entry is wrong if a field of a granule
-//! is, if its regions end before its granules do or behind them, or if they need more than [`RECEIVE_PLACES`].
+//! is, if its regions end before its granules do or behind them, or if they need more than [`RECEIVE_PLACES`]. Where one of its regions is bitmapped or
+//! pointer-mapped, every granule takes a place.
 
 use super::record::*;
 use drdma_abi::receive::RECEIVE_PLACES;
-use drdma_abi::work_request::MAX_ELEMENTS;
+use drdma_abi::work_request::{MAX_ELEMENTS, RegionType, shape_flags};
 use drdma_emit::prelude::*;
 
 /// Places that there are.
 const MOST_PLACES: u64 = RECEIVE_PLACES as u64;
 /// Extents of a pattern, at most.
 const MOST_EXTENTS: u64 = MAX_ELEMENTS as u64;
+/// Types of regions.
+const CONTIGUOUS: u64 = RegionType::Contiguous as u64;
+const STRIDED: u64 = RegionType::Strided as u64;
+const BITMAPPED: u64 = RegionType::Bitmapped as u64;
+const POINTER_MAPPED: u64 = RegionType::PointerMapped as u64;
+/// What a bitmapped region may have; nothing is fetched of what is filled.
+const FETCH_ROWS: u64 = shape_flags::FETCH_ROWS as u64;
 
 /// See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
@@ -21,7 +29,9 @@ pub struct Shapes {
     pub clk: Signal<In, Clock>,
     /// An entry begins,
     pub starts: Signal<In, Bit>,
-    /// with regions of these types, contiguous or strided,
+    /// in which every granule takes a place,
+    pub pieces: Signal<In, Bit>,
+    /// with regions of these types,
     pub types: Signal<In, Bits<32>>,
     /// so many of them.
     pub regions: Signal<In, Bits<REGIONS>>,
@@ -37,6 +47,10 @@ pub struct Shapes {
     pub kind: Signal<Out, GranuleKind>,
     /// It is the last extent of its region.
     pub closes: Signal<Out, Bit>,
+    /// The type of its region.
+    pub region_kind: Signal<Out, Bits<2>>,
+    /// That is the last one.
+    pub of_last: Signal<Out, Bit>,
 
     /// Types of the regions that are to come, that of the granule first.
     types_left: DFF<Bits<32>>,
@@ -46,6 +60,10 @@ pub struct Shapes {
     expected: DFF<GranuleKind>,
     /// Extents that are to come.
     extents: DFF<Bits<5>>,
+    counts_all: DFF<Bit>,
+    right_period: Signal<Local, Bit>,
+    right_flags: Signal<Local, Bit>,
+    type_now: Signal<Local, Bits<2>>,
     /// Places that are taken.
     places: DFF<Bits<PLACES>>,
     /// The granule says what it must,
@@ -67,7 +85,21 @@ impl Logic for Shapes {
         self.high.next = self.granule.val().get_bits::<32>(64);
         self.top.next = self.granule.val().get_bits::<32>(96);
         self.kind.next = self.expected.q.val();
-        if (self.expected.q.val() == GranuleKind::Header) && !self.types_left.q.val().get_bit(0) {
+        self.type_now.next = self.types_left.q.val().get_bits::<2>(0);
+        self.region_kind.next = self.type_now.val();
+        self.of_last.next = self.regions_left.q.val() == 1;
+        // Strided: the period. Bitmapped, with fetch rows: where these are. Pointer-mapped: the key of the records.
+        self.right_flags.next = !self.top.val().get_bits::<16>(16).any();
+        self.right_period.next = !self.low.val().any() && !self.high.val().any();
+        if self.type_now.val() == STRIDED {
+            self.right_period.next = self.low.val().any() && !self.high.val().any();
+        } else if self.type_now.val() == POINTER_MAPPED {
+            self.right_period.next = !self.low.val().any();
+        } else if self.top.val().get_bits::<16>(16) == FETCH_ROWS {
+            self.right_flags.next = true;
+            self.right_period.next = true;
+        }
+        if (self.expected.q.val() == GranuleKind::Header) && (self.type_now.val() == CONTIGUOUS) {
             self.kind.next = GranuleKind::Contiguous;
         }
         self.closes.next =
@@ -80,25 +112,28 @@ impl Logic for Shapes {
                 self.over.next = true;
                 self.sound.next = self.high.val().any() && !self.full.val();
             }
-            GranuleKind::Header => {}
+            GranuleKind::Header => {
+                self.sound.next = !self.counts_all.q.val() || !self.full.val();
+            }
             GranuleKind::Shape => {
-                self.sound.next = self.low.val().any()
-                    && !self.high.val().any()
+                self.sound.next = self.right_period.val()
+                    && self.right_flags.val()
                     && self.top.val().get_bits::<16>(0).any()
                     && (self.top.val().get_bits::<16>(0) <= MOST_EXTENTS)
-                    && !self.top.val().get_bits::<16>(16).any()
                     && !self.full.val();
             }
             GranuleKind::Extent => {
-                self.sound.next =
-                    self.high.val().any() && !self.top.val().any() && !self.full.val();
+                // A column has a key.
+                self.sound.next = self.high.val().any()
+                    && (!self.top.val().any() || (self.type_now.val() == BITMAPPED))
+                    && !self.full.val();
             }
         }
         self.all_over.next = self.over.val() && (self.regions_left.q.val() == 1);
         self.bad.next = !self.sound.val() || (self.last.val() != self.all_over.val());
 
         if self.step.val() {
-            if self.kind.val() != GranuleKind::Header {
+            if (self.kind.val() != GranuleKind::Header) || self.counts_all.q.val() {
                 self.places.d.next = self.places.q.val() + 1;
             }
             match self.kind.val() {
@@ -122,6 +157,7 @@ impl Logic for Shapes {
         }
         if self.starts.val() {
             self.expected.d.next = GranuleKind::Header;
+            self.counts_all.d.next = self.pieces.val();
             self.types_left.d.next = self.types.val();
             self.regions_left.d.next = self.regions.val();
             self.places.d.next = 0.into();

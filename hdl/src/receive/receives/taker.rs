@@ -31,7 +31,7 @@ const APPEND_MAGIC: u64 = MAGIC | (receive_entry_flags::APPEND as u64) << 8;
 const APPEND_GRANULES: u64 = ((ReceiveHeader::SIZE + AppendTarget::SIZE) / GRANULE) as u64;
 /// Regions of an entry, at most.
 const MOST_REGIONS: u64 = MAX_REGIONS as u64;
-/// The upper one of the two bits of each type: neither a contiguous region nor a strided one has it.
+/// The upper one of the two bits of each type: neither a contiguous region nor a strided one has it, and all others have.
 const ODD_BITS: u64 = 0xaaaa_aaaa;
 /// Bits of a number of granules behind a head: a header for each strided region, and one for each place.
 const GRANULES: usize = 6;
@@ -286,6 +286,7 @@ impl Logic for Taker {
             self.now.next.queue = self.current.q.val().queue;
             self.now.next.life = self.block.q.val().life;
             self.now.next.wide = self.types.val().any() || (self.regions.val() > FEW);
+            self.now.next.pieces = (self.types.val() & ODD_BITS).any();
             self.granules.next = bit_cast::<512, 256>(self.block.q.val().data.get_bits::<256>(256));
             // Two regions, then four a block.
             self.blocks.next =
@@ -336,8 +337,7 @@ impl Logic for Taker {
         self.bad.next = (self.block.q.val().error || !self.head.val() || self.empty.val())
             && !self.appends.val();
 
-        // Regions that are not all contiguous. A head is wrong if there are types of regions that there are not, or types
-        // but contiguous and strided.
+        // Regions that are not all contiguous. A head is wrong if there are types of regions that there are not.
         self.described.next = self.found.val()
             && !self.block.q.val().error
             && !self.flush.q.val()
@@ -351,7 +351,6 @@ impl Logic for Taker {
         self.described_blocks.next = (self.block.q.val().data.get_bits::<32>(32) + 3) >> 2;
         self.described_head.next = (self.block.q.val().data.get_bits::<16>(0) == MAGIC)
             && (self.block.q.val().data.get_bits::<16>(16) <= MOST_REGIONS)
-            && !(self.types.val() & ODD_BITS).any()
             && !self.extra.val().any()
             && (self.block.q.val().data.get_bits::<32>(32) > 2)
             && (self.block.q.val().data.get_bits::<32>(32) <= MOST_GRANULES + 2)
@@ -360,6 +359,7 @@ impl Logic for Taker {
             && (self.described_blocks.val() <= self.block.q.val().posted);
         self.walk_ends.next = self.granules_left.q.val() == 1;
         self.shapes.starts.next = self.first_of_walk.val();
+        self.shapes.pieces.next = self.now.val().pieces;
         self.shapes.types.next = self.types.val();
         self.shapes.regions.next = self.regions.val();
         self.shapes.granule.next = self.block.q.val().data.get_bits::<128>(0);
@@ -413,6 +413,8 @@ impl Logic for Taker {
         self.piece.appends.next = self.appends.val();
         self.piece.kind.next = GranuleKind::Contiguous;
         self.piece.closes.next = false;
+        self.piece.region_kind.next = self.shapes.region_kind.val();
+        self.piece.of_last.next = self.shapes.of_last.val();
         self.piece.data.next = self.granules.val();
         self.piece.name.next = self.now.val();
         if self.state.q.val() == TakerState::Walk {

@@ -262,6 +262,7 @@ impl Logic for Admission {
             self.now.next.message = Message::None;
             self.now.next.in_use = false;
             self.now.next.appends = false;
+            self.now.next.pieces = false;
             self.now.next.accepted = 0.into();
         }
         // Of those that wait only what was accepted since the queue pair began counts.

@@ -3,7 +3,7 @@
 use super::keys::{KEY_REGION, Keys};
 use super::record::{Job, JobKind};
 use crate::context::{ConfigWrite, REGION};
-use crate::receive::record::{AppendTold, AppendVerdict};
+use crate::receive::record::{AppendTold, AppendVerdict, RegionVerdict};
 use drdma_abi::work_request::MAX_MESSAGE;
 use drdma_emit::prelude::*;
 
@@ -25,6 +25,8 @@ pub enum Verdict {
     TooLong,
     /// The remote key does not allow it.
     Access,
+    /// Memory that it needs is not there.
+    Unreachable,
     /// The key cannot be made invalid.
     Irrevocable,
 }
@@ -36,10 +38,11 @@ pub enum Verdict {
 /// go. The key's answer is there in the third cycle after the first; `sample` keeps it. Any other job, and one that is `stale`, is `Invalid`.
 ///
 /// # Inputs
-/// `clk`; `cfg`; `at`, `stale`; `sample`; stream `revoke`; `append`, of a SEND that is appended, before its verdict is looked at.
+/// `clk`; `cfg`; `at`, `stale`; `sample`; stream `revoke`; `append`, of a SEND that is appended, before its verdict is looked at; `found`, of a packet whose bytes are placed piece by piece,
+/// likewise.
 ///
 /// # Outputs
-/// `verdict`; `sum`: of a SEND the bytes with this packet; `packets`: of a READ those of its answer.
+/// `verdict`; `described`, `region`: the key of a WRITE is a described one, of this region, if it is looked up; `sum`: of a SEND the bytes with this packet; `packets`: of a READ those of its answer.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Checks {
     /// Clock.
@@ -54,8 +57,14 @@ pub struct Checks {
     pub sample: Signal<In, Bit>,
     /// The SEND is appended: what the append regions say.
     pub append: Signals<In, AppendTold>,
+    /// The bytes are placed piece by piece: what the regions say, or `Reached` as long as they have not.
+    pub found: Signal<In, RegionVerdict>,
     /// What the checks say.
     pub verdict: Signal<Out, Verdict>,
+    /// The job is a WRITE to a described key,
+    pub described: Signal<Out, Bit>,
+    /// of this region.
+    pub region: Signal<Out, Bits<KEY_REGION>>,
     /// Bytes that came before, and those of the packet.
     pub sum: Signal<Out, Bits<32>>,
     /// Packets of a READ's answer, in the third cycle and later.
@@ -85,7 +94,8 @@ pub struct Checks {
     revocable: DFF<Bit>,
     unused: Signal<Local, Job>,
     unused_append: Signal<Local, AppendTold>,
-    unused_key: Signal<Local, Bits<KEY_REGION>>,
+    is_described: DFF<Bit>,
+    region_held: DFF<Bits<KEY_REGION>>,
     unused_kind: Signal<Local, Bit>,
     /// It is appended, and cannot be.
     appends: Signal<Local, Bit>,
@@ -147,9 +157,12 @@ impl Logic for Checks {
         self.exceeds.d.next =
             self.total.q.val() > bit_cast::<33, 32>(self.at.val().progress.capacity);
         self.needs_key.d.next = self.at.val().progress.len.any();
-        self.unused_key.next = self.keys.region.val();
-        self.unused_kind.next = self.keys.covers.val() || self.keys.described.val();
+        self.unused_kind.next = self.keys.covers.val() || self.keys.fillable.val();
+        self.described.next = self.at.val().write && self.is_described.q.val();
+        self.region.next = self.region_held.q.val();
         if self.sample.val() {
+            self.is_described.d.next = self.keys.described.val() && self.needs_key.q.val();
+            self.region_held.d.next = self.keys.region.val();
             self.writable.d.next = self.keys.writable.val();
             self.readable.d.next = self.keys.readable.val();
             self.changeable.d.next = self.keys.changeable.val();
@@ -200,8 +213,12 @@ impl Logic for Checks {
         {
             self.verdict.next = Verdict::Invalid;
         } else if self.at.val().write {
-            if self.needs_key.q.val() && !self.writable.q.val() {
+            if (self.needs_key.q.val() && !self.writable.q.val())
+                || (self.found.val() == RegionVerdict::Outside)
+            {
                 self.verdict.next = Verdict::Access;
+            } else if self.found.val() == RegionVerdict::Unreachable {
+                self.verdict.next = Verdict::Unreachable;
             }
         } else if self.at.val().read {
             if self.needs_key.q.val() && !self.readable.q.val() {
@@ -215,8 +232,11 @@ impl Logic for Checks {
             self.verdict.next = self.refusal.val();
         } else if (self.appends.val() && self.at.val().last && !self.append.whole.val())
             || (!self.appends.val() && self.exceeds.q.val())
+            || (self.found.val() == RegionVerdict::Outside)
         {
             self.verdict.next = Verdict::TooLong;
+        } else if self.found.val() == RegionVerdict::Unreachable {
+            self.verdict.next = Verdict::Unreachable;
         } else if self.at.val().invalidates && !self.revocable.q.val() {
             self.verdict.next = Verdict::Irrevocable;
         }

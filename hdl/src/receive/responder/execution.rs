@@ -6,7 +6,8 @@ use super::record::{Job, JobKind, Message, Progress, ProgressWrite};
 use crate::context::{ConfigWrite, QueuePairIndex, REGION, RegionIndex};
 use crate::receive::record::{
     APPEND, Answer, AppendAsk, AppendOutcome, AppendRequest, AppendSettle, AppendTaken, AppendTold,
-    AppendVerdict, Operands, Placing, PlacingKind, SLOT,
+    AppendVerdict, Operands, Placing, PlacingKind, RegionAsk, RegionSettle, RegionTold,
+    RegionVerdict, SLOT,
 };
 use drdma_abi::completion::Status;
 use drdma_abi::receive::{GLOBAL_ROUTE, MAX_RD_ATOMIC, receive_flags};
@@ -58,6 +59,10 @@ pub enum ExecutionState {
     Bounds,
     /// The same.
     Key,
+    /// It is asked whether its bytes can be placed piece by piece,
+    Find,
+    /// and told.
+    Found,
     /// Everything is known.
     Finish,
     /// The second part of a datagram.
@@ -77,10 +82,10 @@ pub enum ExecutionState {
 /// when its first placing is put out. May stall at any time; no ready of an output reaches that of `job` within a cycle.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; stream `job`; `begins`; `fate` of the job at hand; `has_slot`, `slot`; `append_told`.
+/// `clk`, `rst`; `cfg`; stream `job`; `begins`; `fate` of the job at hand; `has_slot`, `slot`; `append_told`; `region_told`.
 ///
 /// # Outputs
-/// Streams `placing`, `answer`, `invalidate`, `set_qp_error`, `append_ask`; `append_settle`, `append_taken`; `accepted`; `write`; `ended`: the job at hand is done; `fails`: one was not
+/// Streams `placing`, `answer`, `invalidate`, `set_qp_error`, `append_ask`, `region_ask`; `append_settle`, `append_taken`, `region_settle`; `accepted`; `write`; `ended`: the job at hand is done; `fails`: one was not
 /// executed, a cycle later; `lingers`: the queue pair of the placing that is put out; `count_dropped`, `count_ignored`; `idle`: there is neither a job nor a
 /// placing.
 #[derive(LogicBlock, BlockDefault)]
@@ -117,6 +122,12 @@ pub struct Execution {
     pub append_settle: Flow<Out, AppendSettle>,
     /// What becomes of a receive that appends.
     pub append_taken: Flow<Out, AppendTaken>,
+    /// Whether bytes can be placed piece by piece is asked,
+    pub region_ask: Stream<Out, RegionAsk>,
+    /// told,
+    pub region_told: Flow<In, RegionTold>,
+    /// and settled with the packet.
+    pub region_settle: Flow<Out, RegionSettle>,
     /// Queue pairs that break.
     pub set_qp_error: Stream<Out, QueuePairIndex>,
     /// How far a queue pair has come.
@@ -145,6 +156,15 @@ pub struct Execution {
     told: DFF<AppendTold>,
     /// Its bytes are appended.
     appends: Signal<Local, Bit>,
+    /// They are placed piece by piece: whether that can be done was asked, of the header of a datagram first,
+    pieces: Signal<Local, Bit>,
+    sought: DFF<Bit>,
+    sought_header: DFF<Bit>,
+    /// and told.
+    found: DFF<RegionVerdict>,
+    /// It is to be asked.
+    seeks: Signal<Local, Bit>,
+    of_header: Signal<Local, Bit>,
     /// The receive that was taken stays in its queue.
     returns: Signal<Local, Bit>,
     /// Where it begins.
@@ -212,6 +232,18 @@ impl Logic for Execution {
             && !self.at.val().atomic
             && !self.at.val().missing
             && !self.at.val().status.any();
+        self.checks.found.next = self.found.q.val();
+        self.pieces.next = self.executes.val()
+            && (self.checks.described.val()
+                || (self.at.val().progress.pieces
+                    && self.at.val().progress.in_use
+                    && !self.at.val().write
+                    && !self.at.val().read
+                    && !self.at.val().atomic));
+        self.of_header.next = self.at.val().datagram && !self.sought_header.q.val();
+        self.seeks.next = self.pieces.val()
+            && (self.verdict.val() == Verdict::Good)
+            && (self.of_header.val() || (self.at.val().bytes.any() && !self.sought.q.val()));
         self.returns.next = false;
         self.takes.next = 1.into();
         if self.at.val().read {
@@ -288,6 +320,13 @@ impl Logic for Execution {
                 self.answers.next = self.at.val().reliable;
                 self.syndrome.next = NAK_ACCESS.into();
                 self.breaks.next = self.at.val().reliable;
+            }
+            Verdict::Unreachable => {
+                self.completes.next = self.at.val().progress.in_use;
+                self.status.next = FORBIDDEN.into();
+                self.answers.next = self.at.val().reliable;
+                self.syndrome.next = NAK_OPERATION.into();
+                self.breaks.next = true;
             }
             Verdict::Irrevocable => {
                 self.completes.next = self.at.val().progress.in_use;
@@ -402,6 +441,7 @@ impl Logic for Execution {
         self.payload.next.region = self.at.val().progress.capacity.get_bits::<APPEND>(0);
         self.payload.next.life = self.told.q.val().life;
         self.payload.next.returns = self.returns.val();
+        self.payload.next.pieces = false;
         self.payload.next.atomic = self.changes.val();
         self.payload.next.slot = self.slot.val();
         if self.verdict.val() == Verdict::Good {
@@ -418,6 +458,7 @@ impl Logic for Execution {
             } else if self.at.val().bytes.any() {
                 self.payload.next.kind = PlacingKind::Write;
             }
+            self.payload.next.pieces = self.pieces.val() && self.at.val().bytes.any();
             if self.completes.val() {
                 self.payload.next.with_imm = self.at.val().write;
                 self.payload.next.byte_len = self.checks.sum.val();
@@ -451,6 +492,7 @@ impl Logic for Execution {
             self.place.next.bytes = IP_HEADER.into();
             self.place.next.frame_end = false;
             self.place.next.completes = false;
+            self.place.next.pieces = self.pieces.val();
         }
 
         // The streams.
@@ -485,6 +527,21 @@ impl Logic for Execution {
         self.append_ask.number.next = self.at.val().progress.capacity;
         self.append_ask.bytes.next = self.at.val().bytes;
         self.append_ask.first.next = self.at.val().first;
+        // Whether bytes can be placed piece by piece.
+        self.region_ask.valid.next = self.state.q.val() == ExecutionState::Find;
+        self.region_ask.receive.next = !self.at.val().write;
+        self.region_ask.qp.next = self.at.val().qp;
+        self.region_ask.pd.next = self.at.val().pd;
+        self.region_ask.region.next = self.checks.region.val();
+        self.region_ask.addr.next = self.at.val().progress.addr;
+        self.region_ask.bytes.next = self.at.val().bytes;
+        self.region_ask.first.next = self.at.val().first && !self.at.val().datagram;
+        self.region_ask.skip.next = 0.into();
+        if self.of_header.val() {
+            self.region_ask.bytes.next = IP_HEADER.into();
+            self.region_ask.first.next = true;
+            self.region_ask.skip.next = UNUSED_ROUTE.into();
+        }
         self.begins_at.next = ExecutionState::Finish;
         if (self.at.val().kind == JobKind::Execute) || (self.at.val().kind == JobKind::Again) {
             self.begins_at.next = ExecutionState::Sums;
@@ -547,6 +604,8 @@ impl Logic for Execution {
                     && !self.revoked.q.val()
                 {
                     self.state.d.next = ExecutionState::Revoke;
+                } else if self.seeks.val() {
+                    self.state.d.next = ExecutionState::Find;
                 } else if !self.begins.val()
                     && !self.placing_full.q.val()
                     && !(self.answers.val() && self.answer_full.q.val())
@@ -560,6 +619,19 @@ impl Logic for Execution {
                     } else {
                         self.ends.next = true;
                     }
+                }
+            }
+            ExecutionState::Find => {
+                if self.region_ask.ready.val() {
+                    self.state.d.next = ExecutionState::Found;
+                }
+            }
+            ExecutionState::Found => {
+                if self.region_told.valid.val() {
+                    self.found.d.next = self.region_told.verdict.val();
+                    self.sought_header.d.next = true;
+                    self.sought.d.next = !self.of_header.val();
+                    self.state.d.next = ExecutionState::Finish;
                 }
             }
             ExecutionState::Payload => {
@@ -588,6 +660,8 @@ impl Logic for Execution {
             self.placing_full.d.next = true;
             self.placed.d.next = self.place.val();
         }
+        self.region_settle.valid.next = self.finishes.val() && self.sought_header.q.val();
+        self.region_settle.placed.next = self.verdict.val() == Verdict::Good;
         self.append_settle.valid.next = self.finishes.val() && self.asked.q.val();
         self.append_settle.outcome.next = AppendOutcome::Stays;
         if self.verdict.val() == Verdict::Good {
@@ -600,6 +674,9 @@ impl Logic for Execution {
         }
         if self.finishes.val() {
             self.asked.d.next = false;
+            self.sought.d.next = false;
+            self.sought_header.d.next = false;
+            self.found.d.next = RegionVerdict::Reached;
         }
         self.append_taken.valid.next =
             self.finishes.val() && self.at.val().taken && self.at.val().progress.appends;
@@ -702,6 +779,9 @@ impl Logic for Execution {
             self.answer_full.d.next = false;
             self.failed.d.next = false;
             self.asked.d.next = false;
+            self.sought.d.next = false;
+            self.sought_header.d.next = false;
+            self.found.d.next = RegionVerdict::Reached;
             self.frames.d.next = 0.into();
         }
     }

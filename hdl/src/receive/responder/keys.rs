@@ -20,11 +20,12 @@ const RIGHTS: usize = 160;
 const PD: usize = 192;
 /// Bits of rights.
 const RIGHT: usize = 4;
-/// Which of them allows a WRITE, which a READ, and which an atomic.
+/// Which of them allows the card's own host to have it written, which a WRITE, which a READ, and which an atomic.
+const LOCAL_RIGHT: usize = rights::LOCAL_WRITE.trailing_zeros() as usize;
 const WRITE_RIGHT: usize = rights::REMOTE_WRITE.trailing_zeros() as usize;
 const READ_RIGHT: usize = rights::REMOTE_READ.trailing_zeros() as usize;
 const ATOMIC_RIGHT: usize = rights::REMOTE_ATOMIC.trailing_zeros() as usize;
-/// What a valid entry's last word says: it is of memory, or of a region that peers READ.
+/// What a valid entry's last word says: it is of memory, or of a region.
 const MEMORY: u64 = 1;
 const REGION_BYTES: u64 = DESCRIBED as u64;
 /// Bits of that.
@@ -44,14 +45,14 @@ fn word_of(field: &str, further: u64) -> Constant<Bits<4>> {
 ///
 /// Contract: a look-up a cycle; the answer is of the key, protection domain and range of 3 cycles before. All sums are
 /// exact: no range wraps around the end of the address space. `revoke` waits while the host writes.
-/// The bytes of a described key begin at 0. They may be READ, and nothing else.
+/// The bytes of a described key begin at 0. They may be written and READ, and nothing else.
 ///
 /// # Inputs
 /// `clk`; `cfg`; `key`, `pd`, `addr`, `bytes`; stream `revoke`.
 ///
 /// # Outputs
 /// `writable`, `readable`, `changeable`: a peer may WRITE the range, READ it, or execute atomics there. `revocable`: a peer may make the key invalid.
-/// `covers`: the key is one of memory, which has the range. `described`, `region`: it is one of a region, which is this one.
+/// `covers`: the key is one of memory, which has the range; `fillable`: and the card may write there for its own host. `described`, `region`: it is one of a region, which is this one.
 #[derive(LogicBlock, BlockDefault)]
 #[check(MemoryRegionEntry::field("addr").start % 32 == 0 && MemoryRegionEntry::field("pd").start % 32 == 0)]
 pub struct Keys {
@@ -77,6 +78,8 @@ pub struct Keys {
     pub revocable: Signal<Out, Bit>,
     /// The key is one of memory, and has the range, whatever its rights.
     pub covers: Signal<Out, Bit>,
+    /// So it is, and its rights let the card write there for its own host.
+    pub fillable: Signal<Out, Bit>,
     /// The key is a described one,
     pub described: Signal<Out, Bit>,
     /// of this region.
@@ -113,6 +116,7 @@ pub struct Keys {
     named2: DFF<Bit>,
     memory2: DFF<Bit>,
     region2: DFF<Bits<KEY_REGION>>,
+    local_right2: DFF<Bit>,
     right2: DFF<Bit>,
     read_right2: DFF<Bit>,
     atomic_right2: DFF<Bit>,
@@ -124,6 +128,7 @@ pub struct Keys {
     named3: DFF<Bit>,
     memory3: DFF<Bit>,
     region3: DFF<Bits<KEY_REGION>>,
+    local_right3: DFF<Bit>,
     right3: DFF<Bit>,
     read_right3: DFF<Bit>,
     atomic_right3: DFF<Bit>,
@@ -183,6 +188,7 @@ impl Logic for Keys {
             && (self.entry.val().get_bits::<32>(KEY) == self.key1.q.val())
             && (self.entry.val().get_bits::<32>(PD) == self.pd1.q.val());
         self.named2.d.next = self.named.val();
+        self.local_right2.d.next = self.entry.val().get_bit(RIGHTS + LOCAL_RIGHT);
         self.right2.d.next = self.entry.val().get_bit(RIGHTS + WRITE_RIGHT);
         self.read_right2.d.next = self.entry.val().get_bit(RIGHTS + READ_RIGHT);
         self.atomic_right2.d.next = self.entry.val().get_bit(RIGHTS + ATOMIC_RIGHT);
@@ -202,6 +208,7 @@ impl Logic for Keys {
         self.named3.d.next = self.named2.q.val() && !self.offset2.q.val().get_bit(64);
         self.memory3.d.next = self.memory2.q.val();
         self.region3.d.next = self.region2.q.val();
+        self.local_right3.d.next = self.local_right2.q.val();
         self.right3.d.next = self.right2.q.val();
         self.read_right3.d.next = self.read_right2.q.val();
         self.atomic_right3.d.next = self.atomic_right2.q.val();
@@ -213,7 +220,8 @@ impl Logic for Keys {
         self.covered.next =
             self.named3.q.val() && (self.end3.q.val() <= bit_cast::<65, 64>(self.len3.q.val()));
         self.covers.next = self.covered.val() && self.memory3.q.val();
-        self.writable.next = self.covers.val() && self.right3.q.val();
+        self.fillable.next = self.covers.val() && self.local_right3.q.val();
+        self.writable.next = self.covered.val() && self.right3.q.val();
         self.readable.next = self.covered.val() && self.read_right3.q.val();
         self.changeable.next = self.covers.val() && self.atomic_right3.q.val();
         self.described.next = !self.memory3.q.val();
@@ -308,9 +316,10 @@ mod tests {
             let all = MemoryRegionEntry { rights: rights::ALL, ..named };
             let covers =
                 known && is_memory && allows(&all, rights::REMOTE_READ, pd, addr, bytes.into());
-            told.push_back((known, covers, (!is_memory, named.addr & 0x1ff)));
+            let fillable = covers && named.rights & rights::LOCAL_WRITE != 0;
+            told.push_back((known, covers, fillable, (!is_memory, named.addr & 0x1ff)));
             asked.push_back((
-                is_memory && may(rights::REMOTE_WRITE),
+                may(rights::REMOTE_WRITE),
                 may(rights::REMOTE_READ),
                 may(rights::REMOTE_ATOMIC),
                 known && named.rights != 0,
@@ -321,8 +330,9 @@ mod tests {
             model.settle();
             if asked.len() == 4 {
                 let (writable, readable, changeable, revocable) = asked.pop_front().unwrap();
-                let (known, covers, region) = told.pop_front().unwrap();
+                let (known, covers, fillable, region) = told.pop_front().unwrap();
                 assert_eq!(model.get("covers") == 1, covers, "{round}");
+                assert_eq!(model.get("fillable") == 1, fillable, "{round}");
                 if known {
                     let found = (model.get("described") == 1, model.get("region"));
                     assert_eq!(found, region, "{round}");

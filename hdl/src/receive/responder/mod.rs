@@ -42,6 +42,9 @@
 //! A SEND whose receive appends is checked by [`appends`](super::appends), which keeps the rows. No other receive is taken meanwhile: one for which there are
 //! no rows now stays in its queue, and its message finds none. The further packets of such a message follow each other when they are executed.
 //!
+//! A WRITE to a described key, and a SEND whose receive has bitmapped or pointer-mapped regions, are asked about packet by packet: [`pieces`](super::pieces) knows where the bytes
+//! go, or that they cannot. All packets behind wait for that. How many bytes such a receive holds is not known; a message is too long for it with the packet that it has no room for.
+//!
 //! Contract: where packets of many queue pairs come by turns, a packet that is dropped, and a packet of
 //! a SEND that has its receive take 3 cycles each, a packet of a WRITE, a READ and an atomic 5, a datagram 5, a SEND that makes a key invalid 8. The answer to a take
 //! is waited for, but up to 8 packets are under way meanwhile. Packets of one RC queue pair take as long; of a UC queue pair 8 cycles lie between SENDs, and the
@@ -52,7 +55,7 @@ use crate::context::{ConfigWrite, QP, QueuePairIndex, RegionIndex};
 use crate::primitive::StreamSkid;
 use crate::receive::record::{
     Answer, Answered, AppendAsk, AppendSettle, AppendTaken, AppendTold, Operands, Packet, Placing,
-    SLOT, Take, Taken,
+    RegionAsk, RegionSettle, RegionTold, SLOT, Take, Taken,
 };
 use drdma_emit::prelude::*;
 
@@ -118,6 +121,12 @@ pub struct Responder {
     pub append_settle: Flow<Out, AppendSettle>,
     /// What becomes of the receive that appends and was taken last.
     pub append_taken: Flow<Out, AppendTaken>,
+    /// Bytes of a packet fill regions piece by piece: it is asked whether they can,
+    pub region_ask: Stream<Out, RegionAsk>,
+    /// what the regions say,
+    pub region_told: Flow<In, RegionTold>,
+    /// and what follows from it.
+    pub region_settle: Flow<Out, RegionSettle>,
 
     /// So many packets were dropped that no queue pair takes.
     pub count_dropped: Signal<Out, Bits<2>>,
@@ -169,6 +178,9 @@ impl Logic for Responder {
         self.append_told.join(&mut self.execution.append_told);
         self.execution.append_settle.join(&mut self.append_settle);
         self.execution.append_taken.join(&mut self.append_taken);
+        self.execution.region_ask.join(&mut self.region_ask);
+        self.region_told.join(&mut self.execution.region_told);
+        self.execution.region_settle.join(&mut self.region_settle);
         self.execution.set_qp_error.join(&mut self.set_qp_error);
         // Counted a cycle later: whether a packet is dropped is known at the end of a cycle.
         self.count_dropped.next = self.dropped.q.val();

@@ -127,6 +127,8 @@ pub struct Progress {
     pub capacity: Bits<32>,
     /// It appends.
     pub appends: Bit,
+    /// Its bytes are placed piece by piece.
+    pub pieces: Bit,
     /// Of a WRITE: where the next byte goes. Of a READ or an atomic: its first byte.
     pub addr: Bits<64>,
     /// Of a WRITE, a READ or an atomic: its key.
@@ -140,7 +142,7 @@ pub struct Progress {
 }
 
 /// Bits of it.
-pub const PROGRESS: usize = 24 + 24 + 1 + 2 + 1 + 32 + 1 + 64 + 32 + 32 + 32 + KEPT;
+pub const PROGRESS: usize = 24 + 24 + 1 + 2 + 1 + 32 + 1 + 1 + 64 + 32 + 32 + 32 + KEPT;
 
 /// How far which queue pair has come.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]

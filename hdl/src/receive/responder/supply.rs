@@ -122,6 +122,7 @@ impl Logic for Supply {
                 self.supplied.next.progress.in_use = true;
                 self.supplied.next.progress.capacity = self.taken.capacity.val();
                 self.supplied.next.progress.appends = self.taken.appends.val();
+                self.supplied.next.progress.pieces = self.taken.pieces.val();
                 if self.taken.appends.val() && self.head.val().datagram {
                     self.supplied.next.status = MALFORMED.into();
                 }

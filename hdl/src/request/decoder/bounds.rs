@@ -4,6 +4,7 @@ use super::regions::MemoryRegions;
 use crate::context::INDEX;
 use crate::primitive::Multiplier;
 use crate::request::DEST_INDEX;
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

@@ -4,6 +4,7 @@ use super::slice::{in_word, word_of};
 use crate::context::{Flags, INDEX, QP, QUEUE, Stamps, Table};
 use drdma_abi::receive::AttributesEntry;
 use drdma_abi::register::{QueuePairEntry, SendQueueEntry};
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

@@ -3,8 +3,9 @@
 use super::slice::{At, in_granule, span_in_granule};
 use drdma_abi::receive::AddressHandle;
 use drdma_abi::work_request::{
-    Destination, Element, KindElement, RegionHeader, RegionShape, WqeHeader,
+    Destination, Element, KindElement, RegionHeader, RegionShape, RemoteColumn, WqeHeader,
 };
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 
 /// Names the fields of a granule: wires only.
@@ -13,9 +14,9 @@ use rust_hdl_core::prelude::*;
 /// `data`.
 ///
 /// # Outputs
-/// `head_*`, `address_*`, `dest_*` (of two granules each), `region_*`, `shape_*`, `element_*`, `kind_*`: the fields of
-/// [`WqeHeader`], [`AddressHandle`], [`Destination`], [`RegionHeader`], [`RegionShape`], [`Element`] and, those that an element has not,
-/// [`KindElement`].
+/// `head_*`, `address_*`, `dest_*` (of two granules each), `remote_*`, `region_*`, `shape_*`, `element_*`, `kind_*`: the fields of
+/// [`WqeHeader`], [`AddressHandle`], [`Destination`], [`RemoteColumn`], [`RegionHeader`], [`RegionShape`], [`Element`] and, those that an
+/// element has not, [`KindElement`].
 #[derive(LogicBlock)]
 pub struct Fields {
     /// The granule.
@@ -48,7 +49,13 @@ pub struct Fields {
     pub dest_rkey: Signal<Out, Bits<32>>,
     pub dest_types: Signal<Out, Bits<32>>,
     pub dest_inline_bytes: Signal<Out, Bits<8>>,
-    pub dest_reserved2: Signal<Out, Bits<56>>,
+    pub dest_layout: Signal<Out, Bits<8>>,
+    pub dest_remote_columns: Signal<Out, Bits<8>>,
+    pub dest_reserved2: Signal<Out, Bits<40>>,
+
+    pub remote_addr: Signal<Out, Bits<64>>,
+    pub remote_rkey: Signal<Out, Bits<32>>,
+    pub remote_reserved: Signal<Out, Bits<32>>,
 
     pub region_addr: Signal<Out, Bits<64>>,
     pub region_count: Signal<Out, Bits<32>>,
@@ -92,7 +99,12 @@ pub struct Fields {
     dest_rkey_at: At,
     dest_types_at: At,
     dest_inline_bytes_at: At,
+    dest_layout_at: At,
+    dest_remote_columns_at: At,
     dest_reserved2_at: At,
+    remote_addr_at: At,
+    remote_rkey_at: At,
+    remote_reserved_at: At,
     region_addr_at: At,
     region_count_at: At,
     region_lkey_at: At,
@@ -137,7 +149,12 @@ impl Default for Fields {
             dest_rkey: Signal::default(),
             dest_types: Signal::default(),
             dest_inline_bytes: Signal::default(),
+            dest_layout: Signal::default(),
+            dest_remote_columns: Signal::default(),
             dest_reserved2: Signal::default(),
+            remote_addr: Signal::default(),
+            remote_rkey: Signal::default(),
+            remote_reserved: Signal::default(),
             region_addr: Signal::default(),
             region_count: Signal::default(),
             region_lkey: Signal::default(),
@@ -176,8 +193,12 @@ impl Default for Fields {
             dest_rkey_at: in_granule::<Destination>("rkey", 32),
             dest_types_at: in_granule::<Destination>("types", 32),
             dest_inline_bytes_at: in_granule::<Destination>("inline_bytes", 8),
-            // Layouts of messages that this card does not know, and what is 0 anyway.
-            dest_reserved2_at: span_in_granule::<Destination>("message_layout", "reserved2", 56),
+            dest_layout_at: in_granule::<Destination>("message_layout", 8),
+            dest_remote_columns_at: in_granule::<Destination>("remote_columns", 8),
+            dest_reserved2_at: in_granule::<Destination>("reserved2", 40),
+            remote_addr_at: in_granule::<RemoteColumn>("addr", 64),
+            remote_rkey_at: in_granule::<RemoteColumn>("rkey", 32),
+            remote_reserved_at: in_granule::<RemoteColumn>("reserved", 32),
             region_addr_at: in_granule::<RegionHeader>("addr", 64),
             region_count_at: in_granule::<RegionHeader>("count", 32),
             region_lkey_at: in_granule::<RegionHeader>("lkey", 32),
@@ -236,8 +257,15 @@ impl Logic for Fields {
         self.dest_types.next = self.data.val().get_bits::<32>(self.dest_types_at.val().index());
         self.dest_inline_bytes.next =
             self.data.val().get_bits::<8>(self.dest_inline_bytes_at.val().index());
+        self.dest_layout.next = self.data.val().get_bits::<8>(self.dest_layout_at.val().index());
+        self.dest_remote_columns.next =
+            self.data.val().get_bits::<8>(self.dest_remote_columns_at.val().index());
         self.dest_reserved2.next =
-            self.data.val().get_bits::<56>(self.dest_reserved2_at.val().index());
+            self.data.val().get_bits::<40>(self.dest_reserved2_at.val().index());
+        self.remote_addr.next = self.data.val().get_bits::<64>(self.remote_addr_at.val().index());
+        self.remote_rkey.next = self.data.val().get_bits::<32>(self.remote_rkey_at.val().index());
+        self.remote_reserved.next =
+            self.data.val().get_bits::<32>(self.remote_reserved_at.val().index());
         self.region_addr.next = self.data.val().get_bits::<64>(self.region_addr_at.val().index());
         self.region_count.next = self.data.val().get_bits::<32>(self.region_count_at.val().index());
         self.region_lkey.next = self.data.val().get_bits::<32>(self.region_lkey_at.val().index());

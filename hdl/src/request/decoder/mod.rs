@@ -47,6 +47,7 @@ mod bounds;
 mod contexts;
 mod fields;
 mod joiner;
+mod keys;
 mod named;
 mod parser;
 pub(crate) mod regions;
@@ -61,14 +62,15 @@ use crate::context::{INDEX, QP, QUEUE, TableSelect};
 use crate::layout::windows::FETCH_BITS;
 use crate::primitive::Pack;
 use crate::request::{
-    AddressWrite, AskWrite, CONTIGUOUS, DEST_COUNT, DEST_INDEX, LaneKind, POINTER_MAPPED,
-    PieceWrite, SetKinds,
+    AddressWrite, AskWrite, CONTIGUOUS, DEST_COUNT, DEST_INDEX, FunctionWrite, KeyWrite, LaneKind,
+    POINTER_MAPPED, PieceWrite, SetKinds,
 };
 use alike::Alike;
 use apart::Apart;
 use bounds::Bounds;
 use contexts::Contexts;
 use drdma_abi::roce::TTL;
+use drdma_abi::work_request::Opcode;
 use drdma_emit::prelude::*;
 use joiner::Joiner;
 use parser::Parser;
@@ -83,8 +85,8 @@ use unpacker::Unpacker;
 /// `release_valid`.
 ///
 /// # Outputs
-/// Write ports `lane_write`, `inline_write`, `set_write`, `dest_write`, `piece_write`, `ask_write`, `address_write`; streams `open`, `request`.
-#[derive(LogicBlock, Default)]
+/// Write ports `lane_write`, `inline_write`, `set_write`, `dest_write`, `piece_write`, `ask_write`, `address_write`, `function_write`, `key_write`; streams `open`, `request`.
+#[derive(LogicBlock, BlockDefault)]
 pub struct Decoder {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -168,6 +170,12 @@ pub struct Decoder {
     pub set_write_kind: Signal<Out, Bits<2>>,
     /// Bytes of an id at `set_write_addr`: 1 or 2; 0: there are none.
     pub set_write_ids: Signal<Out, Bits<2>>,
+    /// They are made from keys; the address is that of splitters.
+    pub set_write_made: Signal<Out, Bit>,
+    /// How a request's ids are made, before its set.
+    pub function_write: Flow<Out, FunctionWrite>,
+    /// A key of a request, likewise.
+    pub key_write: Flow<Out, KeyWrite>,
     /// Bitmapped: there are fetch rows.
     pub set_write_fetch: Signal<Out, Bit>,
     /// The region's address: the bitmap, the ids or the pointer array.
@@ -236,6 +244,10 @@ pub struct Decoder {
     /// It has one set, strided or bitmapped, with the lanes and the count of the request's first
     /// destination; or the one set of all.
     pub dest_write_alike: Signal<Out, Bit>,
+    /// It was written before: `sets`, `element_mask` and `alike` are new. The rest, but for the request's, means nothing.
+    pub dest_write_again: Signal<Out, Bit>,
+    /// Of a WRITE by columns: the queue pair gets another column behind this one.
+    pub dest_write_more: Signal<Out, Bit>,
 
     /// Where a part of what a READ or an atomic brings goes; before its request.
     pub piece_write: Flow<Out, PieceWrite>,
@@ -288,6 +300,9 @@ pub struct Decoder {
     pub request_apart: Signal<Out, Bit>,
     /// Some region of it has kinds of columns.
     pub request_kinds: Signal<Out, Bit>,
+    /// It is a WRITE by columns, of so many; else 0. Destination `d` of `dests` and column `j` have the place
+    /// `first_dest + j * dests + d`, and the set that is `j` + 1 behind that of the destination.
+    pub request_columns: Signal<Out, Bits<5>>,
 
     select: TableSelect,
     unpacker: Unpacker,
@@ -350,6 +365,13 @@ pub struct Decoder {
     own_element: Signal<Local, Bit>,
     /// The destination is one set.
     dest_joined: DFF<Bit>,
+    dest_again: DFF<Bit>,
+    dest_more: DFF<Bit>,
+    /// The destination's place, and how far behind that the place of the next column is.
+    dest_base: DFF<Bits<10>>,
+    column_offset: DFF<Bits<10>>,
+    #[init(Constant::new((Opcode::Write as u64).to_bits()))]
+    write_opcode: Constant<Bits<2>>,
 }
 
 impl Logic for Decoder {
@@ -393,6 +415,10 @@ impl Logic for Decoder {
             dest_element_mask,
             dest_rows_per_message,
             dest_alike,
+            dest_again,
+            dest_more,
+            dest_base,
+            column_offset,
             dest_partition,
             shared_set,
             dest_joined
@@ -438,6 +464,7 @@ impl Logic for Decoder {
         self.parser.may_open.next = self.requests.may_open.val();
         self.parser.set_space.next = self.requests.set_space.val();
         self.parser.dest_space.next = self.requests.dest_space.val();
+        self.parser.column_space.next = self.requests.column_space.val();
         self.parser.target_done.next = self.bounds.target_done.val();
 
         // Queues and queue pairs.
@@ -493,12 +520,15 @@ impl Logic for Decoder {
         self.shaper.element_valid.next = self.parser.element_valid.val();
         self.shaper.element_lane.next = self.parser.element_lane.val();
         self.shaper.element_last.next = self.parser.element_last.val();
+        self.shaper.element_alone.next = self.parser.element_alone.val();
+        self.shaper.element_split.next = self.parser.element_split.val();
         self.shaper.element_base.next = self.parser.element_base.val();
         self.shaper.element_offset.next = self.parser.element_offset.val();
         self.shaper.element_step.next = self.parser.element_step.val();
         self.shaper.element_len.next = self.parser.element_len.val();
         self.shaper.element_kind.next = self.parser.element_kind.val();
         self.shaper.element_ids.next = self.parser.element_ids.val();
+        self.shaper.element_made.next = self.parser.element_made.val();
         self.shaper.element_inline.next =
             self.parser.told_inline.val() || self.parser.told_ask.val();
         self.shaper.element_fetch.next = self.parser.element_fetch.val();
@@ -510,7 +540,9 @@ impl Logic for Decoder {
         self.shaper.element_count.next = self.parser.element_count.val();
         self.shaper.target_addr.next = self.bounds.target_addr.val();
         self.shaper.target_len.next = self.bounds.target_len.val();
-        self.own_element.next = self.parser.element_valid.val() && !self.parser.partitioned.val();
+        self.own_element.next = self.parser.element_valid.val()
+            && !self.parser.element_alone.val()
+            && !self.parser.partitioned.val();
         self.joiner.clk.next = self.clk.val();
         self.joiner.rst.next = self.rst.val();
         self.joiner.dest_accept.next = self.parser.dest_accept.val();
@@ -597,6 +629,7 @@ impl Logic for Decoder {
         self.set_write_set.next = self.shaper.set_write_set.val();
         self.set_write_kind.next = self.shaper.set_write_kind.val();
         self.set_write_ids.next = self.shaper.set_write_ids.val();
+        self.set_write_made.next = self.shaper.set_write_made.val();
         self.set_write_fetch.next = self.shaper.set_write_fetch.val();
         self.set_write_addr.next = self.shaper.set_write_addr.val();
         self.set_write_count.next = self.shaper.set_write_count.val();
@@ -621,6 +654,11 @@ impl Logic for Decoder {
         self.requests.position.next = self.parser.position.val();
         self.requests.unsignaled.next = self.parser.unsignaled.val();
         self.requests.dest_accept.next = self.parser.dest_accept.val();
+        self.requests.by_columns.next = self.parser.by_columns.val();
+        self.requests.later.next = self.parser.later.val();
+        self.requests.column_accept.next = self.parser.column_accept.val();
+        self.requests.column_dests.next = self.parser.column_dests.val();
+        self.requests.columns.next = self.parser.columns.val();
         self.requests.finish.next = self.parser.finish.val();
         self.requests.failed.next = self.parser.failed.val();
         self.requests.failed_flush.next = self.parser.failed_flush.val();
@@ -637,8 +675,8 @@ impl Logic for Decoder {
         self.requests.fail_valid.next = self.bounds.fail_valid.val();
         self.requests.fail_region.next = self.bounds.fail_region.val();
         self.requests.fail_dest.next = self.bounds.fail_dest.val();
-        self.requests.set_done.next =
-            self.parser.element_valid.val() && self.parser.element_last.val();
+        self.requests.set_done.next = self.parser.element_valid.val()
+            && (self.parser.element_last.val() || self.parser.element_alone.val());
         self.requests.set_told_again.next = self.parser.element_valid.val()
             && self.parser.element_last.val()
             && (self.parser.element_kind.val() != CONTIGUOUS);
@@ -668,6 +706,13 @@ impl Logic for Decoder {
         self.requests.kinds.next = self.parser.kinds.val();
         self.request_kinds.next = self.requests.request_kinds.val();
         self.request_apart.next = self.requests.request_apart.val();
+        self.request_columns.next = self.requests.request_columns.val();
+
+        // What ids are made of, with the slot of the request at hand.
+        self.parser.function_write.join(&mut self.function_write);
+        self.function_write.slot.next = self.requests.slot.val();
+        self.parser.key_write.join(&mut self.key_write);
+        self.key_write.slot.next = self.requests.slot.val();
 
         // READs and atomics: where their bytes go, how many they are, and in how many packets they come.
         self.piece_valid.d.next = self.parser.piece_valid.val();
@@ -716,8 +761,11 @@ impl Logic for Decoder {
             self.shared_set.d.next = self.shaper.set.val();
         }
         self.dest_valid.d.next = self.parser.dest_accept.val();
+        self.dest_again.d.next = false;
         if self.parser.dest_accept.val() {
             self.dest_dest.d.next = self.requests.dest.val();
+            self.dest_base.d.next = self.requests.dest.val();
+            self.column_offset.d.next = 0.into();
             self.dest_qp.d.next = self.parser.qp.val();
             self.dest_sets.d.next = self.parser.dest_sets.val();
             self.dest_first_set.d.next = self.shaper.set.val();
@@ -741,6 +789,21 @@ impl Logic for Decoder {
             self.dest_rows_per_message.d.next = self.parser.rows_per_message.val();
             self.dest_partition.d.next = self.parser.partition.val();
             self.dest_alike.d.next = self.parser.partitioned.val();
+            self.dest_more.d.next = false;
+        }
+        if self.parser.column_accept.val() {
+            self.dest_valid.d.next = true;
+            self.dest_dest.d.next = self.dest_base.q.val() + self.column_offset.q.val();
+            self.column_offset.d.next = self.column_offset.q.val()
+                + bit_cast::<10, DEST_COUNT>(self.parser.column_dests.val());
+            self.dest_remote_addr.d.next = self.parser.remote_addr.val();
+            self.dest_rkey.d.next = self.parser.rkey.val();
+            // The last column's messages alone carry immediate data.
+            self.dest_opcode.d.next = self.write_opcode.val();
+            self.dest_more.d.next = !self.parser.column_last.val();
+            if self.parser.column_last.val() {
+                self.dest_opcode.d.next = self.parser.opcode.val();
+            }
         }
         self.dest_joined.d.next = self.joiner.joined.val();
         if self.joiner.joined.val() {
@@ -750,9 +813,12 @@ impl Logic for Decoder {
         }
         if self.dest_joined.q.val() {
             self.dest_valid.d.next = true;
+            self.dest_again.d.next = true;
         }
         if self.alike.told.val() {
             self.dest_valid.d.next = true;
+            self.dest_again.d.next = true;
+            self.dest_dest.d.next = self.dest_base.q.val();
             self.dest_alike.d.next = true;
         }
         if self.rst.val() {
@@ -788,5 +854,7 @@ impl Logic for Decoder {
         self.dest_write_rows_per_message.next = self.dest_rows_per_message.q.val();
         self.dest_write_partition.next = self.dest_partition.q.val();
         self.dest_write_alike.next = self.dest_alike.q.val();
+        self.dest_write_again.next = self.dest_again.q.val();
+        self.dest_write_more.next = self.dest_more.q.val();
     }
 }

@@ -5,6 +5,7 @@ use crate::context::{INDEX, REGION, Table};
 use crate::primitive::{Pack, Ram, RamStyle};
 use drdma_abi::receive::rights;
 use drdma_abi::register::MemoryRegionEntry;
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

@@ -2,10 +2,9 @@
 
 use crate::context::QUEUE;
 use crate::primitive::Lutram;
-use crate::request::{DEST_COUNT, DEST_INDEX};
+use crate::request::{DEST_COUNT, DEST_INDEX, MAX_REMOTE};
 use drdma_abi::completion::Status;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 const _: () = assert!(
     Status::LocalLengthError as u8 == 1
@@ -15,6 +14,11 @@ const _: () = assert!(
     "the codes of `Requests`"
 );
 
+/// Bits of a request's share of the ring of destinations.
+const DEST_SHARE: usize = MAX_REMOTE.ilog2() as usize + 1;
+/// Places in use with which there is room for a WRITE by columns.
+const COLUMN_ROOM: u64 = 1_016 - MAX_REMOTE;
+
 /// Opens requests, settles them when their last check is through, and accounts for the rings.
 ///
 /// One request is being parsed and one is being settled; a request is settled in the cycle in which
@@ -22,11 +26,11 @@ const _: () = assert!(
 /// cycles, until its queue is known to be stopped.
 ///
 /// # Inputs
-/// `clk`, `rst`; `slot_free`; `release_valid`; the parser's `open`, `dest_accept`, `finish` with what
+/// `clk`, `rst`; `slot_free`; `release_valid`; the parser's `open`, `dest_accept`, `column_accept`, `finish` with what
 /// belongs to them; `set_done` pulse, `set_told_again` (such a set may be written once more in the next 4 cycles); the bounds check's `busy` and `fail_*`.
 ///
 /// # Outputs
-/// `settled`, `may_open`, `set_space`, `dest_space` for the parser; `clear` for the bounds check;
+/// `settled`, `may_open`, `set_space`, `dest_space`, `column_space` for the parser; `clear` for the bounds check;
 /// streams `open`, `request`; the pulse `stop`; `dest`, `slot`, for `dest_write`.
 #[derive(LogicBlock, Default)]
 pub struct Requests {
@@ -56,6 +60,14 @@ pub struct Requests {
     pub unsignaled: Signal<In, Bit>,
     /// A destination is accepted.
     pub dest_accept: Signal<In, Bit>,
+    /// It is one of a WRITE by columns,
+    pub by_columns: Signal<In, Bit>,
+    /// and not the first.
+    pub later: Signal<In, Bit>,
+    /// A remote address of a destination of such a one.
+    pub column_accept: Signal<In, Bit>,
+    /// The destinations that the request's head names.
+    pub column_dests: Signal<In, Bits<DEST_COUNT>>,
     /// A set is complete.
     pub set_done: Signal<In, Bit>,
     /// Its set, or its destination, may be written once more.
@@ -84,6 +96,8 @@ pub struct Requests {
     pub overlong: Signal<In, Bit>,
     /// Destinations that the request has.
     pub dests: Signal<In, Bits<DEST_COUNT>>,
+    /// Columns of a WRITE by columns; else 0.
+    pub columns: Signal<In, Bits<5>>,
 
     /// Its destinations are apart; from when its last check is through.
     pub apart: Signal<In, Bit>,
@@ -109,6 +123,8 @@ pub struct Requests {
     pub set_space: Signal<Out, Bit>,
     /// There is room for a destination.
     pub dest_space: Signal<Out, Bit>,
+    /// There is room for the destinations of a WRITE by columns.
+    pub column_space: Signal<Out, Bit>,
     /// The number of the destination that is accepted.
     pub dest: Signal<Out, Bits<10>>,
     /// The slot of the request that is opened or open.
@@ -151,6 +167,8 @@ pub struct Requests {
     pub request_apart: Signal<Out, Bit>,
     /// Some region of it has kinds of columns.
     pub request_kinds: Signal<Out, Bit>,
+    /// A WRITE by columns: these; else 0.
+    pub request_columns: Signal<Out, Bits<5>>,
 
     /// A queue starts no further request.
     pub stop_valid: Signal<Out, Bit>,
@@ -168,13 +186,17 @@ pub struct Requests {
     dests_used: DFF<Bits<11>>,
     set_room: DFF<Bit>,
     dest_room: DFF<Bit>,
+    column_room: DFF<Bit>,
     /// What each request has of the rings, from its settling to its release.
     set_shares: Lutram<11, 8, 1>,
-    dest_shares: Lutram<DEST_COUNT, 8, 1>,
+    dest_shares: Lutram<DEST_SHARE, 8, 1>,
+    /// What the request that is parsed has so far.
+    dest_share: DFF<Bits<DEST_SHARE>>,
+    dests_added: Signal<Local, Bits<DEST_SHARE>>,
     share_write: DFF<Bits<8>>,
     share_read: DFF<Bits<8>>,
     sets_back: DFF<Bits<11>>,
-    dests_back: DFF<Bits<DEST_COUNT>>,
+    dests_back: DFF<Bits<DEST_SHARE>>,
 
     opened: DFF<Bit>,
     opened_slot: DFF<Bits<8>>,
@@ -190,6 +212,8 @@ pub struct Requests {
     waiting_wr_id: DFF<Bits<64>>,
     waiting_first_dest: DFF<Bits<10>>,
     waiting_dests: DFF<Bits<DEST_COUNT>>,
+    waiting_columns: DFF<Bits<5>>,
+    waiting_share: DFF<Bits<DEST_SHARE>>,
     waiting_region: DFF<Bits<11>>,
     waiting_sets: DFF<Bits<11>>,
     waiting_unfit: DFF<Bit>,
@@ -214,6 +238,7 @@ pub struct Requests {
     ready_bad_dest: DFF<Bits<DEST_COUNT>>,
     ready_apart: DFF<Bit>,
     ready_kinds: DFF<Bit>,
+    ready_columns: DFF<Bits<5>>,
     queue_fails: DFF<Bit>,
     /// Cycles until the queue is seen to be stopped.
     wait: DFF<Bits<2>>,
@@ -243,6 +268,7 @@ impl Logic for Requests {
             dests_used,
             set_room,
             dest_room,
+            column_room,
             share_write,
             share_read,
             sets_back,
@@ -259,6 +285,9 @@ impl Logic for Requests {
             waiting_wr_id,
             waiting_first_dest,
             waiting_dests,
+            waiting_columns,
+            waiting_share,
+            dest_share,
             waiting_region,
             waiting_sets,
             waiting_unfit,
@@ -279,6 +308,7 @@ impl Logic for Requests {
             ready_bad_dest,
             ready_apart,
             ready_kinds,
+            ready_columns,
             queue_fails,
             wait
         );
@@ -307,9 +337,24 @@ impl Logic for Requests {
             self.opened_position.d.next = self.position.val();
             self.opened_unsignaled.d.next = self.unsignaled.val();
         }
+        // Of a WRITE by columns the places of all destinations follow each other for each column: the first destination's
+        // columns make them, and the others have theirs behind it.
         self.dest.next = self.dest_tail.q.val();
-        if self.dest_accept.val() {
-            self.dest_tail.d.next = self.dest_tail.q.val() + 1;
+        if self.by_columns.val() && self.later.val() {
+            self.dest.next =
+                self.first_dest.q.val() + bit_cast::<10, DEST_INDEX>(self.dest_index.val());
+        }
+        self.dests_added.next = 0.into();
+        if self.dest_accept.val() && !self.by_columns.val() {
+            self.dests_added.next = 1.into();
+        }
+        if self.column_accept.val() && !self.later.val() {
+            self.dests_added.next = bit_cast::<DEST_SHARE, DEST_COUNT>(self.column_dests.val());
+        }
+        self.dest_tail.d.next = self.dest_tail.q.val() + self.dests_added.val();
+        self.dest_share.d.next = self.dest_share.q.val() + self.dests_added.val();
+        if self.start.val() {
+            self.dest_share.d.next = self.dests_added.val();
         }
 
         // The end of parsing.
@@ -320,6 +365,8 @@ impl Logic for Requests {
             self.waiting_wr_id.d.next = self.wr_id.val();
             self.waiting_first_dest.d.next = self.first_dest.q.val();
             self.waiting_dests.d.next = self.dests.val();
+            self.waiting_columns.d.next = self.columns.val();
+            self.waiting_share.d.next = self.dest_share.q.val();
             self.waiting_region.d.next = self.region.val();
             self.waiting_sets.d.next = self.sets.val();
             self.waiting_unfit.d.next = self.unfit.val();
@@ -375,6 +422,7 @@ impl Logic for Requests {
             self.ready_first_dest.d.next = self.waiting_first_dest.q.val();
             self.ready_apart.d.next = self.apart.val();
             self.ready_kinds.d.next = self.waiting_kinds.q.val();
+            self.ready_columns.d.next = self.waiting_columns.q.val();
             self.ready_dests.d.next = 0.into();
             if self.protection.val() {
                 self.ready_status.d.next = 4.into();
@@ -419,7 +467,7 @@ impl Logic for Requests {
         self.dest_shares.clk.next = self.clk.val();
         self.dest_shares.write_enable.next = self.settling.val();
         self.dest_shares.write_address.next = self.share_write.q.val();
-        self.dest_shares.write_data.next = self.waiting_dests.q.val();
+        self.dest_shares.write_data.next = self.waiting_share.q.val();
         self.dest_shares.read_address[0].next = self.share_read.q.val();
         if self.settling.val() {
             self.share_write.d.next = self.share_write.q.val() + 1;
@@ -437,15 +485,15 @@ impl Logic for Requests {
             self.sets_used.d.next = self.sets_freed.val() + 1;
         }
         self.dests_freed.next =
-            self.dests_used.q.val() - bit_cast::<11, DEST_COUNT>(self.dests_back.q.val());
-        self.dests_used.d.next = self.dests_freed.val();
-        if self.dest_accept.val() {
-            self.dests_used.d.next = self.dests_freed.val() + 1;
-        }
+            self.dests_used.q.val() - bit_cast::<11, DEST_SHARE>(self.dests_back.q.val());
+        self.dests_used.d.next =
+            self.dests_freed.val() + bit_cast::<11, DEST_SHARE>(self.dests_added.val());
         self.set_room.d.next = self.sets_used.q.val() < 2040;
         self.dest_room.d.next = self.dests_used.q.val() < 1016;
+        self.column_room.d.next = self.dests_used.q.val() < bits::<11>(COLUMN_ROOM);
         self.set_space.next = self.set_room.q.val();
         self.dest_space.next = self.dest_room.q.val();
+        self.column_space.next = self.column_room.q.val();
 
         if self.rst.val() {
             self.has_slot.d.next = false;
@@ -456,6 +504,7 @@ impl Logic for Requests {
             self.dests_back.d.next = 0.into();
             self.set_room.d.next = false;
             self.dest_room.d.next = false;
+            self.column_room.d.next = false;
             self.share_write.d.next = 0.into();
             self.share_read.d.next = 0.into();
             self.opened.d.next = false;
@@ -484,6 +533,7 @@ impl Logic for Requests {
         self.request_bad_dest.next = self.ready_bad_dest.q.val();
         self.request_apart.next = self.ready_apart.q.val();
         self.request_kinds.next = self.ready_kinds.q.val();
+        self.request_columns.next = self.ready_columns.q.val();
         self.stop_valid.next = self.queue_fails.q.val();
         self.stop_queue.next = self.ready_queue.q.val();
     }

@@ -12,6 +12,10 @@ const POINTER_BYTES: u64 = 8;
 /// `set_write` its last element after 2 cycles. A set's number rises by one with each last
 /// element.
 ///
+/// The elements of a region that is *split* come twice: each alone, which makes a set of one lane, then as a
+/// lane of the region's set. The sets of one lane follow that of the region, in order. Such a region is not
+/// pointer-mapped.
+///
 /// # Inputs
 /// `clk`, `rst`; `element_*` of the parser; `target_*` of the bounds check; `join_*` of the joiner.
 ///
@@ -30,6 +34,11 @@ pub struct Shaper {
     pub element_lane: Signal<In, Bits<4>>,
     /// It is the last one of its set.
     pub element_last: Signal<In, Bit>,
+    /// It is a set by itself, before it is part of the region's: the first lane of the set that has as many sets
+    /// between the region's and itself as it has lanes before it.
+    pub element_alone: Signal<In, Bit>,
+    /// The elements of the region's set have sets of their own behind it.
+    pub element_split: Signal<In, Bit>,
     /// The lane's base is `element_base + element_offset`.
     pub element_base: Signal<In, Bits<64>>,
     /// See `element_base`.
@@ -42,6 +51,8 @@ pub struct Shaper {
     pub element_kind: Signal<In, Bits<2>>,
     /// Bytes of an id at that address; 0: there are none.
     pub element_ids: Signal<In, Bits<2>>,
+    /// They are made from keys.
+    pub element_made: Signal<In, Bit>,
     /// The region's address.
     pub element_addr: Signal<In, Bits<64>>,
     /// It is the payload itself: there is nothing at its base.
@@ -106,6 +117,8 @@ pub struct Shaper {
     pub set_write_kind: Signal<Out, Bits<2>>,
     /// Bytes of an id at `set_write_addr`: 1 or 2; 0: there are none.
     pub set_write_ids: Signal<Out, Bits<2>>,
+    /// They are made from keys; the address is that of splitters.
+    pub set_write_made: Signal<Out, Bit>,
     /// There are fetch rows.
     pub set_write_fetch: Signal<Out, Bit>,
     /// The region's address: the bitmap, the ids or the pointer array.
@@ -134,6 +147,7 @@ pub struct Shaper {
     // Stage 1: the element.
     valid: DFF<Bit>,
     last: DFF<Bit>,
+    alone: DFF<Bit>,
     lane: DFF<Bits<4>>,
     set1: DFF<Bits<11>>,
     base: DFF<Bits<64>>,
@@ -145,6 +159,7 @@ pub struct Shaper {
     source: DFF<LaneKind>,
     kind: DFF<Bits<2>>,
     ids: DFF<Bits<2>>,
+    made: DFF<Bit>,
     fetch: DFF<Bit>,
     addr: DFF<Bits<64>>,
     count: DFF<Bits<32>>,
@@ -152,6 +167,7 @@ pub struct Shaper {
     // Stage 2: the lane, and the set so far.
     lane_valid: DFF<Bit>,
     set_valid: DFF<Bit>,
+    alone2: DFF<Bit>,
     set2: DFF<Bits<11>>,
     lane2: DFF<Bits<4>>,
     base2: DFF<Bits<64>>,
@@ -164,6 +180,7 @@ pub struct Shaper {
     link_end: Signal<Local, Bits<65>>,
     kind2: DFF<Bits<2>>,
     ids2: DFF<Bits<2>>,
+    made2: DFF<Bit>,
     fetch2: DFF<Bit>,
     addr2: DFF<Bits<64>>,
     count2: DFF<Bits<32>>,
@@ -193,6 +210,7 @@ impl Logic for Shaper {
             next_set,
             valid,
             last,
+            alone,
             lane,
             set1,
             base,
@@ -204,11 +222,13 @@ impl Logic for Shaper {
             source,
             kind,
             ids,
+            made,
             fetch,
             addr,
             count,
             lane_valid,
             set_valid,
+            alone2,
             set2,
             lane2,
             base2,
@@ -219,6 +239,7 @@ impl Logic for Shaper {
             special2,
             kind2,
             ids2,
+            made2,
             fetch2,
             addr2,
             count2,
@@ -233,9 +254,15 @@ impl Logic for Shaper {
         );
         self.valid.d.next = self.element_valid.val();
         if self.element_valid.val() {
-            self.last.d.next = self.element_last.val();
+            self.last.d.next = self.element_last.val() || self.element_alone.val();
+            self.alone.d.next = self.element_alone.val();
             self.lane.d.next = self.element_lane.val();
             self.set1.d.next = self.next_set.q.val();
+            if self.element_alone.val() {
+                self.lane.d.next = 0.into();
+                self.set1.d.next =
+                    self.next_set.q.val() + bit_cast::<11, 4>(self.element_lane.val()) + 1;
+            }
             self.base.d.next = self.element_base.val();
             self.offset.d.next = self.element_offset.val();
             self.end.d.next = bit_cast::<65, 64>(self.element_offset.val())
@@ -246,11 +273,16 @@ impl Logic for Shaper {
             self.source.d.next = self.element_source.val();
             self.kind.d.next = self.element_kind.val();
             self.ids.d.next = self.element_ids.val();
+            self.made.d.next = self.element_made.val();
             self.fetch.d.next = self.element_fetch.val();
             self.addr.d.next = self.element_addr.val();
             self.count.d.next = self.element_count.val();
-            if self.element_last.val() {
+            if self.element_last.val() && !self.element_alone.val() {
                 self.next_set.d.next = self.next_set.q.val() + 1;
+                if self.element_split.val() {
+                    self.next_set.d.next =
+                        self.next_set.q.val() + bit_cast::<11, 4>(self.element_lane.val()) + 2;
+                }
             }
         }
 
@@ -277,6 +309,7 @@ impl Logic for Shaper {
             self.special2.d.next = self.element_set.val();
             self.kind2.d.next = self.kind.q.val();
             self.ids2.d.next = self.ids.q.val();
+            self.made2.d.next = self.made.q.val();
             self.fetch2.d.next = self.fetch.q.val();
             self.addr2.d.next = self.addr.q.val();
             self.count2.d.next = self.count.q.val();
@@ -285,6 +318,10 @@ impl Logic for Shaper {
                 self.target_addr2.d.next = self.fetch_addr.val();
             }
             self.target_len2.d.next = self.target_len.val();
+            self.alone2.d.next = self.alone.q.val();
+        }
+        // What a set has so far; one that is a lane alone comes between the lanes of another.
+        if self.valid.q.val() && !self.alone.q.val() {
             self.lanes.d.next = bit_cast::<5, 4>(self.lane.q.val()) + 1;
             self.fill.d.next = self.cut_len.val();
             if self.is_first.val() {
@@ -339,6 +376,7 @@ impl Logic for Shaper {
         self.set_write_set.next = self.set2.q.val();
         self.set_write_kind.next = self.kind2.q.val();
         self.set_write_ids.next = self.ids2.q.val();
+        self.set_write_made.next = self.made2.q.val();
         self.set_write_fetch.next = self.fetch2.q.val();
         self.set_write_addr.next = self.addr2.q.val();
         self.set_write_count.next = self.count2.q.val();
@@ -349,6 +387,12 @@ impl Logic for Shaper {
         self.set_write_target_len.next = self.target_len2.q.val();
         self.set_write_low.next = self.low.q.val();
         self.set_write_high.next = self.high.q.val();
+        if self.alone2.q.val() {
+            self.set_write_lanes.next = 1.into();
+            self.set_write_row_bytes.next = bit_cast::<36, 32>(self.len2.q.val());
+            self.set_write_beat_start.next = 1.into();
+            self.set_write_low.next = 0.into();
+        }
         // Where another lane comes in between, the set is not to be joined after all.
         if self.join_valid.val() && !self.lane_valid.q.val() {
             self.lane_write_valid.next = true;

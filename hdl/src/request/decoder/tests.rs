@@ -2,6 +2,7 @@
 
 mod addresses;
 mod asks;
+mod by_columns;
 mod generate;
 mod malformed;
 mod partitioned;

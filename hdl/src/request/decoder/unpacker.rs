@@ -2,6 +2,7 @@
 
 use crate::context::QUEUE;
 use drdma_abi::work_request::{BLOCK, GRANULE};
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

@@ -35,6 +35,7 @@ use crate::primitive::fifo::Fifo;
 use crate::primitive::{PromptFifo, Ram, RamStyle};
 use drdma_abi::Layout;
 use drdma_abi::register::SendQueueEntry;
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

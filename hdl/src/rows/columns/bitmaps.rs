@@ -4,12 +4,14 @@ use crate::primitive::{Fifo, Lutram, Pack, Ram, RamStyle};
 use crate::request::DEST_INDEX;
 use drdma_emit::prelude::*;
 
-/// Bits of a turn: `phase` 8, `rows` 12, `loads`, `index`.
-const TURN: usize = 21 + DEST_INDEX;
-/// Bits of the number of a beat: each destination has 8.
-const BEAT: usize = DEST_INDEX + 3;
+/// Bits of a turn: `phase` 9, `rows` 13, `loads`, `index`.
+const TURN: usize = 23 + DEST_INDEX;
+/// Bits of the number of a beat: each destination has 16.
+const BEAT: usize = DEST_INDEX + 4;
+/// Rows of a stretch, at most.
+pub const ROWS: u64 = 8192;
 
-/// Keeps a stretch of up to 4,096 bits of each destination's bitmap, and gives the bits of its turns, chunk
+/// Keeps a stretch of up to [`ROWS`] bits of each destination's bitmap, and gives the bits of its turns, chunk
 /// after chunk, as if each had been read for itself. One read of 512 bytes so serves many turns, of which each
 /// may need a few bytes only.
 ///
@@ -20,7 +22,7 @@ const BEAT: usize = DEST_INDEX + 3;
 ///
 /// # Inputs
 /// `turn` stream {`index` (the destination), `phase` (how far behind the stretch's first row the turn's first one is, in units
-/// of 16 rows; a turn that does not start with a multiple of 64 rows has less than 128), `rows` (1 to 2,048), `loads`}; `resp` stream {`data`, `error`, `last` (the last of the stretch)}; `out_ready`.
+/// of 16 rows; a turn that does not start with a multiple of 64 rows has less than 128), `rows` (1 to 4,096), `loads`}; `resp` stream {`data`, `error`, `last` (the last of the stretch)}; `out_ready`.
 ///
 /// # Outputs
 /// `turn_ready`, `resp_ready`; `out` stream {`data` 512, `error`}: bit 0 of a turn's first beat is its
@@ -38,9 +40,9 @@ pub struct Bitmaps {
     /// The destination.
     pub turn_index: Signal<In, Bits<DEST_INDEX>>,
     /// Rows between the stretch's first and the turn's first, in units of 16.
-    pub turn_phase: Signal<In, Bits<8>>,
+    pub turn_phase: Signal<In, Bits<9>>,
     /// Rows.
-    pub turn_rows: Signal<In, Bits<12>>,
+    pub turn_rows: Signal<In, Bits<13>>,
     /// A new stretch comes with it.
     pub turn_loads: Signal<In, Bit>,
     /// 64 bytes of a stretch are offered.
@@ -64,20 +66,21 @@ pub struct Bitmaps {
 
     turns: Fifo<TURN, 2, 3>,
     index: Signal<Local, Bits<DEST_INDEX>>,
-    phase: Signal<Local, Bits<8>>,
-    rows: Signal<Local, Bits<12>>,
+    phase: Signal<Local, Bits<9>>,
+    rows: Signal<Local, Bits<13>>,
+    loads: Signal<Local, Bit>,
     // The stretches, 64 bits of each beat a bank: the destination, then the beat.
     #[init(array_init::array_init(|_| Ram::new(RamStyle::Ultra)))]
     banks: [Ram<64, 1, BEAT>; 8],
     errors: Lutram<1, DEST_INDEX, 1>,
     loaded: DFF<Bit>,
-    beat: DFF<Bits<3>>,
+    beat: DFF<Bits<4>>,
     bad: DFF<Bit>,
     storing: Signal<Local, Bit>,
     // The next 512 bits of the turn.
-    word: DFF<Bits<2>>,
+    word: DFF<Bits<3>>,
     last_word: Signal<Local, Bit>,
-    start: Signal<Local, Bits<6>>,
+    start: Signal<Local, Bits<7>>,
     issues: Signal<Local, Bit>,
     moves: Signal<Local, Bit>,
     // Stage 1: the banks' words come.
@@ -102,19 +105,19 @@ impl Logic for Bitmaps {
         self.turns.clk.next = self.clk.val();
         self.turns.rst.next = self.rst.val();
         self.turns.in_valid.next = self.turn_valid.val();
-        self.turns.in_data.next = (bit_cast::<TURN, DEST_INDEX>(self.turn_index.val()) << 21)
-            | bit_cast::<TURN, 8>(self.turn_phase.val())
-            | (bit_cast::<TURN, 12>(self.turn_rows.val()) << 8)
-            | (bit_cast::<TURN, 1>(self.turn_loads.val().into()) << 20);
+        self.turns.in_data.next = (bit_cast::<TURN, DEST_INDEX>(self.turn_index.val()) << 23)
+            | bit_cast::<TURN, 9>(self.turn_phase.val())
+            | (bit_cast::<TURN, 13>(self.turn_rows.val()) << 9)
+            | (bit_cast::<TURN, 1>(self.turn_loads.val().into()) << 22);
         self.turn_ready.next = self.turns.in_ready.val();
-        self.index.next = self.turns.out_data.val().get_bits::<DEST_INDEX>(21);
-        self.phase.next = self.turns.out_data.val().get_bits::<8>(0);
-        self.rows.next = self.turns.out_data.val().get_bits::<12>(8);
+        self.index.next = self.turns.out_data.val().get_bits::<DEST_INDEX>(23);
+        self.phase.next = self.turns.out_data.val().get_bits::<9>(0);
+        self.rows.next = self.turns.out_data.val().get_bits::<13>(9);
+        self.loads.next = self.turns.out_data.val().get_bit(22);
 
         // A new stretch is stored before the turn's bits are read.
-        self.resp_ready.next = self.turns.out_valid.val()
-            && self.turns.out_data.val().get_bit(20)
-            && !self.loaded.q.val();
+        self.resp_ready.next =
+            self.turns.out_valid.val() && self.loads.val() && !self.loaded.q.val();
         self.storing.next = self.resp_valid.val() && self.resp_ready.val();
         self.errors.clk.next = self.clk.val();
         self.errors.write_enable.next = self.storing.val();
@@ -136,9 +139,8 @@ impl Logic for Bitmaps {
         self.moves.next = !self.valid.q.val() || self.out_ready.val();
         self.issues.next = self.moves.val()
             && self.turns.out_valid.val()
-            && (self.loaded.q.val() || !self.turns.out_data.val().get_bit(20));
-        self.last_word.next =
-            bit_cast::<3, 2>(self.word.q.val()) == (self.rows.val() - 1).get_bits::<3>(9);
+            && (self.loaded.q.val() || !self.loads.val());
+        self.last_word.next = self.word.q.val() == (self.rows.val() - 1).get_bits::<3>(9);
         self.turns.out_ready.next = self.issues.val() && self.last_word.val();
         if self.issues.val() {
             self.word.d.next = self.word.q.val() + 1;
@@ -148,24 +150,24 @@ impl Logic for Bitmaps {
             }
         }
         self.start.next =
-            self.phase.val().get_bits::<6>(2) + (bit_cast::<6, 2>(self.word.q.val()) << 3);
+            self.phase.val().get_bits::<7>(2) + (bit_cast::<7, 3>(self.word.q.val()) << 3);
         for b in 0..8 {
             self.banks[b].clk.next = self.clk.val();
             self.banks[b].write_lanes.next = bit_cast::<1, 1>(self.storing.val().into());
             self.banks[b].write_address.next = (bit_cast::<BEAT, DEST_INDEX>(self.index.val())
-                << 3)
-                | bit_cast::<BEAT, 3>(self.beat.q.val());
+                << 4)
+                | bit_cast::<BEAT, 4>(self.beat.q.val());
             self.banks[b].write_data.next = self.resp_data.val().get_bits::<64>(b * 64);
             self.banks[b].read_enable.next = self.moves.val();
-            self.banks[b].read_address.next = (bit_cast::<BEAT, DEST_INDEX>(self.index.val()) << 3)
-                | bit_cast::<BEAT, 3>(self.start.val().get_bits::<3>(3));
+            self.banks[b].read_address.next = (bit_cast::<BEAT, DEST_INDEX>(self.index.val()) << 4)
+                | bit_cast::<BEAT, 4>(self.start.val().get_bits::<4>(3));
         }
         // What lies before the start in its beat is read of the next one.
         for b in 0..7 {
             if self.start.val().get_bits::<3>(0) > b.to_bits() {
                 self.banks[b].read_address.next = (bit_cast::<BEAT, DEST_INDEX>(self.index.val())
-                    << 3)
-                    | bit_cast::<BEAT, 3>(self.start.val().get_bits::<3>(3) + 1);
+                    << 4)
+                    | bit_cast::<BEAT, 4>(self.start.val().get_bits::<4>(3) + 1);
             }
         }
         if self.moves.val() {

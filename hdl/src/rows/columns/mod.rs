@@ -50,6 +50,7 @@ use crate::rows::sequencer::record::{CONTEXT_BITS, Context, Item};
 use addresser::Addresser;
 use condenser::Condenser;
 use drdma_emit::prelude::BlockDefault;
+use drdma_emit::prelude::hdl_gen;
 use packer::Packer;
 use planner::Planner;
 use record::{BEAT_INFO_BITS, BeatInfo, MASK_BITS, Mask};

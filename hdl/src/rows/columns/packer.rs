@@ -8,6 +8,7 @@ use super::stride::Stride;
 use crate::primitive::{Fifo, Flatten, Lutram, Restore, Select, Skid};
 use crate::request::DEST_INDEX;
 use crate::rows::sequencer::record::{CONTEXT_BITS, Context};
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

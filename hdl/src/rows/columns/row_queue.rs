@@ -1,6 +1,7 @@
 //! The offsets of the rows that wait to be packed.
 
 use crate::primitive::{Lutram, Pack};
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

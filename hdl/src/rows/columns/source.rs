@@ -403,8 +403,8 @@ impl Logic for Source {
             self.item_valid.val() && self.has_kept.val() && self.items.in_ready.val();
         self.bitmaps.turn_index.next = self.item_context.val().index;
         self.bitmaps.turn_phase.next = self.item.val().phase;
-        self.bitmaps.turn_rows.next = self.item.val().rows.get_bits::<12>(0);
-        self.bitmaps.turn_loads.next = !self.item.val().phase.any();
+        self.bitmaps.turn_rows.next = self.item.val().rows.get_bits::<13>(0);
+        self.bitmaps.turn_loads.next = self.item.val().loads;
         self.item_ready.next = self.items.in_ready.val() && self.queued.val();
         self.next.next = self.items.out_data.val().get_bits::<FIELDS_BITS>(0);
         self.next_context.bits.next = self.items.out_data.val().get_bits::<CONTEXT_BITS>(40);

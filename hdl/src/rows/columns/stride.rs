@@ -1,6 +1,7 @@
 //! Where the next beat of a row of beats starts.
 
 use crate::primitive::Select;
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 
 /// Of a beat of 64 bytes that starts at byte `start` of a row: the rows that it completes,

@@ -2,6 +2,7 @@
 
 use super::record::{Cut, LENGTH_BITS, Length, Token};
 use crate::primitive::{FirstSet, Ram, RamStyle, Restore};
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

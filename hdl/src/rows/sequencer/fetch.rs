@@ -1,8 +1,7 @@
 //! Reads bitmaps, ids and pointer arrays ahead of the row source.
 
 use super::record::Purpose;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Turns stretches of a bitmap, of ids or of a pointer array into reads of up to 4 KiB, or of up to 512 bytes with fetch rows.
 ///
@@ -18,7 +17,7 @@ use rust_hdl_widgets::prelude::*;
 /// `req_ready`.
 ///
 /// # Outputs
-/// `stretch_ready`, `req` stream {`addr`, `bytes`, `purpose`}.
+/// `stretch_ready`, `req` stream {`addr`, `bytes`, `purpose`}, `busy`.
 #[derive(LogicBlock, Default)]
 pub struct Fetch {
     /// Clock.
@@ -59,6 +58,8 @@ pub struct Fetch {
     pub req_bytes: Signal<Out, Bits<13>>,
     /// What it is for.
     pub req_purpose: Signal<Out, Purpose>,
+    /// A stretch is at work.
+    pub busy: Signal<Out, Bit>,
 
     // First and end byte relative to the array.
     taken: DFF<Bit>,
@@ -144,6 +145,7 @@ impl Logic for Fetch {
             }
         }
 
+        self.busy.next = self.taken.q.val() || self.reading.q.val();
         self.req_valid.next = self.reading.q.val();
         self.req_addr.next = self.addr.q.val();
         self.req_purpose.next = self.purpose.q.val();

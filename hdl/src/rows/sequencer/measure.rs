@@ -1,6 +1,7 @@
 //! The lengths of a destination's messages, from the rows of its regions.
 
 use crate::primitive::Multiplier;
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

@@ -7,6 +7,7 @@ use super::record::{Context, Cut, Row, Token};
 use crate::primitive::{Flatten, Lutram, Restore};
 use crate::request::{DEST_COUNT, DEST_INDEX};
 use drdma_abi::work_request::MAX_DESTINATIONS;
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -29,7 +30,8 @@ const STANDING_BITS: usize = 76;
 /// Turns rows into tokens with the boundaries of messages; the standing of each of a request's
 /// destinations is kept while others have their turn.
 ///
-/// A chunk's header becomes a token that says nothing of messages and changes no standing.
+/// A chunk's header becomes a token that says nothing of messages and changes no standing. The end of a column of a WRITE by
+/// columns, a row that is `empty` and nothing else, gives no token; the next column's messages begin anew.
 ///
 /// One row a cycle, latency 1 cycle; may stall at any time. The end of a destination without
 /// units gives no token.
@@ -81,6 +83,8 @@ pub struct Messages {
     chunk: DFF<Bit>,
     chunk_now: Signal<Local, Bit>,
     emit: Signal<Local, Bit>,
+    /// A column of a WRITE by columns ends, perhaps with its request.
+    column_ends: Signal<Local, Bit>,
     take: Signal<Local, Bit>,
     valid: DFF<Bit>,
     out: DFF<Token>,
@@ -118,6 +122,8 @@ impl Logic for Messages {
             && self.row.val().unit_last
             && ((self.left.val() == 1) || self.row.val().last))
             || (self.row.val().empty && self.row.val().last && self.open.val());
+        self.column_ends.next =
+            self.row.val().empty && !self.row.val().last && !self.row.val().column;
         self.emit.next = !self.row.val().empty
             || self.row.val().request_end
             || self.row.val().column
@@ -145,7 +151,7 @@ impl Logic for Messages {
         self.standings.write_enable.next = self.take.val() && !self.row.val().empty;
         self.chunk_now.next = self.chunk.q.val() || self.row.val().chunk_start;
         if self.take.val() {
-            if self.row.val().request_end {
+            if self.row.val().request_end || self.column_ends.val() {
                 self.seen.d.next = 0.into();
             } else if !self.row.val().empty {
                 self.seen.d.next =

@@ -18,6 +18,8 @@
 //!   stretches of rows; several destinations take turns, so that the same stretch of a table is
 //!   needed by all of them at about the same time.
 //! - **fetch** reads the stretches' bitmaps and pointers ahead.
+//! - **keys** reads the keys of rows instead, where ids are made of them; **partitioner** makes these of what
+//!   was read, so that all others see ids.
 //! - **route** hands out items and what was read for them. The rows of a *column request* (short
 //!   rows, the same for all destinations) are not walked here: its items leave as `column_item`, its
 //!   bitmaps as `column_resp`, and of each of its chunks there is one token, a *header*.
@@ -38,8 +40,10 @@
 
 pub mod beats;
 pub mod fetch;
+pub mod keys;
 pub mod measure;
 pub mod messages;
+pub mod partitioner;
 pub mod plan;
 pub mod record;
 #[cfg(test)]
@@ -54,14 +58,16 @@ pub mod walker;
 
 use crate::context::{ConfigWrite, QP};
 use crate::primitive::{Flatten, Join, PromptFifo, ReadySlice, Restore, Skid};
-use crate::request::{DEST_COUNT, DEST_INDEX, LaneKind, SetKinds};
+use crate::request::{DEST_COUNT, DEST_INDEX, FunctionWrite, KeyWrite, LaneKind, SetKinds};
 use crate::rows::kinds::{Kinds, Made};
 use beats::Beats;
 use drdma_emit::prelude::*;
 use fetch::Fetch;
+use keys::Keys;
 use messages::Messages;
+use partitioner::Partitioner;
 use plan::Plan;
-use record::{CONTEXT_BITS, CUT_BITS, Context, Cut, ITEM_BITS, Item, TOKEN_BITS, Token};
+use record::{CONTEXT_BITS, CUT_BITS, Context, Cut, ITEM_BITS, Item, Read, TOKEN_BITS, Token};
 use route::Route;
 use rows::Rows;
 use selector::Selector;
@@ -107,6 +113,8 @@ pub struct Sequencer {
     pub request_apart: Signal<In, Bit>,
     /// It has kinds of columns.
     pub request_kinds: Signal<In, Bit>,
+    /// It is a WRITE by columns, of so many; else 0.
+    pub request_columns: Signal<In, Bits<5>>,
     /// A request has left the segmenter; requests leave in order.
     pub release_valid: Signal<In, Bit>,
     /// The queue pair whose state is asked for in the next cycle.
@@ -160,6 +168,12 @@ pub struct Sequencer {
     pub set_write_high: Signal<In, Bits<65>>,
     /// With kinds of columns: what it has beside others.
     pub set_write_kinds: Signal<In, SetKinds>,
+    /// Ids are made from keys; `set_write_addr` is that of splitters.
+    pub set_write_made: Signal<In, Bit>,
+    /// How the ids of a request are made.
+    pub function_write: Flow<In, FunctionWrite>,
+    /// A key of a request.
+    pub key_write: Flow<In, KeyWrite>,
     /// A destination is written.
     pub dest_write_valid: Signal<In, Bit>,
     /// Its place.
@@ -295,6 +309,11 @@ pub struct Sequencer {
     dest_info: Signal<Local, DestInfo>,
     plan: Plan,
     fetch: Fetch,
+    keys: Keys,
+    partitioner: Partitioner,
+    /// Answers for the column path.
+    for_columns: Signal<Local, Bit>,
+    plain_read: Signal<Local, Read>,
     item_in: Flatten<Item, ITEM_BITS>,
     items: PromptFifo<ITEM_BITS, 6, 7>,
     item_out: Restore<Item, ITEM_BITS>,
@@ -364,6 +383,7 @@ impl Logic for Sequencer {
         self.set_info.next.row_bytes = self.set_write_row_bytes.val();
         self.set_info.next.ids = self.set_write_ids.val();
         self.set_info.next.fetch = self.set_write_fetch.val();
+        self.set_info.next.made = self.set_write_made.val();
         self.set_info.next.starts = self.set_write_beat_start.val();
         self.tables.set_write_valid.next = self.set_write_valid.val();
         self.tables.set_write_set.next = self.set_write_set.val();
@@ -428,7 +448,10 @@ impl Logic for Sequencer {
         } else if !self.end_planned.val() && self.end_left.val() {
             self.ends.d.next = self.ends.q.val() - 1;
         }
-        self.plan.drained.next = !self.ends.q.val().any() && self.route.quiet.val();
+        self.plan.drained.next = !self.ends.q.val().any()
+            && self.route.quiet.val()
+            && !self.fetch.busy.val()
+            && !self.keys.busy.val();
         if self.rst.val() {
             self.ends.d.next = 0.into();
         }
@@ -442,6 +465,7 @@ impl Logic for Sequencer {
         self.plan.request_bad_dest.next = self.request_bad_dest.val();
         self.plan.request_apart.next = self.request_apart.val();
         self.plan.request_kinds.next = self.request_kinds.val();
+        self.plan.request_columns.next = self.request_columns.val();
         self.plan.release_valid.next = self.release_valid.val();
         self.plan.qp_error.next = self.qp_error.val();
         self.request_ready.next = self.plan.request_ready.val();
@@ -458,7 +482,9 @@ impl Logic for Sequencer {
         self.plan.result_bad.next = self.rows.result_bad.val();
 
         // Reads.
-        self.fetch.stretch_valid.next = self.plan.stretch_valid.val();
+        // Keys and all else are read one stretch after the other.
+        self.fetch.stretch_valid.next =
+            self.plan.stretch_valid.val() && !self.plan.stretch_made.val() && !self.keys.busy.val();
         self.fetch.stretch_addr.next = self.plan.stretch_addr.val();
         self.fetch.stretch_first.next = self.plan.stretch_first.val();
         self.fetch.stretch_rows.next = self.plan.stretch_rows.val();
@@ -469,11 +495,11 @@ impl Logic for Sequencer {
         self.fetch.stretch_fetch.next = self.plan.stretch_fetch.val();
         self.fetch.stretch_kept.next = self.plan.stretch_kept.val();
         self.fetch.stretch_fetch_addr.next = self.plan.stretch_fetch_addr.val();
-        self.plan.stretch_ready.next = self.fetch.stretch_ready.val();
-        self.walker.stretch_ready.next = self.fetch.stretch_ready.val();
+        self.walker.stretch_ready.next = self.fetch.stretch_ready.val() && !self.keys.busy.val();
+        self.plan.stretch_ready.next = self.walker.stretch_ready.val();
         if self.walker.stretch_valid.val() {
             // While the walker reads, plan waits for it.
-            self.fetch.stretch_valid.next = true;
+            self.fetch.stretch_valid.next = !self.keys.busy.val();
             self.fetch.stretch_addr.next = self.walker.stretch_addr.val();
             self.fetch.stretch_first.next = self.walker.stretch_first.val();
             self.fetch.stretch_rows.next = self.walker.stretch_rows.val();
@@ -484,16 +510,52 @@ impl Logic for Sequencer {
             self.fetch.stretch_fetch.next = false;
             self.fetch.stretch_kept.next = false;
             self.plan.stretch_ready.next = false;
+        } else if self.plan.stretch_made.val() {
+            self.plan.stretch_ready.next = self.keys.stretch.ready.val() && !self.fetch.busy.val();
         }
+        self.function_write.join(&mut self.keys.function_write);
+        self.key_write.join(&mut self.keys.key_write);
+        self.keys.stretch.valid.next = self.plan.stretch_valid.val()
+            && self.plan.stretch_made.val()
+            && !self.walker.stretch_valid.val()
+            && !self.fetch.busy.val();
+        self.keys.stretch.slot.next = self.plan.stretch_slot.val();
+        self.keys.stretch.begins.next = self.plan.stretch_begins.val();
+        self.keys.stretch.addr.next = self.plan.stretch_addr.val();
+        self.keys.stretch.first.next = self.plan.stretch_first.val();
+        self.keys.stretch.rows.next = self.plan.stretch_rows.val();
+        self.keys.stretch.ids.next = self.plan.stretch_ids.val();
+        self.keys.stretch.partition.next = self.plan.stretch_partition.val();
+        self.keys.stretch.column.next = self.plan.stretch_column.val();
+        self.keys.function.join(&mut self.partitioner.function);
         self.route.clk.next = self.clk.val();
         self.route.rst.next = self.rst.val();
         self.route.req_valid.next = self.fetch.req_valid.val();
-        self.route.req_purpose.next = self.fetch.req_purpose.val();
+        self.plain_read.next.made = false;
+        self.plain_read.next.begins = false;
+        self.plain_read.next.splitters = false;
+        self.plain_read.next.validity = false;
+        self.plain_read.next.nullable = false;
+        self.plain_read.next.first = 0.into();
+        self.plain_read.next.log_width = 0.into();
+        self.plain_read.next.key_type = 0.into();
+        self.plain_read.next.opens = false;
+        self.plain_read.next.closes = false;
+        self.plain_read.next.rows = 0.into();
+        self.plain_read.next.purpose = self.fetch.req_purpose.val();
+        self.route.req_read.next = self.plain_read.val();
         self.route.req_ready.next = self.read_req_ready.val();
         self.fetch.req_ready.next = self.route.req_taken.val();
         self.read_req_valid.next = self.route.req_offered.val();
         self.read_req_addr.next = self.fetch.req_addr.val();
         self.read_req_bytes.next = self.fetch.req_bytes.val();
+        self.keys.request.ready.next = self.route.req_taken.val();
+        if self.keys.busy.val() {
+            self.route.req_valid.next = self.keys.request.valid.val();
+            self.route.req_read.next = self.keys.request.read.val();
+            self.read_req_addr.next = self.keys.request.addr.val();
+            self.read_req_bytes.next = self.keys.request.bytes.val();
+        }
         self.kinds.read.ready.next = false;
         if self.plan.kinds_busy.val() {
             self.read_req_valid.next = self.kinds.read.valid.val();
@@ -534,13 +596,25 @@ impl Logic for Sequencer {
         if self.plan.kinds_busy.val() {
             self.read_resp_ready.next = self.kinds.beat.ready.val();
         }
+        // Keys to ids; from here on there are only these.
+        self.partitioner.input.valid.next = self.route.told_valid.val();
+        self.partitioner.input.data.next = self.read_resp_data.val();
+        self.partitioner.input.error.next = self.read_resp_error.val();
+        self.partitioner.input.last.next = self.read_resp_last.val();
+        self.partitioner.input.read.next = self.route.resp_read.val();
+        self.route.told_ready.next = self.partitioner.input.ready.val();
+        self.for_columns.next = self.partitioner.output.purpose.val().column;
+        self.partitioner.output.ready.next = self.selector.in_ready.val();
+        if self.for_columns.val() {
+            self.partitioner.output.ready.next = self.answers.in_ready.val();
+        }
         self.selector.clk.next = self.clk.val();
         self.selector.rst.next = self.rst.val();
-        self.selector.in_valid.next = self.route.rows_resp_valid.val();
-        self.selector.in_data.next = self.read_resp_data.val();
-        self.selector.in_error.next = self.read_resp_error.val();
-        self.selector.in_purpose.next = self.route.resp_purpose.val();
-        self.route.rows_resp_ready.next = self.selector.in_ready.val();
+        self.selector.in_valid.next =
+            self.partitioner.output.valid.val() && !self.for_columns.val();
+        self.selector.in_data.next = self.partitioner.output.data.val();
+        self.selector.in_error.next = self.partitioner.output.error.val();
+        self.selector.in_purpose.next = self.partitioner.output.purpose.val();
         self.selector.out_ready.next = self.rows.resp_ready.val() || self.walker.wants.val();
         self.rows.resp_valid.next = self.selector.out_valid.val() && !self.walker.wants.val();
         self.rows.resp_data.next = self.selector.out_data.val();
@@ -575,14 +649,14 @@ impl Logic for Sequencer {
         self.column_clear.next = self.route.column_clear.val();
         self.answers.clk.next = self.clk.val();
         self.answers.rst.next = self.rst.val();
-        self.answers.in_valid.next = self.route.column_resp_valid.val();
-        self.answers.in_data.next = (bit_cast::<518, 1>(self.read_resp_error.val().into()) << 512)
-            | (bit_cast::<518, 2>(self.route.resp_purpose.val().ids) << 513)
-            | (bit_cast::<518, 1>(self.route.resp_purpose.val().last.into()) << 515)
-            | (bit_cast::<518, 1>(self.route.resp_purpose.val().fetch.into()) << 516)
-            | (bit_cast::<518, 1>(self.route.resp_purpose.val().kept.into()) << 517)
-            | bit_cast::<518, 512>(self.read_resp_data.val());
-        self.route.column_resp_ready.next = self.answers.in_ready.val();
+        self.answers.in_valid.next = self.partitioner.output.valid.val() && self.for_columns.val();
+        self.answers.in_data.next =
+            (bit_cast::<518, 1>(self.partitioner.output.error.val().into()) << 512)
+                | (bit_cast::<518, 2>(self.partitioner.output.purpose.val().ids) << 513)
+                | (bit_cast::<518, 1>(self.partitioner.output.purpose.val().last.into()) << 515)
+                | (bit_cast::<518, 1>(self.partitioner.output.purpose.val().fetch.into()) << 516)
+                | (bit_cast::<518, 1>(self.partitioner.output.purpose.val().kept.into()) << 517)
+                | bit_cast::<518, 512>(self.partitioner.output.data.val());
         self.column_resp_valid.next = self.answers.out_valid.val();
         self.column_resp_data.next = self.answers.out_data.val().get_bits::<512>(0);
         self.column_resp_error.next = self.answers.out_data.val().get_bit(512);

@@ -4,6 +4,7 @@
 #![allow(missing_docs)]
 
 use crate::request::{DEST_COUNT, DEST_INDEX};
+use drdma_emit::prelude::Record;
 use rust_hdl_core::prelude::*;
 
 /// [`Item::task`]: walk the rows of a stretch of a region.
@@ -11,7 +12,8 @@ pub const WALK: u64 = 0;
 /// [`Item::task`]: count the set bits of a bitmap, or check the pointers of an array.
 pub const SCAN: u64 = 1;
 /// [`Item::task`]: a request ends. `low` are its status (8 bits), whether the queue pair fails with it
-/// (1), and the destination that failed.
+/// (1), and the destination that failed. With `never` only a column of a WRITE by columns ends: what follows waits
+/// until what was read for it is used up.
 pub const END: u64 = 2;
 /// [`Item::task`], to the walker: a region of a destination. `first` is its place, `low` the
 /// address of its bitmap or pointers, `high` the bytes of a row.
@@ -60,17 +62,20 @@ pub struct Item {
     pub sparse: Bit,
     /// Of a column request: there are fetch rows, which are read beside the bitmap.
     pub fetch: Bit,
-    /// Of a column request: the bitmap is read in stretches of several chunks, with the first of each.
+    /// Of a column request: the bitmap is read in stretches of several chunks, with the first of each; of a WRITE by
+    /// columns with the first of the first column, for all of them.
     pub kept: Bit,
     /// With `kept`: how far behind its stretch's first row `first` is, in units of 16 rows.
-    pub phase: Bits<8>,
+    pub phase: Bits<9>,
+    /// With `kept`: the stretch is read with this item.
+    pub loads: Bit,
 }
 
 /// Bits of an [`Item`].
-pub const ITEM_BITS: usize = 231;
+pub const ITEM_BITS: usize = 233;
 
 /// What a read is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Purpose {
     /// Its answer is for the column path.
     pub column: Bit,
@@ -88,6 +93,41 @@ pub struct Purpose {
 
 /// Bits of a [`Purpose`].
 pub const PURPOSE_BITS: usize = 22;
+
+/// Rows of a block of keys: the values of one key after the other are read for so many.
+pub const KEY_BLOCK: u64 = 256;
+
+/// A read, and what its bytes are if ids are to be made of them.
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
+pub struct Read {
+    /// What it is for; of keys, `ids` are the bytes of the ids that are made, and `last` stands with the stretch's last block.
+    pub purpose: Purpose,
+    /// Ids are made of it.
+    pub made: Bit,
+    /// The first read for its request.
+    pub begins: Bit,
+    /// Splitters of a range.
+    pub splitters: Bit,
+    /// Bits that say which rows of the block have a value.
+    pub validity: Bit,
+    /// Such bits have been read before these values.
+    pub nullable: Bit,
+    /// Of bits: the place of the first one in its byte.
+    pub first: Bits<3>,
+    /// Binary logarithm of the bytes of a value, or [`KEY_BITS`](crate::request::KEY_BITS).
+    pub log_width: Bits<3>,
+    /// A [`KeyType`](drdma_abi::work_request::KeyType).
+    pub key_type: Bits<3>,
+    /// Values of the first key.
+    pub opens: Bit,
+    /// Values of the last key.
+    pub closes: Bit,
+    /// Rows of the block, 1 to [`KEY_BLOCK`], or splitters.
+    pub rows: Bits<9>,
+}
+
+/// Bits of a [`Read`].
+pub const READ_BITS: usize = PURPOSE_BITS + 25;
 
 /// What an item's rows have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
@@ -148,7 +188,7 @@ pub struct Row {
     pub counted: Bit,
     /// The message's length.
     pub message_bytes: Bits<32>,
-    /// No row: the destination or the request ends.
+    /// No row: the destination, the request or, with no other flag, a column of it ends.
     pub empty: Bit,
     /// The request ends.
     pub request_end: Bit,

@@ -1,25 +1,24 @@
 //! Which path an item takes, and which the answers of reads.
 
-use super::record::{END, HEAD, Item, PURPOSE_BITS, Purpose, WALK};
+use super::record::{END, HEAD, Item, READ_BITS, Read, WALK};
 use crate::primitive::{Fifo, Flatten, Restore};
 use drdma_emit::prelude::*;
 
-/// Gives each item to the row source, to the walker, or to the column path, and each answer of
-/// `host_read` to the path that its read is for.
+/// Gives each item to the row source, to the walker, or to the column path, and tells of each answer of
+/// `host_read` which read it is of.
 ///
 /// Items leave in order; a column request's end waits until the column path is idle, and takes
 /// its failure along. The owner of each read is kept until its last answer is taken, for up to 64
-/// reads; more wait. Answers of a read pass from the 2nd cycle after it. Combinational otherwise,
-/// but `resp_ready` depends on both paths' ready: they come from registers.
+/// reads; more wait. Answers of a read pass from the 2nd cycle after it. Combinational otherwise.
 ///
 /// # Inputs
 /// `item` (`valid`, the record), `rows_ready`, `walker_ready`, `walker_busy`, `column_ready`,
-/// `column_idle`, `column_failed`; `req` (`valid`, `purpose`), `req_ready` of `host_read`; `resp`
-/// (`valid`, `last`), the paths' `*_resp_ready`.
+/// `column_idle`, `column_failed`; `req` (`valid`, `read`), `req_ready` of `host_read`; `resp`
+/// (`valid`, `last`), `told_ready`.
 ///
 /// # Outputs
 /// `item_ready`, `rows_valid`, `walker_valid`, `column_valid`, `fail`, `column_clear`; `req_taken`,
-/// `req_offered`; `resp_ready`, `resp_purpose`, `rows_resp_valid`, `column_resp_valid`.
+/// `req_offered`; `resp_ready`, `told_valid`, `resp_read`.
 #[derive(LogicBlock, Default)]
 pub struct Route {
     /// Clock.
@@ -58,8 +57,8 @@ pub struct Route {
     // Reads.
     /// A read is to be made.
     pub req_valid: Signal<In, Bit>,
-    /// What it is for.
-    pub req_purpose: Signal<In, Purpose>,
+    /// What it is.
+    pub req_read: Signal<In, Read>,
     /// It is offered to `host_read`.
     pub req_offered: Signal<Out, Bit>,
     /// `host_read` would take it.
@@ -73,16 +72,12 @@ pub struct Route {
     pub resp_last: Signal<In, Bit>,
     /// They are taken.
     pub resp_ready: Signal<Out, Bit>,
-    /// What they are for; `last` with the last ones of a stretch.
-    pub resp_purpose: Signal<Out, Purpose>,
-    /// They are offered to the row source and the walker.
-    pub rows_resp_valid: Signal<Out, Bit>,
-    /// One of them takes them.
-    pub rows_resp_ready: Signal<In, Bit>,
-    /// They are offered to the column path.
-    pub column_resp_valid: Signal<Out, Bit>,
-    /// It takes them.
-    pub column_resp_ready: Signal<In, Bit>,
+    /// They are offered with their read.
+    pub told_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub told_ready: Signal<In, Bit>,
+    /// The read.
+    pub resp_read: Signal<Out, Read>,
 
     /// No answer is waited for.
     pub quiet: Signal<Out, Bit>,
@@ -91,10 +86,10 @@ pub struct Route {
     for_columns: Signal<Local, Bit>,
     held: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
-    purpose_in: Flatten<Purpose, PURPOSE_BITS>,
-    owners: Fifo<PURPOSE_BITS, 6, 7>,
-    purpose_out: Restore<Purpose, PURPOSE_BITS>,
-    owner: Signal<Local, Bit>,
+    used_up: Signal<Local, Bit>,
+    read_in: Flatten<Read, READ_BITS>,
+    owners: Fifo<READ_BITS, 6, 7>,
+    read_out: Restore<Read, READ_BITS>,
     /// What the item says of its rows.
     unused: Signal<Local, Item>,
 }
@@ -122,8 +117,9 @@ impl Logic for Route {
         if self.for_columns.val() {
             self.item_ready.next = self.column_ready.val();
         }
-        self.column_clear.next = self.rows_valid.val() && self.rows_ready.val() && self.ends.val();
-        self.fail.next = self.column_clear.val() && self.column_failed.val();
+        self.used_up.next = self.rows_valid.val() && self.rows_ready.val() && self.ends.val();
+        self.column_clear.next = self.used_up.val() && !self.item.val().never;
+        self.fail.next = self.used_up.val() && self.column_failed.val();
 
         // Reads.
         self.owners.clk.next = self.clk.val();
@@ -131,24 +127,16 @@ impl Logic for Route {
         self.req_offered.next = self.req_valid.val() && self.owners.in_ready.val();
         self.req_taken.next = self.req_ready.val() && self.owners.in_ready.val();
         self.owners.in_valid.next = self.req_valid.val() && self.req_ready.val();
-        self.purpose_in.record.next = self.req_purpose.val();
-        self.owners.in_data.next = self.purpose_in.bits.val();
+        self.read_in.record.next = self.req_read.val();
+        self.owners.in_data.next = self.read_in.bits.val();
 
         self.quiet.next = !self.owners.count.val().any();
 
         // Answers.
-        self.purpose_out.bits.next = self.owners.out_data.val();
-        self.resp_purpose.next = self.purpose_out.record.val();
-        self.resp_purpose.next.last = self.purpose_out.record.val().last && self.resp_last.val();
-        self.owner.next = self.purpose_out.record.val().column;
-        self.rows_resp_valid.next =
-            self.resp_valid.val() && self.owners.out_valid.val() && !self.owner.val();
-        self.column_resp_valid.next =
-            self.resp_valid.val() && self.owners.out_valid.val() && self.owner.val();
-        self.resp_ready.next = self.owners.out_valid.val() && self.rows_resp_ready.val();
-        if self.owner.val() {
-            self.resp_ready.next = self.owners.out_valid.val() && self.column_resp_ready.val();
-        }
+        self.read_out.bits.next = self.owners.out_data.val();
+        self.resp_read.next = self.read_out.record.val();
+        self.told_valid.next = self.resp_valid.val() && self.owners.out_valid.val();
+        self.resp_ready.next = self.owners.out_valid.val() && self.told_ready.val();
         self.owners.out_ready.next =
             self.resp_valid.val() && self.resp_ready.val() && self.resp_last.val();
     }

@@ -87,6 +87,8 @@ pub struct Rows {
     work: DFF<Item>,
     shared: DFF<Context>,
     load: Signal<Local, Bit>,
+    /// The request ends with the item.
+    ends: Signal<Local, Bit>,
     item_words: Signal<Local, Bits<27>>,
     item_end: Signal<Local, Bits<33>>,
     // Rows, or words of 64 bits, that are left; the next row.
@@ -176,6 +178,7 @@ impl Default for Rows {
             work: Default::default(),
             shared: Default::default(),
             load: Default::default(),
+            ends: Default::default(),
             item_words: Default::default(),
             item_end: Default::default(),
             left: Default::default(),
@@ -289,6 +292,7 @@ impl Logic for Rows {
         self.take_beat.next = false;
 
         // A row goes out unless its request has failed.
+        self.ends.next = (self.work.q.val().task == END) && !self.work.q.val().never;
         self.found.next = false;
         self.found_bitmap.next = false;
         self.found_row.next.row = self.next.q.val();
@@ -434,9 +438,9 @@ impl Logic for Rows {
             }
             RowsState::Close => {
                 self.found_row.next.empty = true;
-                self.found_row.next.request_end = self.work.q.val().task == END;
+                self.found_row.next.request_end = self.ends.val();
                 self.found_row.next.last = self.work.q.val().last
-                    || ((self.work.q.val().task == END)
+                    || (self.ends.val()
                         && (self.work.q.val().low.get_bit(8) || self.failed.q.val()));
                 self.found_row.next.column = self.work.q.val().task == HEAD;
                 self.found.next = (self.work.q.val().last && !self.failed.q.val())
@@ -448,7 +452,7 @@ impl Logic for Rows {
                 }
                 if self.advance.val() {
                     self.state.d.next = RowsState::Idle;
-                    if self.work.q.val().task == END {
+                    if self.ends.val() {
                         self.failed.d.next = false;
                     }
                 }

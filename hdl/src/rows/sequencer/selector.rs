@@ -2,8 +2,7 @@
 
 use super::record::Purpose;
 use crate::primitive::{Pack, Skid};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Turns what was read of a partitioned region's ids into what would have been read of a bitmap of
 /// the rows that have one of them. All other answers pass.

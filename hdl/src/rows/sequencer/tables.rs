@@ -6,6 +6,7 @@
 use super::record::{LENGTH_BITS, Length};
 use crate::context::QP;
 use crate::primitive::{Flatten, Lutram, Ram, Restore};
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -61,10 +62,12 @@ pub struct SetInfo {
     pub ids: Bits<2>,
     /// It has fetch rows, at the `low` of its [`Bounds`].
     pub fetch: Bit,
+    /// Its ids are made from keys; at `addr` are splitters.
+    pub made: Bit,
 }
 
 /// Bits of a [`SetInfo`].
-pub const SET_BITS: usize = 158;
+pub const SET_BITS: usize = 159;
 
 /// Where a region's pointers may point; `low` of a bitmapped region is where its fetch rows lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]

@@ -1,5 +1,6 @@
 //! The sequencer against plain Rust.
 
+mod by_columns;
 mod card;
 mod check;
 mod columns;
@@ -84,7 +85,7 @@ fn cycles(library: &Library, mut request: Request) -> (u64, u64) {
 }
 
 fn one(dest: Dest) -> Request {
-    Request { dests: vec![dest], status: (0, 0), shared: None, apart: false }
+    Request { dests: vec![dest], status: (0, 0), shared: None, apart: false, column: None }
 }
 
 #[test]
@@ -146,7 +147,8 @@ fn an_element_a_cycle_of_several_regions() {
 #[test]
 fn destinations_take_turns_and_their_bitmaps_are_read_ahead() {
     let library = library();
-    let mut request = Request { dests: Vec::new(), status: (0, 0), shared: None, apart: false };
+    let mut request =
+        Request { dests: Vec::new(), status: (0, 0), shared: None, apart: false, column: None };
     let mut rows = 0;
     for i in 0..64_u64 {
         let columns = vec![(0, 8, 8), (1 << 24, 8, 8), (1 << 25, 4, 4)];
@@ -171,7 +173,7 @@ fn chunks_begin_at_the_first_destination_and_fit_a_window() {
     let columns = || vec![(0, 8, 8), (1 << 24, 8, 8), (1 << 25, 4, 4)];
     let regions = || vec![region(RegionType::Strided, columns(), 2000)];
     let dests = (0..3).map(|_| dest(regions(), false)).collect();
-    let mut request = Request { dests, status: (0, 0), shared: None, apart: false };
+    let mut request = Request { dests, status: (0, 0), shared: None, apart: false, column: None };
     let posted = card.post(&mut request);
     let tokens = card.finish(1);
     check(&tokens[0], &request, posted, &card);

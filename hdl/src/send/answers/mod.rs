@@ -79,6 +79,8 @@ pub struct Answers {
     /// Of each place: who has it, or had it.
     keys: Table<KEY, PLACE>,
     behind: Signal<Local, Bits<PLACE>>,
+    /// The queue pair's last answer waits, if its place is still that queue pair's.
+    waits: DFF<Bit>,
     gives_way: Signal<Local, Bit>,
     place: Signal<Local, Bits<PLACE>>,
 
@@ -104,8 +106,9 @@ impl Logic for Answers {
         self.lasts.ahead.next = self.answer.qp.val();
         self.answer.ready.next =
             (self.state.q.val() == AnswersState::Accept) && !self.taken.q.val().get_bit(PLACE);
-        // then who has that one's place.
+        // then who has that one's place, and whether it is taken.
         self.keys.ahead.next = self.lasts.read_data.val();
+        self.behind.next = self.lasts.read_data.val() - self.head.q.val();
         self.is_ack.next = !self.held.q.val().syndrome.get_bits::<2>(5).any()
             && !self.held.q.val().reads
             && !self.held.q.val().atomic;
@@ -114,10 +117,9 @@ impl Logic for Answers {
             self.key.next =
                 bit_cast::<KEY, QP>(self.held.q.val().qp) | (bits::<KEY>(1) << QP as u64);
         }
-        self.behind.next = self.last.q.val() - self.head.q.val();
         self.gives_way.next = self.is_ack.val()
             && (self.keys.read_data.val() == self.key.val())
-            && (bit_cast::<TAKEN, PLACE>(self.behind.val()) < self.taken.q.val());
+            && self.waits.q.val();
         self.place.next = self.tail.q.val();
         if self.gives_way.val() {
             self.place.next = self.last.q.val();
@@ -162,6 +164,10 @@ impl Logic for Answers {
             }
             AnswersState::Find => {
                 self.last.d.next = self.lasts.read_data.val();
+                // It may leave just now.
+                self.waits.d.next = (bit_cast::<TAKEN, PLACE>(self.behind.val())
+                    < self.taken.q.val())
+                    && (self.behind.val().any() || !self.fetch.val());
                 self.state.d.next = AnswersState::Place;
             }
             AnswersState::Place => {

@@ -1,10 +1,10 @@
 //! READs, packet by packet, and atomics.
 
 use super::described::ReplyRead;
-use super::described::regions::KEY_REGION;
 use super::{Broken, Plan, Waiting};
 use crate::context::{ConfigWrite, QP, Stamps, TableSelect};
 use crate::receive::record::{SLOT, SlotIndex};
+use crate::receive::responder::keys::KEY_REGION;
 use crate::receive::responder::keys::Keys;
 use crate::send::REPLY_PAGE;
 use drdma_abi::roce::operation;
@@ -187,7 +187,8 @@ impl Logic for Fetcher {
         self.unused.next = self.keys.revoke_ready.val()
             || self.keys.writable.val()
             || self.keys.revocable.val()
-            || self.keys.covers.val();
+            || self.keys.covers.val()
+            || self.keys.fillable.val();
         self.select.valid.next = self.cfg.valid.val();
         self.select.number.next = self.cfg.table.val();
         self.select.word.next = self.cfg.word.val();

@@ -47,9 +47,9 @@ mod fetcher;
 mod tests;
 mod turns;
 
+use crate::regions::entries::KeyWord;
 use collector::Collector;
 use described::Described;
-use described::regions::KeyWord;
 use fetcher::Fetcher;
 use turns::Turns;
 

@@ -80,10 +80,12 @@ pub struct Destination {
     pub solicited: Bit,
     /// They make the key in `imm` invalid.
     pub invalidates: Bit,
+    /// Its queue pair gets another column of the request behind this one, whose acknowledgement is that of this one, too.
+    pub more: Bit,
 }
 
 /// Bits of a [`Destination`].
-const DESTINATION: usize = 169 + DEST_COUNT;
+const DESTINATION: usize = 170 + DEST_COUNT;
 
 /// Bits of what is known of a READ or an atomic: `len` 32, `packets` 24, `log_mtu` 4.
 const ASK: usize = 60;
@@ -410,7 +412,7 @@ impl Logic for Issuer {
             self.was_barred.d.next = self.barred.val();
             self.todo_full.d.next = self.held.q.val().full;
             self.todo_last.d.next = self.held.q.val().last;
-            self.todo_dest_end.d.next = self.held.q.val().dest_end && !self.refused.val() && self.reliable.val();
+            self.todo_dest_end.d.next = self.held.q.val().dest_end && !self.refused.val() && self.reliable.val() && !self.about.val().more;
             self.todo_request_end.d.next = self.held.q.val().request_end;
             self.next_psn.d.next = self.psns.read_data.val();
             self.takes.d.next = 1.into();
@@ -588,6 +590,11 @@ impl Logic for Issuer {
             if self.sends.val() {
                 self.next_psn.d.next = self.next_psn.q.val() + self.takes.q.val();
                 self.total.d.next = self.total.q.val() + self.counted.val();
+            }
+            // Of a WRITE by columns a later destination may have its bits.
+            if self.held.q.val().dest_end && !self.more.val() {
+                self.started.d.next = self.started.d.val().replace_bit(self.dest.val().index(), false);
+                self.flushed.d.next = self.flushed.d.val().replace_bit(self.dest.val().index(), false);
             }
             if self.marker.val() && !self.todo_dest_end.q.val() && self.todo_request_end.q.val() {
                 self.todo_request_end.d.next = false;

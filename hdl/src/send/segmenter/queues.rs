@@ -1,5 +1,6 @@
 //! Which requests may not begin any more.
 
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

@@ -16,7 +16,7 @@ use crate::context::{
     ConfigWrite, EVERY_TABLE, INDEX, QP, QUEUE, REGION, REGION_TABLE, RegionIndex,
 };
 use crate::receive::record::{APPEND, APPEND_WORD, AppendWord};
-use crate::send::replies::described::regions::{KEY_REGION, KEY_WORD, KeyWord};
+use crate::regions::entries::{KEY_REGION, KEY_WORD, KeyWord};
 use drdma_abi::Layout;
 use drdma_abi::described::{APPEND_DOORBELLS, APPEND_REGIONS, KEY_REGIONS};
 use drdma_abi::receive::{

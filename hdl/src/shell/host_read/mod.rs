@@ -22,6 +22,7 @@ use drdma_emit::prelude::*;
 mod client;
 #[cfg(test)]
 pub(crate) mod dma_engine;
+pub mod shared;
 #[cfg(test)]
 mod tests;
 

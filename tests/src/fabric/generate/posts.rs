@@ -126,9 +126,14 @@ pub fn of_node(
                     Some(append) => receive["append"] = json!(append),
                     None => {
                         let strided = abilities.does(nodes[to].rtl, Features::STRIDED_RECEIVES);
-                        receive["regions"] = match strided && room > 0 && random.one_in(3) {
-                            true => json!(columns(random, &mut nodes[to], room)),
-                            false => {
+                        let mapped = abilities.does(nodes[to].rtl, Features::MAPPED_RECEIVES);
+                        let strided = strided && room > 0 && random.one_in(3);
+                        // One that is too short has just as many bytes as it has.
+                        let mapped = mapped && room > 0 && !refuse && random.one_in(3);
+                        receive["regions"] = match (mapped, strided) {
+                            (true, _) => json!(mapped_pieces(random, &mut nodes[to], room)),
+                            (false, true) => json!(columns(random, &mut nodes[to], room)),
+                            (false, false) => {
                                 let start = nodes[to].take(room);
                                 json!(pieces(random, start, room))
                             }
@@ -354,6 +359,17 @@ fn pieces(random: &mut Random, start: u64, len: u64) -> Vec<Value> {
         pieces.swap(i, random.range(0..=i as u64) as usize);
     }
     pieces
+}
+
+/// A bitmapped or pointer-mapped region, and contiguous ones around it, of so many bytes or more; at most 30 granules.
+fn mapped_pieces(random: &mut Random, node: &mut Node, len: u64) -> Vec<Value> {
+    let mapped = random.skewed(1..=len);
+    let region = node.kept.mapped_region(random, mapped, &mut node.used);
+    let start = node.take(len - mapped);
+    let mut regions = pieces(random, start, len - mapped);
+    let at = random.range(0..=regions.len() as u64) as usize;
+    regions.insert(at, region);
+    regions
 }
 
 /// Rows of a strided region, as many as there is room for, and other regions for what is left of so many bytes; at most 22

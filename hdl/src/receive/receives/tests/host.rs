@@ -11,7 +11,9 @@ use drdma_abi::register::{MemoryRegionEntry, QueuePairEntry};
 use drdma_semantics::checks::{Directory, QueuePair};
 use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId};
 use drdma_verilated::{Library, Word};
+use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
 
 /// The protection domain of all queue pairs.
 pub const PD: u32 = 7;
@@ -39,6 +41,9 @@ impl Directory for Keys {
     }
 }
 
+/// See `granules`.
+pub type Granule = (Vec<u8>, u64, bool);
+
 /// A run of bytes that was ordered: address, first byte in the store, bytes, and whether the frame ends.
 pub type Run = (u64, u64, u64, bool);
 
@@ -49,7 +54,11 @@ pub struct Host<'a> {
     pub take: DriverId,
     pub taken: MonitorId,
     pub placing: DriverId,
+    /// What placings have that are placed piece by piece.
+    pub piece: DriverId,
     pub order: MonitorId,
+    /// Granules of receives whose regions are walked, by queue pair and number: they, the type of their region, and whether that is the last one.
+    pub granules: Rc<RefCell<HashMap<(u64, u64), Granule>>>,
     read: MonitorId,
     beat: DriverId,
     pub transposer: Transposer,
@@ -68,8 +77,19 @@ impl Host<'_> {
         let mut bench = Bench::new(library.instance(seed), seed);
         bench.limit(3_000_000);
         clear_tables(&mut bench);
-        let [doorbell, take, placing, beat] =
-            ["doorbell", "take", "placing", "beat"].map(|name| bench.driver(name));
+        let [doorbell, take, placing, piece, beat] =
+            ["doorbell", "take", "placing", "piece", "beat"].map(|name| bench.driver(name));
+        let granules: Rc<RefCell<HashMap<(u64, u64), Granule>>> = Rc::default();
+        let passing = Rc::clone(&granules);
+        bench.observe(move |model, _| {
+            if model.get("granule_valid") == 1 {
+                let data = model.get_word("granule_data").to_bytes(16);
+                let of_last = model.get("granule_of_last") == 1;
+                let granule = (data, model.get("granule_kind"), of_last);
+                let at = (model.get("granule_qp"), model.get("granule_index"));
+                passing.borrow_mut().insert(at, granule);
+            }
+        });
         let [taken, order, read] = ["taken", "order", "read"].map(|name| bench.monitor(name));
         let transposer = Transposer::new(&mut bench);
         let (memory, under_way) = (HashMap::new(), VecDeque::new());
@@ -79,7 +99,9 @@ impl Host<'_> {
             take,
             taken,
             placing,
+            piece,
             order,
+            granules,
             read,
             beat,
             transposer,
@@ -128,7 +150,7 @@ impl Host<'_> {
         let mut quiet = 0;
         while quiet < 20 {
             self.step();
-            let pending = [self.doorbell, self.take, self.placing, self.beat]
+            let pending = [self.doorbell, self.take, self.placing, self.piece, self.beat]
                 .iter()
                 .any(|driver| self.bench.pending(*driver) > 0);
             let busy = pending || self.bench.get("busy") == 1;

@@ -9,7 +9,7 @@ use drdma_abi::register::MemoryRegionEntry;
 use drdma_abi::work_request::{BLOCK, GRANULE};
 use drdma_semantics::memory::{Fault, HostMemory, WritableMemory};
 use drdma_semantics::receive::{ReceiveName, check_entry, check_head, encode};
-use drdma_semantics::region::{Column, Extent, Region};
+use drdma_semantics::region::{Column, Extent, FetchRows, Region};
 use drdma_semantics::scatter::Scatter;
 use drdma_verilated::testbench::{Beat, Random, STALLS};
 use std::cell::RefCell;
@@ -25,7 +25,10 @@ struct Recorder(RefCell<Vec<(u64, u64)>>);
 
 impl HostMemory for Recorder {
     fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), Fault> {
-        unreachable!("{} bytes at {addr:#x}: nothing is read of these regions", out.len())
+        // Bitmaps and pointers, which say nothing here.
+        assert!(addr < 1 << 48, "{} bytes at {addr:#x}", out.len());
+        out.fill(0);
+        Ok(())
     }
 }
 
@@ -96,6 +99,20 @@ fn dense(random: &mut Random, base: u64, lkey: u32) -> Region {
     Region::Strided { base, period: width.into(), count, lkey, pattern }
 }
 
+/// A region with a bitmap or pointers.
+fn mapped(random: &mut Random) -> Region {
+    let elements = 1 + random.below(16).min(random.below(16));
+    let count = random.below(100) as u32;
+    if random.chance(0.5) {
+        let column = |k| Column { base: 0x5000 + k, width: 1 + k as u32, lkey: k as u32 };
+        let columns = (0..elements).map(column).collect();
+        let fetch_rows = random.chance(0.1).then_some(FetchRows { bitmap: 3, lkey: 9 });
+        return Region::Bitmapped { bitmap: 0x4000, rows: count, lkey: 1, columns, fetch_rows };
+    }
+    let pattern = (0..elements).map(|k| Extent { offset: 99 - k, len: 1 + k as u32 }).collect();
+    Region::PointerMapped { pointers: 0x6000, count, lkey: 1, target_lkey: 77, pattern }
+}
+
 /// A strided region from `base` on, the last bytes of which are not always in its key.
 fn strided(random: &mut Random, base: u64, lkey: u32) -> Region {
     let extents = [1, 1 + random.below(4), 1 + random.below(16)][random.below(3) as usize];
@@ -129,11 +146,12 @@ fn any_entry(random: &mut Random, wr_id: u64, position: u32) -> Vec<u8> {
     // What is taken ahead has contiguous regions alone.
     let contiguous = random.chance(0.6);
     let mut regions: Vec<_> = (0..count).map(|_| any_region(random, contiguous)).collect();
-    if random.chance(0.02) {
-        // Of a type that it does not fill.
-        let columns = vec![Column { base: 0x5000, width: 8, lkey: 1 }];
-        let (bitmap, rows, fetch_rows) = (0x4000, 9, None);
-        regions.push(Region::Bitmapped { bitmap, rows, lkey: 1, columns, fetch_rows });
+    if random.chance(0.1) {
+        // Not all of these have places.
+        for _ in 0..=random.below(2) {
+            let at = random.below(regions.len() as u64 + 1) as usize;
+            regions.insert(at, mapped(random));
+        }
     }
     if random.chance(0.05) {
         regions.push(just_as_many_places(random, &regions));
@@ -223,9 +241,25 @@ impl Queue {
         let (entry, behind) = self.posted.pop_front().filter(|_| !self.halted)?;
         let (position, posted) = (self.position, self.producer.wrapping_sub(self.position));
         self.position = behind;
-        let fails =
-            |name, status| Receive { name, status, strided: false, regions: None, capacity: 0 };
+        let fails = |name, status| Receive {
+            name,
+            status,
+            strided: false,
+            mapped: None,
+            regions: None,
+            capacity: 0,
+        };
         let head = check_head(entry.first_chunk().expect("a head"), position, posted);
+        // Its regions are looked at when bytes come, and it holds any number.
+        let is_mapped = head.as_ref().is_ok_and(|head| head.types & 0xaaaa_aaaa != 0);
+        let walked = |name| Receive {
+            name,
+            status: Status::Success,
+            strided: false,
+            mapped: Some(entry.clone()),
+            regions: None,
+            capacity: 1 << 40,
+        };
         let found = match head {
             Err(name) => fails(name, Status::LocalQpOperationError),
             // An entry that says to be longer than it is takes what is behind it, and fails.
@@ -234,11 +268,16 @@ impl Queue {
                 fails(name, Status::LocalQpOperationError)
             }
             Ok(_) => match check_entry(&entry, PD, keys, &Recorder::default()) {
-                Err((name, status)) => fails(name, status),
+                Err((name, status)) if !is_mapped || status != Status::LocalProtectionError => {
+                    fails(name, status)
+                }
+                Err((name, _)) => walked(name),
+                Ok(receive) if is_mapped => walked(receive.name),
                 Ok(receive) => Receive {
                     name: receive.name,
                     status: Status::Success,
                     strided: head.is_ok_and(|head| head.types != 0),
+                    mapped: None,
                     capacity: receive.target.capacity,
                     regions: Some(receive.target.scatter()),
                 },
@@ -250,25 +289,35 @@ impl Queue {
     }
 }
 
-/// Whether the card fills regions of these types, and has places for them.
+/// Whether the card has places for regions of these types.
 fn is_filled(head: &ReceiveHeader) -> bool {
     let types = (0..usize::from(head.regions)).map(|k| head.types >> (2 * k) & 3);
     let strided = types.clone().filter(|&code| code == 1).count();
     // Of a granule each but for the headers of strided regions.
-    let places = head.granules as usize - 2 - strided.min(head.granules as usize - 2);
-    types.max().unwrap_or(0) < 2 && places <= RECEIVE_PLACES
+    let granules = head.granules as usize - 2;
+    let places = match types.max() {
+        Some(2 | 3) => granules,
+        _ => granules - strided.min(granules),
+    };
+    places <= RECEIVE_PLACES
 }
 
 /// A strided region with which an entry of these needs as many places as there are, or one more.
 fn just_as_many_places(random: &mut Random, regions: &[Region]) -> Region {
+    let mapped =
+        |region: &Region| !matches!(region, Region::Contiguous { .. } | Region::Strided { .. });
+    let header = usize::from(regions.iter().any(mapped));
     let taken: usize = regions
         .iter()
         .map(|region| match region {
-            Region::Strided { pattern, .. } => 1 + pattern.len(),
-            _ => 1,
+            Region::Contiguous { .. } => 1,
+            Region::Strided { pattern, .. } => header + 1 + pattern.len(),
+            Region::PointerMapped { pattern, .. } => 2 + pattern.len(),
+            Region::Bitmapped { columns, .. } => 2 + columns.len(),
+            Region::Kinds(_) => unreachable!("no such region here"),
         })
         .sum();
-    let free = RECEIVE_PLACES.saturating_sub(taken + 1).clamp(1, 16) as u64;
+    let free = RECEIVE_PLACES.saturating_sub(taken + 1 + header).clamp(1, 16) as u64;
     let extents = (free + random.below(2)).min(16);
     let pattern = (0..extents).map(|k| Extent { offset: 9 * k, len: 1 + k as u32 }).collect();
     Region::Strided { base: 0x5000, period: 200, count: 40, lkey: 1, pattern }
@@ -279,6 +328,8 @@ struct Receive {
     status: Status,
     /// It has a strided region.
     strided: bool,
+    /// It has a bitmapped or a pointer-mapped one: its entry.
+    mapped: Option<Vec<u8>>,
     regions: Option<Scatter>,
     capacity: u128,
 }
@@ -359,6 +410,7 @@ impl Peer {
             ("imm", imm),
             ("flags", flags),
             ("source", source_qp),
+            ("pieces", u64::from(receive.mapped.is_some() && bytes > 0)),
         ];
         host.bench.send(host.placing, Beat::from(beat));
         // The same, by the book.
@@ -369,6 +421,20 @@ impl Peer {
         }
         let mut at = ram;
         let mut runs = recorder.0.into_inner();
+        if receive.mapped.is_some() && good {
+            // Its pieces are told.
+            let mut left = u64::from(bytes);
+            while left > 0 {
+                let most = 1 + random.below(700);
+                let len = 1 + random.below(left.min(most));
+                left -= len;
+                let addr = random.u64();
+                let last = u64::from(left == 0);
+                let piece = Beat::from([("addr", addr), ("bytes", len), ("last", last)]);
+                host.bench.send(host.piece, piece);
+                runs.push((addr, len));
+            }
+        }
         if runs.is_empty() {
             runs.push((0, 0));
         }
@@ -449,11 +515,35 @@ fn enable(host: &mut Host<'_>, queue: &mut Queue, peers: &[Peer], at: usize) {
     *queue = Queue { names: queue.names, ..fresh };
 }
 
+/// The granules of an entry have left for where its regions are walked.
+fn check_granules(host: &Host<'_>, qp: u64, entry: &[u8]) {
+    let head =
+        ReceiveHeader::decode(entry.first_chunk::<{ ReceiveHeader::SIZE }>().expect("a head"));
+    let granules = host.granules.borrow();
+    let mut rest = &entry[32..16 * head.granules as usize];
+    let mut index = 0;
+    for region in 0..head.regions {
+        let kind = head.types >> (2 * region) & 3;
+        let elements = if kind == 0 { 0 } else { usize::from(rest[28]) };
+        let of_last = region + 1 == head.regions;
+        let count = if kind == 0 { 1 } else { 2 + elements };
+        for (k, granule) in rest.chunks(16).take(count).enumerate() {
+            let (data, of_kind, last) = &granules[&(qp, index)];
+            assert_eq!(data, granule, "granule {index}");
+            if k == 0 {
+                assert_eq!((*of_kind, *last), (u64::from(kind), of_last), "granule {index}");
+            }
+            index += 1;
+        }
+        rest = &rest[16 * count..];
+    }
+}
+
 #[test]
 fn messages_fill_their_receives_as_the_semantics_say() {
     let library = library();
     let (mut statuses, mut ahead) = ([0; 256], 0);
-    let (mut strided, mut turned, mut odd) = (0, 0, 0);
+    let (mut strided, mut turned, mut odd, mut mapped) = (0, 0, 0, 0);
     for (seed, stalls) in (1..).zip(STALLS) {
         let mut random = Random::new(seed);
         let mut host = Host::new(&library, seed);
@@ -526,6 +616,11 @@ fn messages_fill_their_receives_as_the_semantics_say() {
                     assert_eq!(capacity, most, "{:?}, {seed}", receive.name);
                 }
                 statuses[status as usize] += 1;
+                assert_eq!(taken.u64("pieces") == 1 && status == 0, receive.mapped.is_some());
+                if let Some(entry) = &receive.mapped {
+                    mapped += 1;
+                    check_granules(&host, peer.qp, entry);
+                }
                 strided += u32::from(status == 0 && receive.strided);
                 if peer.receive.is_some() {
                     ahead += 1;
@@ -564,6 +659,7 @@ fn messages_fill_their_receives_as_the_semantics_say() {
     assert!(ahead > 200, "{ahead} receives were taken ahead");
     assert!(good > 1_000 && malformed > 50 && forbidden > 200, "{good}, {malformed}, {forbidden}");
     assert!(strided > 300, "{strided} with strided regions");
+    assert!(mapped > 100, "{mapped} with bitmapped or pointer-mapped regions");
     assert!(turned > 150 && odd > 30, "{turned} parts of dense regions, {odd} of others");
 }
 

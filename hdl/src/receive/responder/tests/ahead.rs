@@ -33,7 +33,14 @@ fn packet(pair: &Pair, operation: u8, k: u32) -> Packet {
 }
 
 fn posted(name: u64) -> Posted {
-    Posted { name, addr: world::BASE + 0x1000 + 64 * name, len: 64, malformed: None, append: None }
+    Posted {
+        name,
+        addr: world::BASE + 0x1000 + 64 * name,
+        len: 64,
+        malformed: None,
+        append: None,
+        pieces: false,
+    }
 }
 
 /// Syndromes and numbers, from the first packet on.

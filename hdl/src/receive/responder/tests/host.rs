@@ -43,6 +43,7 @@ fn queue_pairs_that_begin_anew_in_the_middle_of_traffic_take_what_comes_then() {
             let mut oracle = Oracle::new(&mut random);
             oracle.lab.queues = around.card.queues.clone();
             oracle.lab.keys = lab.keys.clone();
+            oracle.lab.regions = lab.regions.clone();
             *oracle.lab.memory.borrow_mut() = around.card.memory.clone();
             let (psn, flow) = (pair.attributes.rq_psn, pair.peer.flow);
             let keys = std::mem::take(&mut pair.peer.keys);
@@ -151,8 +152,14 @@ fn what_is_under_way_when_a_queue_pair_begins_anew_leaves_no_trace() {
         for round in 0..120 {
             let operation = [operation::WRITE_ONLY, operation::SEND_ONLY][round % 2];
             let mut send = |around: &mut Around<'_>, psn: u32| {
-                let posted =
-                    Posted { name: 1, addr: world::BASE, len: 100, malformed: None, append: None };
+                let posted = Posted {
+                    name: 1,
+                    addr: world::BASE,
+                    len: 100,
+                    malformed: None,
+                    append: None,
+                    pieces: false,
+                };
                 around.card.queues.entry(9).or_default().push_back(posted);
                 let mut packet = pair.peer.clone().next(100, &mut Random::new(4));
                 (packet.opcode, packet.psn, packet.ack_req) = (operation, psn, true);

@@ -5,12 +5,15 @@ mod rates;
 mod traffic;
 mod world;
 
+use drdma_abi::completion::Status;
+use drdma_abi::described::DESCRIBED;
 use drdma_abi::receive::receive_flags::APPENDED;
 use drdma_abi::receive::{AttributesEntry, ReceiveQueueEntry, rights};
 use drdma_abi::register::{MemoryRegionEntry, QueuePairEntry};
 use drdma_abi::roce::{TTL, Transport, operation};
 use drdma_abi::work_request::MAX_MESSAGE;
 use drdma_semantics::packets::{Flow, psn_distance};
+use drdma_semantics::region::{Extent, Region};
 use drdma_semantics::responder::packet::packets;
 use drdma_semantics::responder::{Outcome, Received, Responder as Semantics, Settings, is_for};
 use drdma_semantics::scatter::allows;
@@ -227,6 +230,13 @@ struct Around<'a> {
     invalidate: MonitorId,
     set_qp_error: MonitorId,
     append_ask: MonitorId,
+    region_ask: MonitorId,
+    /// Cycles until it is told whether bytes can be placed piece by piece, and what.
+    finding: Option<(u64, u64)>,
+    /// What is told of the next ones, whatever is asked.
+    verdicts: Option<VecDeque<u64>>,
+    /// What was settled of that in this cycle.
+    settled_pieces: Rc<RefCell<Option<bool>>>,
     /// Cycles until an append region tells, and what.
     telling: Option<(u64, (u64, bool, u32))>,
     /// Takes that wait until it is known what becomes of a receive that appends.
@@ -266,6 +276,14 @@ impl<'a> Around<'a> {
             ["placing", "take", "answer", "accepted", "invalidate", "set_qp_error", "append_ask"];
         let [placing, take, answer, accepted, invalidate, set_qp_error, append_ask] =
             outputs.map(|base| bench.monitor(base));
+        let region_ask = bench.monitor("region_ask");
+        let settled_pieces: Rc<RefCell<Option<bool>>> = Rc::default();
+        let settling = Rc::clone(&settled_pieces);
+        bench.observe(move |model, _| {
+            if model.get("region_settle_valid") == 1 {
+                *settling.borrow_mut() = Some(model.get("region_settle_placed") == 1);
+            }
+        });
         let settled: Rc<RefCell<(Option<u64>, Option<bool>)>> = Rc::default();
         let settling = Rc::clone(&settled);
         bench.observe(move |model, _| {
@@ -306,6 +324,10 @@ impl<'a> Around<'a> {
             invalidate,
             set_qp_error,
             append_ask,
+            region_ask,
+            finding: None,
+            verdicts: None,
+            settled_pieces,
             telling: None,
             takes: VecDeque::new(),
             settled,
@@ -338,6 +360,7 @@ impl<'a> Around<'a> {
             let operands = ["addr", "swap_or_add", "compare"].map(|field| accepted.u64(field));
             self.card.slots.insert(accepted.u64("slot"), operands.into());
         }
+        self.find_pieces();
         for placing in self.bench.take(self.placing) {
             self.card.place(&placing);
             if placing.u64("atomic") == 1 {
@@ -370,6 +393,29 @@ impl<'a> Around<'a> {
             self.card.flush(qp);
             self.card.abandon(qp);
             self.broken.push(qp);
+        }
+    }
+
+    /// Whether bytes can be placed piece by piece is asked, told and settled.
+    fn find_pieces(&mut self) {
+        if let Some(placed) = self.settled_pieces.borrow_mut().take() {
+            self.card.settle_pieces(placed);
+        }
+        self.bench.set("region_told_valid", 0);
+        if let Some((wait, verdict)) = self.finding.take() {
+            if wait > 0 {
+                self.finding = Some((wait - 1, verdict));
+            } else {
+                self.bench.set("region_told_valid", 1);
+                self.bench.set("region_told_verdict", verdict);
+            }
+        }
+        for ask in self.bench.take(self.region_ask) {
+            assert!(self.finding.is_none(), "{ask:?}");
+            let wait = 1 + self.bench.random().below(30);
+            let verdict = self.card.seek(&ask);
+            let fixed = self.verdicts.as_mut().and_then(VecDeque::pop_front);
+            self.finding = Some((wait, fixed.unwrap_or(verdict)));
         }
     }
 
@@ -553,7 +599,9 @@ fn post(
         let malformed = random.chance(0.5 * errors).then(|| status[random.below(2) as usize]);
         let appends = !around.card.appends.is_empty() && random.chance(0.3);
         let append = appends.then(|| random.below(REGIONS + 1) as u32);
-        let posted = Posted { name: random.u64(), addr, len: len as u32, malformed, append };
+        let pieces = malformed.is_none() && append.is_none() && random.chance(0.3);
+        let name = random.u64();
+        let posted = Posted { name, addr, len: len as u32, malformed, append, pieces };
         lab.queues.entry(queue).or_default().push_back(posted);
         around.card.queues.entry(queue).or_default().push_back(posted);
     }
@@ -575,6 +623,7 @@ fn make_appends(around: &mut Around<'_>, lab: &mut Lab, random: &mut Random) {
         let rights = rights::LOCAL_WRITE;
         let key = MemoryRegionEntry { addr: world::BASE, len: SIZE, lkey, rights, pd, valid: 1 };
         lab.keys.insert(lkey, key);
+        around.card.keys.push(key);
         let mut columns = Vec::new();
         for _ in 0..1 + random.below(if most == 1 { 2 } else { 4 }) {
             let width = 1 + random.below(most) as u32;
@@ -616,12 +665,33 @@ fn make_keys(
         let lkey = ((random.below(1 << 20) << 12) | (pair.index % 64 * 4 + k)) as u32;
         let right = if random.chance(errors) { random.below(16) as u32 } else { rights::ALL };
         let pd = if random.chance(errors) { 1 - pair.entry.pd } else { pair.entry.pd };
-        let entry = MemoryRegionEntry { addr, len, lkey, rights: right, pd, valid: 1 };
+        let mut entry = MemoryRegionEntry { addr, len, lkey, rights: right, pd, valid: 1 };
+        if random.chance(0.3) {
+            // A described key. It may say to have more bytes than its region, whose memory may be of another protection domain.
+            let of = if random.chance(errors) { 1 - pd } else { pd };
+            let region = strided(random, of);
+            let at = u64::from(lkey & 0xff);
+            let most = region.row_len() * 40;
+            let len = if random.chance(errors) { most + 300 } else { most };
+            entry = MemoryRegionEntry { addr: at, len, valid: DESCRIBED, ..entry };
+            lab.regions.insert(at, region);
+        }
+        let (addr, len) = if entry.valid == 1 { (addr, len) } else { (0, entry.len) };
         lab.keys.retain(|key, _| key & 0xfff != lkey & 0xfff);
         lab.keys.insert(lkey, entry);
         around.write_key(&entry);
         pair.peer.keys.push((lkey, addr, len));
     }
+    around.card.regions.clone_from(&lab.regions);
+}
+
+/// 40 rows of a region in memory that a key of that protection domain has.
+fn strided(random: &mut Random, pd: u32) -> Region {
+    let pattern: Vec<_> = (0..1 + random.below(5))
+        .map(|_| Extent { offset: random.below(60), len: 1 + random.below(40) as u32 })
+        .collect();
+    let base = world::BASE + random.below(SIZE - 41 * 100);
+    Region::Strided { base, period: 100, count: 40, lkey: world::LOCAL + pd, pattern }
 }
 
 #[test]
@@ -631,6 +701,7 @@ fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
     let (mut reads, mut atomics) = (0, 0);
     let mut returned = 0;
     let (mut stayed, mut rows) = (0, 0);
+    let mut sought = [0; 4];
     for (seed, stalls) in (1..).zip(STALLS.into_iter().chain(STALLS)) {
         let mut random = Random::new(seed);
         let mut around = Around::new(&library, seed, stalls);
@@ -711,9 +782,11 @@ fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
         stayed += oracle.lab.returned;
         (0..4).for_each(|k| outcomes[k] += oracle.outcomes[k]);
         returned += around.card.returned;
+        (0..4).for_each(|k| sought[k] += around.card.sought[k]);
         statuses[5] += oracle.flushed;
     }
     assert!(rows > 200 && stayed > 10, "{rows} messages appended, {stayed} receives stayed");
+    assert!(sought.iter().all(|count| *count > 20), "{sought:?} packets placed piece by piece");
     assert!(returned > 10, "{returned} receives were taken ahead in vain");
     // Everything has happened.
     assert!(reads > 150 && atomics > 150, "{reads} READs, {atomics} atomics");
@@ -728,4 +801,60 @@ fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
         assert!(count > 15, "{count} answers with {syndrome:#x}");
     }
     assert!(syndromes[0x20..0x40].iter().sum::<u64>() > 100);
+}
+
+/// A SEND that fills regions piece by piece fails as they say, whole, and so does a datagram whose payload they have no room for.
+#[test]
+fn a_receive_that_is_placed_piece_by_piece_fails_as_its_regions_say() {
+    let library = library();
+    let cases = [
+        (Transport::Rc, [0, 0], Status::Success, Some(0x1f)),
+        (Transport::Rc, [1, 0], Status::LocalLengthError, Some(0x61)),
+        (Transport::Rc, [2, 0], Status::LocalProtectionError, Some(0x63)),
+        (Transport::Uc, [2, 0], Status::LocalProtectionError, None),
+        // First the header's verdict, then the payload's.
+        (Transport::Ud, [0, 0], Status::Success, None),
+        (Transport::Ud, [2, 0], Status::LocalProtectionError, None),
+        (Transport::Ud, [0, 2], Status::LocalProtectionError, None),
+    ];
+    for (transport, verdicts, status, syndrome) in cases {
+        let mut random = Random::new(5);
+        let mut around = Around::new(&library, 1, (0.0, 0.0));
+        around.card.memory = vec![0; SIZE as usize];
+        let mut pair = loop {
+            let pair = Pair::random(9, &mut random, 0.0);
+            let flow = &pair.peer.flow;
+            if flow.transport == transport && !pair.shared && pair.attributes.receives == 1 {
+                break pair;
+            }
+        };
+        around.write_pair(&pair);
+        pair.peer.keys.push((1, world::BASE, 100));
+        let posted = Posted {
+            name: 77,
+            addr: world::BASE,
+            len: 4096,
+            malformed: None,
+            append: None,
+            pieces: true,
+        };
+        around.card.queues.entry(pair.queue()).or_default().push_back(posted);
+        around.verdicts = Some(verdicts.into());
+        let mut packet = pair.peer.clone().next(pair.attributes.rq_psn, &mut random);
+        (packet.opcode, packet.psn) =
+            (transport.opcode_bits() | operation::SEND_ONLY, pair.attributes.rq_psn);
+        (packet.payload, packet.pad, packet.ack_req) = (vec![5; 100], 0, true);
+        around.send(&packet, pair.index, &mut random);
+        around.drain();
+        let what = format!("{transport:?}, {verdicts:?}");
+        let completed = &around.card.completed;
+        assert_eq!(completed.len(), 1, "{what}");
+        assert_eq!((completed[0].1, completed[0].2), (77, status as u8), "{what}");
+        let answers: Vec<_> = around.answers.iter().map(|answer| answer.u64("syndrome")).collect();
+        assert_eq!(answers, syndrome.into_iter().collect::<Vec<_>>(), "{what}");
+        assert_eq!(around.broken.len(), usize::from(status != Status::Success), "{what}");
+        let skipped = if transport == Transport::Ud { 40 } else { 0 };
+        let written = around.card.memory[skipped..skipped + 100] == [5; 100];
+        assert_eq!(written, status == Status::Success, "{what}");
+    }
 }

@@ -48,8 +48,14 @@ fn measure(transport: Transport, operation: u8, count: u64, burst: u64) -> (f64,
     let atomic = operation == operation::FETCH_AND_ADD;
     for k in 0..packets {
         let pair = &pairs[(k / burst % count) as usize];
-        let posted =
-            Posted { name: k, addr: world::BASE + 64, len: 200, malformed: None, append: None };
+        let posted = Posted {
+            name: k,
+            addr: world::BASE + 64,
+            len: 200,
+            malformed: None,
+            append: None,
+            pieces: false,
+        };
         around.card.queues.entry(pair.queue()).or_default().push_back(posted);
         let packet = Packet {
             opcode: transport.opcode_bits() | operation,

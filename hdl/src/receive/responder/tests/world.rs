@@ -8,10 +8,12 @@ use drdma_abi::receive::{ReceiveOpcode, rights};
 use drdma_abi::register::MemoryRegionEntry;
 use drdma_semantics::append::{Append, NoRows};
 use drdma_semantics::checks::{Directory, QueuePair};
-use drdma_semantics::memory::{Fault, HostMemory, WritableMemory};
+use drdma_semantics::described::{Unreachable, fragments};
+use drdma_semantics::memory::{Fault, HostMemory, Segments, WritableMemory};
 use drdma_semantics::receive::{Receive, ReceiveName};
 use drdma_semantics::region::{Region, RowMask};
 use drdma_semantics::responder::{Answer, Received, Taken, World};
+use drdma_semantics::rows::Fragment;
 use drdma_semantics::scatter::Target;
 use drdma_verilated::testbench::Beat;
 
@@ -33,6 +35,8 @@ pub struct Posted {
     pub malformed: Option<Status>,
     /// It appends to the region of this number.
     pub append: Option<u32>,
+    /// The card places its bytes piece by piece.
+    pub pieces: bool,
 }
 
 /// A receive's completion: queue pair, name, status, whether it is that of a WRITE, bytes, immediate data, flags, sender or first row.
@@ -56,6 +60,8 @@ pub type Answered = (u64, u8, u32, u32, What);
 pub struct Lab {
     pub memory: RefCell<Vec<u8>>,
     pub keys: HashMap<u32, MemoryRegionEntry>,
+    /// The regions of described keys.
+    pub regions: HashMap<u64, Region>,
     pub queues: HashMap<u64, VecDeque<Posted>>,
     pub completed: Vec<Completed>,
     /// Receives that stayed in their queues, because there were no rows.
@@ -115,6 +121,10 @@ impl Directory for Lab {
 impl World for Lab {
     fn key(&self, rkey: u32) -> Option<MemoryRegionEntry> {
         self.keys.get(&rkey).copied()
+    }
+
+    fn key_region(&self, index: u64) -> Option<Region> {
+        self.regions.get(&index).cloned()
     }
 
     fn invalidate(&mut self, rkey: u32) {
@@ -178,6 +188,19 @@ impl World for Lab {
     }
 }
 
+/// Keys of the host's own.
+struct OwnKeys<'a>(&'a [MemoryRegionEntry]);
+
+impl Directory for OwnKeys<'_> {
+    fn memory_region(&self, lkey: u32) -> Option<MemoryRegionEntry> {
+        self.0.iter().find(|key| key.lkey == lkey).copied()
+    }
+
+    fn queue_pair(&self, _: u32) -> Option<QueuePair> {
+        None
+    }
+}
+
 /// A receive in use.
 pub struct Used {
     posted: Posted,
@@ -211,6 +234,14 @@ pub struct Card {
     pub returned: u64,
     pub flushed: u64,
     pub completed: Vec<Completed>,
+    /// Memory regions of the host's own keys, and the regions of described keys.
+    pub keys: Vec<MemoryRegionEntry>,
+    pub regions: HashMap<u64, Region>,
+    /// Pieces of the packet that was asked for last, and of packets that are placed. Of a receive there are none.
+    pub found: Vec<Fragment>,
+    pub pieces: VecDeque<Vec<Fragment>>,
+    /// Packets that were asked for: described keys', by what was told, and receives'.
+    pub sought: [u64; 4],
     /// Append regions, and what the packet that was asked for last is: region, queue pair, bytes of its message so far.
     pub appends: Vec<Option<Append>>,
     pub asked: Option<(u32, u32, u64)>,
@@ -260,7 +291,45 @@ impl Card {
             ("status", status),
             ("capacity", appends.unwrap_or(posted.len).into()),
             ("appends", appends.is_some().into()),
+            ("pieces", u64::from(posted.pieces && status == 0)),
         ])
+    }
+
+    /// What is told of a packet whose bytes are placed piece by piece: whether they can be.
+    pub fn seek(&mut self, ask: &Beat) -> u64 {
+        let get = |field: &str| ask.u64(field);
+        self.found.clear();
+        if get("receive") == 1 {
+            // Its capacity was told.
+            self.sought[3] += 1;
+            return 0;
+        }
+        let (pd, part) = (get("pd") as u32, (get("addr"), get("bytes") as u32));
+        let memory = Segments::new().with(BASE, self.memory.clone());
+        let keys = OwnKeys(&self.keys);
+        let right = rights::REMOTE_WRITE;
+        let found = match self.regions.get(&get("region")) {
+            Some(region) => fragments(region, right, pd, part, &keys, &memory),
+            None => Err(Unreachable::Memory),
+        };
+        let verdict = match found {
+            Ok(found) => {
+                self.found = found;
+                0
+            }
+            Err(Unreachable::End) => 1,
+            Err(Unreachable::Memory) => 2,
+        };
+        self.sought[verdict as usize] += 1;
+        verdict
+    }
+
+    /// The packet that was asked for is placed, or not.
+    pub fn settle_pieces(&mut self, placed: bool) {
+        let found = std::mem::take(&mut self.found);
+        if placed && !found.is_empty() {
+            self.pieces.push_back(found);
+        }
     }
 
     /// What becomes of the receive that appends and was taken last.
@@ -362,6 +431,16 @@ impl Card {
             0 => assert_eq!(bytes, 0, "{placing:?}"),
             1 => {
                 assert_ne!(bytes, 0, "{placing:?}");
+                if get("pieces") == 1 {
+                    let mut ram = get("ram");
+                    let pieces = self.pieces.pop_front().expect("it was asked for");
+                    for piece in pieces {
+                        self.write(piece.addr, ram, piece.len.into());
+                        ram += u64::from(piece.len);
+                    }
+                    assert_eq!(ram, get("ram") + bytes, "{placing:?}");
+                    return self.completes(placing);
+                }
                 self.write(get("addr"), get("ram"), bytes);
             }
             2 if self.loose && !self.used.contains_key(&qp) => {}
@@ -373,6 +452,8 @@ impl Card {
                     *first_row = get("source") as u32;
                 }
                 assert_eq!(get("appends") == 1, posted.append.is_some(), "{placing:?}");
+                let pieces = posted.pieces && bytes > 0;
+                assert!(self.loose || (get("pieces") == 1) == pieces, "{placing:?}");
                 if let Some(number) = posted.append {
                     let (first_row, start) = (*first_row, *got);
                     *got += bytes;

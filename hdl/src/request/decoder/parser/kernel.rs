@@ -1,10 +1,10 @@
 //! What the state machine does.
 
-use super::{ASK_BYTES, ASKS, DecoderState, Parser};
+use super::{ASK_BYTES, ASKS, DecoderState, FIRST_STAGES, Parser};
 use crate::context::QP;
 use crate::layout::windows::FETCH_BITS;
 use crate::request::{
-    BITMAPPED, BITS, CONTIGUOUS, DEST_COUNT, DEST_INDEX, DICTIONARY, FIXED, OFFSETS,
+    BITMAPPED, BITS, CONTIGUOUS, DEST_COUNT, DEST_INDEX, DICTIONARY, FIXED, MAX_REMOTE, OFFSETS,
     POINTER_MAPPED, STRIDED, VIEWS,
 };
 use drdma_abi::receive::{ReliableOpcode, request_flags};
@@ -20,6 +20,8 @@ use drdma_emit::prelude::*;
 const MOST_DESTINATIONS: u64 = MAX_DESTINATIONS as u64;
 /// Regions of all its destinations, at most.
 const MOST_REGIONS: u64 = MAX_REQUEST_REGIONS as u64;
+/// Elements of a region, at most.
+const MOST_ELEMENTS: u64 = MAX_ELEMENTS as u64;
 /// Granules of an entry, at most.
 const MAX_GRANULES: u64 = MAX_WQE_GRANULES as u64;
 
@@ -38,6 +40,9 @@ const _: () = assert!(
     "the flags of a shape"
 );
 const _: () = assert!(Element::SIZE == 1 << LOG_BUFFER);
+
+/// Cycles until it is known whether a destination's partition is made, after the one in which its head is taken whole and a wait.
+const BEYOND_WAIT: u64 = FIRST_STAGES as u64 - 1;
 
 /// Bytes of a READ, at most.
 const LONGEST_READ: u64 = MAX_MESSAGE;
@@ -66,6 +71,7 @@ const _: () = assert!(
         && flags::INLINE == 16
         && MAX_INLINE == 64
         && shape_flags::FETCH_ROWS == 1
+        && shape_flags::PARTITION_BY == 8
         && *LOG_MAX_READ.start() == 6
         && *LOG_MAX_READ.end() == 12
         && MAX_MERGE_THRESHOLD == 4095
@@ -135,6 +141,17 @@ impl Logic for Parser {
             dest_partition,
             dest_regions,
             dest_bytes,
+            dest_by_columns,
+            dest_columns,
+            request_by_columns,
+            request_columns,
+            has_dest,
+            columns_left,
+            remote,
+            rows_over,
+            elements,
+            alone_sets,
+            alone_told,
             dest_remote_addr,
             dest_rkey,
             dest_types,
@@ -147,6 +164,9 @@ impl Logic for Parser {
             partition_named,
             sharing,
             ids,
+            made,
+            beyond,
+            beyond_wait,
             region_index,
             regions_left,
             kind,
@@ -238,13 +258,37 @@ impl Logic for Parser {
         self.partition_named.d.next = self.partitions.named.val();
         self.regions_now.next = self.regions.q.val() + bit_cast::<11, 5>(self.dest_regions.q.val());
         self.dest_over.d.next = self.regions_now.val() > bits::<11>(MOST_REGIONS);
+        // Messages by columns: WRITEs of one region, strided or bitmapped, with the request's row mask Period, all of the
+        // rows in one message a column; all destinations have as many remote addresses.
+        self.rows_over.d.next = self.count.q.val() > self.head_rows.q.val();
+        self.columns_bad.next = (self.dest_by_columns.q.val()
+            && (!self.head_opcode.q.val().get_bit(1)
+                || self.head_element_mask.q.val()
+                || self.head_inline.q.val()
+                || (!self.head_partitioned.q.val() && (self.dest_regions.q.val() != 1))
+                || (self.head_partitioned.q.val()
+                    && (self.rows_over.q.val()
+                        || self.any_kinds.q.val()
+                        || (self.elements.q.val() != self.dest_columns.q.val())))))
+            || (self.has_dest.q.val()
+                && ((self.dest_by_columns.q.val() != self.request_by_columns.q.val())
+                    || (self.dest_columns.q.val() != self.request_columns.q.val())));
+        self.remote_now.next = bit_cast::<11, 10>(self.remote.q.val())
+            + bit_cast::<11, DEST_COUNT>(self.head_destinations.q.val().get_bits::<DEST_COUNT>(0));
+        self.room.next = self.dest_space.val();
+        if self.dest_by_columns.q.val() {
+            self.room.next = self.has_dest.q.val() || self.column_space.val();
+        }
+        self.splits.next = self.request_by_columns.q.val() || self.sharing.q.val();
         self.dest_bad.next = self.dest_cut.q.val()
             || self.dest_fixed_bad.q.val()
             || self.dest_rest_bad.q.val()
             || self.dest_no_qp.q.val()
             || self.dest_named.q.val()
             || self.dest_over.q.val()
-            || (self.head_partitioned.q.val() && self.partition_named.q.val())
+            || self.columns_bad.val()
+            || (self.head_partitioned.q.val()
+                && (self.partition_named.q.val() || (self.made.q.val() && self.beyond.q.val())))
             || (!self.queue_shared.val()
                 && (!self.queue_owned.val() || (self.queue_owner.val() != self.dest_qp.q.val())));
         self.dest_unfit.next = !self.qp_ready.val()
@@ -252,10 +296,17 @@ impl Logic for Parser {
 
         // A region's shape.
         self.has_fetch_rows.next = self.fields.shape_flags.val().get_bit(0);
+        self.has_keys.next = self.fields.shape_flags.val().get_bit(3);
         self.shape_bad.next = (self.fields.shape_elements.val() == 0)
             || (self.fields.shape_elements.val() > 16)
+            || (self.request_by_columns.q.val()
+                && (self.fields.shape_elements.val().get_bits::<5>(0)
+                    != self.request_columns.q.val()))
             || self.fields.shape_flags.val().get_bits::<9>(7).any()
-            || self.fields.shape_flags.val().get_bit(3)
+            || (self.has_keys.val() && !self.sharing.q.val())
+            // Neither columns with messages of their own nor rows whose ids are made have kinds.
+            || (self.fields.shape_flags.val().get_bit(COLUMN_KINDS)
+                && (self.request_by_columns.q.val() || self.has_keys.val()))
             || (self.fields.shape_flags.val().get_bit(CHASE)
                 && (!self.fields.shape_flags.val().get_bit(COLUMN_KINDS)
                     || (self.kind.q.val() != POINTER_MAPPED)))
@@ -271,12 +322,15 @@ impl Logic for Parser {
                 && !self.has_fetch_rows.val()
                 && ((self.fields.shape_period.val() != 0) != (self.kind.q.val() == STRIDED)))
             || (self.sharing.q.val()
+                && !self.has_keys.val()
                 && (self.fields.shape_period.val() != 1)
                 && (self.fields.shape_period.val() != 2))
+            || (self.has_keys.val() && self.fields.shape_period.val().any())
             || ((self.fields.shape_target_lkey.val() != 0)
                 && !self.has_fetch_rows.val()
                 && (self.kind.q.val() != POINTER_MAPPED));
         self.element_bad.next = (self.fields.element_len.val() == 0)
+            || (self.request_by_columns.q.val() && self.rows_over.q.val())
             || ((self.fields.element_lkey.val() != 0) && (self.kind.q.val() != BITMAPPED));
         self.bitmap_bytes.next =
             bit_cast::<35, 29>(self.fields.region_count.val().get_bits::<29>(3));
@@ -337,6 +391,25 @@ impl Logic for Parser {
                 self.entry_log.q.val().get_bits::<2>(2).any() || !self.entry_width.q.val().any();
         }
 
+        // A function and its keys.
+        self.keys.granule.next = self.granule_data.val();
+        self.keys.is_function.next = self.state.q.val() == DecoderState::Function;
+        self.keys.is_entry.next = self.state.q.val() == DecoderState::KeyEntry;
+        self.keys.is_source.next = self.state.q.val() == DecoderState::KeySource;
+        self.keys.is_end.next = self.state.q.val() == DecoderState::KeyEnd;
+        self.keys.take.next = self.good.val() && !self.keys.is_bad.val();
+        self.keys.addr.next = self.addr.q.val();
+        self.keys.lkey.next = self.lkey.q.val();
+        self.keys.rows.next = self.count.q.val();
+        self.keys.function_write.join(&mut self.function_write);
+        self.keys.key_write.join(&mut self.key_write);
+        // The first partition of an id must be one that is made.
+        self.first_partition.enable.next = true;
+        self.first_partition.a.next = self.dest_partition.q.val();
+        self.first_partition.b.next = self.keys.group.val();
+        self.beyond.d.next =
+            self.first_partition.product.val() >= bit_cast::<32, 17>(self.keys.partitions.val());
+
         // A READ, an atomic, or a SEND that makes a key invalid; what stands behind an atomic's head.
         self.is_reliable.next = self.fields.head_opcode.val().get_bits::<6>(2) == 4;
         self.is_atomic.next = self.is_reliable.val() && self.fields.head_opcode.val().get_bit(1);
@@ -349,6 +422,16 @@ impl Logic for Parser {
         self.named.next = self.full.val() && self.fields.head_flags.val().get_bit(5);
         self.whole.next =
             self.full.val() && !self.fields.head_flags.val().get_bit(5) && !self.is_atomic.val();
+
+        // The layout of messages: without remote addresses by rows, with them by columns.
+        self.whole_layout_bad.next = self.rest_fields[2].dest_layout.val().get_bits::<7>(1).any()
+            || (self.rest_fields[2].dest_layout.val().get_bit(0)
+                != self.rest_fields[2].dest_remote_columns.val().any())
+            || (self.rest_fields[2].dest_remote_columns.val() > bits::<8>(MOST_ELEMENTS));
+        self.layout_bad.next = self.fields.dest_layout.val().get_bits::<7>(1).any()
+            || (self.fields.dest_layout.val().get_bit(0)
+                != self.fields.dest_remote_columns.val().any())
+            || (self.fields.dest_remote_columns.val() > bits::<8>(MOST_ELEMENTS));
 
         // The payload that stands behind a destination: of such an entry, or of one whose destination is behind an address.
         self.whole_inline_bad.next = self.rest_fields[2].dest_inline_bytes.val() != 0;
@@ -372,6 +455,12 @@ impl Logic for Parser {
         self.dest_done.next = false;
         self.open.next = false;
         self.dest_accept.next = false;
+        self.column_accept.next = false;
+        self.column_last.next = self.columns_left.q.val() == 1;
+        self.remote_addr.next = self.dest_remote_addr.q.val();
+        self.rkey.next = self.dest_rkey.q.val();
+        self.element_alone.next = false;
+        self.element_split.next = self.splits.val();
         self.check_valid.next = false;
         self.element_valid.next = false;
         self.inline_accept.next = false;
@@ -410,8 +499,10 @@ impl Logic for Parser {
         self.element_source.next.lkey = 0.into();
         self.element_kinds.next = false;
         self.element_ids.next = 0.into();
+        self.element_made.next = false;
         if self.sharing.q.val() {
             self.element_ids.next = self.ids.q.val();
+            self.element_made.next = self.made.q.val();
         }
 
         match self.state.q.val() {
@@ -498,7 +589,12 @@ impl Logic for Parser {
                         self.dest_types.d.next = self.rest_fields[2].dest_types.val();
                         self.dest_bytes.d.next =
                             self.rest_fields[2].dest_inline_bytes.val().get_bits::<7>(0);
+                        self.dest_by_columns.d.next =
+                            self.rest_fields[2].dest_layout.val().get_bit(0);
+                        self.dest_columns.d.next =
+                            self.rest_fields[2].dest_remote_columns.val().get_bits::<5>(0);
                         self.dest_rest_bad.d.next = (self.rest_fields[2].dest_reserved2.val() != 0)
+                            || self.whole_layout_bad.val()
                             || self.whole_inline_bad.val()
                             || ((self.rest_fields[2].dest_types.val()
                                 >> (bit_cast::<6, 5>(
@@ -522,6 +618,12 @@ impl Logic for Parser {
                 self.asked.d.next = false;
                 self.any_kinds.d.next = false;
                 self.inline_taken.d.next = 0.into();
+                self.request_by_columns.d.next = false;
+                self.request_columns.d.next = 0.into();
+                self.has_dest.d.next = false;
+                self.remote.d.next = 0.into();
+                self.alone_sets.d.next = 0.into();
+                self.alone_told.d.next = false;
             }
             DecoderState::Look => {
                 self.state.d.next = DecoderState::Judge;
@@ -606,11 +708,25 @@ impl Logic for Parser {
                     self.dest_rkey.d.next = self.fields.dest_rkey.val();
                     self.dest_types.d.next = self.fields.dest_types.val();
                     self.dest_bytes.d.next = self.fields.dest_inline_bytes.val().get_bits::<7>(0);
+                    self.dest_by_columns.d.next = self.fields.dest_layout.val().get_bit(0);
+                    self.dest_columns.d.next =
+                        self.fields.dest_remote_columns.val().get_bits::<5>(0);
                     self.dest_rest_bad.d.next = (self.fields.dest_reserved2.val() != 0)
+                        || self.layout_bad.val()
                         || self.inline_bad.val()
                         || ((self.fields.dest_types.val()
                             >> (bit_cast::<6, 5>(self.dest_regions.q.val()) << 1))
                             != 0);
+                    self.beyond_wait.d.next = 0.into();
+                    self.state.d.next = DecoderState::Judge;
+                    if self.head_partitioned.q.val() && self.made.q.val() {
+                        self.state.d.next = DecoderState::Beyond;
+                    }
+                }
+            }
+            DecoderState::Beyond => {
+                self.beyond_wait.d.next = self.beyond_wait.q.val() + 1;
+                if self.beyond_wait.q.val() == BEYOND_WAIT {
                     self.state.d.next = DecoderState::Judge;
                 }
             }
@@ -619,14 +735,17 @@ impl Logic for Parser {
                     self.state.d.next = DecoderState::Judge;
                 } else if self.first.q.val() && self.queue_halted.val() {
                     self.state.d.next = DecoderState::Drop;
-                } else if (!self.first.q.val() || self.may_open.val()) && self.dest_space.val() {
+                } else if (!self.first.q.val() || self.may_open.val()) && self.room.val() {
                     self.open.next = self.first.q.val();
                     self.first.d.next = false;
                     self.regions_left.d.next = self.dest_regions.q.val();
                     if self.first.q.val() && self.head_bad.val() {
                         self.fail.d.next = true;
                         self.state.d.next = DecoderState::End;
-                    } else if self.dest_bad.val() || self.qp_error.val() || self.dest_unfit.val() {
+                    } else if self.dest_bad.val()
+                        || ((self.qp_error.val() || self.dest_unfit.val())
+                            && !self.dest_by_columns.q.val())
+                    {
                         self.fail.d.next = true;
                         self.fail_flush.d.next = !self.dest_bad.val() && self.qp_error.val();
                         self.state.d.next = DecoderState::End;
@@ -636,8 +755,13 @@ impl Logic for Parser {
                         self.pairs.add.next = true;
                         self.partitions.add.next = true;
                         self.regions.d.next = self.regions_now.val();
-                        self.dest_done.next =
-                            (self.dest_regions.q.val() == 0) && !self.head_inline.q.val();
+                        self.has_dest.d.next = true;
+                        self.request_by_columns.d.next = self.dest_by_columns.q.val();
+                        self.request_columns.d.next = self.dest_columns.q.val();
+                        self.columns_left.d.next = self.dest_columns.q.val();
+                        self.dest_done.next = (self.dest_regions.q.val() == 0)
+                            && !self.head_inline.q.val()
+                            && !self.dest_by_columns.q.val();
                         self.sole.d.next = (self.dest_regions.q.val() == 1)
                             && (self.dests_left.q.val() == 1)
                             && (self.left.q.val() == 1);
@@ -645,6 +769,41 @@ impl Logic for Parser {
                         if self.head_inline.q.val() {
                             self.regions_left.d.next = 1.into();
                             self.state.d.next = DecoderState::Inline;
+                        }
+                        if self.dest_by_columns.q.val() {
+                            self.state.d.next = DecoderState::RemoteColumn;
+                        }
+                    }
+                }
+            }
+            DecoderState::RemoteColumn => {
+                // They belong to the destination's head: what the tables say of its queue pair comes behind them.
+                self.remote_addr.next = self.fields.remote_addr.val();
+                self.rkey.next = self.fields.remote_rkey.val();
+                if self.broken.val() {
+                    self.fail.d.next = true;
+                    self.state.d.next = DecoderState::End;
+                } else if self.good.val() {
+                    self.taking.next = true;
+                    self.columns_left.d.next = self.columns_left.q.val() - 1;
+                    if self.fields.remote_reserved.val().any()
+                        || ((self.dest_index.q.val() == 0)
+                            && (self.remote_now.val() > bits::<11>(MAX_REMOTE)))
+                    {
+                        self.fail.d.next = true;
+                        self.state.d.next = DecoderState::End;
+                    } else {
+                        self.column_accept.next = true;
+                        self.remote.d.next = self.remote_now.val().get_bits::<10>(0);
+                        if self.columns_left.q.val() == 1 {
+                            self.state.d.next = DecoderState::Region;
+                            if self.qp_error.val() || self.dest_unfit.val() {
+                                self.fail.d.next = true;
+                                self.fail_flush.d.next = self.qp_error.val();
+                                self.state.d.next = DecoderState::End;
+                            } else {
+                                self.dest_done.next = self.head_partitioned.q.val();
+                            }
                         }
                     }
                 }
@@ -747,8 +906,12 @@ impl Logic for Parser {
                     self.check_valid.next = (self.granule_kind.val() != STRIDED)
                         && (self.fields.region_count.val() != 0)
                         && !self.sharing.q.val();
-                    if self.asks.val() && (self.granule_kind.val() != CONTIGUOUS) {
-                        // What comes back fills contiguous regions alone.
+                    if (self.asks.val() && (self.granule_kind.val() != CONTIGUOUS))
+                        || (self.request_by_columns.q.val()
+                            && (self.granule_kind.val() != STRIDED)
+                            && (self.granule_kind.val() != BITMAPPED))
+                    {
+                        // What comes back fills contiguous regions alone. A column has a place of its own in every row.
                         self.fail.d.next = true;
                         self.fail_qp.d.next = true;
                         self.state.d.next = DecoderState::End;
@@ -795,6 +958,7 @@ impl Logic for Parser {
                 self.fetch_rows.d.next = self.has_fetch_rows.val();
                 self.period.d.next = self.fields.shape_period.val();
                 self.ids.d.next = self.fields.shape_period.val().get_bits::<2>(0);
+                self.made.d.next = self.has_keys.val();
                 if self.sharing.q.val() {
                     // The array of ids: its length is known only here.
                     self.check_key.next = self.lkey.q.val();
@@ -817,6 +981,7 @@ impl Logic for Parser {
                     self.check_span.next = self.spanned_bits.val() >> 3;
                 }
                 self.elements_left.d.next = self.fields.shape_elements.val().get_bits::<5>(0);
+                self.elements.d.next = self.fields.shape_elements.val().get_bits::<5>(0);
                 self.factor.d.next = self.count.q.val();
                 if self.kind.q.val() == STRIDED {
                     self.factor.d.next = self.count.q.val() - 1;
@@ -839,15 +1004,51 @@ impl Logic for Parser {
                             || self.has_fetch_rows.val()
                             || (self.fields.shape_flags.val().get_bit(COLUMN_KINDS)
                                 && (self.kind.q.val() == BITMAPPED)))
+                            && !self.has_keys.val()
                             && (self.count.q.val() != 0);
                         self.state.d.next = DecoderState::Element;
-                        if self.fields.shape_flags.val().get_bit(COLUMN_KINDS) {
+                        if self.has_keys.val() {
+                            self.state.d.next = DecoderState::Function;
+                        } else if self.fields.shape_flags.val().get_bit(COLUMN_KINDS) {
                             self.state.d.next = DecoderState::Kind;
                         }
                     }
                     if self.fields.shape_flags.val().get_bit(COLUMN_KINDS) && !self.shape_bad.val()
                     {
                         self.any_kinds.d.next = true;
+                    }
+                }
+            }
+            DecoderState::Function
+            | DecoderState::KeyEntry
+            | DecoderState::KeySource
+            | DecoderState::KeyEnd => {
+                self.check_valid.next = self.keys.check.valid.val();
+                self.check_long.next = self.keys.check.is_long.val();
+                self.check_key.next = self.keys.check.key.val();
+                self.check_base.next = self.keys.check.base.val();
+                self.check_offset.next = 0.into();
+                self.check_span.next = self.keys.check.span.val();
+                self.check_step.next = self.keys.check.step.val();
+                self.check_len.next = 0.into();
+                if self.broken.val() || (self.good.val() && self.keys.is_bad.val()) {
+                    self.taking.next = self.good.val();
+                    self.fail.d.next = true;
+                    self.state.d.next = DecoderState::End;
+                } else if self.good.val() {
+                    self.taking.next = true;
+                    if self.keys.is_function.val() {
+                        self.ids.d.next = self.keys.ids.val();
+                        self.state.d.next = DecoderState::KeyEntry;
+                    } else if self.keys.is_entry.val() {
+                        self.state.d.next = DecoderState::KeySource;
+                    } else if self.keys.is_source.val() {
+                        self.state.d.next = DecoderState::KeyEnd;
+                    } else {
+                        self.state.d.next = DecoderState::KeyEntry;
+                        if self.keys.last.val() {
+                            self.state.d.next = DecoderState::Element;
+                        }
                     }
                 }
             }
@@ -930,6 +1131,8 @@ impl Logic for Parser {
                 self.element_offset.next = self.entry_offset.q.val();
                 self.element_len.next = self.entry_len.q.val();
                 self.element_kinds.next = true;
+                // Messages do not go by these columns.
+                self.element_split.next = false;
                 self.element_source.next.kind = self.entry_kind.q.val().get_bits::<3>(0);
                 self.element_source.next.log_entry = self.entry_log.q.val().get_bits::<2>(0);
                 self.element_source.next.width = self.entry_width.q.val();
@@ -986,8 +1189,19 @@ impl Logic for Parser {
                     self.fail.d.next = true;
                     self.fail_qp.d.next = self.none_left.val() && !self.sharing.q.val();
                     self.state.d.next = DecoderState::End;
+                } else if self.good.val() && self.splits.val() && !self.alone_told.q.val() {
+                    // First as a set by itself.
+                    if self.element_bad.val() {
+                        self.alone_told.d.next = true;
+                    } else if self.set_space.val() {
+                        self.alone_told.d.next = true;
+                        self.alone_sets.d.next = self.alone_sets.q.val() + 1;
+                        self.element_valid.next = true;
+                        self.element_alone.next = true;
+                    }
                 } else if self.good.val() {
                     self.taking.next = true;
+                    self.alone_told.d.next = false;
                     if self.element_bad.val() {
                         self.fail.d.next = true;
                         self.fail_qp.d.next = !self.sharing.q.val();
@@ -1104,7 +1318,7 @@ impl Logic for Parser {
         self.overlong.next = self.asks.val()
             && ((self.bytes.q.val() > LONGEST_READ)
                 || (self.head_ask.q.val().get_bit(1) && (self.bytes.q.val() != 8)));
-        self.sets.next = self.region_index.q.val();
+        self.sets.next = self.region_index.q.val() + self.alone_sets.q.val();
         if self.asks.val() {
             self.sets.next = bit_cast::<11, 1>(self.asked.q.val().into());
         }
@@ -1116,8 +1330,10 @@ impl Logic for Parser {
         self.fetch.next = self.head_fetch.q.val();
         self.opcode.next = self.head_opcode.q.val();
         self.imm.next = self.head_imm.q.val();
-        self.remote_addr.next = self.dest_remote_addr.q.val();
-        self.rkey.next = self.dest_rkey.q.val();
+        self.by_columns.next = self.request_by_columns.d.val();
+        self.later.next = self.has_dest.q.val() && (self.dest_index.q.val() != 0);
+        self.column_dests.next = self.head_destinations.q.val().get_bits::<DEST_COUNT>(0);
+        self.columns.next = self.request_columns.q.val();
         self.transport.next = self.qp_transport.val();
         self.log_mtu.next = self.qp_log_mtu.val();
         self.element_mask.next =

@@ -3,15 +3,16 @@
 mod kernel;
 
 use super::fields::Fields;
+use super::keys::Keys;
 use super::named::Named;
 use crate::context::{QP, QUEUE};
 use crate::layout::windows::FETCH_BITS;
-use crate::request::{AddressWrite, DEST_COUNT, DEST_INDEX, LaneKind, SetKinds};
-use drdma_abi::Layout;
+use crate::primitive::Multiplier;
+use crate::request::{
+    AddressWrite, DEST_COUNT, DEST_INDEX, FunctionWrite, KeyWrite, LaneKind, SetKinds,
+};
 use drdma_abi::receive::{AtomicOperands, ReliableOpcode};
-use drdma_abi::work_request::{Chain, Element, ElementSource, KindElement, RegionHeader};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Codes of `ask`: none, READ, compare and swap, fetch and add, which are the low bits of their opcodes.
 pub const ASKS: [u8; 3] = [
@@ -21,6 +22,9 @@ pub const ASKS: [u8; 3] = [
 ];
 /// Bytes that a READ or an atomic has in place of a payload: its operands.
 pub const ASK_BYTES: u64 = AtomicOperands::SIZE as u64;
+
+/// Cycles from a destination's partition to the first one of its id.
+const FIRST_STAGES: usize = 2;
 
 /// What the next granule is, or what is to be done before it.
 #[derive(Copy, Clone, PartialEq, Debug, LogicState)]
@@ -35,6 +39,8 @@ pub enum DecoderState {
     Destination,
     /// Its second half.
     DestinationRest,
+    /// The remote address of a column of a destination.
+    RemoteColumn,
     /// Both heads are known: judge them. The first destination waits here until the request
     /// before is settled.
     Judge,
@@ -50,6 +56,16 @@ pub enum DecoderState {
     Region,
     /// The shape of a region.
     Shape,
+    /// The function that makes a partitioned region's ids.
+    Function,
+    /// A key's entry.
+    KeyEntry,
+    /// Where a key's entry leads, which is nowhere.
+    KeySource,
+    /// A key's type and validity.
+    KeyEnd,
+    /// Whether a destination's partition is made at all.
+    Beyond,
     /// The target of a pointer-mapped region is being looked up.
     Target,
     /// How records lead from one to the next.
@@ -85,7 +101,7 @@ pub enum DecoderState {
 /// # Outputs
 /// `take`, `skip`; `open` pulse with `wr_id`, `position`, `unsignaled`; `dest_accept` pulse with what a destination has;
 /// `check_*`, one bounds check; `element_*`, one lane, with `told_inline` the payload's last part; `finish` pulse with the request's failure.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Parser {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -152,6 +168,8 @@ pub struct Parser {
     pub set_space: Signal<In, Bit>,
     /// There is room for a destination.
     pub dest_space: Signal<In, Bit>,
+    /// There is room for those of a WRITE by columns.
+    pub column_space: Signal<In, Bit>,
 
     /// The request is opened.
     pub open: Signal<Out, Bit>,
@@ -175,10 +193,22 @@ pub struct Parser {
     pub opcode: Signal<Out, Bits<2>>,
     /// Of the request.
     pub imm: Signal<Out, Bits<32>>,
-    /// Of the destination.
+    /// Of the destination, or of its column.
     pub remote_addr: Signal<Out, Bits<64>>,
-    /// Of the destination.
+    /// Of the destination, or of its column.
     pub rkey: Signal<Out, Bits<32>>,
+    /// The destination is one of a WRITE by columns; with `dest_accept`, and until the request before is settled.
+    pub by_columns: Signal<Out, Bit>,
+    /// It is not the first one.
+    pub later: Signal<Out, Bit>,
+    /// The remote address of one of its columns is told.
+    pub column_accept: Signal<Out, Bit>,
+    /// It is the last one's.
+    pub column_last: Signal<Out, Bit>,
+    /// Destinations that the head names.
+    pub column_dests: Signal<Out, Bits<DEST_COUNT>>,
+    /// Columns of a WRITE by columns; else 0.
+    pub columns: Signal<Out, Bits<5>>,
     /// Of the destination's queue pair.
     pub transport: Signal<Out, Bits<2>>,
     /// Of the destination's queue pair.
@@ -254,6 +284,10 @@ pub struct Parser {
     pub element_lane: Signal<Out, Bits<4>>,
     /// It is the last one of its set.
     pub element_last: Signal<Out, Bit>,
+    /// It is told as a set by itself.
+    pub element_alone: Signal<Out, Bit>,
+    /// All elements of its region are told so as well.
+    pub element_split: Signal<Out, Bit>,
     /// The lane's base is `element_base + element_offset`.
     pub element_base: Signal<Out, Bits<64>>,
     /// See `element_base`.
@@ -266,6 +300,12 @@ pub struct Parser {
     pub element_kind: Signal<Out, Bits<2>>,
     /// Bytes of an id at `element_addr`; 0: there are none.
     pub element_ids: Signal<Out, Bits<2>>,
+    /// The ids are made from keys.
+    pub element_made: Signal<Out, Bit>,
+    /// How; all but the slot.
+    pub function_write: Flow<Out, FunctionWrite>,
+    /// From which keys; likewise.
+    pub key_write: Flow<Out, KeyWrite>,
     /// The region has fetch rows.
     pub element_fetch: Signal<Out, Bit>,
     /// Their address; until a cycle after the element, at least.
@@ -360,6 +400,33 @@ pub struct Parser {
     dest_regions: DFF<Bits<5>>,
     /// Bytes of the payload that stands in the entry.
     dest_bytes: DFF<Bits<7>>,
+    /// Its messages go by columns,
+    dest_by_columns: DFF<Bit>,
+    /// and so many remote addresses stand behind its head.
+    dest_columns: DFF<Bits<5>>,
+    /// Those of the request's first destination, which all have.
+    request_by_columns: DFF<Bit>,
+    request_columns: DFF<Bits<5>>,
+    /// The first destination was accepted.
+    has_dest: DFF<Bit>,
+    /// Remote addresses of the destination from this one on.
+    columns_left: DFF<Bits<5>>,
+    /// Remote addresses of all destinations, as far as the columns of the first are known.
+    remote: DFF<Bits<10>>,
+    remote_now: Signal<Local, Bits<11>>,
+    columns_bad: Signal<Local, Bit>,
+    layout_bad: Signal<Local, Bit>,
+    whole_layout_bad: Signal<Local, Bit>,
+    room: Signal<Local, Bit>,
+    /// The region has more rows than a message.
+    rows_over: DFF<Bit>,
+    /// Elements of the region, until its first one.
+    elements: DFF<Bits<5>>,
+    /// Sets of one lane that were told.
+    alone_sets: DFF<Bits<11>>,
+    /// The element was told alone.
+    alone_told: DFF<Bit>,
+    splits: Signal<Local, Bit>,
     dest_remote_addr: DFF<Bits<64>>,
     dest_rkey: DFF<Bits<32>>,
     dest_types: DFF<Bits<32>>,
@@ -384,6 +451,15 @@ pub struct Parser {
     sharing: DFF<Bit>,
     /// Bytes of its ids.
     ids: DFF<Bits<2>>,
+    /// They are made from keys.
+    made: DFF<Bit>,
+    keys: Keys,
+    has_keys: Signal<Local, Bit>,
+    /// The first partition of a destination's id, which must be there.
+    #[init(Multiplier::new(FIRST_STAGES))]
+    first_partition: Multiplier<16, 16, 32>,
+    beyond: DFF<Bit>,
+    beyond_wait: DFF<Bits<2>>,
 
     /// Regions of the request before this one.
     region_index: DFF<Bits<11>>,
@@ -453,243 +529,25 @@ pub struct Parser {
     has_fetch_rows: Signal<Local, Bit>,
 }
 
-/// Granules that are looked at as if they were others: fields of the same places.
-fn check_places() {
-    let bits = |a: drdma_abi::Field, b: drdma_abi::Field| {
-        assert_eq!((a.start, a.width), (b.start, b.width), "{} and {}", a.name, b.name);
-    };
-    for (source, chain, header) in
-        [("addr", "end", "addr"), ("count", "next", "count"), ("lkey", "limit", "lkey")]
-    {
-        bits(ElementSource::field(source), RegionHeader::field(header));
-        bits(Chain::field(chain), RegionHeader::field(header));
-    }
-    for field in ["offset", "lkey"] {
-        bits(KindElement::field(field), Element::field(field));
-    }
-}
+#[cfg(test)]
+mod tests {
+    use drdma_abi::work_request::{Chain, Element, ElementSource, KindElement, RegionHeader};
+    use drdma_abi::{Field, Layout};
 
-impl Default for Parser {
-    fn default() -> Self {
-        check_places();
-        Self {
-            clk: Default::default(),
-            rst: Default::default(),
-            granule_valid: Default::default(),
-            granule_data: Default::default(),
-            granule_first: Default::default(),
-            granule_last: Default::default(),
-            granule_queue: Default::default(),
-            granule_position: Default::default(),
-            granule_remaining: Default::default(),
-            granule_error: Default::default(),
-            granule_begins: Default::default(),
-            granule_rest: Default::default(),
-            take: Default::default(),
-            skip: Default::default(),
-            queue: Default::default(),
-            queue_shared: Default::default(),
-            queue_owned: Default::default(),
-            queue_owner: Default::default(),
-            queue_halted: Default::default(),
-            qp: Default::default(),
-            qp_ready: Default::default(),
-            qp_error: Default::default(),
-            qp_transport: Default::default(),
-            qp_log_mtu: Default::default(),
-            settled: Default::default(),
-            may_open: Default::default(),
-            set_space: Default::default(),
-            dest_space: Default::default(),
-            open: Default::default(),
-            wr_id: Default::default(),
-            position: Default::default(),
-            unsignaled: Default::default(),
-            dest_accept: Default::default(),
-            dest_sets: Default::default(),
-            partition: Default::default(),
-            partitioned: Default::default(),
-            fetch: Default::default(),
-            opcode: Default::default(),
-            imm: Default::default(),
-            remote_addr: Default::default(),
-            rkey: Default::default(),
-            transport: Default::default(),
-            log_mtu: Default::default(),
-            element_mask: Default::default(),
-            rows_per_message: Default::default(),
-            told_inline: Default::default(),
-            inline_parts: Default::default(),
-            qp_asks: Default::default(),
-            ask: Default::default(),
-            fenced: Default::default(),
-            solicited: Default::default(),
-            invalidates: Default::default(),
-            address: Default::default(),
-            piece_valid: Default::default(),
-            piece_index: Default::default(),
-            told_ask: Default::default(),
-            operands: Default::default(),
-            ask_bytes: Default::default(),
-            check_writes: Default::default(),
-            unfit: Default::default(),
-            overlong: Default::default(),
-            sets: Default::default(),
-            head_own: Default::default(),
-            head_ask: Default::default(),
-            head_invalidates: Default::default(),
-            head_fenced: Default::default(),
-            head_solicited: Default::default(),
-            head_address: Default::default(),
-            head_address_bad: Default::default(),
-            asks: Default::default(),
-            is_reliable: Default::default(),
-            is_atomic: Default::default(),
-            operands_read: Default::default(),
-            bytes: Default::default(),
-            asked: Default::default(),
-            check_valid: Default::default(),
-            check_long: Default::default(),
-            check_target: Default::default(),
-            check_key: Default::default(),
-            check_base: Default::default(),
-            check_offset: Default::default(),
-            check_span: Default::default(),
-            check_factor: Default::default(),
-            check_step: Default::default(),
-            check_len: Default::default(),
-            region: Default::default(),
-            dest: Default::default(),
-            target_done: Default::default(),
-            element_valid: Default::default(),
-            element_lane: Default::default(),
-            element_last: Default::default(),
-            element_base: Default::default(),
-            element_offset: Default::default(),
-            element_step: Default::default(),
-            element_len: Default::default(),
-            element_kind: Default::default(),
-            element_ids: Default::default(),
-            element_fetch: Default::default(),
-            fetch_addr: Default::default(),
-            element_addr: Default::default(),
-            element_count: Default::default(),
-            element_source: Default::default(),
-            element_kinds: Default::default(),
-            element_set: Default::default(),
-            kinds: Default::default(),
-            finish: Default::default(),
-            failed: Default::default(),
-            failed_flush: Default::default(),
-            failed_qp: Default::default(),
-            dests: Default::default(),
-            fields: Default::default(),
-            rest_fields: array_init::array_init(|_| Fields::default()),
-            state: Default::default(),
-            left: Default::default(),
-            batch_over: Default::default(),
-            sole: Default::default(),
-            ended: Default::default(),
-            full: Default::default(),
-            whole: Default::default(),
-            named: Default::default(),
-            head_queue: Default::default(),
-            head_fixed_bad: Default::default(),
-            head_rows_bad: Default::default(),
-            head_count_bad: Default::default(),
-            head_length_bad: Default::default(),
-            head_opcode: Default::default(),
-            head_element_mask: Default::default(),
-            head_partitioned: Default::default(),
-            head_fetch: Default::default(),
-            head_unsignaled: Default::default(),
-            head_inline: Default::default(),
-            inline_bad: Default::default(),
-            whole_inline_bad: Default::default(),
-            inline_accept: Default::default(),
-            inline_taken: Default::default(),
-            inline_granules: Default::default(),
-            head_position: Default::default(),
-            joined_for: Default::default(),
-            fetch_bad: Default::default(),
-            head_destinations: Default::default(),
-            head_granules: Default::default(),
-            head_remaining: Default::default(),
-            head_wr_id: Default::default(),
-            head_rows: Default::default(),
-            head_imm: Default::default(),
-            first: Default::default(),
-            dest_cut: Default::default(),
-            dest_fixed_bad: Default::default(),
-            dest_rest_bad: Default::default(),
-            dest_no_qp: Default::default(),
-            dest_qp: Default::default(),
-            dest_partition: Default::default(),
-            dest_regions: Default::default(),
-            dest_bytes: Default::default(),
-            dest_remote_addr: Default::default(),
-            dest_rkey: Default::default(),
-            dest_types: Default::default(),
-            dest_named: Default::default(),
-            dest_index: Default::default(),
-            regions: Default::default(),
-            regions_now: Default::default(),
-            dest_over: Default::default(),
-            accepted: Default::default(),
-            dests_left: Default::default(),
-            pairs: Default::default(),
-            next_queue: Default::default(),
-            next_qp: Default::default(),
-            partitions: Default::default(),
-            partition_named: Default::default(),
-            sharing: Default::default(),
-            ids: Default::default(),
-            region_index: Default::default(),
-            regions_left: Default::default(),
-            kind: Default::default(),
-            addr: Default::default(),
-            count: Default::default(),
-            lkey: Default::default(),
-            bitmap: Default::default(),
-            fetch_rows: Default::default(),
-            period: Default::default(),
-            factor: Default::default(),
-            elements_left: Default::default(),
-            lane: Default::default(),
-            has_kinds: Default::default(),
-            any_kinds: Default::default(),
-            special: Default::default(),
-            entry_offset: Default::default(),
-            entry_len: Default::default(),
-            entry_step: Default::default(),
-            entry_kind: Default::default(),
-            entry_log: Default::default(),
-            entry_width: Default::default(),
-            entry_key_bad: Default::default(),
-            entry_bytes: Default::default(),
-            entry_unit: Default::default(),
-            spanned_bits: Default::default(),
-            source_given: Default::default(),
-            source_bad: Default::default(),
-            fail: Default::default(),
-            fail_flush: Default::default(),
-            fail_qp: Default::default(),
-            none_left: Default::default(),
-            good: Default::default(),
-            broken: Default::default(),
-            granule_kind: Default::default(),
-            blocks: Default::default(),
-            head_bad: Default::default(),
-            dest_bad: Default::default(),
-            dest_unfit: Default::default(),
-            shape_bad: Default::default(),
-            element_bad: Default::default(),
-            taking: Default::default(),
-            skipping: Default::default(),
-            region_done: Default::default(),
-            dest_done: Default::default(),
-            bitmap_bytes: Default::default(),
-            has_fetch_rows: Default::default(),
+    /// Granules that are looked at as if they were others have fields of the same places.
+    #[test]
+    fn fields_that_are_read_as_others_have_their_places() {
+        let same = |a: Field, b: Field| {
+            assert_eq!((a.start, a.width), (b.start, b.width), "{} and {}", a.name, b.name);
+        };
+        for (source, chain, header) in
+            [("addr", "end", "addr"), ("count", "next", "count"), ("lkey", "limit", "lkey")]
+        {
+            same(ElementSource::field(source), RegionHeader::field(header));
+            same(Chain::field(chain), RegionHeader::field(header));
+        }
+        for field in ["offset", "lkey"] {
+            same(KindElement::field(field), Element::field(field));
         }
     }
 }

@@ -8,8 +8,8 @@ use drdma_abi::register::{
 };
 use drdma_abi::roce::Transport;
 use drdma_abi::work_request::{
-    BLOCK, Destination, Element, GRANULE, RegionHeader, RegionShape, RegionType, WQE_MAGIC,
-    WqeHeader, flags, shape_flags,
+    BLOCK, Destination, Element, GRANULE, RegionHeader, RegionShape, RegionType, RemoteColumn,
+    WQE_MAGIC, WqeHeader, flags, shape_flags,
 };
 use drdma_verilated::testbench::Random;
 use std::collections::HashSet;
@@ -202,10 +202,15 @@ impl Generator<'_> {
 
     /// The granules of a region.
     pub fn region(&mut self, kind: RegionType) -> Vec<u8> {
+        let elements = self.elements();
+        self.region_of(kind, elements)
+    }
+
+    /// The granules of a region of so many elements.
+    fn region_of(&mut self, kind: RegionType, elements: u16) -> Vec<u8> {
         let entry = self.memory();
         let lkey = entry.lkey;
         let mut bytes = Vec::new();
-        let elements = self.elements();
         let shape = RegionShape { elements, ..Default::default() };
         let empty = self.random.chance(0.1);
         match kind {
@@ -331,6 +336,15 @@ impl Generator<'_> {
         }
         let invalidates = of(Transport::Rc) && self.random.chance(0.2);
         let fenced = of(Transport::Rc) && self.random.chance(0.2);
+        // A WRITE by columns: every destination has one region, of so many elements.
+        let by_columns = !inline && opcode >= 2 && !invalidates && self.random.chance(0.3);
+        let most = if dests > 32 { 512 / dests } else { 16 };
+        let mut remote_columns = 1 + self.random.below(most) as u8;
+        if by_columns && partitioned {
+            let shape = RegionShape::decode(&bytes[32 + GRANULE..]);
+            remote_columns = shape.elements as u8;
+        }
+        let by_columns = by_columns && u64::from(remote_columns) * dests <= 512;
         let solicited = !shared && self.random.chance(0.3);
         for number in 0..dests {
             let any = self.random.below(free.len() as u64) as usize;
@@ -376,6 +390,14 @@ impl Generator<'_> {
                     self.vary(only, &mut granules);
                 }
             }
+            if by_columns && !partitioned {
+                regions = 1;
+                types = 1 + self.random.below(2);
+                granules = self.region_of(RegionType::of(types as u32, 0), remote_columns.into());
+                if let Some(first) = first.as_ref().filter(|_| repeats) {
+                    (regions, types, granules) = first.clone();
+                }
+            }
             let mut partition = 0;
             if partitioned {
                 (regions, types) = (0, 0);
@@ -399,7 +421,16 @@ impl Generator<'_> {
                 types: types as u32,
                 ..Default::default()
             };
+            let head = Destination {
+                message_layout: by_columns.into(),
+                remote_columns: if by_columns { remote_columns } else { 0 },
+                ..head
+            };
             bytes.extend(head.to_bytes());
+            for _ in 0..head.remote_columns {
+                let (addr, rkey) = (self.random.u64(), self.random.u64() as u32);
+                bytes.extend(RemoteColumn { addr, rkey, reserved: 0 }.to_bytes());
+            }
             bytes.extend(&granules);
             first.get_or_insert((regions, types, granules));
         }
@@ -407,7 +438,7 @@ impl Generator<'_> {
         let head = WqeHeader {
             magic: WQE_MAGIC,
             opcode: if invalidates { ReliableOpcode::SendInvalidate as u8 } else { opcode },
-            flags: self.random.below(2) as u8
+            flags: if by_columns { 0 } else { self.random.below(2) as u8 }
                 | if addressed { request_flags::ADDRESS } else { 0 }
                 | if solicited { request_flags::SOLICITED } else { 0 }
                 | if fenced { request_flags::FENCE } else { 0 }
@@ -421,7 +452,10 @@ impl Generator<'_> {
             granules: (bytes.len() / GRANULE) as u32,
             position,
             wr_id: self.random.u64(),
-            rows_per_message: 1 + (self.random.u64() >> 33) as u32,
+            rows_per_message: match by_columns {
+                true => u32::MAX,
+                false => 1 + (self.random.u64() >> 33) as u32,
+            },
             imm: self.random.u64() as u32,
         };
         head.encode(&mut bytes);

@@ -7,7 +7,7 @@ use drdma_abi::register::{MemoryRegionEntry, QUEUE_PAIRS, QueuePairEntry, SendQu
 use drdma_abi::roce::{TTL, Transport};
 use drdma_abi::work_request::{
     BLOCK, Destination, Element, GRANULE, MAX_INLINE, MAX_WQE_GRANULES, Opcode, RegionHeader,
-    RegionShape, RegionType, WQE_MAGIC, WqeHeader, blocks, flags, shape_flags,
+    RegionShape, RegionType, RemoteColumn, WQE_MAGIC, WqeHeader, blocks, flags, shape_flags,
 };
 use std::collections::HashSet;
 
@@ -59,6 +59,13 @@ impl Set {
                 fill = u64::from(*len);
             }
         }
+    }
+
+    /// One of its lanes.
+    fn alone(&self, lane: usize) -> Self {
+        let mut set = Self { lanes: vec![self.lanes[lane]], ..self.clone() };
+        set.cut();
+        set
     }
 
     /// Several strided regions of one extent each and of equal counts, bitmapped ones of one column
@@ -129,6 +136,18 @@ pub struct Dest {
     pub solicited: bool,
     pub invalidates: bool,
     pub sets: Vec<Set>,
+    /// Of a WRITE by columns, whose own address is then none.
+    pub columns: Vec<Column>,
+}
+
+/// What a destination of a WRITE by columns has for one of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Column {
+    pub remote_addr: u64,
+    pub rkey: u32,
+    pub opcode: u8,
+    /// One lane.
+    pub set: Set,
 }
 
 /// A request as it must come out.
@@ -282,7 +301,27 @@ impl Card {
             };
             regions += usize::from(d.regions);
             let good = partition
-                && (d.message_layout, d.remote_columns, d.reserved2) == (0, 0, 0)
+                && d.reserved2 == 0
+                && match d.message_layout {
+                    0 => d.remote_columns == 0,
+                    1 => {
+                        (1..=16).contains(&d.remote_columns)
+                            && matches!(head.opcode, 2 | 3)
+                            && !inline
+                            && head.flags & flags::ELEMENT_MASK == 0
+                            && match &shared {
+                                Some(set) => {
+                                    set.lanes.len() == usize::from(d.remote_columns)
+                                        && set.count <= head.rows_per_message
+                                }
+                                None => d.regions == 1,
+                            }
+                    }
+                    _ => false,
+                }
+                && dests
+                    .first()
+                    .is_none_or(|first| first.columns.len() == usize::from(d.remote_columns))
                 && match inline {
                     true => (1..=MAX_INLINE).contains(&d.inline_bytes.into()) && d.regions == 0,
                     false => d.inline_bytes == 0,
@@ -295,6 +334,16 @@ impl Card {
                 && seen.insert(d.qp);
             if !good {
                 return Err(fail(OPERATION));
+            }
+            let mut columns = Vec::new();
+            for _ in 0..d.remote_columns {
+                let column = reader.take().map_err(|stop| stop.failure(dest, None))?;
+                let column = RemoteColumn::decode(&column);
+                let all = (columns.len() + 1) * usize::from(head.destinations);
+                if column.reserved != 0 || (dest == 0 && all > 512) {
+                    return Err(fail(OPERATION));
+                }
+                columns.push(column);
             }
             if u8::try_from(d.qp).is_ok_and(|qp| self.qp_errors.contains(&qp)) {
                 return Err(fail(Status::WrFlushError));
@@ -310,8 +359,10 @@ impl Card {
             let mut sets: Vec<_> = shared.iter().cloned().collect();
             for index in 0..usize::from(d.regions) {
                 let kind = RegionType::of(d.types, index);
+                let limits = (d.remote_columns > 0)
+                    .then(|| (usize::from(d.remote_columns), head.rows_per_message));
                 let (set, ranges) = self
-                    .region(&mut reader, kind, queue.pd)
+                    .region(&mut reader, kind, queue.pd, limits)
                     .map_err(|stop| stop.failure(dest, Some(d.qp)))?;
                 if !ranges.iter().all(|range| self.covers(range, queue.pd)) {
                     let status = Status::LocalProtectionError;
@@ -332,7 +383,21 @@ impl Card {
             }
             let first = dests.first().map_or(&sets, |first| &first.sets);
             let alike = alike(&sets, first);
+            let last = columns.len().saturating_sub(1);
+            let column = |(j, remote): (usize, &RemoteColumn)| Column {
+                remote_addr: remote.addr,
+                rkey: remote.rkey,
+                // Without immediate data, but for the last one.
+                opcode: if j == last { code } else { Opcode::Write as u8 },
+                set: sets[0].alone(j),
+            };
+            let columns: Vec<_> = columns.iter().enumerate().map(column).collect();
+            let (remote_addr, rkey, code) = match columns.is_empty() {
+                true => (d.remote_addr, d.rkey, code),
+                false => (0, 0, 0),
+            };
             dests.push(Dest {
+                columns,
                 alike,
                 partition: d.partition,
                 qp: d.qp as u8,
@@ -341,8 +406,8 @@ impl Card {
                 solicited: own(request_flags::SOLICITED),
                 invalidates,
                 imm: head.imm,
-                remote_addr: d.remote_addr,
-                rkey: d.rkey,
+                remote_addr,
+                rkey,
                 transport: qp.transport,
                 log_mtu: qp.log_mtu,
                 element_mask,
@@ -411,9 +476,13 @@ impl Card {
         reader: &mut Reader,
         kind: RegionType,
         pd: u32,
+        by_columns: Option<(usize, u32)>,
     ) -> Result<(Set, Vec<Range>), Stop> {
         let header = RegionHeader::decode(&reader.take()?);
         let (addr, count, lkey) = (header.addr, header.count, header.lkey);
+        if by_columns.is_some() && !matches!(kind, RegionType::Strided | RegionType::Bitmapped) {
+            return Err(Stop::Shape);
+        }
         let mut set = Set { kind: kind as u8, addr, count, ..Set::default() };
         let mut ranges = Vec::new();
         let mut add = |lkey, start: u128, len: u128| ranges.push(Range { lkey, start, len });
@@ -428,6 +497,7 @@ impl Card {
             let shape = RegionShape::decode(&reader.take()?);
             let strided = kind == RegionType::Strided;
             let good = (1..=16).contains(&shape.elements)
+                && by_columns.is_none_or(|(columns, _)| columns == usize::from(shape.elements))
                 && match shape.flags {
                     0 => {
                         (shape.period != 0) == strided
@@ -452,7 +522,8 @@ impl Card {
             for _ in 0..shape.elements {
                 let element = Element::decode(&reader.take()?);
                 let (offset, len) = (element.offset, element.len);
-                if len == 0 || (element.lkey != 0 && kind != RegionType::Bitmapped) {
+                let over = by_columns.is_some_and(|(_, most)| count > most);
+                if over || len == 0 || (element.lkey != 0 && kind != RegionType::Bitmapped) {
                     return Err(Stop::Shape);
                 }
                 low = low.min(offset);

@@ -1,6 +1,6 @@
 //! The decoder between a queue, a sequencer and a completion block.
 
-use super::reference::{Batch, Card, Dest, Lane, Records, Request, Set};
+use super::reference::{Batch, Card, Column, Dest, Lane, Records, Request, Set};
 use crate::context::testing::{Flagged, answer_flag, clear_tables};
 use crate::request::decoder::Decoder;
 use crate::testing;
@@ -77,7 +77,15 @@ fn record(written: &mut Written, model: &Model) {
         };
         written.sets[get("set_write_set") as usize] = (set, get("set_write_lanes") as u8);
     }
-    if get("dest_write_valid") == 1 {
+    if get("dest_write_valid") == 1 && get("dest_write_again") == 1 {
+        // What the segmenter has stays.
+        let (dest, sets, first_set, slot) = &mut written.dests[get("dest_write_dest") as usize];
+        dest.element_mask = get("dest_write_element_mask") == 1;
+        dest.alike = get("dest_write_alike") == 1;
+        *sets = get("dest_write_sets") as u8;
+        assert_eq!(*first_set, get("dest_write_first_set") as u16);
+        assert_eq!(*slot, get("dest_write_slot") as u8);
+    } else if get("dest_write_valid") == 1 {
         let dest = Dest {
             qp: get("dest_write_qp") as u8,
             opcode: get("dest_write_opcode") as u8,
@@ -94,6 +102,7 @@ fn record(written: &mut Written, model: &Model) {
             solicited: get("dest_write_solicited") == 1,
             invalidates: get("dest_write_invalidates") == 1,
             sets: Vec::new(),
+            columns: Vec::new(),
         };
         let first_set = get("dest_write_first_set") as u16;
         written.dests[get("dest_write_dest") as usize] =
@@ -115,6 +124,34 @@ impl Written {
             Set { lanes, inline, ..set.clone() }
         };
         Dest { sets: (0..usize::from(*sets)).map(set).collect(), ..dest.clone() }
+    }
+
+    /// Destination `index` of `dests`, with what it has for each of so many columns.
+    fn dest_of(
+        &self,
+        first: usize,
+        index: usize,
+        (dests, columns): (usize, usize),
+        slot: u8,
+    ) -> Dest {
+        let mut dest = self.dest(first + index, slot);
+        let set = usize::from(self.dests[(first + index) % 1024].2);
+        let column = |j: usize| {
+            let other = self.dest(first + j * dests + index, slot);
+            let number = (set + 1 + j) % 2048;
+            let (own, lanes) = &self.sets[number];
+            let lanes = self.lanes[number][..usize::from(*lanes)].to_vec();
+            let of = |dest: &Dest| (dest.qp, dest.imm, dest.transport, dest.log_mtu);
+            assert_eq!(of(&other), of(&dest), "column {j}");
+            let Dest { remote_addr, rkey, opcode, .. } = other;
+            Column { remote_addr, rkey, opcode, set: Set { lanes, ..own.clone() } }
+        };
+        dest.columns = (0..columns).map(column).collect();
+        if columns > 0 {
+            // Of the first column alone.
+            (dest.remote_addr, dest.rkey, dest.opcode) = (0, 0, 0);
+        }
+        dest
     }
 }
 
@@ -253,9 +290,10 @@ impl World {
             let held = self.held.pop_front().expect("there is one");
             let slot = held.beat.u64("slot") as u8;
             let (written, first) = (self.written.borrow(), held.beat.u64("first_dest") as usize);
+            let size = (held.dests.len(), held.beat.u64("columns") as usize);
             for (index, dest) in held.dests.iter().enumerate() {
                 assert_eq!(
-                    written.dest(first + index, slot),
+                    written.dest_of(first, index, size, slot),
                     *dest,
                     "overwritten before its release"
                 );
@@ -283,6 +321,7 @@ impl World {
         }
         let (slot, first) = (beat.u64("slot") as u8, beat.u64("first_dest") as usize);
         let (status, dests) = (beat.u64("status"), beat.u64("dests") as usize);
+        let columns = beat.u64("columns") as usize;
         let written = self.written.borrow();
         let got = Request {
             queue: beat.u64("queue") as u8,
@@ -299,7 +338,9 @@ impl World {
             qp_error: (status != 0 && dests == 1)
                 .then(|| written.dest(first + beat.u64("bad_dest") as usize, slot).qp),
             dests: match status {
-                0 => (0..dests).map(|k| written.dest(first + k, slot)).collect(),
+                0 => {
+                    (0..dests).map(|k| written.dest_of(first, k, (dests, columns), slot)).collect()
+                }
                 _ => Vec::new(),
             },
         };

@@ -29,6 +29,7 @@ use crate::primitive::{
 };
 use crate::request::DEST_COUNT;
 use array_init::array_init;
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

@@ -1,5 +1,6 @@
 //! What a chunk's header says of the gaps that are worth leaving out.
 
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

@@ -25,6 +25,7 @@ mod places;
 use crate::primitive::{Fifo, FirstSet, Pack};
 use crate::rows::sequencer::record::Context;
 use array_init::array_init;
+use drdma_emit::prelude::hdl_gen;
 use measures::Measures;
 use places::BlockPlaces;
 use rust_hdl_core::prelude::*;

@@ -1,6 +1,7 @@
 //! Where the needed blocks of a stretch go.
 
 use super::{BLOCK_BITS, SPREAD_BITS};
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

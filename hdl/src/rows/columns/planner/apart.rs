@@ -1,5 +1,6 @@
 //! A lane against the lanes before it.
 
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

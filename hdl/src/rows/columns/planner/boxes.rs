@@ -8,6 +8,7 @@ use super::lines::Lines;
 use super::paces::{PACE_BITS, Pace};
 use super::runs::Run;
 use crate::primitive::{BitRange, Fifo, FirstSet, LastSet, Multiplier, Restore};
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

@@ -1,6 +1,7 @@
 //! How far a box goes that is cut at a cache line.
 
 use crate::primitive::SmallDivision;
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 
 /// Where a box ends that starts with a row and is full: at the last 64 B of host addresses that

@@ -1,6 +1,7 @@
 //! Which rows of a chunk are needed.
 
 use crate::primitive::Lutram;
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

@@ -43,6 +43,7 @@ mod tests;
 use crate::layout::windows::WINDOW_INDEX;
 use crate::primitive::{Fifo, Flatten, Restore, Skid};
 use boxes::Boxes;
+use drdma_emit::prelude::hdl_gen;
 use marks::Marks;
 use paces::{PACE_BITS, Pace, Paces};
 use places::Places;

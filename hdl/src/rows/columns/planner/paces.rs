@@ -7,6 +7,7 @@
 #![allow(missing_docs)]
 
 use array_init::array_init;
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

@@ -1,6 +1,7 @@
 //! Where the next 4 KiB of host addresses begins.
 
 use super::paces::Pace;
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

@@ -5,6 +5,7 @@ use super::lane_places::LanePlaces;
 use crate::layout::windows::WINDOW_INDEX;
 use crate::primitive::{LastSet, Lutram, Multiplier, Pack};
 use array_init::array_init;
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

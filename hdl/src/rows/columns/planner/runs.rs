@@ -15,6 +15,7 @@ use super::lines::Lines;
 use super::paces::{PACE_BITS, Pace};
 use super::pages::Pages;
 use crate::primitive::{FirstSet, Lutram, Multiplier, Restore};
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

@@ -7,6 +7,7 @@
 use super::boxes::SPAN_BITS;
 use crate::layout::windows::WINDOW_INDEX;
 use crate::primitive::{Concat, Fifo, Lutram, Multiplier};
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

@@ -27,20 +27,24 @@ impl Card<'_> {
         Self { bench, turn, resp, out, expected: Vec::new() }
     }
 
-    /// Turns of so many destinations, in chunks of `chunk` rows, of one stretch.
+    /// Turns of so many destinations, in chunks of `chunk` rows, of one stretch; perhaps all of them a second time.
     fn stretch(&mut self, dests: u64, rows: usize, chunk: usize, fails: f64, random: &mut Random) {
         let bitmaps: Vec<_> =
             (0..dests).map(|_| (selection(rows, 0.5, random), random.chance(fails))).collect();
-        for (phase, first) in (0..rows).step_by(chunk).enumerate() {
+        let again = usize::from(fails > 0.0 && random.chance(0.3));
+        let phases = (0..rows).step_by(chunk).enumerate();
+        let all = (0..=again).flat_map(|again| phases.clone().map(move |phase| (again, phase)));
+        for (again, (phase, first)) in all {
+            let loads = again == 0 && phase == 0;
             for (index, (bits, fails)) in (0_u64..).zip(&bitmaps) {
                 let range = first..(first + chunk).min(rows);
                 let turn = Beat::from([("index", index)])
                     .with("phase", (phase * chunk / 16) as u64)
                     .with("rows", range.len())
-                    .with("loads", phase == 0);
+                    .with("loads", loads);
                 self.bench.send(self.turn, turn);
                 self.expected.extend(bits[range].chunks(512).map(|rows| (rows.to_vec(), *fails)));
-                if phase == 0 {
+                if loads {
                     self.load(bits, *fails, random);
                 }
             }
@@ -80,8 +84,9 @@ fn a_stretch_serves_all_turns_of_its_chunks_under_stalls() {
         let mut card = Card::new(&library, seed);
         card.bench.stall(stalls);
         for _ in 0..12 {
-            let chunk = [16, 32, 64, 128, 192, 640, 1408, 2048][random.below(8) as usize];
-            let most = (4096 / chunk * chunk) as u64;
+            let chunk =
+                [16, 32, 64, 128, 192, 640, 1408, 2048, 3712, 4096][random.below(10) as usize];
+            let most = if chunk >= 128 { 8192 } else { (4096 / chunk * chunk) as u64 };
             let rows = if random.chance(0.5) { most } else { 1 + random.below(most) };
             let dests = if random.chance(0.1) { 256 } else { 1 + random.below(6) };
             card.stretch(dests, rows as usize, chunk, 0.2, &mut random);

@@ -70,7 +70,8 @@ fn item(turn: &Turn, random: &mut Random) -> Beat {
         (turn.sparse.into(), 1),
         (turn.fetch.is_some().into(), 1),
         (turn.kept.is_some().into(), 1),
-        (turn.kept.unwrap_or_else(|| random.below(256)).into(), 8),
+        (turn.kept.unwrap_or_else(|| random.below(512)).into(), 9),
+        (turn.kept.map_or_else(|| random.below(2), |phase| u64::from(phase == 0)).into(), 1),
     ]);
     let item = item.bits(0, ITEM_BITS);
     Beat::from([("item", item), ("context", context(turn, random))])

@@ -1,5 +1,6 @@
 //! How many rows are a chunk, and whether a request goes the column path.
 
+use drdma_emit::prelude::hdl_gen;
 use num_bigint::BigUint;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;

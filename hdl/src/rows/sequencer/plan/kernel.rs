@@ -5,6 +5,9 @@ use crate::request::{BITMAPPED, CONTIGUOUS, DEST_COUNT, DEST_INDEX, POINTER_MAPP
 use crate::rows::sequencer::record::{BOUNDS, CHECK, END, HEAD, LOAD, SCAN, UNITS, WALK};
 use drdma_emit::prelude::*;
 
+/// Rows that a destination's bitmap has at most which is kept for all columns of a WRITE by columns.
+const KEPT_ROWS: u64 = crate::rows::columns::bitmaps::ROWS;
+
 impl Logic for Plan {
     #[hdl_gen]
     fn update(&mut self) {
@@ -15,6 +18,13 @@ impl Logic for Plan {
             slot,
             dests,
             first_dest,
+            columns,
+            pass,
+            pass_dest,
+            pass_set,
+            counted,
+            all_counted,
+            kept_before,
             status,
             bad_dest,
             breaks,
@@ -61,10 +71,16 @@ impl Logic for Plan {
             has_stretch,
             stretch_from,
             stretch_length,
+            stretch_keys,
+            stretch_opens,
+            fresh,
             phase
         );
 
-        // What the tables say.
+        // What the tables say; of a column, its set.
+        self.here.next = self.dest_info.val();
+        self.here.next.first_set =
+            self.dest_info.val().first_set + bit_cast::<11, 5>(self.pass_set.q.val());
         self.mtu.d.next = bit_cast::<13, 1>(1.into()) << self.head.q.val().log_mtu;
         self.dest_at.next =
             self.first_dest.q.val() + bit_cast::<10, DEST_COUNT>(self.index.q.val());
@@ -77,7 +93,7 @@ impl Logic for Plan {
         if (self.state.q.val() == PlanState::InspectHead)
             || (self.state.q.val() == PlanState::ColumnHead)
         {
-            self.set_read.next = self.dest_info.val().first_set;
+            self.set_read.next = self.here.val().first_set;
         }
         // The next destination's head is read beside the last state of this one.
         if (self.state.q.val() == PlanState::Weigh) || (self.state.q.val() == PlanState::ColumnTurn)
@@ -130,7 +146,16 @@ impl Logic for Plan {
             && (self.set_info.val().row_bytes <= bit_cast::<36, 13>(self.mtu.q.val()));
 
         // What is known about destinations and sets.
+        // All columns have the same rows.
         self.key.next = self.set_read.val();
+        if self.pass.q.val().any() {
+            self.key.next = self.set.q.val() - bit_cast::<11, 5>(self.pass.q.val());
+            if (self.state.q.val() == PlanState::InspectHead)
+                || (self.state.q.val() == PlanState::ColumnHead)
+            {
+                self.key.next = self.dest_info.val().first_set + 1;
+            }
+        }
         if self.partitioned.q.val() {
             self.key.next = bit_cast::<11, DEST_COUNT>(self.index.q.val());
         }
@@ -223,7 +248,7 @@ impl Logic for Plan {
         self.chunks.clk.next = self.clk.val();
         self.chunks.start.next = false;
         self.chunks.dest_valid.next = false;
-        self.chunks.dest_alike.next = self.dest_info.val().alike;
+        self.chunks.dest_alike.next = self.here.val().alike;
         self.chunks.set_valid.next = false;
         self.chunks.set_lanes.next = self.set_info.val().lanes;
         self.chunks.set_row_bytes.next = self.set_info.val().row_bytes;
@@ -252,6 +277,9 @@ impl Logic for Plan {
         self.stretch_fetch.next = self.item_out.q.val().fetch;
         self.stretch_kept.next = self.item_out.q.val().kept;
         self.stretch_fetch_addr.next = self.item_out.q.val().low;
+        self.stretch_made.next = self.stretch_keys.q.val();
+        self.stretch_begins.next = self.stretch_opens.q.val();
+        self.stretch_slot.next = self.context_out.q.val().slot;
         if self.item_ready.val() {
             self.has_item.d.next = false;
         }
@@ -278,14 +306,19 @@ impl Logic for Plan {
             && self.chunks.rows.val().get_bits::<7>(6).any();
         self.whole_blocks.next = self.chunks.rows.val() & 0x1fc0;
         // Other bitmaps of column requests are read in stretches of several chunks, unless they have fetch rows.
+        // A WRITE by columns has all rows for all columns, if they are few enough.
+        self.kept_whole.next =
+            self.columns.q.val().any() && (self.set_info.val().count <= bits::<32>(KEPT_ROWS));
         self.kept.next = self.column.q.val()
             && self.is_bitmap.val()
             && !self.set_info.val().ids.any()
             && !self.set_info.val().fetch
             && !self.sparse.val()
-            && !self.chunks.rows.val().get_bits::<2>(11).any();
+            && (self.kept_whole.val() || !self.chunks.rows.val().get_bits::<2>(11).any());
         self.kept_left.next = self.rows_left.val();
-        if self.rows_left.val() > bit_cast::<32, 13>(self.chunks.kept_rows.val()) {
+        if !self.kept_whole.val()
+            && (self.rows_left.val() > bit_cast::<32, 13>(self.chunks.kept_rows.val()))
+        {
             self.kept_left.next = bit_cast::<32, 13>(self.chunks.kept_rows.val());
         }
         self.next_phase.next = self.phase.q.val() + bit_cast::<9, 13>(self.chunks.rows.val() >> 4);
@@ -325,7 +358,9 @@ impl Logic for Plan {
         self.next_item.next.sparse = self.sparse.val();
         self.next_item.next.fetch = self.column.q.val() && self.set_info.val().fetch;
         self.next_item.next.kept = self.kept.val();
-        self.next_item.next.phase = self.phase.q.val().get_bits::<8>(0);
+        self.next_item.next.phase = self.phase.q.val();
+        self.next_item.next.loads =
+            !self.phase.q.val().any() && !(self.kept_whole.val() && self.kept_before.q.val());
         self.shared.next.set = self.set.q.val();
         self.shared.next.lanes = self.set_info.val().lanes;
         self.shared.next.starts = self.set_info.val().starts;
@@ -334,7 +369,8 @@ impl Logic for Plan {
         self.shared.next.by_lane = self.head.q.val().element_mask
             && (self.set_info.val().kind == STRIDED)
             && (self.set_info.val().lanes != 1);
-        self.shared.next.dest = self.dest_at.val();
+        self.shared.next.dest =
+            self.pass_dest.q.val() + bit_cast::<10, DEST_COUNT>(self.index.q.val());
         self.shared.next.index = bit_cast::<DEST_INDEX, DEST_COUNT>(self.index.q.val());
         self.shared.next.slot = self.slot.q.val();
         self.shared.next.units = self.head.q.val().units;
@@ -351,6 +387,10 @@ impl Logic for Plan {
         self.reads.next = false;
         self.passed.next = false;
 
+        self.begins.next = false;
+        self.passes.next = !self.status.q.val().any()
+            && (self.pass.q.val() + 1 != self.columns.q.val())
+            && self.columns.q.val().any();
         self.finished.next = false;
         self.kinds_start.next = false;
         self.kinds_busy.next = self.state.q.val() == PlanState::KindsWait;
@@ -363,22 +403,23 @@ impl Logic for Plan {
                 self.slot.d.next = self.request_slot.val();
                 self.dests.d.next = self.request_dests.val();
                 self.first_dest.d.next = self.request_first_dest.val();
+                self.columns.d.next = self.request_columns.val();
+                self.pass.d.next = 0.into();
+                self.pass_dest.d.next = self.request_first_dest.val();
+                self.pass_set.d.next = 0.into();
+                if self.request_columns.val().any() {
+                    self.pass_set.d.next = 1.into();
+                }
+                self.all_counted.d.next = false;
+                self.kept_before.d.next = false;
                 self.status.d.next = self.request_status.val();
                 self.bad_dest.d.next = self.request_bad_dest.val();
                 self.breaks.d.next =
                     !self.request_status.val().any() || self.request_dests.val().any();
-                self.index.d.next = 0.into();
                 self.single.d.next = self.request_dests.val() == 1;
-                self.judge.d.next = false;
-                self.partitioned.d.next = false;
                 self.apart.d.next = self.request_apart.val();
                 self.kinds.d.next = self.request_kinds.val();
-                self.same.d.next = false;
-                self.chunks.start.next = true;
-                self.column.d.next = false;
-                self.first_turn.d.next = true;
-                self.turn.d.next.region = 0.into();
-                self.turn.d.next.row = 0.into();
+                self.begins.next = true;
                 if self.request_valid.val() {
                     self.state.d.next = PlanState::InspectHead;
                     if self.request_status.val().any() && self.request_dests.val().any() {
@@ -411,14 +452,14 @@ impl Logic for Plan {
             }
             PlanState::InspectHead => {
                 self.chunks.dest_valid.next = true;
-                self.head.d.next = self.dest_info.val();
-                self.set.d.next = self.dest_info.val().first_set;
-                self.sets_left.d.next = self.dest_info.val().sets;
+                self.head.d.next = self.here.val();
+                self.set.d.next = self.here.val().first_set;
+                self.sets_left.d.next = self.here.val().sets;
                 self.same.d.next =
-                    self.dest_info.val().alike && (self.same.q.val() || (self.index.q.val() == 0));
+                    self.here.val().alike && (self.same.q.val() || (self.index.q.val() == 0));
                 self.largest.d.next = 0.into();
                 self.wait.d.next = 0.into();
-                if self.dest_info.val().alike && self.same.q.val() {
+                if self.here.val().alike && self.same.q.val() {
                     // Its product is that of the one before, which stands.
                     self.largest.d.next = self.largest.q.val();
                     self.wait.d.next = self.latency.val();
@@ -426,9 +467,9 @@ impl Logic for Plan {
                 self.bitmaps.d.next = false;
                 self.pointers.d.next = false;
                 self.uneven.d.next = false;
-                self.mtu.d.next = bit_cast::<13, 1>(1.into()) << self.dest_info.val().log_mtu;
+                self.mtu.d.next = bit_cast::<13, 1>(1.into()) << self.here.val().log_mtu;
                 self.state.d.next = PlanState::InspectSet;
-                if self.dest_info.val().sets == 0 {
+                if self.here.val().sets == 0 {
                     self.state.d.next = PlanState::Weigh;
                 }
                 if self.kinds.q.val() {
@@ -438,8 +479,8 @@ impl Logic for Plan {
                         self.state.d.next = PlanState::Kinds;
                     }
                 }
-                // Its queue pair may have failed after it was decoded.
-                if self.qp_error.val() {
+                // Its queue pair may have failed after it was decoded. If it does behind the first column, the segmenter sees it.
+                if self.qp_error.val() && !self.pass.q.val().any() {
                     self.status.d.next = self.flush.val();
                     self.bad_dest.d.next = self.index.q.val();
                     self.breaks.d.next = false;
@@ -495,12 +536,17 @@ impl Logic for Plan {
                         self.judge.d.next = true;
                     }
                     self.counts.d.next = self.finding.val().counted;
+                    if !self.finding.val().counted {
+                        self.counted.d.next = false;
+                    }
                     self.state.d.next = PlanState::InspectNext;
                     if self.same.q.val() && !self.last_dest.val() {
                         self.index.d.next = self.index.q.val() + 1;
                         self.state.d.next = PlanState::InspectHead;
                     }
-                    if self.pointers.q.val() || self.finding.val().counted {
+                    if self.pointers.q.val()
+                        || (self.finding.val().counted && !self.all_counted.q.val())
+                    {
                         self.index.d.next = self.index.q.val();
                         self.state.d.next = PlanState::ScanRead;
                     }
@@ -551,16 +597,16 @@ impl Logic for Plan {
                 self.state.d.next = PlanState::JudgeHead;
             }
             PlanState::JudgeHead => {
-                self.head.d.next = self.dest_info.val();
-                self.set.d.next = self.dest_info.val().first_set;
-                self.sets_left.d.next = self.dest_info.val().sets;
+                self.head.d.next = self.here.val();
+                self.set.d.next = self.here.val().first_set;
+                self.sets_left.d.next = self.here.val().sets;
                 self.bad.d.next = false;
                 self.unequal.d.next = false;
                 self.largest.d.next = 0.into();
                 self.first_of_dest.d.next = true;
                 self.measure.start.next = true;
                 self.state.d.next = PlanState::JudgeSetRead;
-                if self.dest_info.val().sets == 0 {
+                if self.here.val().sets == 0 {
                     self.state.d.next = PlanState::JudgeNext;
                 }
             }
@@ -679,8 +725,8 @@ impl Logic for Plan {
                 self.state.d.next = PlanState::ColumnHead;
             }
             PlanState::ColumnHead => {
-                self.head.d.next = self.dest_info.val();
-                self.set.d.next = self.dest_info.val().first_set;
+                self.head.d.next = self.here.val();
+                self.set.d.next = self.here.val().first_set;
                 self.state.d.next = PlanState::ColumnTurn;
             }
             PlanState::ColumnTurn => {
@@ -720,8 +766,9 @@ impl Logic for Plan {
                             self.unfinished.d.next = false;
                             // The next chunk is of the same stretch, or the first one of the next.
                             self.phase.d.next = self.next_phase.val();
-                            if self.next_phase.val()
-                                == bit_cast::<9, 13>(self.chunks.kept_rows.val() >> 4)
+                            if !self.kept_whole.val()
+                                && (self.next_phase.val()
+                                    == bit_cast::<9, 13>(self.chunks.kept_rows.val() >> 4))
                             {
                                 self.phase.d.next = 0.into();
                             }
@@ -740,23 +787,23 @@ impl Logic for Plan {
                 }
             }
             PlanState::TurnHead => {
-                self.head.d.next = self.dest_info.val();
+                self.head.d.next = self.here.val();
                 self.turn.d.next = self.turn_out.record.val();
-                self.set.d.next = self.dest_info.val().first_set
+                self.set.d.next = self.here.val().first_set
                     + bit_cast::<11, 5>(self.turn_out.record.val().region);
                 if self.first_turn.q.val() {
                     self.turn.d.next.region = 0.into();
                     self.turn.d.next.row = 0.into();
-                    self.set.d.next = self.dest_info.val().first_set;
+                    self.set.d.next = self.here.val().first_set;
                 }
-                self.sets_left.d.next = self.dest_info.val().sets;
+                self.sets_left.d.next = self.here.val().sets;
                 self.loading_check.d.next = false;
                 self.loaded.d.next = 0.into();
                 self.state.d.next = PlanState::TurnSetRead;
                 if self.findings_out.record.val().walked {
                     self.state.d.next = PlanState::LoadRead;
                 }
-                if self.dest_info.val().sets == 0 {
+                if self.here.val().sets == 0 {
                     self.turn_new.next.done = true;
                     self.turns.write_enable.next = true;
                     self.state.d.next = PlanState::TurnNext;
@@ -892,12 +939,26 @@ impl Logic for Plan {
                 self.next_item.next.chunk_start = false;
                 self.next_item.next.chunk_end = false;
                 self.shared.next.dest = self.first_dest.q.val();
+                // Between columns the request does not end, but what was read for one is used up.
+                self.next_item.next.never = self.passes.val();
                 if self.free.val() || (self.item_ready.val() && !self.has_stretch.q.val()) {
                     self.push.next = true;
-                    self.finished.next = true;
-                    self.state.d.next = PlanState::Idle;
-                    if self.status.q.val().any() && self.breaks.q.val() {
-                        self.state.d.next = PlanState::Settle;
+                    if self.passes.val() {
+                        self.begins.next = true;
+                        self.pass.d.next = self.pass.q.val() + 1;
+                        self.pass_set.d.next = self.pass_set.q.val() + 1;
+                        self.pass_dest.d.next =
+                            self.pass_dest.q.val() + bit_cast::<10, DEST_COUNT>(self.dests.q.val());
+                        self.all_counted.d.next = self.all_counted.q.val() || self.counted.q.val();
+                        self.kept_before.d.next = self.kept_before.q.val() || self.column.q.val();
+                        self.single.d.next = self.dests.q.val() == 1;
+                        self.state.d.next = PlanState::InspectRead;
+                    } else {
+                        self.finished.next = true;
+                        self.state.d.next = PlanState::Idle;
+                        if self.status.q.val().any() && self.breaks.q.val() {
+                            self.state.d.next = PlanState::Settle;
+                        }
                     }
                 }
             }
@@ -907,6 +968,21 @@ impl Logic for Plan {
                     self.state.d.next = PlanState::Idle;
                 }
             }
+        }
+
+        // A request, or a column of it, begins.
+        if self.begins.val() {
+            self.index.d.next = 0.into();
+            self.judge.d.next = false;
+            self.partitioned.d.next = false;
+            self.same.d.next = false;
+            self.counted.d.next = true;
+            self.chunks.start.next = true;
+            self.column.d.next = false;
+            self.first_turn.d.next = true;
+            self.fresh.d.next = true;
+            self.turn.d.next.region = 0.into();
+            self.turn.d.next.row = 0.into();
         }
 
         self.turn_in.record.next = self.turn_new.val();
@@ -933,7 +1009,12 @@ impl Logic for Plan {
                     || !self.next_item.val().ids.any()
                     || self.next_item.val().chunk_start)
                 // And a stretch of a bitmap for all its chunks.
-                && (!self.next_item.val().kept || !self.next_item.val().phase.any());
+                && (!self.next_item.val().kept || self.next_item.val().loads);
+            self.stretch_keys.d.next = self.set_info.val().made;
+            self.stretch_opens.d.next = self.fresh.q.val();
+            if self.has_stretch.d.val() {
+                self.fresh.d.next = false;
+            }
         }
         if self.asks.val() && !self.result_valid.val() {
             self.outstanding.d.next = self.outstanding.q.val() + 1;

@@ -29,6 +29,10 @@ const STAGES: usize = 4;
 /// item before each chunk; all items but its scans are marked with `column`. A
 /// bitmap for one destination is one *sparse* chunk, whose windows the column path cuts.
 ///
+/// A WRITE by columns is worked through column by column, each as a request of its own with the sets of one lane that
+/// the decoder has made; between them there is an [`END`](super::record::END) with `never`. Rows that were counted for
+/// one column are not counted again.
+///
 /// # Inputs
 /// `request` stream, what [`Tables`](super::tables::Tables) reads, `result_*` (scans), `column_min_rows`,
 /// `item_ready`, `stretch_ready`.
@@ -80,6 +84,8 @@ pub struct Plan {
     pub kinds_dests: Signal<Out, Bits<DEST_COUNT>>,
     /// and the first one's place.
     pub kinds_first_dest: Signal<Out, Bits<10>>,
+    /// It is a WRITE by columns, of so many; else 0.
+    pub request_columns: Signal<In, Bits<5>>,
     /// A request has left the segmenter.
     pub release_valid: Signal<In, Bit>,
     /// The queue pair of the destination that was read is in error.
@@ -146,11 +152,36 @@ pub struct Plan {
     pub stretch_kept: Signal<Out, Bit>,
     /// Their first bit's address.
     pub stretch_fetch_addr: Signal<Out, Bits<64>>,
+    /// Ids are made from the rows' keys; the address is that of splitters.
+    pub stretch_made: Signal<Out, Bit>,
+    /// It is the first stretch of its request.
+    pub stretch_begins: Signal<Out, Bit>,
+    /// The request.
+    pub stretch_slot: Signal<Out, Bits<8>>,
     state: DFF<PlanState>,
     // The request.
     slot: DFF<Bits<8>>,
     dests: DFF<Bits<DEST_COUNT>>,
     first_dest: DFF<Bits<10>>,
+    /// A WRITE by columns: its columns; else 0.
+    columns: DFF<Bits<5>>,
+    /// Columns that are done; the one at hand has its destinations from `pass_dest` on, and its sets `pass_set` behind
+    /// those of the regions.
+    pass: DFF<Bits<5>>,
+    pass_dest: DFF<Bits<10>>,
+    pass_set: DFF<Bits<5>>,
+    /// There is another column behind this one.
+    passes: Signal<Local, Bit>,
+    begins: Signal<Local, Bit>,
+    /// The destination that was read, with the column's set.
+    here: Signal<Local, DestInfo>,
+    /// The rows of all destinations were counted for this column, so far; for an earlier one.
+    counted: DFF<Bit>,
+    all_counted: DFF<Bit>,
+    /// An earlier column went the column path: what it has kept is there.
+    kept_before: DFF<Bit>,
+    /// The set has few enough rows for their bitmap to be kept for all columns.
+    kept_whole: Signal<Local, Bit>,
     status: DFF<Bits<8>>,
     bad_dest: DFF<Bits<DEST_COUNT>>,
     // The failure is the queue pair's too.
@@ -268,6 +299,10 @@ pub struct Plan {
     has_stretch: DFF<Bit>,
     stretch_from: DFF<Bits<64>>,
     stretch_length: DFF<Bits<32>>,
+    stretch_keys: DFF<Bit>,
+    stretch_opens: DFF<Bit>,
+    /// Nothing was read for the request.
+    fresh: DFF<Bit>,
     // Bitmaps that are read in stretches of several chunks: where in its stretch the chunk begins.
     kept: Signal<Local, Bit>,
     kept_left: Signal<Local, Bits<32>>,
@@ -299,6 +334,18 @@ impl Default for Plan {
             kinds_slot: Default::default(),
             kinds_dests: Default::default(),
             kinds_first_dest: Default::default(),
+            request_columns: Default::default(),
+            columns: Default::default(),
+            pass: Default::default(),
+            pass_dest: Default::default(),
+            pass_set: Default::default(),
+            passes: Default::default(),
+            begins: Default::default(),
+            here: Default::default(),
+            counted: Default::default(),
+            all_counted: Default::default(),
+            kept_before: Default::default(),
+            kept_whole: Default::default(),
             release_valid: Default::default(),
             qp_error: Default::default(),
             dest_read: Default::default(),
@@ -332,6 +379,9 @@ impl Default for Plan {
             stretch_fetch: Default::default(),
             stretch_kept: Default::default(),
             stretch_fetch_addr: Default::default(),
+            stretch_made: Default::default(),
+            stretch_begins: Default::default(),
+            stretch_slot: Default::default(),
             state: Default::default(),
             slot: Default::default(),
             dests: Default::default(),
@@ -439,6 +489,9 @@ impl Default for Plan {
             has_stretch: Default::default(),
             stretch_from: Default::default(),
             stretch_length: Default::default(),
+            stretch_keys: Default::default(),
+            stretch_opens: Default::default(),
+            fresh: Default::default(),
             kept: Default::default(),
             kept_left: Default::default(),
             phase: Default::default(),

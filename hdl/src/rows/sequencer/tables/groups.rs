@@ -4,6 +4,7 @@
 #![allow(missing_docs)]
 
 use crate::primitive::Ram;
+use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 

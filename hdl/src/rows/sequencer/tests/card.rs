@@ -20,6 +20,8 @@ pub struct Request {
     pub shared: Option<Shared>,
     /// The decoder has found its destinations to be apart.
     pub apart: bool,
+    /// It is one of the columns of a WRITE by columns: whether one before it went the column path.
+    pub column: Option<bool>,
 }
 
 impl Request {
@@ -131,6 +133,14 @@ impl Card<'_> {
 
     /// Writes a request's tables and posts it.
     pub fn post(&mut self, request: &mut Request) -> (u8, u16) {
+        self.post_as(request, false)
+    }
+
+    /// The same, perhaps as a WRITE by columns of destinations that have one region of as many lanes.
+    pub fn post_as(&mut self, request: &mut Request, by_columns: bool) -> (u8, u16) {
+        let lanes = request.dests.first().and_then(|dest| dest.regions.first());
+        let columns = lanes.filter(|_| by_columns).map_or(0, |region| region.lanes.len() as u16);
+        let count = request.dests.len() as u16;
         let (slot, first_dest) = (self.next_slot, self.next_dest);
         self.next_slot = slot.wrapping_add(1);
         let first = request.dests.first().cloned();
@@ -142,7 +152,7 @@ impl Card<'_> {
             let own = if request.shared.is_some() && index > 0 { 0 } else { dest.regions.len() };
             for region in &mut dest.regions[..own] {
                 let set = self.next_set;
-                self.next_set = (set + 1) % 2048;
+                self.next_set = (set + 1 + columns) % 2048;
                 let data = match region.kind {
                     _ if request.shared.is_some() => {
                         request.shared.as_ref().map_or(Vec::new(), Shared::bytes)
@@ -161,41 +171,56 @@ impl Card<'_> {
                     self.next_addr = target_addr + data.len() as u64 + 64;
                     self.memory.insert(target_addr, (data, *fails));
                 }
+                // The region's set, and behind it one for each of its lanes.
+                let mut sets = vec![(set, region.lanes.clone())];
                 for (lane, &(base, step, len)) in region.lanes.iter().enumerate() {
+                    let alone = (set + 1 + lane as u16) % 2048;
+                    let also = (alone, 0_usize);
+                    sets.extend((columns > 0).then(|| (alone, vec![(base, step, len)])));
+                    for (set, lane) in [also, (set, lane)].into_iter().skip((columns == 0).into()) {
+                        self.pulse(
+                            "lane_write",
+                            &[
+                                ("set", set.into()),
+                                ("lane", lane.into()),
+                                ("base", base.into()),
+                                ("step", step.into()),
+                                ("len", len.into()),
+                            ],
+                        );
+                    }
+                }
+                for (set, lanes) in sets {
+                    let row_bytes: u64 = lanes.iter().map(|lane| u64::from(lane.2)).sum();
                     self.pulse(
-                        "lane_write",
+                        "set_write",
                         &[
                             ("set", set.into()),
-                            ("lane", lane.into()),
-                            ("base", base.into()),
-                            ("step", step.into()),
-                            ("len", len.into()),
+                            ("kind", (region.kind as u8).into()),
+                            ("addr", region.addr.into()),
+                            ("count", region.count.into()),
+                            ("ids", request.shared.as_ref().map_or(0, |s| s.width).into()),
+                            ("lanes", lanes.len().into()),
+                            ("row_bytes", row_bytes.into()),
+                            ("beat_start", beat_starts(&lanes).into()),
+                            ("made", 0.into()),
+                            ("fetch", u64::from(fetch.is_some()).into()),
+                            ("target_addr", target_addr.into()),
+                            ("target_len", region.target_len.into()),
+                            ("low", if fetch.is_some() { 0 } else { region.low }.into()),
+                            ("high", region.high.into()),
                         ],
                     );
                 }
-                self.pulse(
-                    "set_write",
-                    &[
-                        ("set", set.into()),
-                        ("kind", (region.kind as u8).into()),
-                        ("addr", region.addr.into()),
-                        ("count", region.count.into()),
-                        ("ids", request.shared.as_ref().map_or(0, |s| s.width).into()),
-                        ("lanes", region.lanes.len().into()),
-                        ("row_bytes", region.row_bytes().into()),
-                        ("beat_start", beat_starts(&region.lanes).into()),
-                        ("fetch", u64::from(fetch.is_some()).into()),
-                        ("target_addr", target_addr.into()),
-                        ("target_len", region.target_len.into()),
-                        ("low", if fetch.is_some() { 0 } else { region.low }.into()),
-                        ("high", region.high.into()),
-                    ],
-                );
             }
             let partition = request.shared.as_ref().map_or(0, |s| s.partitions[index]);
             let place = self.next_dest;
             self.next_dest = (place + 1) % 1024;
             self.first_sets.insert(place, first_set);
+            for column in 0..columns {
+                self.first_sets
+                    .insert((place + column * count) % 1024, (first_set + 1 + column) % 2048);
+            }
             self.pulse(
                 "dest_write",
                 &[
@@ -216,7 +241,9 @@ impl Card<'_> {
             .with("first_dest", first_dest)
             .with("status", request.status.0)
             .with("bad_dest", request.status.1)
-            .with("apart", u64::from(request.apart));
+            .with("apart", u64::from(request.apart))
+            .with("columns", columns);
+        self.next_dest = (first_dest + count.max(count * columns)) % 1024;
         // The decoder gives a request at least so long after its last lane, but for contiguous regions.
         let regions = request.dests.iter().flat_map(|dest| &dest.regions);
         if { regions }.any(|region| region.kind != RegionType::Contiguous) {

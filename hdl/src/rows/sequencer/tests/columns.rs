@@ -53,7 +53,7 @@ impl Stretch {
         }
         match self.kept() {
             // The first chunk of a stretch brings all of it.
-            Some(0) => self.answers.len(),
+            Some(_) if self.loads() => self.answers.len(),
             Some(_) => 0,
             None => (self.rows() as usize).div_ceil(512),
         }
@@ -61,7 +61,7 @@ impl Stretch {
 
     /// All answers have come.
     fn is_complete(&self) -> bool {
-        if self.kept() == Some(0) {
+        if self.loads() {
             return self.answers.last().is_some_and(|beat| beat.u64("last") == 1);
         }
         self.answers.len() == self.beats()
@@ -69,7 +69,12 @@ impl Stretch {
 
     /// Where in its stretch it begins, in rows.
     fn kept(&self) -> Option<usize> {
-        (self.item(222, 1) == 1).then(|| 16 * self.item(223, 8) as usize)
+        (self.item(222, 1) == 1).then(|| 16 * self.item(223, 9) as usize)
+    }
+
+    /// It is kept, and its stretch comes with it.
+    fn loads(&self) -> bool {
+        self.kept().is_some() && self.item(232, 1) == 1
     }
 
     /// Beats that its fetch rows fill.
@@ -191,7 +196,12 @@ impl ColumnPath {
         let is_header = |token: &&Beat| token.u64("column") == 1;
         let headers: Vec<_> = tokens.iter().filter(is_header).collect();
         let slot = u64::from(posted.0);
-        let mut stretches = self.done.iter().filter(|s| s.slot() == slot);
+        // Of a WRITE by columns the stretches of a column are those of its destinations.
+        let of = |s: &&Stretch| {
+            let behind = (s.context(44, 10) as u16).wrapping_sub(posted.1) % 1024;
+            s.slot() == slot && usize::from(behind) < request.dests.len()
+        };
+        let mut stretches = self.done.iter().filter(of);
         let (count, chunk) = match rows {
             Some(rows) => (request.dests[0].regions[0].count, rows),
             None => (0, 1),
@@ -218,7 +228,7 @@ impl ColumnPath {
                 let ends = [first + length == count, index == 0, index + 1 == request.dests.len()];
                 check_stretch(stretch, dest, ends, request.shared.as_ref());
                 if !sparse && request.shared.is_none() {
-                    check_kept(stretch, &dest.regions[0], chunk);
+                    check_kept(stretch, &dest.regions[0], chunk, request.column);
                 }
                 let partition = request.shared.as_ref().map_or(0, |s| s.partitions[index]);
                 assert_eq!(stretch.item(204, 16), u64::from(partition));
@@ -247,7 +257,12 @@ impl ColumnPath {
         let is_header = |token: &&Beat| token.u64("column") == 1;
         let mut headers = tokens.iter().filter(is_header);
         let slot = u64::from(posted.0);
-        let mut stretches = self.done.iter().filter(|s| s.slot() == slot);
+        // Of a WRITE by columns the stretches of a column are those of its destinations.
+        let of = |s: &&Stretch| {
+            let behind = (s.context(44, 10) as u16).wrapping_sub(posted.1) % 1024;
+            s.slot() == slot && usize::from(behind) < request.dests.len()
+        };
+        let mut stretches = self.done.iter().filter(of);
         let most = request.dests.iter().map(|dest| dest.regions[0].count).max().unwrap_or(0);
         for first in (0..most).step_by(chunk as usize) {
             for (index, dest) in request.dests.iter().enumerate() {
@@ -384,12 +399,17 @@ fn check_stretch(
     }
 }
 
-/// Bitmaps without fetch rows are read in stretches of as many chunks as have at most 4,096 rows.
-fn check_kept(stretch: &Stretch, region: &Region, chunk: u32) {
-    let keeps = region.kind == RegionType::Bitmapped && region.fetch.is_none() && chunk <= 2048;
-    let (first, whole) = (stretch.first() as usize, (4096 / chunk * chunk) as usize);
+/// Bitmaps without fetch rows are read in stretches of as many chunks as have at most 4,096 rows, those of a WRITE by columns
+/// of up to 8,192 rows once for all columns.
+fn check_kept(stretch: &Stretch, region: &Region, chunk: u32, column: Option<bool>) {
+    let column = column.filter(|_| region.count <= 8192);
+    let most = if column.is_some() { 4096 } else { 2048 };
+    let keeps = region.kind == RegionType::Bitmapped && region.fetch.is_none() && chunk <= most;
+    let whole = if column.is_some() { 8192 } else { (4096 / chunk * chunk) as usize };
+    let first = stretch.first() as usize;
     assert_eq!(stretch.kept(), keeps.then_some(first % whole));
-    if stretch.kept() == Some(0) {
+    assert_eq!(stretch.loads(), keeps && first.is_multiple_of(whole) && column != Some(true));
+    if stretch.loads() {
         let rows = whole.min(region.bits.len() - first);
         assert_eq!(stretch.answers.len(), rows.div_ceil(512));
         for row in 0..rows {
@@ -465,7 +485,7 @@ fn column_request(random: &mut Random, min_rows: u32) -> Request {
             }
         })
         .collect();
-    let mut request = Request { dests, status: (0, 0), shared: None, apart: false };
+    let mut request = Request { dests, status: (0, 0), shared: None, apart: false, column: None };
     if random.chance(0.2) {
         apart(random, &mut request, min_rows);
     } else if random.chance(0.4) {
@@ -580,7 +600,7 @@ fn a_turn_of_a_column_request_takes_two_cycles() {
             dest(vec![region], false)
         })
         .collect();
-    let mut request = Request { dests, status: (0, 0), shared: None, apart: false };
+    let mut request = Request { dests, status: (0, 0), shared: None, apart: false, column: None };
     assert_eq!(request.chunk_rows(256), Some(64));
     let posted = card.post(&mut request);
     let tokens = card.finish(1);
@@ -600,7 +620,8 @@ fn a_destination_like_the_first_is_inspected_in_three_cycles() {
         card.columns.enable(&mut card.bench, 256);
         let region = || region(RegionType::Bitmapped, vec![(0, 48, 48)], 640);
         let dests = (0..dests).map(|_| dest(vec![region()], false)).collect();
-        let mut request = Request { dests, status: (0, 0), shared: None, apart: false };
+        let mut request =
+            Request { dests, status: (0, 0), shared: None, apart: false, column: None };
         card.post(&mut request);
         card.finish(1);
         card.bench.received_at(card.columns.items)[0] - card.bench.sent_at(card.request)[0]

@@ -131,7 +131,7 @@ fn random_dest(random: &mut Random, element_mask: bool, several: bool, units: u3
 pub fn random_request(random: &mut Random) -> Request {
     if random.chance(0.05) {
         let status = (2, random.below(64) as u8);
-        return Request { dests: Vec::new(), status, shared: None, apart: false };
+        return Request { dests: Vec::new(), status, shared: None, apart: false, column: None };
     }
     let dests = match random.below(8) {
         0..=4 => 1,
@@ -147,7 +147,7 @@ pub fn random_request(random: &mut Random) -> Request {
         _ => u32::MAX,
     };
     let dests = (0..dests).map(|_| random_dest(random, element_mask, dests > 1, units)).collect();
-    let mut request = Request { dests, status: (0, 0), shared: None, apart: false };
+    let mut request = Request { dests, status: (0, 0), shared: None, apart: false, column: None };
     for region in request.dests.iter_mut().flat_map(|dest| &mut dest.regions) {
         if region.kind == RegionType::Bitmapped && random.chance(0.3) {
             region.fetch = Some((vec![true; region.bits.len()], random.chance(0.3)));

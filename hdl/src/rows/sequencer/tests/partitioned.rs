@@ -57,6 +57,7 @@ fn request(rows: u32, dests: usize, width: u8) -> Request {
         status: (0, 0),
         shared: Some(Shared { width, ids, partitions }),
         apart: false,
+        column: None,
     }
 }
 

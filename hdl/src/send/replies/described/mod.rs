@@ -5,7 +5,7 @@
 //! that the collector gets the beats of one read.
 //!
 //! ```text
-//! KEY_REGIONS -> Regions -> Walk --fetch--> host_read --beat--> Pack -> out
+//! KEY_REGIONS -> Entries -> Walk --fetch--> host_read --beat--> Pack -> out
 //!                    read --^  \------------ part ------------/  |
 //!                              ^---------- bitmaps, pointers ----/
 //! ```
@@ -16,20 +16,20 @@
 //! the host's memory besides. Every piece is inside the memory region of its local key, and in the key's protection domain, whatever a bitmap or pointers
 //! say: else the read ends with an error.
 
-use crate::context::ConfigWrite;
+use crate::context::{ConfigWrite, QP};
 use crate::primitive::{RamStyle, StreamFifo};
+use crate::receive::responder::keys::KEY_REGION;
+use crate::regions::Position;
+use crate::regions::entries::{Entries, KeyWord};
+use crate::regions::walk::Walk;
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
 use drdma_emit::prelude::*;
 
 mod pack;
-pub mod regions;
 #[cfg(test)]
 mod tests;
-mod walk;
 
 use pack::Pack;
-use regions::{KEY_REGION, KeyWord};
-use walk::Walk;
 
 /// Bits of the number of reads that are under way, and of their count.
 const PARTS: usize = 7;
@@ -82,15 +82,6 @@ pub struct ReplyBeat {
     pub outside: Bit,
 }
 
-/// What was read beside.
-#[derive(Copy, Clone, Debug, PartialEq, Record)]
-pub struct Side {
-    /// 64 bytes.
-    pub data: Bits<512>,
-    /// The read has failed.
-    pub error: Bit,
-}
-
 /// See the [module](self).
 ///
 /// # Inputs
@@ -117,21 +108,68 @@ pub struct Described {
     /// What packets hold.
     pub out: Stream<Out, ReplyBeat>,
 
+    entries: Entries,
     walk: Walk,
+    /// Where the packet before has ended.
+    position: DFF<Position>,
     #[init(StreamFifo::new(RamStyle::Distributed))]
     parts: StreamFifo<Part, PARTS, PARTS_COUNT>,
     pack: Pack,
     unused: Signal<Local, Bits<PARTS_COUNT>>,
+    unused_receive: Signal<Local, Bit>,
+    unused_qp: Signal<Local, Bits<QP>>,
 }
 
 impl Logic for Described {
     #[hdl_gen]
     fn update(&mut self) {
+        self.cfg.join(&mut self.entries.cfg);
+        self.word.join(&mut self.entries.word);
+        self.entries.region.next = self.walk.region.val();
+        self.entries.granule.next = self.walk.granule.val();
+        self.walk.data.next = self.entries.data.val();
+        self.walk.valid.next = self.entries.valid.val();
         self.cfg.join(&mut self.walk.cfg);
-        self.word.join(&mut self.walk.word);
-        self.read.join(&mut self.walk.read);
-        self.walk.fetch.join(&mut self.fetch);
-        self.walk.part.join(&mut self.parts.input);
+        self.walk.forget.next = self.word.valid.val();
+
+        // READs, one after the other, of no queue pair. There are no receives here.
+        self.walk.ask.valid.next = self.read.valid.val();
+        self.walk.ask.addr.next = self.read.addr.val();
+        self.walk.ask.bytes.next = self.read.bytes.val();
+        self.walk.ask.plain.next = !self.read.described.val();
+        self.walk.ask.writes.next = false;
+        self.walk.ask.receive.next = false;
+        self.walk.ask.qp.next = 0.into();
+        self.walk.ask.region.next = self.read.region.val();
+        self.walk.ask.pd.next = self.read.pd.val();
+        self.walk.ask.first.next = self.read.first.val();
+        self.walk.ask.skip.next = 0.into();
+        self.read.ready.next = self.walk.ask.ready.val();
+        self.walk.kind.next = 0.into();
+        self.walk.is_final.next = false;
+        self.unused_receive.next = self.walk.receive.val();
+        self.unused_qp.next = self.walk.qp.val() | self.walk.next_qp.val();
+        self.walk.resume.next = self.position.q.val();
+        if self.walk.ended.valid.val() {
+            self.position.d.next = self.walk.ended.val();
+        }
+
+        // A step is a read, or fails without one.
+        self.fetch.valid.next = self.walk.step.valid.val()
+            && !self.walk.step.failed.val()
+            && self.parts.input.ready.val();
+        self.fetch.addr.next = self.walk.step.addr.val();
+        self.fetch.bytes.next = self.walk.step.bytes.val();
+        self.parts.input.valid.next =
+            self.walk.step.valid.val() && (self.walk.step.failed.val() || self.fetch.ready.val());
+        self.parts.input.data.next.bytes = self.walk.step.bytes.val();
+        self.parts.input.data.next.plain = self.walk.step.plain.val();
+        self.parts.input.data.next.side = self.walk.step.side.val();
+        self.parts.input.data.next.last = self.walk.step.last.val();
+        self.parts.input.data.next.failed = self.walk.step.failed.val();
+        self.parts.input.data.next.outside = self.walk.step.outside.val();
+        self.walk.step.ready.next =
+            self.parts.input.ready.val() && (self.walk.step.failed.val() || self.fetch.ready.val());
         self.parts.output.join(&mut self.pack.part);
         self.beat.join(&mut self.pack.beat);
         self.pack.side.join(&mut self.walk.side);

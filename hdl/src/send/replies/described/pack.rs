@@ -1,7 +1,8 @@
 //! What was read piece by piece becomes beats of 64 B, as if it had been one read.
 
-use super::{Part, ReplyBeat, Side};
+use super::{Part, ReplyBeat};
 use crate::primitive::{Pack as Concatenation, Rotate};
+use crate::regions::Side;
 use crate::shell::host_read::HostReadBeat;
 use drdma_emit::prelude::*;
 

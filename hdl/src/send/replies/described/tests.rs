@@ -3,10 +3,9 @@
 use super::*;
 use crate::context::testing::clear_tables;
 use crate::context::{QUEUE_PAIR_TABLE, REGION_TABLE};
+use crate::regions::testing::*;
 use crate::testing;
 use drdma_abi::receive::rights;
-use drdma_abi::register::MemoryRegionEntry;
-use drdma_semantics::checks::{Directory, QueuePair};
 use drdma_semantics::described::{Unreachable, encode, fragments};
 use drdma_semantics::memory::{HostMemory, Segments};
 use drdma_semantics::region::{Column, Extent, Region};
@@ -14,44 +13,8 @@ use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId, Random, STALL
 use drdma_verilated::{Library, Word};
 use std::collections::VecDeque;
 
-/// Host memory, at whose end nothing is.
-const BASE: u64 = 0xffff_0000_0000_0ff0;
-const SIZE: u64 = 1 << 16;
-/// Bitmaps and pointers are in its last eighth, which has a key of its own.
-const LISTS: u64 = BASE + SIZE / 8 * 7;
-const PD: u32 = 9;
-/// The keys of all memory, of what has lists, and of memory that is not there.
-const ALL: u32 = 0x0100_0003;
-const LIST: u32 = 0x0200_0004;
-const NOWHERE: u32 = 0x0300_0005;
-/// A key of another protection domain.
-const FOREIGN: u32 = 0x0400_0006;
-
 fn library() -> Library {
     testing::library("described", Described::default)
-}
-
-struct Memories;
-
-impl Directory for Memories {
-    fn memory_region(&self, lkey: u32) -> Option<MemoryRegionEntry> {
-        entries().into_iter().find(|entry| entry.lkey == lkey)
-    }
-
-    fn queue_pair(&self, _: u32) -> Option<QueuePair> {
-        None
-    }
-}
-
-fn entries() -> Vec<MemoryRegionEntry> {
-    let entry =
-        |lkey, addr, len, pd| MemoryRegionEntry { addr, len, lkey, rights: 0, pd, valid: 1 };
-    vec![
-        entry(ALL, BASE, SIZE, PD),
-        entry(LIST, LISTS, SIZE / 8, PD),
-        entry(NOWHERE, BASE + SIZE, SIZE, PD),
-        entry(FOREIGN, BASE, SIZE, PD + 1),
-    ]
 }
 
 /// The block, and a host that reads.
@@ -197,90 +160,6 @@ impl<'a> Around<'a> {
     }
 }
 
-fn pick(random: &mut Random, of: [u64; 3]) -> u64 {
-    of[random.below(3) as usize]
-}
-
-fn extents(random: &mut Random, within: u64) -> Vec<Extent> {
-    (0..=random.below(16).min(random.below(16)))
-        .map(|_| {
-            let len = 1 + {
-                let most = within.min(pick(random, [4, 40, 300]));
-                random.below(most)
-            };
-            Extent { offset: random.below(within - len + 1), len: len as u32 }
-        })
-        .collect()
-}
-
-/// A region whose memory its keys have.
-fn region(random: &mut Random) -> Region {
-    let most = LISTS - BASE;
-    match random.below(4) {
-        0 => {
-            let len = 1 + random.below(9_000);
-            Region::Contiguous { addr: BASE + random.below(most - len), len: len as u32, lkey: ALL }
-        }
-        1 => {
-            let period = 1 + random.below(600);
-            let count = 1 + random.below(100.min(most / period / 2));
-            let pattern = extents(random, period);
-            let base = BASE + random.below(most - period * count);
-            Region::Strided { base, period, count: count as u32, lkey: ALL, pattern }
-        }
-        2 => {
-            let most_rows = pick(random, [20, 600, 3_000]);
-            let rows = 1 + random.below(most_rows);
-            let columns = (0..=random.below(5))
-                .map(|_| {
-                    let most_bytes = pick(random, [4, 20, 4]).min(most / rows - 1);
-                    let width = 1 + random.below(most_bytes);
-                    let base = BASE + random.below(most - width * rows);
-                    Column { base, width: width as u32, lkey: ALL }
-                })
-                .collect();
-            let bitmap = LISTS + random.below(SIZE / 8 - rows.div_ceil(8) + 1);
-            Region::Bitmapped { bitmap, rows: rows as u32, lkey: LIST, columns, fetch_rows: None }
-        }
-        _ => {
-            let pattern = extents(random, 256);
-            let count = 1 + random.below(90);
-            let pointers = LISTS + random.below(SIZE / 8 - count * 8 + 1);
-            Region::PointerMapped {
-                pointers,
-                count: count as u32,
-                lkey: LIST,
-                target_lkey: ALL,
-                pattern,
-            }
-        }
-    }
-}
-
-/// What a region's bitmap or pointers hold.
-fn fill(around: &mut Around<'_>, region: &Region, random: &mut Random) {
-    let at = |addr: u64| (addr - BASE) as usize;
-    match region {
-        Region::Bitmapped { bitmap, rows, .. } => {
-            let (chance, first) = ([0.02, 0.5, 0.98][random.below(3) as usize], at(*bitmap));
-            for row in 0..*rows as usize {
-                let (byte, bit) = (first + row / 8, 1 << (row % 8));
-                around.memory[byte] &= !bit;
-                if random.chance(chance) {
-                    around.memory[byte] |= bit;
-                }
-            }
-        }
-        Region::PointerMapped { pointers, count, .. } => {
-            for k in 0..u64::from(*count) {
-                let pointer = BASE + random.below(LISTS - BASE - 256);
-                around.memory[at(pointers + 8 * k)..][..8].copy_from_slice(&pointer.to_le_bytes());
-            }
-        }
-        _ => {}
-    }
-}
-
 /// What a packet holds, as the semantics say.
 fn expected(around: &Around<'_>, region: &Region, bytes: (u64, u64)) -> Result<Vec<u8>, bool> {
     let host = around.host();
@@ -321,7 +200,7 @@ fn any_part_of_a_region_comes_as_the_semantics_say_among_reads_of_memory() {
         let mut around = Around::new(&library, seed, stalls);
         for round in 0..60 {
             let region = region(&mut random);
-            fill(&mut around, &region, &mut random);
+            fill(&mut around.memory, &region, &mut random);
             let at = random.below(512);
             around.describe(at, &encode(&region));
             let most = region.row_len() * 40;
@@ -450,4 +329,24 @@ fn an_entry_that_is_not_valid_is_no_region() {
     around.ask(Some(511), (3, 9), true);
     assert_eq!(around.wait(1), [Err(false)]);
     around.config(QUEUE_PAIR_TABLE, 3, 1, 1);
+}
+
+/// Rows that touch, of extents that touch, are read as memory is: a packet is a read, and its beats follow each other.
+#[test]
+fn a_packet_in_rows_that_touch_is_one_read() {
+    let library = library();
+    let mut around = Around::new(&library, 1, STALLS[0]);
+    let pattern = (0..5).map(|k| Extent { offset: 8 + 4 * k, len: 4 }).collect();
+    let region = Region::Strided { base: BASE, period: 20, count: 500, lkey: ALL, pattern };
+    around.describe(3, &encode(&region));
+    for (k, start) in [40, 4136].into_iter().enumerate() {
+        around.ask(Some(3), (start, 4096), k == 0);
+    }
+    let got = around.wait(2);
+    for (packet, start) in got.iter().zip([40, 4136]) {
+        let expected = &around.memory[8 + start..][..4096];
+        assert_eq!(packet.as_deref(), Ok(expected));
+    }
+    let reads: Vec<_> = [40, 4136].iter().map(|start| (BASE + 8 + start, 4096)).collect();
+    assert_eq!(around.fetched, reads);
 }

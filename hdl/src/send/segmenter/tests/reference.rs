@@ -22,6 +22,8 @@ pub(crate) struct Dest {
     pub solicited: bool,
     /// They make the key in `imm` invalid; only of a SEND without immediate data.
     pub invalidates: bool,
+    /// Its queue pair gets another column of the request, whose acknowledgement counts.
+    pub more: bool,
     /// The queue pair has changed since the request was checked.
     pub gone: bool,
 }
@@ -218,7 +220,7 @@ impl Reference {
         let progress = &self.progress[&beat.dest];
         let dropped = self.failed || self.barred || progress.flushed;
         let sent = progress.started && !dropped;
-        if beat.dest_end && sent && dest.transport == Transport::Rc {
+        if beat.dest_end && sent && dest.transport == Transport::Rc && !dest.more {
             let psn = self.psns[dest.qp].wrapping_sub(1) & 0xff_ffff;
             self.items.push(Item::Acknowledge { slot: beat.slot, qp: dest.qp, psn });
         }

@@ -106,6 +106,7 @@ impl Traffic {
                     opcode,
                     solicited: random.chance(0.3),
                     invalidates: plain && random.chance(0.5),
+                    more: random.chance(0.2),
                     imm: random.u64() as u32,
                     remote_addr: random.u64() | 0xffff_ffff_ffff_0000,
                     rkey: random.u64() as u32,
@@ -211,6 +212,7 @@ impl Traffic {
                 .with("log_mtu", dest.log_mtu)
                 .with("solicited", dest.solicited)
                 .with("invalidates", dest.invalidates)
+                .with("more", dest.more)
                 .with("stamp", stamp(dest.qp) - u64::from(dest.gone));
             bench.send(writes, beat);
         }
@@ -275,6 +277,7 @@ pub(crate) fn stream(messages: usize, length: usize, beat: usize, log_mtu: u32) 
         log_mtu,
         solicited: false,
         invalidates: false,
+        more: false,
         gone: false,
     };
     let mut beats = Vec::new();

@@ -46,7 +46,7 @@ pub struct KeyWord {
 /// `data`, `valid`.
 #[derive(LogicBlock, BlockDefault)]
 #[check(KeyRegionEnd::field("valid").start == 96 && KeyRegionEnd::SIZE == GRANULE)]
-pub struct Regions {
+pub struct Entries {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Words that the host writes into tables.
@@ -71,7 +71,7 @@ pub struct Regions {
     unused: Signal<Local, Bits<32>>,
 }
 
-impl Logic for Regions {
+impl Logic for Entries {
     #[hdl_gen]
     fn update(&mut self) {
         self.unused.next = self.cfg.data.val()

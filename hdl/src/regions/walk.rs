@@ -1,11 +1,10 @@
 //! A region's packed bytes to the pieces of host memory in which they lie.
 
-use super::regions::{GRANULE_BITS, GRANULE_INDEX, KEY_REGION, KeyWord, Regions};
-use super::{Part, ReplyRead, Side};
-use crate::context::ConfigWrite;
+use super::entries::{GRANULE_BITS, GRANULE_INDEX};
+use super::{Position, ROW, Side, WalkAsk, WalkStep};
+use crate::context::{ConfigWrite, QP};
 use crate::primitive::{CountOnes, Multiplier};
-use crate::receive::responder::keys::Keys;
-use crate::shell::host_read::HostReadRequest;
+use crate::receive::responder::keys::{KEY_REGION, Keys};
 use drdma_abi::Layout;
 use drdma_abi::described::{ENTRY_GRANULES, KeyRegionEnd};
 use drdma_abi::work_request::{
@@ -23,9 +22,7 @@ const END: u64 = ENTRY_GRANULES as u64 - 1;
 const MOST_ELEMENTS: u64 = MAX_ELEMENTS as u64;
 /// The flags that a region here may have.
 const FLAGS: u64 = shape_flags::FETCH_ROWS as u64;
-/// Bits of a row's bytes.
-const ROW: usize = 37;
-/// Bits of the start of a READ, each of which takes a cycle of the division.
+/// Bits of the start of a message, each of which takes a cycle of the division.
 const START_BITS: u64 = 64;
 /// Stages of the multiplier, and cycles from an element's granule being asked for to the product of it.
 const STAGES: usize = 5;
@@ -42,7 +39,7 @@ pub enum WalkState {
     Idle,
     /// It is of memory, and passes.
     Plain,
-    /// It goes on where the one before has ended, or its region is read anew:
+    /// It goes on where the one before has ended, or its region is read anew, or that of a receive which comes next:
     Begin,
     /// the header is asked for,
     Header,
@@ -52,7 +49,9 @@ pub enum WalkState {
     End,
     /// the end;
     Sum,
-    /// Elements are counted together.
+    /// Elements are counted together. If they touch, they may be one:
+    Span,
+    /// all rows are.
     Divide,
     /// The first byte's row is known: its element is sought.
     Find,
@@ -66,13 +65,15 @@ pub enum WalkState {
     Ask,
     /// is read,
     Fetch,
-    /// and comes.
+    /// and comes,
     Come,
+    /// beginning with the row at hand.
+    Align,
     /// Where the row has the element at hand.
     Multiply,
     /// That place is looked up in its key,
     Check,
-    /// and read.
+    /// and told.
     Offer,
     /// What comes behind it.
     Advance,
@@ -80,13 +81,26 @@ pub enum WalkState {
     Fail,
 }
 
-/// Walks regions, and has their pieces read; see the [module above](super).
+/// Walks regions, and tells the pieces in which bytes lie; see the [module above](super).
+///
+/// Every piece is inside the memory region of its local key, and in the protection domain, whatever a bitmap or pointers say, and where it is
+/// written, its key allows that: else the packet ends with a step that has failed. A region of a described key whose entry is not one fails likewise.
+///
+/// Contract: steps come in the order of the bytes, the last one of a packet with `last`, or one that has `failed`. A packet of a described key begins about 80 cycles
+/// after it was asked for, and 4 a column later, and where there is a bitmap 1 for each 64 rows that come before, and for each row of the last 64. One that goes on where the packet
+/// of its queue pair before has ended takes 2 cycles if no other one came between, else 8 and 1 a column. A piece takes 16 cycles; the rows of a strided region that
+/// touch are one piece, and 8 cycles more. The bits of 512 rows, or 8 pointers, are a step with
+/// `side`, after which the walk waits for `side`. What a described key's region is, is looked up with the first packet of a message, or behind another
+/// queue pair's.
+///
+/// The granule that was asked for in a cycle, of `region`, or of the receive of `qp`, is given in the next one. `resume` is the position of `next_qp` of the
+/// cycle before.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; `word`; stream `read`; `side`, a pulse.
+/// `clk`, `rst`; `cfg`; stream `ask`; `data`, `valid`, `kind`, `is_final`; `resume`; `forget`; `side`, a pulse.
 ///
 /// # Outputs
-/// Streams `fetch`, and `part` for each of these in its order.
+/// Stream `step`; `region`, `receive`, `qp`, `granule`; `next_qp`; `ended`, a pulse.
 #[derive(LogicBlock, BlockDefault)]
 #[check(RegionHeader::field("count").start == 64 && RegionHeader::field("lkey").start == 96)]
 #[check(RegionShape::field("target_lkey").start == 64 && RegionShape::field("elements").start == 96)]
@@ -97,33 +111,75 @@ pub struct Walk {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Words that the host writes into tables,
+    /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// and of regions.
-    pub word: Flow<In, KeyWord>,
-    /// What packets hold.
-    pub read: Stream<In, ReplyRead>,
-    /// Reads of host memory,
-    pub fetch: Stream<Out, HostReadRequest>,
-    /// and what they are.
-    pub part: Stream<Out, Part>,
+    /// Bytes that are to be found.
+    pub ask: Stream<In, WalkAsk>,
+    /// The pieces in which they lie.
+    pub step: Stream<Out, WalkStep>,
     /// A piece of a bitmap, or pointers.
     pub side: Flow<In, Side>,
 
-    regions: Regions,
+    /// A granule is asked for: of this key's region,
+    pub region: Signal<Out, Bits<KEY_REGION>>,
+    /// or of a receive,
+    pub receive: Signal<Out, Bit>,
+    /// this queue pair's;
+    pub qp: Signal<Out, Bits<QP>>,
+    /// the one with this number.
+    pub granule: Signal<Out, Bits<GRANULE_INDEX>>,
+    /// That granule.
+    pub data: Signal<In, Bits<GRANULE_BITS>>,
+    /// The key's region is valid.
+    pub valid: Signal<In, Bit>,
+    /// The type of the receive's region, with its first granule,
+    pub kind: Signal<In, Bits<2>>,
+    /// and whether it is the last one.
+    pub is_final: Signal<In, Bit>,
+    /// Entries of regions have changed: they are read anew.
+    pub forget: Signal<In, Bit>,
+
+    /// The queue pair of the next cycle.
+    pub next_qp: Signal<Out, Bits<QP>>,
+    /// Where the packet before of the queue pair has ended.
+    pub resume: Signals<In, Position>,
+    /// A packet ends: here.
+    pub ended: Flow<Out, Position>,
+
     keys: Keys,
     state: DFF<WalkState>,
     wait: DFF<Bits<3>>,
-    held: DFF<ReplyRead>,
-    /// Bytes of the packet that were not asked for.
+    held: DFF<WalkAsk>,
+    /// Bytes of the packet that were not told, and those to leave out before them.
     left: DFF<Bits<13>>,
-    /// The granule that is asked for.
-    granule: DFF<Bits<GRANULE_INDEX>>,
-    data: Signal<Local, Bits<GRANULE_BITS>>,
+    skip_left: DFF<Bits<6>>,
+    /// The granule that is asked for, and the region's first one.
+    at: DFF<Bits<GRANULE_INDEX>>,
+    header: DFF<Bits<GRANULE_INDEX>>,
+    /// The region is gone on in, or entered at its first row. Else the first byte's row is sought.
+    resumes: DFF<Bit>,
+    enters: DFF<Bit>,
+    /// The region still has the element.
+    resumable: Signal<Local, Bit>,
+    /// It has a shape and elements.
+    shaped: DFF<Bit>,
+    /// The first granule of the region behind this one.
+    following: Signal<Local, Bits<GRANULE_INDEX>>,
+    last_region: DFF<Bit>,
     unused_data: Signal<Local, Bits<GRANULE_BITS>>,
+    unused_resume: Signal<Local, Position>,
+    continues: Signal<Local, Bit>,
+    /// The packet goes on where the one before has ended, of which all is at hand.
+    warm: Signal<Local, Bit>,
+    /// That was one of this queue pair,
+    walked_qp: DFF<Bits<QP>>,
+    /// and of a receive.
+    walked_receive: DFF<Bit>,
+    skips: Signal<Local, Bit>,
+    wanted: Signal<Local, Bits<13>>,
 
     // The region.
-    kind: DFF<Bits<2>>,
+    kind_held: DFF<Bits<2>>,
     base: DFF<Bits<64>>,
     count: DFF<Bits<32>>,
     lkey: DFF<Bits<32>>,
@@ -132,6 +188,11 @@ pub struct Walk {
     elements: DFF<Bits<16>>,
     flags: DFF<Bits<16>>,
     odd: Signal<Local, Bit>,
+    /// Each extent begins where the one before ends, from this offset on.
+    first_offset: DFF<Bits<64>>,
+    next_offset: DFF<Bits<64>>,
+    touches: DFF<Bit>,
+    touching: Signal<Local, Bit>,
     row_bytes: DFF<Bits<ROW>>,
 
     // Division of the start by a row's bytes.
@@ -165,36 +226,57 @@ pub struct Walk {
     side_bytes: Signal<Local, Bits<36>>,
     unused_side: Signal<Local, Bits<36>>,
     side_bits: DFF<Bits<10>>,
+    /// Bits before that of the row at hand.
+    ahead: Signal<Local, Bits<3>>,
+    aligned: DFF<Bits<3>>,
+    most_bits: Signal<Local, Bits<10>>,
 
     // A piece.
     origin: Signal<Local, Bits<64>>,
-    step: Signal<Local, Bits<64>>,
+    stride: Signal<Local, Bits<64>>,
     #[init(Multiplier::new(STAGES))]
     multiplier: Multiplier<33, 64, 97>,
-    unused_product: Signal<Local, Bits<97>>,
+    product: Signal<Local, Bits<97>>,
     length: Signal<Local, Bits<ROW>>,
     behind: Signal<Local, Bits<ROW>>,
     addr: DFF<Bits<64>>,
     bytes: DFF<Bits<13>>,
     key: DFF<Bits<32>>,
     covered: Signal<Local, Bit>,
+    /// The piece may be accessed.
+    may: Signal<Local, Bit>,
     unused_rights: Signal<Local, Bit>,
     unused_region: Signal<Local, Bits<KEY_REGION>>,
     ends_row: Signal<Local, Bit>,
     outside: DFF<Bit>,
     /// The position is that behind the packet before.
     known: DFF<Bit>,
+    /// Entries have changed since the packet was begun.
+    spoiled: DFF<Bit>,
 }
 
 impl Logic for Walk {
     #[hdl_gen]
     fn update(&mut self) {
-        self.cfg.join(&mut self.regions.cfg);
-        self.word.join(&mut self.regions.word);
-        self.regions.region.next = self.held.q.val().region;
-        self.regions.granule.next = self.granule.q.val();
-        self.data.next = self.regions.data.val();
+        self.region.next = self.held.q.val().region;
+        self.receive.next = self.held.q.val().receive;
+        self.qp.next = self.held.q.val().qp;
+        self.granule.next = self.at.q.val();
+        self.next_qp.next = self.held.d.val().qp;
         self.unused_data.next = self.data.val();
+        self.unused_resume.next = self.resume.val();
+        self.continues.next = (self.resume.region.val() == self.held.q.val().region)
+            && (self.resume.addr.val() == self.held.q.val().addr);
+        self.warm.next = self.known.q.val()
+            && !self.held.q.val().first
+            && (self.walked_qp.q.val() == self.held.q.val().qp)
+            && (self.walked_receive.q.val() == self.held.q.val().receive)
+            && (self.held.q.val().receive || self.continues.val());
+        self.skips.next = self.skip_left.q.val().any();
+        self.wanted.next = self.left.q.val();
+        if self.skips.val() {
+            self.wanted.next = bit_cast::<13, 6>(self.skip_left.q.val());
+        }
 
         // A range in its key.
         self.cfg.join(&mut self.keys.cfg);
@@ -205,6 +287,8 @@ impl Logic for Walk {
         self.keys.revoke_valid.next = false;
         self.keys.revoke_index.next = 0.into();
         self.covered.next = self.keys.covers.val();
+        self.may.next =
+            self.covered.val() && (!self.held.q.val().writes || self.keys.fillable.val());
         self.unused_rights.next = self.keys.readable.val()
             || self.keys.writable.val()
             || self.keys.changeable.val()
@@ -214,10 +298,15 @@ impl Logic for Walk {
         self.unused_region.next = self.keys.region.val();
 
         // The shape cannot be one of a described key.
-        self.odd.next = (self.kind.q.val() != CONTIGUOUS)
+        self.odd.next = (self.kind_held.q.val() != CONTIGUOUS)
             && (!self.elements.q.val().any()
                 || (self.elements.q.val() > MOST_ELEMENTS)
                 || (self.flags.q.val() & !bits::<16>(FLAGS)).any());
+
+        self.touching.next = (self.kind_held.q.val() == STRIDED)
+            && ((self.round.q.val() == 1)
+                || (self.touches.q.val()
+                    && (self.data.val().get_bits::<64>(0) == self.next_offset.q.val())));
 
         // A step of the division.
         self.rest_in.next = (bit_cast::<38, ROW>(self.rest.q.val()) << 1)
@@ -235,95 +324,131 @@ impl Logic for Walk {
         self.ones.next = self.ones_in_word.count.val();
         self.passes_word.next =
             (self.have.q.val() >= 64) && (bit_cast::<33, 7>(self.ones.val()) <= self.skip.q.val());
-        self.lists.next = (self.kind.q.val() != CONTIGUOUS) && (self.kind.q.val() != STRIDED);
+        self.lists.next =
+            (self.kind_held.q.val() != CONTIGUOUS) && (self.kind_held.q.val() != STRIDED);
         self.beyond.next = self.row.q.val() >= bit_cast::<33, 32>(self.count.q.val());
-        if self.kind.q.val() == CONTIGUOUS {
+        if self.kind_held.q.val() == CONTIGUOUS {
             self.beyond.next = self.row.q.val().any();
         }
         self.rows_left.next = bit_cast::<33, 32>(self.count.q.val()) - self.row.q.val();
+        // A bitmap is read from the byte of the row at hand on.
+        self.ahead.next = 0.into();
         self.side_bytes.next = bit_cast::<36, 33>(self.rows_left.val()) << 3;
-        if self.kind.q.val() == BITMAPPED {
-            self.side_bytes.next = (bit_cast::<36, 33>(self.rows_left.val()) + 7) >> 3;
+        if self.kind_held.q.val() == BITMAPPED {
+            self.ahead.next = self.row.q.val().get_bits::<3>(0);
+            self.side_bytes.next = (bit_cast::<36, 33>(self.rows_left.val())
+                + bit_cast::<36, 3>(self.ahead.val())
+                + 7)
+                >> 3;
         }
+        self.most_bits.next = bits::<10>(512) - bit_cast::<10, 3>(self.ahead.val());
         self.unused_side.next = self.side_bytes.val();
 
         // Where the row has the element at hand: origin + row * step.
         self.origin.next = self.data.val().get_bits::<64>(0);
-        self.step.next = 0.into();
-        if self.kind.q.val() == CONTIGUOUS {
+        self.stride.next = 0.into();
+        if self.kind_held.q.val() == CONTIGUOUS {
             self.origin.next = self.base.q.val();
-        } else if self.kind.q.val() == STRIDED {
+        } else if self.kind_held.q.val() == STRIDED {
             self.origin.next = self.base.q.val() + self.data.val().get_bits::<64>(0);
-            self.step.next = self.period.q.val();
-        } else if self.kind.q.val() == BITMAPPED {
-            self.step.next = bit_cast::<64, 32>(self.data.val().get_bits::<32>(64));
+            self.stride.next = self.period.q.val();
+        } else if self.kind_held.q.val() == BITMAPPED {
+            self.stride.next = bit_cast::<64, 32>(self.data.val().get_bits::<32>(64));
         } else {
             self.origin.next =
                 self.bits.q.val().get_bits::<64>(0) + self.data.val().get_bits::<64>(0);
         }
         self.multiplier.enable.next = true;
         self.multiplier.a.next = self.row.q.val();
-        self.multiplier.b.next = self.step.val();
-        self.unused_product.next = self.multiplier.product.val();
+        self.multiplier.b.next = self.stride.val();
+        self.product.next = self.multiplier.product.val();
         self.length.next = bit_cast::<ROW, 32>(self.data.val().get_bits::<32>(64));
-        if self.kind.q.val() == CONTIGUOUS {
+        if self.kind_held.q.val() == CONTIGUOUS {
             self.length.next = self.row_bytes.q.val();
         }
         self.behind.next = self.length.val() - self.inside.q.val();
-        self.ends_row.next = (self.kind.q.val() == CONTIGUOUS)
+        self.resumable.next = (self.kind_held.q.val() == CONTIGUOUS)
+            || (bit_cast::<16, 4>(self.resume.element.val()) < self.elements.q.val());
+        self.following.next = self.header.q.val() + 1;
+        if self.shaped.q.val() {
+            self.following.next = self.header.q.val()
+                + FIRST_ELEMENT
+                + self.elements.q.val().get_bits::<GRANULE_INDEX>(0);
+        }
+        self.ends_row.next = (self.kind_held.q.val() == CONTIGUOUS)
             || (bit_cast::<16, 4>(self.element.q.val()) + 1 == self.elements.q.val());
 
-        self.read.ready.next = self.state.q.val() == WalkState::Idle;
-        self.fetch.valid.next = false;
-        self.fetch.addr.next = self.addr.q.val();
-        self.fetch.bytes.next = self.bytes.q.val();
-        self.part.valid.next = false;
-        self.part.bytes.next = self.bytes.q.val();
-        self.part.plain.next = false;
-        self.part.side.next = false;
-        self.part.last.next = self.bytes.q.val() == self.left.q.val();
-        self.part.failed.next = false;
-        self.part.outside.next = self.outside.q.val();
+        self.ask.ready.next = self.state.q.val() == WalkState::Idle;
+        self.step.valid.next = false;
+        self.step.addr.next = self.addr.q.val();
+        self.step.bytes.next = self.bytes.q.val();
+        self.step.plain.next = false;
+        self.step.side.next = false;
+        self.step.last.next = self.bytes.q.val() == self.left.q.val();
+        self.step.failed.next = false;
+        self.step.outside.next = self.outside.q.val();
+        self.ended.valid.next = false;
+        self.ended.region.next = self.held.q.val().region;
+        self.ended.addr.next = self.held.q.val().addr + bit_cast::<64, 13>(self.held.q.val().bytes);
+        self.ended.header.next = self.header.q.val();
+        self.ended.row.next = self.row.d.val();
+        self.ended.element.next = self.element.d.val();
+        self.ended.inside.next = self.inside.d.val();
         self.wait.d.next = self.wait.q.val() + 1;
         match self.state.q.val() {
             WalkState::Idle => {
-                self.held.d.next = self.read.val();
-                self.left.d.next = self.read.bytes.val();
-                self.addr.d.next = self.read.addr.val();
-                self.bytes.d.next = self.read.bytes.val();
-                if self.read.valid.val() {
-                    self.state.d.next = WalkState::Plain;
-                    if self.read.described.val() {
-                        self.state.d.next = WalkState::Begin;
+                self.held.d.next = self.ask.val();
+                self.left.d.next = self.ask.bytes.val();
+                self.skip_left.d.next = self.ask.skip.val();
+                self.addr.d.next = self.ask.addr.val();
+                self.bytes.d.next = self.ask.bytes.val();
+                if self.ask.valid.val() {
+                    self.state.d.next = WalkState::Begin;
+                    if self.ask.plain.val() {
+                        self.state.d.next = WalkState::Plain;
                     }
                 }
             }
             WalkState::Plain => {
-                self.part.plain.next = true;
-                self.fetch.valid.next = self.part.ready.val();
-                self.part.valid.next = self.fetch.ready.val();
-                if self.part.ready.val() && self.fetch.ready.val() {
+                self.step.plain.next = true;
+                self.step.valid.next = true;
+                if self.step.ready.val() {
                     self.state.d.next = WalkState::Idle;
                 }
             }
             WalkState::Begin => {
                 self.outside.d.next = false;
                 self.known.d.next = false;
-                self.state.d.next = WalkState::Seek;
-                if self.held.q.val().first || !self.known.q.val() {
-                    self.granule.d.next = 0.into();
-                    self.state.d.next = WalkState::Header;
+                self.spoiled.d.next = false;
+                self.header.d.next = 0.into();
+                self.at.d.next = 0.into();
+                self.resumes.d.next =
+                    !self.held.q.val().first && (self.held.q.val().receive || self.continues.val());
+                self.enters.d.next = self.held.q.val().receive && self.held.q.val().first;
+                if self.held.q.val().receive && !self.held.q.val().first {
+                    self.header.d.next = self.resume.header.val();
+                    self.at.d.next = self.resume.header.val();
+                }
+                self.state.d.next = WalkState::Header;
+                if self.warm.val() {
+                    // What comes next is the region at hand, and behind it others from their first rows on.
+                    self.resumes.d.next = false;
+                    self.header.d.next = self.header.q.val();
+                    self.at.d.next = self.at.q.val();
+                    self.state.d.next = WalkState::Seek;
                 }
             }
             WalkState::Header => {
-                self.granule.d.next = SHAPE.into();
+                self.at.d.next = self.at.q.val() + SHAPE;
                 self.state.d.next = WalkState::Shape;
             }
             WalkState::Shape => {
                 self.base.d.next = self.data.val().get_bits::<64>(0);
                 self.count.d.next = self.data.val().get_bits::<32>(64);
                 self.lkey.d.next = self.data.val().get_bits::<32>(96);
-                self.granule.d.next = END.into();
+                self.kind_held.d.next = self.kind.val();
+                self.last_region.d.next = self.is_final.val();
+                self.at.d.next = END.into();
                 self.state.d.next = WalkState::End;
             }
             WalkState::End => {
@@ -331,7 +456,7 @@ impl Logic for Walk {
                 self.target_lkey.d.next = self.data.val().get_bits::<32>(64);
                 self.elements.d.next = self.data.val().get_bits::<16>(96);
                 self.flags.d.next = self.data.val().get_bits::<16>(112);
-                self.granule.d.next = FIRST_ELEMENT.into();
+                self.at.d.next = self.header.q.val() + FIRST_ELEMENT;
                 self.element.d.next = 0.into();
                 self.row_bytes.d.next = 0.into();
                 self.round.d.next = 0.into();
@@ -340,33 +465,62 @@ impl Logic for Walk {
             WalkState::Sum => {
                 // First the end, then an element a cycle.
                 self.round.d.next = self.round.q.val() + 1;
-                self.granule.d.next = self.granule.q.val() + 1;
+                self.at.d.next = self.at.q.val() + 1;
                 self.dividend.d.next = self.held.q.val().addr;
                 self.rest.d.next = 0.into();
                 self.quotient.d.next = 0.into();
                 if !self.round.q.val().any() {
-                    self.kind.d.next = self.data.val().get_bits::<2>(0);
-                    if !self.regions.valid.val()
-                        || self.data.val().get_bits::<62>(2).any()
-                        || self.data.val().get_bits::<32>(64).any()
-                    {
-                        self.state.d.next = WalkState::Fail;
+                    if !self.held.q.val().receive {
+                        self.kind_held.d.next = self.data.val().get_bits::<2>(0);
+                        if !self.valid.val()
+                            || self.data.val().get_bits::<62>(2).any()
+                            || self.data.val().get_bits::<32>(64).any()
+                        {
+                            self.state.d.next = WalkState::Fail;
+                        }
                     }
                 } else if self.odd.val() {
                     self.state.d.next = WalkState::Fail;
-                } else if self.kind.q.val() == CONTIGUOUS {
+                } else if self.kind_held.q.val() == CONTIGUOUS {
                     self.row_bytes.d.next = bit_cast::<ROW, 32>(self.count.q.val());
+                    self.shaped.d.next = false;
                     self.round.d.next = 0.into();
                     self.state.d.next = WalkState::Divide;
                 } else {
                     self.row_bytes.d.next = self.row_bytes.q.val()
                         + bit_cast::<ROW, 32>(self.data.val().get_bits::<32>(64));
+                    self.shaped.d.next = true;
+                    self.touches.d.next = self.touching.val();
+                    self.next_offset.d.next = self.data.val().get_bits::<64>(0)
+                        + bit_cast::<64, 32>(self.data.val().get_bits::<32>(64));
+                    if self.round.q.val() == 1 {
+                        self.first_offset.d.next = self.data.val().get_bits::<64>(0);
+                    }
                     if bit_cast::<16, 7>(self.round.q.val()) == self.elements.q.val() {
                         self.round.d.next = 0.into();
                         self.state.d.next = WalkState::Divide;
+                        if self.touching.val() {
+                            self.row.d.next = bit_cast::<33, 32>(self.count.q.val());
+                            self.wait.d.next = 0.into();
+                            self.state.d.next = WalkState::Span;
+                        }
                     }
                     if !self.data.val().get_bits::<32>(64).any() {
                         self.state.d.next = WalkState::Fail;
+                    }
+                }
+            }
+            WalkState::Span => {
+                // Where each row begins where the one before ends, all of them are one run.
+                if self.wait.q.val() == PRODUCT {
+                    self.state.d.next = WalkState::Divide;
+                    if (self.period.q.val() == bit_cast::<64, ROW>(self.row_bytes.q.val()))
+                        && self.product.val().any()
+                        && !self.product.val().get_bits::<60>(ROW).any()
+                    {
+                        self.kind_held.d.next = CONTIGUOUS.into();
+                        self.base.d.next = self.base.q.val() + self.first_offset.q.val();
+                        self.row_bytes.d.next = self.product.val().get_bits::<ROW>(0);
                     }
                 }
             }
@@ -376,10 +530,28 @@ impl Logic for Walk {
                 self.rest.d.next = self.rest_out.val().get_bits::<ROW>(0);
                 self.quotient.d.next =
                     (self.quotient.q.val() << 1) | bit_cast::<64, 1>(self.fits.val().into());
-                self.granule.d.next = FIRST_ELEMENT.into();
+                self.at.d.next = self.header.q.val() + FIRST_ELEMENT;
                 self.wait.d.next = 0.into();
                 if !self.row_bytes.q.val().any() {
                     self.state.d.next = WalkState::Fail;
+                } else if self.enters.q.val() || (self.resumes.q.val() && self.resumable.val()) {
+                    // The row at hand is looked up anew: of its element, no byte of another row's is left.
+                    self.have.d.next = 0.into();
+                    self.skip.d.next = 0.into();
+                    self.fresh.d.next = true;
+                    self.row.d.next = 0.into();
+                    self.inside.d.next = 0.into();
+                    if self.resumes.q.val() {
+                        self.row.d.next = self.resume.row.val();
+                        self.inside.d.next = self.resume.inside.val();
+                        self.element.d.next = self.resume.element.val();
+                        self.at.d.next = self.header.q.val()
+                            + FIRST_ELEMENT
+                            + bit_cast::<GRANULE_INDEX, 4>(self.resume.element.val());
+                    }
+                    self.resumes.d.next = false;
+                    self.enters.d.next = false;
+                    self.state.d.next = WalkState::Seek;
                 } else if self.round.q.val() == START_BITS {
                     // The division ended in the cycle before; nothing of this one counts.
                     self.rest.d.next = self.rest.q.val();
@@ -389,13 +561,13 @@ impl Logic for Walk {
                     self.have.d.next = 0.into();
                     self.fresh.d.next = true;
                     self.state.d.next = WalkState::Find;
-                    if self.kind.q.val() == BITMAPPED {
+                    if self.kind_held.q.val() == BITMAPPED {
                         self.row.d.next = 0.into();
                     }
                     if self.quotient.q.val().get_bits::<31>(33).any() {
                         self.outside.d.next = true;
                         self.state.d.next = WalkState::Fail;
-                    } else if self.kind.q.val() == CONTIGUOUS {
+                    } else if self.kind_held.q.val() == CONTIGUOUS {
                         self.state.d.next = WalkState::Seek;
                     }
                 }
@@ -411,7 +583,7 @@ impl Logic for Walk {
                 if self.inside.q.val() >= self.length.val() {
                     self.inside.d.next = self.inside.q.val() - self.length.val();
                     self.element.d.next = self.element.q.val() + 1;
-                    self.granule.d.next = self.granule.q.val() + 1;
+                    self.at.d.next = self.at.q.val() + 1;
                     self.state.d.next = WalkState::Find;
                 }
             }
@@ -421,10 +593,19 @@ impl Logic for Walk {
                 if self.fresh.q.val() {
                     if self.lists.val() && self.have.q.val().any() {
                         self.fresh.d.next = false;
-                        if self.kind.q.val() == BITMAPPED {
+                        if self.kind_held.q.val() == BITMAPPED {
                             self.fresh.d.next = true;
                             self.state.d.next = WalkState::Bits;
                         }
+                    } else if self.beyond.val()
+                        && self.held.q.val().receive
+                        && !self.last_region.q.val()
+                    {
+                        // The next region of the receive.
+                        self.enters.d.next = true;
+                        self.header.d.next = self.following.val();
+                        self.at.d.next = self.following.val();
+                        self.state.d.next = WalkState::Header;
                     } else if self.beyond.val() {
                         self.outside.d.next = true;
                         self.state.d.next = WalkState::Fail;
@@ -436,7 +617,7 @@ impl Logic for Walk {
                 }
                 // The place of the bitmap's or the pointers' next piece.
                 self.addr.d.next = self.base.q.val() + (bit_cast::<64, 33>(self.row.q.val()) << 3);
-                if self.kind.q.val() == BITMAPPED {
+                if self.kind_held.q.val() == BITMAPPED {
                     self.addr.d.next =
                         self.base.q.val() + bit_cast::<64, 33>(self.row.q.val() >> 3);
                 }
@@ -445,10 +626,13 @@ impl Logic for Walk {
                 if self.side_bytes.val() < 64 {
                     self.bytes.d.next = self.side_bytes.val().get_bits::<13>(0);
                 }
-                self.side_bits.d.next = 512.into();
-                if self.kind.q.val() == BITMAPPED && (self.rows_left.val() < 512) {
+                self.side_bits.d.next = self.most_bits.val();
+                self.aligned.d.next = self.ahead.val();
+                if (self.kind_held.q.val() == BITMAPPED)
+                    && (self.rows_left.val() < bit_cast::<33, 10>(self.most_bits.val()))
+                {
                     self.side_bits.d.next = self.rows_left.val().get_bits::<10>(0);
-                } else if self.kind.q.val() != BITMAPPED && (self.rows_left.val() < 8) {
+                } else if self.kind_held.q.val() != BITMAPPED && (self.rows_left.val() < 8) {
                     self.side_bits.d.next = self.rows_left.val().get_bits::<10>(0) << 6;
                 }
             }
@@ -482,11 +666,10 @@ impl Logic for Walk {
                 }
             }
             WalkState::Fetch => {
-                self.part.side.next = true;
-                self.part.last.next = false;
-                self.fetch.valid.next = self.part.ready.val();
-                self.part.valid.next = self.fetch.ready.val();
-                if self.part.ready.val() && self.fetch.ready.val() {
+                self.step.valid.next = true;
+                self.step.side.next = true;
+                self.step.last.next = false;
+                if self.step.ready.val() {
                     self.state.d.next = WalkState::Come;
                 }
             }
@@ -494,7 +677,7 @@ impl Logic for Walk {
                 self.bits.d.next = self.side.data.val();
                 self.have.d.next = self.side_bits.q.val();
                 if self.side.valid.val() {
-                    self.state.d.next = WalkState::Seek;
+                    self.state.d.next = WalkState::Align;
                     if self.side.error.val() {
                         self.state.d.next = WalkState::Fail;
                     }
@@ -502,17 +685,25 @@ impl Logic for Walk {
                     self.bits.d.next = self.bits.q.val();
                 }
             }
+            WalkState::Align => {
+                self.aligned.d.next = self.aligned.q.val() - 1;
+                self.bits.d.next = self.bits.q.val() >> 1;
+                if !self.aligned.q.val().any() {
+                    self.bits.d.next = self.bits.q.val();
+                    self.state.d.next = WalkState::Seek;
+                }
+            }
             WalkState::Multiply => {
                 if self.wait.q.val() == PRODUCT {
                     self.addr.d.next = self.origin.val()
                         + self.multiplier.product.val().get_bits::<64>(0)
                         + bit_cast::<64, ROW>(self.inside.q.val());
-                    self.bytes.d.next = self.left.q.val();
-                    if self.behind.val() < bit_cast::<ROW, 13>(self.left.q.val()) {
+                    self.bytes.d.next = self.wanted.val();
+                    if self.behind.val() < bit_cast::<ROW, 13>(self.wanted.val()) {
                         self.bytes.d.next = self.behind.val().get_bits::<13>(0);
                     }
                     self.key.d.next = self.lkey.q.val();
-                    if self.kind.q.val() == BITMAPPED {
+                    if self.kind_held.q.val() == BITMAPPED {
                         self.key.d.next = self.data.val().get_bits::<32>(96);
                     } else if self.lists.val() {
                         self.key.d.next = self.target_lkey.q.val();
@@ -524,16 +715,21 @@ impl Logic for Walk {
             WalkState::Check => {
                 if self.wait.q.val() == KEY {
                     self.state.d.next = WalkState::Fail;
-                    if self.covered.val() {
+                    if self.may.val() {
                         self.state.d.next = WalkState::Offer;
                     }
                 }
             }
             WalkState::Offer => {
-                self.fetch.valid.next = self.part.ready.val();
-                self.part.valid.next = self.fetch.ready.val();
-                if self.part.ready.val() && self.fetch.ready.val() {
-                    self.left.d.next = self.left.q.val() - self.bytes.q.val();
+                self.step.valid.next = !self.skips.val();
+                self.step.plain.next = self.bytes.q.val() == self.held.q.val().bytes;
+                if self.step.ready.val() || self.skips.val() {
+                    if self.skips.val() {
+                        self.skip_left.d.next =
+                            self.skip_left.q.val() - self.bytes.q.val().get_bits::<6>(0);
+                    } else {
+                        self.left.d.next = self.left.q.val() - self.bytes.q.val();
+                    }
                     self.inside.d.next =
                         self.inside.q.val() + bit_cast::<ROW, 13>(self.bytes.q.val());
                     self.state.d.next = WalkState::Advance;
@@ -543,13 +739,13 @@ impl Logic for Walk {
                 if self.inside.q.val() == self.length.val() {
                     self.inside.d.next = 0.into();
                     self.element.d.next = self.element.q.val() + 1;
-                    self.granule.d.next = self.granule.q.val() + 1;
+                    self.at.d.next = self.at.q.val() + 1;
                     if self.ends_row.val() {
                         self.element.d.next = 0.into();
-                        self.granule.d.next = FIRST_ELEMENT.into();
+                        self.at.d.next = self.header.q.val() + FIRST_ELEMENT;
                         self.row.d.next = self.row.q.val() + 1;
                         self.fresh.d.next = true;
-                        if self.kind.q.val() == BITMAPPED {
+                        if self.kind_held.q.val() == BITMAPPED {
                             self.bits.d.next = self.bits.q.val() >> 1;
                             self.have.d.next = self.have.q.val() - 1;
                         } else if self.have.q.val().any() {
@@ -560,18 +756,25 @@ impl Logic for Walk {
                 }
                 self.state.d.next = WalkState::Seek;
                 if !self.left.q.val().any() {
-                    self.known.d.next = true;
+                    self.known.d.next = !self.spoiled.q.val();
+                    self.walked_qp.d.next = self.held.q.val().qp;
+                    self.walked_receive.d.next = self.held.q.val().receive;
+                    self.ended.valid.next = true;
                     self.state.d.next = WalkState::Idle;
                 }
             }
             WalkState::Fail => {
-                self.part.valid.next = true;
-                self.part.failed.next = true;
-                self.part.last.next = true;
-                if self.part.ready.val() {
+                self.step.valid.next = true;
+                self.step.failed.next = true;
+                self.step.last.next = true;
+                if self.step.ready.val() {
                     self.state.d.next = WalkState::Idle;
                 }
             }
+        }
+        if self.forget.val() {
+            self.known.d.next = false;
+            self.spoiled.d.next = true;
         }
         if self.rst.val() {
             self.state.d.next = WalkState::Idle;

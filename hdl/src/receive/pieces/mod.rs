@@ -1,0 +1,184 @@
+//! Where the bytes of packets go that fill regions piece by piece: WRITEs to described keys, and receives with bitmapped or pointer-mapped regions.
+//!
+//! Stands beside the responder, which asks for each packet before it decides about it, and the receive queues, which have the pieces written.
+//!
+//! ```text
+//!   KEY_REGIONS --> Entries --\          /--> told
+//! regions of receives --> granules --> Walk --> Kept --piece--> scatter
+//!                    ask --^  \--read, beat: bitmaps, pointers
+//! ```
+//!
+//! The rules are those of [`Walk`], which READs of described keys go by, too. A packet of which a byte cannot be reached
+//! has no pieces: it is told only when all of them are known, and they are kept until its fate is settled.
+//!
+//! Contract: a packet at a time. It is asked for, told, and settled, in this order and in cycles of their own; one that is asked for in two parts is told twice and settled once. Pieces come at the output in the order of the packets,
+//! after they are settled, and one a cycle; up to 4,096 wait, so that each packet has room. What is told takes as long as the walk, and for as long as there is no room for a piece. The regions of a receive
+//! are known from the cycle after their last granule on.
+
+use crate::context::{ConfigWrite, QP};
+use crate::primitive::{Flatten, Restore};
+use crate::receive::receives::record::{PLACES, ReceiveGranule};
+use crate::receive::record::{PiecePlace, RegionAsk, RegionSettle, RegionTold, RegionVerdict};
+use crate::regions::entries::{Entries, GRANULE_BITS, KeyWord};
+use crate::regions::walk::Walk;
+use crate::regions::{POSITION, Position};
+use crate::shell::host_read::{HostReadBeat, HostReadRequest};
+use drdma_emit::prelude::*;
+use kept::Kept;
+
+pub mod kept;
+#[cfg(test)]
+mod tests;
+
+use crate::context::Table;
+
+/// Bits of a granule of a receive in the table: it, the type of its region, and whether that is the last one.
+const KEPT_GRANULE: usize = GRANULE_BITS + 2 + 1;
+/// Bits of its address: queue pair, number.
+const PLACE: usize = QP + PLACES - 1;
+
+/// See the [module](self).
+///
+/// # Inputs
+/// `clk`, `rst`; `cfg`; `word`: what the host writes to `KEY_REGIONS`; `granule`; stream `ask`; `settle`; stream `beat`.
+///
+/// # Outputs
+/// `told`; streams `read`, `piece`; `busy`.
+#[derive(LogicBlock, BlockDefault)]
+pub struct Pieces {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// Words that the host writes into tables,
+    pub cfg: Flow<In, ConfigWrite>,
+    /// and of regions.
+    pub word: Flow<In, KeyWord>,
+    /// Granules of receives that are taken.
+    pub granule: Flow<In, ReceiveGranule>,
+    /// A packet, or a part of one.
+    pub ask: Stream<In, RegionAsk>,
+    /// What the regions say,
+    pub told: Flow<Out, RegionTold>,
+    /// and what follows from it.
+    pub settle: Flow<In, RegionSettle>,
+    /// Reads of bitmaps and pointers,
+    pub read: Stream<Out, HostReadRequest>,
+    /// and what they bring.
+    pub beat: Stream<In, HostReadBeat>,
+    /// Where the bytes of the packets go.
+    pub piece: Stream<Out, PiecePlace>,
+    /// Something is at work.
+    pub busy: Signal<Out, Bit>,
+
+    entries: Entries,
+    granules: Table<KEPT_GRANULE, PLACE>,
+    positions: Table<POSITION, QP>,
+    position_in: Flatten<Position, POSITION>,
+    position_out: Restore<Position, POSITION>,
+    walk: Walk,
+    kept: Kept,
+    /// A packet was asked for, and is not settled.
+    open: DFF<Bit>,
+    of_receive: Signal<Local, Bit>,
+    unused_last: Signal<Local, Bit>,
+    unused_plain: Signal<Local, Bit>,
+}
+
+impl Logic for Pieces {
+    #[hdl_gen]
+    fn update(&mut self) {
+        // Regions of keys, and of receives.
+        self.cfg.join(&mut self.entries.cfg);
+        self.word.join(&mut self.entries.word);
+        self.entries.region.next = self.walk.region.val();
+        self.entries.granule.next = self.walk.granule.val();
+        self.granules.write_enable.next = self.granule.valid.val();
+        self.granules.write_address.next = (bit_cast::<PLACE, QP>(self.granule.qp.val()) << 5)
+            | bit_cast::<PLACE, 5>(self.granule.index.val());
+        self.granules.write_data.next =
+            bit_cast::<KEPT_GRANULE, GRANULE_BITS>(self.granule.data.val())
+                | (bit_cast::<KEPT_GRANULE, 2>(self.granule.kind.val()) << 128)
+                | (bit_cast::<KEPT_GRANULE, 1>(self.granule.of_last.val().into()) << 130);
+        self.granules.ahead.next = (bit_cast::<PLACE, QP>(self.walk.qp.val()) << 5)
+            | bit_cast::<PLACE, 5>(self.walk.granule.val());
+        self.of_receive.next = self.walk.receive.val();
+        self.walk.data.next = self.entries.data.val();
+        if self.of_receive.val() {
+            self.walk.data.next = self.granules.read_data.val().get_bits::<GRANULE_BITS>(0);
+        }
+        self.walk.valid.next = self.entries.valid.val();
+        self.walk.kind.next = self.granules.read_data.val().get_bits::<2>(GRANULE_BITS);
+        self.walk.is_final.next = self.granules.read_data.val().get_bit(GRANULE_BITS + 2);
+        self.walk.forget.next = self.word.valid.val();
+
+        // How far the packets of each queue pair are.
+        self.positions.write_enable.next = self.walk.ended.valid.val();
+        self.positions.write_address.next = self.walk.qp.val();
+        self.position_in.record.next = self.walk.ended.val();
+        self.positions.write_data.next = self.position_in.bits.val();
+        self.positions.ahead.next = self.walk.next_qp.val();
+        self.position_out.bits.next = self.positions.read_data.val();
+        self.walk.resume.next = self.position_out.record.val();
+
+        // A packet.
+        self.cfg.join(&mut self.walk.cfg);
+        self.walk.ask.valid.next = self.ask.valid.val();
+        self.ask.ready.next = self.walk.ask.ready.val();
+        self.walk.ask.addr.next = self.ask.addr.val();
+        self.walk.ask.bytes.next = self.ask.bytes.val();
+        self.walk.ask.plain.next = false;
+        self.walk.ask.writes.next = true;
+        self.walk.ask.receive.next = self.ask.receive.val();
+        self.walk.ask.qp.next = self.ask.qp.val();
+        self.walk.ask.region.next = self.ask.region.val();
+        self.walk.ask.pd.next = self.ask.pd.val();
+        self.walk.ask.first.next = self.ask.first.val();
+        self.walk.ask.skip.next = self.ask.skip.val();
+
+        // Its pieces, and what the walk reads beside.
+        self.unused_plain.next = self.walk.step.plain.val();
+        self.unused_last.next = self.beat.last.val();
+        self.read.valid.next = self.walk.step.valid.val() && self.walk.step.side.val();
+        self.read.addr.next = self.walk.step.addr.val();
+        self.read.bytes.next = self.walk.step.bytes.val();
+        self.beat.ready.next = true;
+        self.walk.side.valid.next = self.beat.valid.val();
+        self.walk.side.data.next = self.beat.data.val();
+        self.walk.side.error.next = self.beat.error.val();
+        self.kept.input.valid.next = self.walk.step.valid.val()
+            && !self.walk.step.side.val()
+            && !self.walk.step.failed.val();
+        self.kept.input.addr.next = self.walk.step.addr.val();
+        self.kept.input.bytes.next = self.walk.step.bytes.val();
+        self.kept.input.last.next = self.walk.step.last.val();
+        self.walk.step.ready.next = self.walk.step.failed.val() || self.kept.input.ready.val();
+        if self.walk.step.side.val() {
+            self.walk.step.ready.next = self.read.ready.val();
+        }
+        self.told.valid.next = self.walk.step.valid.val()
+            && self.walk.step.ready.val()
+            && !self.walk.step.side.val()
+            && self.walk.step.last.val();
+        self.told.verdict.next = RegionVerdict::Reached;
+        if self.walk.step.failed.val() {
+            self.told.verdict.next = RegionVerdict::Unreachable;
+            if self.walk.step.outside.val() {
+                self.told.verdict.next = RegionVerdict::Outside;
+            }
+        }
+        self.settle.join(&mut self.kept.settle);
+        self.kept.piece.join(&mut self.piece);
+
+        if self.ask.valid.val() && self.ask.ready.val() {
+            self.open.d.next = true;
+        }
+        if self.settle.valid.val() {
+            self.open.d.next = false;
+        }
+        self.busy.next = self.open.q.val() || self.kept.piece.valid.val();
+        if self.rst.val() {
+            self.open.d.next = false;
+        }
+    }
+}

@@ -1,0 +1,541 @@
+//! Where bytes go against what the semantics say: described keys and receives of every type, packets of many queue pairs, any part.
+
+use super::*;
+use crate::context::REGION_TABLE;
+use crate::context::testing::clear_tables;
+use crate::regions::testing::*;
+use crate::testing;
+use drdma_abi::receive::rights;
+use drdma_abi::work_request::GRANULE;
+use drdma_semantics::described::{Unreachable, encode, fragments};
+use drdma_semantics::memory::{Fault, HostMemory, Segments, WritableMemory};
+use drdma_semantics::region::{Column, Extent, Region, RowMask};
+use drdma_semantics::scatter::{Scatter, Target};
+use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId, Random, STALLS};
+use drdma_verilated::{Library, Word};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+fn library() -> Library {
+    testing::library("pieces", Pieces::default)
+}
+
+/// What is told of a packet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Verdict {
+    Reached,
+    Outside,
+    Unreachable,
+}
+
+/// Runs of bytes, those that touch as one.
+fn merged(pieces: impl IntoIterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for (addr, len) in pieces {
+        match runs.last_mut() {
+            Some(last) if last.0.wrapping_add(last.1) == addr => last.1 += len,
+            _ => runs.push((addr, len)),
+        }
+    }
+    runs
+}
+
+/// The granules of a region, as an entry of a key begins with them.
+fn granules(region: &Region) -> Vec<u8> {
+    let mut entry = encode(region);
+    let elements = usize::from(entry[28]);
+    entry.truncate(GRANULE * if region.kind() as u64 == 0 { 1 } else { 2 + elements });
+    entry
+}
+
+/// Memory in which writes are remembered.
+struct Recorder {
+    memory: Segments,
+    written: RefCell<Vec<(u64, u64)>>,
+}
+
+impl HostMemory for Recorder {
+    fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), Fault> {
+        self.memory.read(addr, out)
+    }
+}
+
+impl WritableMemory for Recorder {
+    fn write(&self, addr: u64, bytes: &[u8]) -> Result<(), Fault> {
+        self.written.borrow_mut().push((addr, bytes.len() as u64));
+        Ok(())
+    }
+}
+
+/// The block, and a host that reads.
+struct Around<'a> {
+    bench: Bench<'a>,
+    ask: DriverId,
+    beat: DriverId,
+    read: MonitorId,
+    piece: MonitorId,
+    memory: Vec<u8>,
+    latency: u64,
+    under_way: VecDeque<(u64, Beat)>,
+    told: Rc<RefCell<Option<Verdict>>>,
+    /// What was placed, packet by packet.
+    came: Vec<Vec<(u64, u64)>>,
+    coming: Vec<(u64, u64)>,
+}
+
+impl<'a> Around<'a> {
+    fn new(library: &'a Library, seed: u64, stalls: (f64, f64)) -> Self {
+        let mut bench = Bench::new(library.instance(seed), seed);
+        bench.limit(20_000_000);
+        for port in ["word_valid", "granule_valid", "settle_valid"] {
+            bench.set(port, 0_u64);
+        }
+        clear_tables(&mut bench);
+        let [ask, beat] = ["ask", "beat"].map(|base| bench.driver(base));
+        let (read, piece) = (bench.monitor("read"), bench.monitor("piece"));
+        let told: Rc<RefCell<Option<Verdict>>> = Rc::default();
+        let telling = Rc::clone(&told);
+        bench.observe(move |model, _| {
+            if model.get("told_valid") == 1 {
+                let verdicts = [Verdict::Reached, Verdict::Outside, Verdict::Unreachable];
+                let told = verdicts[model.get("told_verdict") as usize];
+                assert_eq!(telling.replace(Some(told)), None, "one packet at a time");
+            }
+        });
+        bench.stall(stalls);
+        let memory = Random::new(seed).bytes(SIZE as usize);
+        let (under_way, latency) = (VecDeque::new(), 1 + seed * 40 % 300);
+        let (came, coming) = (Vec::new(), Vec::new());
+        let mut around =
+            Self { bench, ask, beat, read, piece, memory, latency, under_way, told, came, coming };
+        for entry in entries() {
+            for (word, bytes) in entry.to_bytes().chunks(4).enumerate() {
+                let data = u32::from_le_bytes(bytes.try_into().unwrap());
+                let index = u64::from(entry.lkey) & 0xfff;
+                let ports = [("table", REGION_TABLE), ("index", index), ("word", word as u64)];
+                for (port, value) in ports {
+                    around.bench.set(format!("cfg_{port}"), value);
+                }
+                around.bench.set("cfg_data", u64::from(data));
+                around.pulse("cfg_valid");
+            }
+        }
+        around
+    }
+
+    fn pulse(&mut self, port: &str) {
+        self.bench.set(port, 1_u64);
+        self.step();
+        self.bench.set(port, 0_u64);
+    }
+
+    fn step(&mut self) {
+        self.bench.step();
+        let cycle = self.bench.cycles();
+        for read in self.bench.take(self.read) {
+            let (addr, bytes) = (read.u64("addr"), read.u64("bytes"));
+            assert!((1..=64).contains(&bytes), "a read of {bytes} B");
+            let mut data = vec![0; bytes as usize];
+            let error = self.host().read(addr, &mut data).is_err();
+            data.resize(64, 0xee);
+            let beat = Beat::from([("last", 1), ("error", error.into())])
+                .with("data", Word::from_bytes(&data));
+            self.under_way.push_back((cycle + self.latency, beat));
+        }
+        while self.under_way.front().is_some_and(|(due, _)| *due <= cycle) {
+            let (_, beat) = self.under_way.pop_front().unwrap();
+            self.bench.send(self.beat, beat);
+        }
+        for piece in self.bench.take(self.piece) {
+            self.coming.push((piece.u64("addr"), piece.u64("bytes")));
+            if piece.u64("last") == 1 {
+                self.came.push(std::mem::take(&mut self.coming));
+            }
+        }
+    }
+
+    fn host(&self) -> Segments {
+        Segments::new().with(BASE, self.memory.clone())
+    }
+
+    /// The host writes a region's entry, the last word last.
+    fn describe(&mut self, at: u64, entry: &[u8]) {
+        for (word, bytes) in entry.chunks(4).enumerate() {
+            let data = u32::from_le_bytes(bytes.try_into().unwrap());
+            for (port, value) in [("region", at), ("word", word as u64), ("data", data.into())] {
+                self.bench.set(format!("word_{port}"), value);
+            }
+            self.pulse("word_valid");
+        }
+    }
+
+    /// A queue pair takes a receive.
+    fn take(&mut self, qp: u64, regions: &[Region]) {
+        let mut index = 0;
+        for (k, region) in regions.iter().enumerate() {
+            for granule in granules(region).chunks(GRANULE) {
+                self.bench.set("granule_data", Word::from_bytes(granule));
+                let of_last = u64::from(k + 1 == regions.len());
+                let ports = [
+                    ("qp", qp),
+                    ("index", index),
+                    ("kind", region.kind() as u64),
+                    ("of_last", of_last),
+                ];
+                for (port, value) in ports {
+                    self.bench.set(format!("granule_{port}"), value);
+                }
+                self.pulse("granule_valid");
+                index += 1;
+            }
+        }
+        assert!(index <= 32, "{index} granules");
+    }
+
+    /// What is told of a packet.
+    fn ask(&mut self, ask: Beat) -> Verdict {
+        self.bench.send(self.ask, ask);
+        for _ in 0..500_000 {
+            self.step();
+            let told = self.told.borrow_mut().take();
+            if let Some(told) = told {
+                return told;
+            }
+        }
+        panic!("nothing is told");
+    }
+
+    fn settle(&mut self, placed: bool) {
+        self.bench.set("settle_placed", u64::from(placed));
+        self.pulse("settle_valid");
+    }
+}
+
+/// A message of a queue pair.
+struct Message {
+    qp: u64,
+    /// Of a described key: the region's number. Else it is of a receive.
+    key: Option<u64>,
+    region: Option<Region>,
+    scatter: Option<Scatter>,
+    capacity: u64,
+    at: u64,
+    left: u64,
+    first: bool,
+    skip: u64,
+}
+
+impl Message {
+    fn beat(&self, bytes: u64) -> Beat {
+        Beat::from([
+            ("receive", self.key.is_none().into()),
+            ("qp", self.qp),
+            ("pd", PD.into()),
+            ("region", self.key.unwrap_or(0)),
+            ("addr", self.at),
+            ("bytes", bytes),
+            ("first", self.first.into()),
+            ("skip", self.skip),
+        ])
+    }
+
+    /// Where the next packet's bytes go.
+    fn expected(&mut self, around: &Around<'_>, bytes: u64) -> Result<Vec<(u64, u64)>, Verdict> {
+        let memory = around.host();
+        if let Some(region) = &self.region {
+            let part = (self.at, bytes as u32);
+            let places = fragments(region, rights::REMOTE_WRITE, PD, part, &Memories, &memory)
+                .map_err(|error| match error {
+                    Unreachable::End => Verdict::Outside,
+                    Unreachable::Memory => Verdict::Unreachable,
+                })?;
+            return Ok(merged(places.iter().map(|place| (place.addr, place.len.into()))));
+        }
+        if self.at + self.skip + bytes > self.capacity {
+            return Err(Verdict::Outside);
+        }
+        let recorder = Recorder { memory, written: RefCell::default() };
+        let scatter = self.scatter.as_mut().expect("a receive");
+        scatter.skip(&recorder, self.skip as usize).expect("it fits");
+        scatter.write(&recorder, &vec![0; bytes as usize]).expect("it fits");
+        Ok(merged(recorder.written.into_inner()))
+    }
+}
+
+/// Regions of a receive, one of them with a bitmap or pointers, which have no more granules than there are places.
+fn regions(around: &mut Around<'_>, random: &mut Random) -> Vec<Region> {
+    loop {
+        let regions: Vec<_> = (0..=random.below(4)).map(|_| region(random)).collect();
+        let bytes: usize = regions.iter().map(|region| granules(region).len()).sum();
+        let lists = |region: &Region| {
+            matches!(region, Region::Bitmapped { .. } | Region::PointerMapped { .. })
+        };
+        if bytes > 32 * GRANULE || !regions.iter().any(lists) {
+            continue;
+        }
+        for region in &regions {
+            fill(&mut around.memory, region, random);
+        }
+        // The bitmap of one may lie over pointers of another.
+        let memory = around.host();
+        let target = Target::check(regions.clone(), RowMask::Period, PD, &Memories, &memory);
+        if target.is_err() {
+            continue;
+        }
+        return regions;
+    }
+}
+
+fn start(around: &mut Around<'_>, qp: u64, random: &mut Random) -> Message {
+    let longest = pick(random, [10, 900, 9_000]);
+    let left = 1 + random.below(longest);
+    let mut message = Message {
+        qp,
+        key: None,
+        region: None,
+        scatter: None,
+        capacity: 0,
+        at: 0,
+        left,
+        first: true,
+        skip: 0,
+    };
+    if random.chance(0.5) {
+        let regions = regions(around, random);
+        around.take(qp, &regions);
+        let memory = around.host();
+        let target = Target::check(regions, RowMask::Period, PD, &Memories, &memory).unwrap();
+        message.capacity = target.capacity as u64;
+        message.scatter = Some(target.scatter());
+        message.skip = if random.chance(0.3) { 20 } else { 0 };
+    } else {
+        let region = region(random);
+        fill(&mut around.memory, &region, random);
+        around.describe(qp, &encode(&region));
+        message.key = Some(qp);
+        let most = region.row_len() * 40;
+        let latest = pick(random, [0, most, most / 2]);
+        message.at = random.below(latest + 1);
+        message.region = Some(region);
+    }
+    message
+}
+
+#[test]
+fn bytes_go_where_the_semantics_say_whatever_comes_between() {
+    let library = library();
+    let (mut good, mut bad, mut resumed) = (0, 0, 0);
+    for (seed, stalls) in (1..).zip(STALLS) {
+        let mut random = Random::new(seed);
+        let mut around = Around::new(&library, seed, stalls);
+        let mut placed: Vec<Vec<(u64, u64)>> = Vec::new();
+        // Queue pairs take turns at random; the lists of one lie anywhere, and those of others do not change meanwhile.
+        for _ in 0..40 {
+            let peers = 1 + random.below(3);
+            let mut messages: Vec<_> = Vec::new();
+            let first = around.memory.clone();
+            for qp in 0..peers {
+                let message = start(&mut around, qp * 7, &mut random);
+                messages.push(message);
+            }
+            // What a later one has filled may be an earlier one's: all are checked against the memory as it is now, if they still are what they were.
+            if peers > 1 {
+                let changed = around.memory != first;
+                messages.retain_mut(|message| !changed || message.key.is_some());
+            }
+            while !messages.is_empty() {
+                let at = random.below(messages.len() as u64) as usize;
+                let message = &mut messages[at];
+                let most = 1 << (8 + random.below(5));
+                let bytes = message.left.min(1 + random.below(most));
+                let expected = message.expected(&around, bytes);
+                let told = around.ask(message.beat(bytes));
+                let what = message.region.clone();
+                assert_eq!(
+                    told,
+                    expected.as_ref().err().copied().unwrap_or(Verdict::Reached),
+                    "{what:?}"
+                );
+                // Some are not placed all the same: their queue pair has begun anew.
+                let keeps = expected.is_ok() && !random.chance(0.05);
+                around.settle(keeps);
+                if keeps {
+                    placed.extend(expected.ok());
+                }
+                if keeps && message.left > bytes {
+                    resumed += u64::from(!message.first);
+                    message.at += message.skip + bytes;
+                    message.left -= bytes;
+                    (message.first, message.skip) = (false, 0);
+                } else {
+                    messages.swap_remove(at);
+                }
+                *(if told == Verdict::Reached { &mut good } else { &mut bad }) += 1;
+            }
+        }
+        for _ in 0..100_000 {
+            around.step();
+            if around.came.len() == placed.len() {
+                break;
+            }
+        }
+        let came: Vec<_> =
+            around.came.iter().map(|packet| merged(packet.iter().copied())).collect();
+        assert_eq!(came, placed, "seed {seed}");
+        assert_eq!(around.bench.get("busy"), 0);
+    }
+    assert!(good > 300 && bad > 30 && resumed > 100, "{good} good, {bad} bad, {resumed} resumed");
+}
+
+/// No byte is placed where no key of the region allows it, whatever lists say; nor is any other of its packet.
+#[test]
+fn what_no_key_allows_is_not_placed() {
+    let library = library();
+    let mut around = Around::new(&library, 1, STALLS[0]);
+    let pattern = vec![Extent { offset: 4, len: 8 }];
+    let pointers = |target_lkey| {
+        let (pointers, pattern) = (LISTS, pattern.clone());
+        Region::PointerMapped { pointers, count: 2, lkey: LIST, target_lkey, pattern }
+    };
+    let bitmapped = |bitmap, lkey, lkeys: [u32; 2]| {
+        let columns = lkeys.map(|lkey| Column { base: BASE, width: 4, lkey }).to_vec();
+        Region::Bitmapped { bitmap, rows: 100, lkey, columns, fetch_rows: None }
+    };
+    let (first, second) = (BASE, BASE - 5);
+    let lists = (LISTS - BASE) as usize;
+    around.memory[lists..][..8].copy_from_slice(&first.to_le_bytes());
+    around.memory[lists + 8..][..8].copy_from_slice(&second.to_le_bytes());
+    around.memory[lists] |= 3;
+    let regions = [
+        // The second record begins before memory; of no right, and of another protection domain.
+        (pointers(ALL), Verdict::Unreachable),
+        (pointers(FIXED), Verdict::Unreachable),
+        (pointers(FOREIGN), Verdict::Unreachable),
+        // A bitmap that no key has, and a second column that must not be written.
+        (bitmapped(BASE, LIST, [ALL, ALL]), Verdict::Unreachable),
+        (bitmapped(LISTS, FOREIGN, [ALL, ALL]), Verdict::Unreachable),
+        (bitmapped(LISTS, LIST, [ALL, FIXED]), Verdict::Unreachable),
+        (bitmapped(LISTS, LIST, [ALL, ALL]), Verdict::Reached),
+    ];
+    for (region, verdict) in regions {
+        around.describe(3, &encode(&region));
+        around.take(5, std::slice::from_ref(&region));
+        for receive in [false, true] {
+            let message = Message {
+                qp: 5,
+                key: (!receive).then_some(3),
+                region: None,
+                scatter: None,
+                capacity: 0,
+                at: 0,
+                left: 0,
+                first: true,
+                skip: 0,
+            };
+            assert_eq!(around.ask(message.beat(16)), verdict, "{region:?}");
+            around.settle(verdict == Verdict::Reached);
+        }
+    }
+    (0..50).for_each(|_| around.step());
+    assert_eq!(around.came.len(), 2, "{:?}", around.came);
+    assert!(around.coming.is_empty());
+}
+
+/// Every byte a piece: as many as a packet has fit, and those of the packet behind wait.
+#[test]
+fn a_packet_may_have_as_many_pieces_as_bytes() {
+    let library = library();
+    let mut around = Around::new(&library, 3, STALLS[0]);
+    let pattern = vec![Extent { offset: 2, len: 1 }];
+    let region = Region::Strided { base: BASE, period: 3, count: 9_000, lkey: ALL, pattern };
+    around.describe(0, &encode(&region));
+    let mut placed = Vec::new();
+    for at in [0, 4096] {
+        let begun = around.bench.cycles();
+        let ask = Message {
+            qp: 1,
+            key: Some(0),
+            region: None,
+            scatter: None,
+            capacity: 0,
+            at,
+            left: 0,
+            first: at == 0,
+            skip: 0,
+        };
+        assert_eq!(around.ask(ask.beat(4096)), Verdict::Reached);
+        let cycles = around.bench.cycles() - begun;
+        assert!(cycles < 16 * 4096 + 120, "{cycles} cycles for 4,096 pieces");
+        around.settle(true);
+        placed.extend((at..at + 4096).map(|k| (BASE + 3 * k + 2, 1)));
+    }
+    for _ in 0..10_000 {
+        around.step();
+    }
+    assert_eq!(around.came.concat(), placed);
+}
+
+/// Rows that touch, of extents that touch, are one piece, however many there are.
+#[test]
+fn a_packet_in_rows_that_touch_is_one_piece() {
+    let library = library();
+    let mut around = Around::new(&library, 3, STALLS[0]);
+    let pattern: Vec<_> = (0..5).map(|k| Extent { offset: 8 + 4 * k, len: 4 }).collect();
+    let region = |period| {
+        let pattern = pattern.clone();
+        Region::Strided { base: BASE, period, count: 500, lkey: ALL, pattern }
+    };
+    around.describe(7, &encode(&region(20)));
+    around.describe(8, &encode(&region(24)));
+    let mut placed = Vec::new();
+    for (at, key) in [(33, 7), (4129, 7), (8225, 7), (0, 8)] {
+        let begun = around.bench.cycles();
+        let ask = Message {
+            qp: 1,
+            key: Some(key),
+            region: None,
+            scatter: None,
+            capacity: 0,
+            at,
+            left: 0,
+            first: at == 33 || at == 0,
+            skip: 0,
+        };
+        // Up to the last byte of the 500 rows, and three rows of the other key.
+        let bytes = if key == 7 { 4096.min(10_000 - at) } else { 60 };
+        assert_eq!(around.ask(ask.beat(bytes)), Verdict::Reached);
+        let cycles = around.bench.cycles() - begun;
+        assert!(ask.first || cycles < 25, "{cycles} cycles for a packet that goes on");
+        around.settle(true);
+        placed.push(match key {
+            7 => vec![(BASE + 8 + at, bytes)],
+            _ => {
+                vec![(BASE + 8, 4), (BASE + 12, 4), (BASE + 16, 4), (BASE + 20, 4), (BASE + 24, 4)]
+            }
+        });
+    }
+    // The rows of the last one do not touch: extent by extent.
+    let of_others = placed.pop().expect("four packets");
+    (0..100).for_each(|_| around.step());
+    assert_eq!(around.came[..3], placed);
+    assert_eq!(around.came[3].len(), 15);
+    assert_eq!(around.came[3][..5], of_others);
+    // The last byte is there, and the one behind it is not.
+    let mut ask = Message {
+        qp: 1,
+        key: Some(7),
+        region: None,
+        scatter: None,
+        capacity: 0,
+        at: 9_999,
+        left: 0,
+        first: true,
+        skip: 0,
+    };
+    assert_eq!(around.ask(ask.beat(1)), Verdict::Reached);
+    around.settle(true);
+    ask.at = 9_998;
+    assert_eq!(around.ask(ask.beat(3)), Verdict::Outside);
+    around.settle(false);
+}

@@ -1,0 +1,59 @@
+//! What a card sends by columns that has [`Features::COLUMN_WRITES`](crate::Features) and not all of `COLUMNS`.
+
+use drdma_abi::work_request::{MAX_CARD_REMOTE_COLUMNS, RegionHeader, RegionShape};
+
+use crate::{RemoteColumn, RowMask, encode::field, work_request::Head};
+
+/// A region whose elements have places of their own in every row, and fixed widths.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plain {
+    pub rows: u32,
+    pub elements: usize,
+}
+
+impl Plain {
+    /// Of a strided, bitmapped or partitioned region's granules.
+    pub fn of(words: &[u64]) -> Self {
+        let shape = &words[RegionHeader::SIZE / 8..];
+        Self {
+            rows: field!(RegionHeader.count in |at: usize| words[at]) as u32,
+            elements: field!(RegionShape.elements in |at: usize| shape[at]) as usize,
+        }
+    }
+}
+
+/// Why such a card does not send a request by columns; `None` if it does. A destination is told by its remote
+/// addresses and its region, if that is the only one and plain.
+pub(crate) fn refusal<'a>(
+    head: &Head,
+    destinations: impl Iterator<Item = (&'a [RemoteColumn], Option<Plain>)>,
+) -> Option<&'static str> {
+    if !head.opcode.is_write() || head.extension.reliable.is_some() {
+        return Some("the card sends by columns WRITEs alone");
+    }
+    if head.row_mask != RowMask::Period {
+        return Some("the card sends by columns with the row mask Period alone");
+    }
+    let (mut first, mut all) = (None, 0);
+    for (columns, region) in destinations {
+        let count = columns.len();
+        if count == 0 {
+            return Some("the card sends by columns to an address a column alone");
+        }
+        let Some(Plain { rows, elements }) = region else {
+            return Some(
+                "the card sends by columns one strided, bitmapped or partitioned region without kinds of columns and keys a destination",
+            );
+        };
+        if elements != count || *first.get_or_insert(count) != count {
+            return Some(
+                "the card sends by columns to as many addresses as each region has elements",
+            );
+        }
+        if rows > head.rows_per_message {
+            return Some("the card sends by columns all rows of a destination in one message each");
+        }
+        all += count;
+    }
+    (all > MAX_CARD_REMOTE_COLUMNS).then_some("the card sends by columns to 512 addresses at most")
+}
