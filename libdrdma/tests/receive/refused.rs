@@ -254,8 +254,6 @@ fn a_card_that_only_writes_by_columns_refuses_the_rest_by_name() {
     let context = open(Features::all() - Features::COLUMNS);
     let pd = context.protection_domain();
     let cq = context.completion_queue().build().unwrap();
-    let mut qp = pd.queue_pair(&cq).build().unwrap();
-    qp.connect(&peer()).unwrap();
     let memory = pd.allocate_with(64, Access::LOCAL_WRITE).unwrap();
     let strided = || Strided::new(&memory).period(8).extent(0, 4).extent(4, 2).count(8);
     let one = [strided().build().unwrap()];
@@ -299,6 +297,8 @@ fn a_card_that_only_writes_by_columns_refuses_the_rest_by_name() {
             "the card sends by columns all rows of a destination in one message each",
         ),
     ];
+    let mut qp = pd.queue_pair(&cq).build().unwrap();
+    qp.connect(&peer()).unwrap();
     for (request, reason) in cases {
         let error = qp.post_send(&request).unwrap_err();
         let text = format!("a message by columns is not possible: {reason}");
@@ -328,8 +328,7 @@ fn keys_that_are_not_of_fixed_width_need_a_card_that_takes_them_all() {
         let mut ssq = pd.shared_send_queue(&cq).build().unwrap();
         let to = [PartitionDestination::new(&qp, 0)];
         let request = PartitionedWorkRequest::new(1, &region).destinations(&to);
-        let error = ssq.post_ssq_send(&request).err().map(|error| error.to_string());
-        error
+        ssq.post_ssq_send(&request).err().map(|error| error.to_string())
     };
     let fixed = Features::all() - Features::PARTITIONS - Features::BITS;
     let none = fixed - Features::FIXED_KEYS;

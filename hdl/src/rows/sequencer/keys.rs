@@ -401,7 +401,7 @@ mod tests {
                     let ends = [
                         (14, (index == 0).into()),
                         (15, (index + 1 == self.keys.len()).into()),
-                        (16, rows as u64),
+                        (16, rows),
                     ];
                     let nullable = u64::from(key.validity.is_some());
                     let common = [(4, nullable), (8, key.log_width), (11, index as u64 % 8)];
@@ -442,7 +442,7 @@ mod tests {
                 for begins in [true, false, false] {
                     let column = random.chance(0.5);
                     let first =
-                        (random.below(1 << 20) * 16) | u64::from(!column) * random.below(64);
+                        (random.below(1 << 20) * 16) | (u64::from(!column) * random.below(64));
                     let rows = 1 + random.below(1000);
                     expected.extend(request.reads(first, rows, column, begins));
                     let beat = Beat::from([("slot", request.slot), ("begins", begins.into())])
