@@ -262,6 +262,7 @@ impl Logic for Lister {
         self.set_read.next = self.set.q.val();
         self.unused.next = self.head.q.val().alike
             || self.set_info.val().fetch
+            || self.set_info.val().made
             || self.set_info.val().starts.any()
             || self.set_info.val().row_bytes.any();
         self.joint.next = self.head.q.val().element_mask && (self.head.q.val().sets > 1);

@@ -145,6 +145,7 @@ impl Logic for WithTables {
         self.set_info.next.starts = 0.into();
         self.set_info.next.ids = self.set.ids.val();
         self.set_info.next.fetch = false;
+        self.set_info.next.made = false;
         self.tables.set_write_info.next = self.set_info.val();
         self.tables.set_write_target_addr.next = self.set.target_addr.val();
         self.tables.set_write_target_len.next = self.set.target_len.val();
