@@ -71,7 +71,8 @@ registers! {
     CONTROL @ 0x014 ReadWrite = 0;
     /// Bit 0: work is in progress somewhere in the card.
     STATUS @ 0x018 ReadOnly = 0;
-    /// Longest DMA read in bytes that the optimizer forms: a power of two, 64 to 4096.
+    /// Longest DMA read in bytes that the optimizer forms: a power of two, 64 to 4096. Where a request has no fetch plan, the
+    /// card forms shorter ones where that helps: see `READ_BALANCE`.
     MAX_READ @ 0x01c ReadWrite = 512;
     /// The widest gap in bytes that the optimizer reads through instead of starting another DMA
     /// read. Unless it is 0, a gap between needed bytes of one cache line is read through, too. Where a
@@ -124,9 +125,9 @@ registers! {
     MIN_RATE @ 0x060 ReadWrite = 100;
     /// How many bytes a DMA read should have on average, so that as many reads and as many of their bytes are in flight as
     /// the host allows: the one limit divided by the other, 1 to 511. By the mean of its reads the card settles which gaps are
-    /// worth reading through, 16 to 496 B and never more than `MERGE_THRESHOLD`: more where reads are shorter, fewer where they are
-    /// longer. 0: all up to `MERGE_THRESHOLD`. Whatever it is, the same bytes are sent. The reset value is that of
-    /// Corundum's DMA engine, 16 KiB and 64 reads.
+    /// worth reading through, 16 to 508 B and never more than `MERGE_THRESHOLD`: more where reads are shorter, fewer where they are
+    /// longer; and where there are no gaps to skip, how long a read is at most. 0: all up to `MERGE_THRESHOLD`, and reads of up to
+    /// `MAX_READ`. Whatever it is, the same bytes are sent. The reset value is that of Corundum's DMA engine, 16 KiB and 64 reads.
     READ_BALANCE @ 0x064 ReadWrite = 256;
 }
 

@@ -495,6 +495,9 @@ impl Logic for Card {
         self.windows.fetch_write_slot.next = self.decoder.fetch_write_slot.val();
         self.windows.fetch_write_plan.next = self.decoder.fetch_write_plan.val();
         self.windows.max_read.next = self.control.max_read.val();
+        if self.balance.longest.val() < self.control.max_read.val() {
+            self.windows.max_read.next = self.balance.longest.val();
+        }
         self.windows.merge_threshold.next = self.control.merge_threshold.val();
         self.windows.row_ready.next = self.placer.beat.ready.val();
         self.windows.header_ready.next = self.columns.header_ready.val();
@@ -577,6 +580,8 @@ impl Logic for Card {
 
         // reader
         self.reader.rst.next = self.reset.val();
+        self.reader.mean.next = self.control.read_balance.val();
+        self.reader.prefer_short.next = self.balance.late_long.val();
         self.boxes.out.join(&mut self.starts.reads);
         self.starts.read.join(&mut self.reader.reads);
         self.reader.m_axis_data_dma_read_desc.join(&mut self.m_axis_data_dma_read_desc);
