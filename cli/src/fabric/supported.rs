@@ -171,7 +171,11 @@ impl Supported<'_> {
                     self.needs(node, Features::PARTITIONS, format!("{at}.keys[{k}]"), what)?;
                 }
             }
-            self.kinds(node, region.kinds(), false, &at)?;
+            // A key of fixed width needs no more, bits included.
+            let keys =
+                region.by.iter().flat_map(|by| by.keys.iter().filter(|key| !by.is_fixed(key)));
+            let columns = region.columns.iter().chain(keys.map(|key| &key.column));
+            self.kinds(node, columns.map(|column| &column.kind), false, &at)?;
         }
         for (j, destination) in send.destinations.iter().enumerate() {
             for (k, region) in destination.regions.iter().enumerate() {
