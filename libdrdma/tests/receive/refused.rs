@@ -5,7 +5,7 @@ use libdrdma::{
     Features, KeptRegionError, KeyType, KindColumn, KindRows, MacAddress, MemoryRegion,
     MemoryRegionError, MessageLayout, ModifyError, Operation, Options, PartitionDestination,
     PartitionKeys, Partitioned, PartitionedWorkRequest, PostError, QueuePairAttributes,
-    ReceiveRequest, Region, RemoteColumn, RowMask, Strided, Values, WorkRequest,
+    ReceiveRequest, Region, RemoteColumn, RowMask, SharedOperation, Strided, Values, WorkRequest,
     simulated::SimulatedCard,
 };
 
@@ -305,6 +305,40 @@ fn a_card_that_only_writes_by_columns_refuses_the_rest_by_name() {
         assert_eq!(error.to_string(), text);
     }
     qp.post_send(&write().remote_columns(&columns).regions(&one)).unwrap();
+}
+
+/// 33 destinations of 16 columns have 528 addresses together.
+#[test]
+fn a_card_that_only_writes_by_columns_takes_512_addresses_a_request() {
+    let context = open(Features::all() - Features::COLUMNS);
+    let pd = context.protection_domain();
+    let cq = context.completion_queue().build().unwrap();
+    let memory = pd.register(vec![0_u8; 256]).unwrap();
+    let columns: Vec<_> = (0..16).map(|addr| RemoteColumn { addr, rkey: 1 }).collect();
+    let region = Partitioned::<u8>::new(&memory).rows(1);
+    let region = columns.iter().fold(region, |region, _| region.column(&memory, 0, 4));
+    let region = region.build().unwrap();
+    let pairs: Vec<_> = (0..33)
+        .map(|_| {
+            let mut qp = pd.queue_pair(&cq).build().unwrap();
+            qp.connect(&peer()).unwrap();
+            qp
+        })
+        .collect();
+    let to: Vec<_> = (0..)
+        .zip(&pairs)
+        .map(|(id, qp)| PartitionDestination::new(qp, id).remote_columns(&columns))
+        .collect();
+    let mut queue = pd.shared_send_queue(&cq).build().unwrap();
+    let operation = SharedOperation::Write;
+    let mut post = |to| {
+        let request = PartitionedWorkRequest::new(1, &region).operation(operation).destinations(to);
+        queue.post_ssq_send(&request).err().map(|error| error.to_string())
+    };
+    let text =
+        "a message by columns is not possible: the card sends by columns to 512 addresses at most";
+    assert_eq!(post(&to[..]).as_deref(), Some(text));
+    assert_eq!(post(&to[..32]), None);
 }
 
 fn key<'m>(memory: &'m MemoryRegion, values: Values<'m>, key_type: KeyType) -> PartitionKeys<'m> {

@@ -15,7 +15,7 @@
 //! after they are settled, and one a cycle; up to 4,096 wait, so that each packet has room. What is told takes as long as the walk, and for as long as there is no room for a piece. The regions of a receive
 //! are known from the cycle after their last granule on.
 
-use crate::context::{ConfigWrite, QP};
+use crate::context::{ConfigWrite, QP, Table};
 use crate::primitive::{Flatten, Restore};
 use crate::receive::receives::record::{PLACES, ReceiveGranule};
 use crate::receive::record::{PiecePlace, RegionAsk, RegionSettle, RegionTold, RegionVerdict};
@@ -30,12 +30,15 @@ pub mod kept;
 #[cfg(test)]
 mod tests;
 
-use crate::context::Table;
-
-/// Bits of a granule of a receive in the table: it, the type of its region, and whether that is the last one.
-const KEPT_GRANULE: usize = GRANULE_BITS + 2 + 1;
+/// Where the type of a granule's region stands in the table, behind the granule itself, and whether the region is the last one.
+const KIND: usize = GRANULE_BITS;
+const OF_LAST: usize = KIND + 2;
+/// Bits of a granule of a receive in the table.
+const KEPT_GRANULE: usize = OF_LAST + 1;
+/// Bits of the number of a granule of a receive.
+const INDEX: usize = PLACES - 1;
 /// Bits of its address: queue pair, number.
-const PLACE: usize = QP + PLACES - 1;
+const PLACE: usize = QP + INDEX;
 
 /// See the [module](self).
 ///
@@ -94,22 +97,24 @@ impl Logic for Pieces {
         self.entries.region.next = self.walk.region.val();
         self.entries.granule.next = self.walk.granule.val();
         self.granules.write_enable.next = self.granule.valid.val();
-        self.granules.write_address.next = (bit_cast::<PLACE, QP>(self.granule.qp.val()) << 5)
-            | bit_cast::<PLACE, 5>(self.granule.index.val());
+        self.granules.write_address.next = (bit_cast::<PLACE, QP>(self.granule.qp.val())
+            << INDEX as u64)
+            | bit_cast::<PLACE, INDEX>(self.granule.index.val());
         self.granules.write_data.next =
             bit_cast::<KEPT_GRANULE, GRANULE_BITS>(self.granule.data.val())
-                | (bit_cast::<KEPT_GRANULE, 2>(self.granule.kind.val()) << 128)
-                | (bit_cast::<KEPT_GRANULE, 1>(self.granule.of_last.val().into()) << 130);
-        self.granules.ahead.next = (bit_cast::<PLACE, QP>(self.walk.qp.val()) << 5)
-            | bit_cast::<PLACE, 5>(self.walk.granule.val());
+                | (bit_cast::<KEPT_GRANULE, 2>(self.granule.kind.val()) << KIND as u64)
+                | (bit_cast::<KEPT_GRANULE, 1>(self.granule.of_last.val().into())
+                    << OF_LAST as u64);
+        self.granules.ahead.next = (bit_cast::<PLACE, QP>(self.walk.qp.val()) << INDEX as u64)
+            | bit_cast::<PLACE, INDEX>(self.walk.granule.val());
         self.of_receive.next = self.walk.receive.val();
         self.walk.data.next = self.entries.data.val();
         if self.of_receive.val() {
             self.walk.data.next = self.granules.read_data.val().get_bits::<GRANULE_BITS>(0);
         }
         self.walk.valid.next = self.entries.valid.val();
-        self.walk.kind.next = self.granules.read_data.val().get_bits::<2>(GRANULE_BITS);
-        self.walk.is_final.next = self.granules.read_data.val().get_bit(GRANULE_BITS + 2);
+        self.walk.kind.next = self.granules.read_data.val().get_bits::<2>(KIND);
+        self.walk.is_final.next = self.granules.read_data.val().get_bit(OF_LAST);
         self.walk.forget.next = self.word.valid.val();
 
         // How far the packets of each queue pair are.

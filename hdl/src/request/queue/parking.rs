@@ -50,7 +50,8 @@ fn fields_stand() -> bool {
 /// Tells whether a queue's own queue pair is held, and whether its peer is silent. That of a shared queue, which has many, never is.
 ///
 /// A silent queue pair is *tried* when a turn of its queue begins, for one to two terms of 4.2 ms, or until its entry is written: so one that
-/// got no answer because what was tried was never sent is tried again.
+/// got no answer because what was tried was never sent is tried again. Terms have numbers of 2 bits, so a trial counts once more four terms later,
+/// again for one to two of them, if there was none meanwhile.
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; `hold`, `silence`; `next_queue`: the queue that is asked for; `tries`: a turn of the `next_queue` of two cycles before begins.
