@@ -36,13 +36,10 @@
 //! what a shared queue is rung for later.
 
 use crate::context::{INDEX, QP, QUEUE, Stamps, TableSelect};
-use crate::primitive::fifo::Fifo;
-use crate::primitive::{PromptFifo, Ram, RamStyle};
+use crate::primitive::{Flatten, PromptFifo, Ram, RamStyle, Restore, StreamFifo};
 use drdma_abi::Layout;
 use drdma_abi::register::SendQueueEntry;
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 mod batches;
 mod parking;
@@ -54,6 +51,7 @@ mod turns;
 mod with_host_read;
 
 pub use batches::Batches;
+use batches::CutTurn;
 use parking::Parking;
 pub use parking::{Hold, Silence};
 use share::Share;
@@ -66,26 +64,64 @@ fn word_of(field: &str) -> u64 {
 /// Bits of a queue's life. A doorbell is taken for one of its queue's present life if the host has written
 /// `enable` words 65,536 times, or a multiple of that, since it was rung.
 const LIFE: usize = 16;
-/// Bits of a doorbell: `position` 32, `queue` 12.
-const DOORBELL: usize = 32 + QUEUE;
-/// Bits of one that is parked: `position` 32, `queue` 12, `life` 16.
-const PARKED: usize = DOORBELL + LIFE;
-/// The same, with whether it is deferred.
-const LOT: usize = PARKED + 1;
-/// Bits of a rest: `queue` 12, `life` 16, `heard`: the peer was not silent.
-const REST: usize = QUEUE + LIFE + 1;
 /// Bits of the blocks of an entry, or of a limited turn.
 const LENGTH: usize = 13;
 /// Bits of a number of turns that were fetched.
 const BEHIND: usize = 6;
-/// Bits of where a turn was cut: `queue` 12, `life` 16, `position` 32, `length` 13, `slow`, `had` 9.
-const CUT: usize = QUEUE + LIFE + 32 + LENGTH + 1 + PACE;
 /// Bits of the blocks that a turn may have if no entry needs more.
 const PACE: usize = 9;
-/// Bits of how far a queue is: `position` 32 (the next block to be fetched), `target` 32 (its last doorbell),
-/// `queued` (it has a rest), `fresh` (its next turn is to be one), `pace` 9 (see [`Share`]).
-const STANDING: usize = 66 + PACE;
-const _: () = assert!(DOORBELL == 44, "a parked doorbell's life stands elsewhere");
+/// Bits of a [`Standing`].
+const STANDING: usize = Standing::BITS;
+
+/// What the host rang.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Doorbell {
+    /// The producer's position.
+    position: Bits<32>,
+    queue: Bits<QUEUE>,
+}
+
+/// A queue that has a turn, or waits for one.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Waiting {
+    /// The doorbell's position.
+    target: Bits<32>,
+    queue: Bits<QUEUE>,
+    /// The queue's life when it was rung.
+    life: Bits<LIFE>,
+}
+
+/// A doorbell that is parked.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Parked {
+    doorbell: Waiting,
+    /// Its queue pair is not held, but its peer is silent.
+    deferred: Bit,
+}
+
+/// A batch that is not over.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Rest {
+    queue: Bits<QUEUE>,
+    life: Bits<LIFE>,
+    /// The peer was not silent.
+    heard: Bit,
+}
+
+/// How far a queue is.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Standing {
+    /// The next block to be fetched.
+    position: Bits<32>,
+    /// Its last doorbell.
+    target: Bits<32>,
+    /// It has a rest.
+    queued: Bit,
+    /// Its next turn begins where one was cut, or is its first one.
+    fresh: Bit,
+    /// See [`Share`].
+    pace: Bits<PACE>,
+}
 
 /// What the unit that fetches is doing.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -107,7 +143,7 @@ pub enum QueueState {
 }
 
 /// See the [module](self).
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Queue {
     // ------------------------------------------------------------------ clock and reset
     /// Clock.
@@ -202,27 +238,38 @@ pub struct Queue {
     pub busy: Signal<Out, Bit>,
 
     // Copies of the queues' entries.
+    #[init(Constant::new(word_of("addr").into()))]
     word_low: Constant<Bits<4>>,
+    #[init(Constant::new((word_of("addr") + 1).into()))]
     word_high: Constant<Bits<4>>,
+    #[init(Constant::new(word_of("log_blocks").into()))]
     word_log: Constant<Bits<4>>,
+    #[init(Constant::new((SendQueueEntry::field("log_blocks").start as u64 % 32).into()))]
     log_at: Constant<Bits<5>>,
     select: TableSelect,
     cfg_enable: Signal<Local, Bit>,
     /// The ring's address: low word, high word.
+    #[init(Ram::new(RamStyle::Ultra))]
     entry_addr: Ram<64, 2, QUEUE>,
     entry_log: Ram<5, 1, QUEUE>,
+    #[init(Ram::new(RamStyle::Ultra))]
     standings: Ram<STANDING, 1, QUEUE>,
+    standing_in: Flatten<Standing, STANDING>,
+    standing_out: Restore<Standing, STANDING>,
+    new_standing: Signal<Local, Standing>,
+    standing: Signal<Local, Standing>,
     /// Which write of an `enable` word a queue's last one was: a batch of an earlier life is known by it.
     /// Read for doorbells, for the fetching unit, and for the batches.
     lives: Stamps<LIFE, QUEUE, 3>,
 
     // Doorbells. What life their queues had follows a cycle later.
-    doorbells: PromptFifo<DOORBELL, 10, 11>,
+    #[init(StreamFifo::prompt())]
+    doorbells: StreamFifo<Doorbell, 10, 11>,
     rung: DFF<Bit>,
     doorbell_lives: PromptFifo<LIFE, 10, 11>,
     parking: Parking,
     /// Doorbells of queue pairs that are held, or deferred.
-    parked: Fifo<LOT, 10, 11>,
+    parked: StreamFifo<Parked, 10, 11>,
     /// Those that are deferred.
     deferred: DFF<Bits<11>>,
     /// Batches that are not over, and what is deferred.
@@ -240,13 +287,17 @@ pub struct Queue {
     turn: DFF<Bits<3>>,
     takes_parked: Signal<Local, Bit>,
     /// Batches that are not over, and turns that were cut.
-    rests: PromptFifo<REST, 10, 11>,
-    cuts: PromptFifo<CUT, 6, 7>,
+    #[init(StreamFifo::prompt())]
+    rests: StreamFifo<Rest, 10, 11>,
+    #[init(StreamFifo::prompt())]
+    cuts: StreamFifo<CutTurn, 6, 7>,
     takes_cut: Signal<Local, Bit>,
     takes_rest: Signal<Local, Bit>,
     /// A doorbell of a shared queue waits until what was rung before it is over.
     waits: DFF<Bit>,
-    waiting: DFF<Bits<PARKED>>,
+    waiting: DFF<Waiting>,
+    /// The one whose turn comes next.
+    next: Signal<Local, Waiting>,
     takes_waiting: Signal<Local, Bit>,
     /// It has to wait.
     must_wait: Signal<Local, Bit>,
@@ -295,6 +346,7 @@ pub struct Queue {
     remaining: DFF<Bits<17>>,
     gone: DFF<Bit>,
     first: DFF<Bit>,
+    #[init(Constant::new(1.into()))]
     one: Constant<Bits<17>>,
     entry_blocks: Signal<Local, Bits<17>>,
     entry: Signal<Local, Bits<QUEUE>>,
@@ -310,131 +362,6 @@ pub struct Queue {
 
     // The blocks that come.
     batches: Batches,
-}
-
-impl Default for Queue {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            doorbell_valid: Signal::default(),
-            doorbell_ready: Signal::default(),
-            doorbell_queue: Signal::default(),
-            doorbell_position: Signal::default(),
-            cfg_valid: Signal::default(),
-            cfg_table: Signal::default(),
-            cfg_index: Signal::default(),
-            cfg_word: Signal::default(),
-            cfg_data: Signal::default(),
-            fetch_next: Signal::default(),
-            fetch_halted: Signal::default(),
-            batch_next: Signal::default(),
-            batch_halted: Signal::default(),
-            hold_valid: Signal::default(),
-            hold_qp: Signal::default(),
-            hold_held: Signal::default(),
-            silence_valid: Signal::default(),
-            silence_qp: Signal::default(),
-            silence_silent: Signal::default(),
-            read_req_valid: Signal::default(),
-            read_req_ready: Signal::default(),
-            read_req_addr: Signal::default(),
-            read_req_bytes: Signal::default(),
-            read_resp_valid: Signal::default(),
-            read_resp_ready: Signal::default(),
-            read_resp_data: Signal::default(),
-            read_resp_last: Signal::default(),
-            read_resp_error: Signal::default(),
-            wqe_valid: Signal::default(),
-            wqe_ready: Signal::default(),
-            wqe_data: Signal::default(),
-            wqe_queue: Signal::default(),
-            wqe_position: Signal::default(),
-            wqe_remaining: Signal::default(),
-            wqe_error: Signal::default(),
-            wqe_begins: Signal::default(),
-            busy: Signal::default(),
-            word_low: Constant::new(word_of("addr").into()),
-            word_high: Constant::new((word_of("addr") + 1).into()),
-            word_log: Constant::new(word_of("log_blocks").into()),
-            log_at: Constant::new((SendQueueEntry::field("log_blocks").start as u64 % 32).into()),
-            select: TableSelect::default(),
-            cfg_enable: Signal::default(),
-            entry_addr: Ram::new(RamStyle::Ultra),
-            entry_log: Ram::default(),
-            standings: Ram::new(RamStyle::Ultra),
-            lives: Stamps::default(),
-            doorbells: PromptFifo::default(),
-            rung: DFF::default(),
-            doorbell_lives: PromptFifo::default(),
-            parking: Parking::default(),
-            parked: Fifo::default(),
-            deferred: DFF::default(),
-            behind_turns: Signal::default(),
-            heard_rests: DFF::default(),
-            rivals: DFF::default(),
-            is_held: Signal::default(),
-            defers: Signal::default(),
-            tries: DFF::default(),
-            silent: DFF::default(),
-            turn: DFF::default(),
-            takes_parked: Signal::default(),
-            rests: Default::default(),
-            cuts: Default::default(),
-            takes_cut: Default::default(),
-            takes_rest: Default::default(),
-            waits: Default::default(),
-            waiting: Default::default(),
-            takes_waiting: Default::default(),
-            must_wait: Default::default(),
-            shared: Default::default(),
-            rest_before: Default::default(),
-            known: Default::default(),
-            is_rest: Default::default(),
-            is_cut: Default::default(),
-            cut_from: Default::default(),
-            cut_length: Default::default(),
-            cut_slow: Default::default(),
-            cut_had: Default::default(),
-            from: Default::default(),
-            goal: Default::default(),
-            was_queued: Default::default(),
-            fresh: Default::default(),
-            rest_adds: Default::default(),
-            share: Default::default(),
-            limited: Default::default(),
-            limits: Default::default(),
-            may_read: Default::default(),
-            left: Default::default(),
-            aborted: Default::default(),
-            blocked: Default::default(),
-            leaves_rest: Default::default(),
-            lives_on: Default::default(),
-            state: DFF::default(),
-            queue: DFF::default(),
-            life: DFF::default(),
-            life_then: Signal::default(),
-            target: DFF::default(),
-            base: DFF::default(),
-            position: DFF::default(),
-            difference: DFF::default(),
-            blocks: DFF::default(),
-            remaining: DFF::default(),
-            gone: DFF::default(),
-            first: DFF::default(),
-            one: Constant::new(1.into()),
-            entry_blocks: Signal::default(),
-            entry: Signal::default(),
-            offset: DFF::default(),
-            behind: DFF::default(),
-            wanted: Signal::default(),
-            to_end: Signal::default(),
-            most: Signal::default(),
-            cut: DFF::default(),
-            cut_addr: DFF::default(),
-            batches: Batches::default(),
-        }
-    }
 }
 
 impl Logic for Queue {
@@ -516,12 +443,12 @@ impl Logic for Queue {
         // Doorbells wait, and their queues' lives.
         self.doorbells.clk.next = self.clk.val();
         self.doorbells.rst.next = self.rst.val();
-        self.doorbells.in_valid.next = self.doorbell_valid.val();
-        self.doorbells.in_data.next = bit_cast::<DOORBELL, 32>(self.doorbell_position.val())
-            | (bit_cast::<DOORBELL, QUEUE>(self.doorbell_queue.val()) << 32);
-        self.doorbell_ready.next = self.doorbells.in_ready.val();
+        self.doorbells.input.valid.next = self.doorbell_valid.val();
+        self.doorbells.input.data.next.position = self.doorbell_position.val();
+        self.doorbells.input.data.next.queue = self.doorbell_queue.val();
+        self.doorbell_ready.next = self.doorbells.input.ready.val();
         self.lives.ahead[0].next = self.doorbell_queue.val();
-        self.rung.d.next = self.doorbell_valid.val() && self.doorbells.in_ready.val();
+        self.rung.d.next = self.doorbell_valid.val() && self.doorbells.input.ready.val();
         self.doorbell_lives.clk.next = self.clk.val();
         self.doorbell_lives.rst.next = self.rst.val();
         self.doorbell_lives.in_valid.next = self.rung.q.val();
@@ -544,84 +471,84 @@ impl Logic for Queue {
         self.parking.tries.next = false;
         self.parked.clk.next = self.clk.val();
         self.parked.rst.next = self.rst.val();
-        self.parked.in_valid.next = false;
+        self.parked.input.valid.next = false;
         self.is_held.next = self.parking.held.val();
         self.defers.next = self.parking.silent.val()
             && self.parking.tried.val()
             && self.rivals.q.val()
             && !self.waits.q.val();
-        self.parked.in_data.next = bit_cast::<LOT, 32>(self.target.q.val())
-            | (bit_cast::<LOT, QUEUE>(self.queue.q.val()) << 32)
-            | (bit_cast::<LOT, LIFE>(self.life.q.val()) << 44)
-            | (bit_cast::<LOT, 1>((!self.is_held.val()).into()) << 60);
-        self.parked.out_ready.next = false;
-        self.takes_cut.next = self.cuts.out_valid.val();
-        self.takes_rest.next = !self.cuts.out_valid.val()
-            && self.rests.out_valid.val()
+        self.parked.input.data.next.doorbell.target = self.target.q.val();
+        self.parked.input.data.next.doorbell.queue = self.queue.q.val();
+        self.parked.input.data.next.doorbell.life = self.life.q.val();
+        self.parked.input.data.next.deferred = !self.is_held.val();
+        self.parked.output.ready.next = false;
+        self.takes_cut.next = self.cuts.output.valid.val();
+        self.takes_rest.next = !self.cuts.output.valid.val()
+            && self.rests.output.valid.val()
             && (!self.rest_before.q.val()
                 || self.waits.q.val()
-                || (!self.doorbells.out_valid.val() && !self.parked.out_valid.val()));
-        self.must_wait.next = self.rests.out_valid.val()
-            || self.cuts.out_valid.val()
+                || (!self.doorbells.output.valid.val() && !self.parked.output.valid.val()));
+        self.must_wait.next = self.rests.output.valid.val()
+            || self.cuts.output.valid.val()
             || self.deferred.q.val().any()
             || self.batches.own_at_work.val();
         self.takes_waiting.next = self.waits.q.val() && !self.must_wait.val();
         self.takes_parked.next = !self.takes_cut.val()
             && !self.takes_rest.val()
-            && self.parked.out_valid.val()
+            && self.parked.output.valid.val()
             && ((self.waits.q.val() && self.deferred.q.val().any())
                 || (!self.waits.q.val()
-                    && (!self.doorbells.out_valid.val() || !self.turn.q.val().any())));
+                    && (!self.doorbells.output.valid.val() || !self.turn.q.val().any())));
 
         // Batches that are not over.
         self.rests.clk.next = self.clk.val();
         self.rests.rst.next = self.rst.val();
-        self.rests.in_valid.next = false;
-        self.rests.in_data.next = bit_cast::<REST, QUEUE>(self.queue.q.val())
-            | (bit_cast::<REST, LIFE>(self.life.q.val()) << 12)
-            | (bit_cast::<REST, 1>((!self.silent.q.val()).into()) << 28);
-        self.rests.out_ready.next = false;
+        self.rests.input.valid.next = false;
+        self.rests.input.data.next.queue = self.queue.q.val();
+        self.rests.input.data.next.life = self.life.q.val();
+        self.rests.input.data.next.heard = !self.silent.q.val();
+        self.rests.output.ready.next = false;
         self.cuts.clk.next = self.clk.val();
         self.cuts.rst.next = self.rst.val();
-        self.cuts.in_valid.next = self.batches.cut_valid.val();
-        self.cuts.in_data.next = bit_cast::<CUT, QUEUE>(self.batches.cut_queue.val())
-            | (bit_cast::<CUT, LIFE>(self.batches.cut_life.val()) << 12)
-            | (bit_cast::<CUT, 32>(self.batches.cut_position.val()) << 28)
-            | (bit_cast::<CUT, LENGTH>(self.batches.cut_length.val()) << 60)
-            | (bit_cast::<CUT, 1>(self.batches.cut_slow.val().into()) << 73)
-            | (bit_cast::<CUT, PACE>(self.batches.cut_had.val()) << 74);
-        self.cuts.out_ready.next = false;
-        self.blocked.d.next = (self.doorbells.out_valid.val()
-            && (self.doorbells.out_data.val().get_bits::<QUEUE>(32) != self.queue.q.val()))
-            || (self.rests.out_valid.val()
-                && (self.rests.out_data.val().get_bits::<QUEUE>(0) != self.queue.q.val()));
-        self.rivals.d.next = (self.doorbells.out_valid.val()
-            && (self.doorbells.out_data.val().get_bits::<QUEUE>(32) != self.queue.q.val()))
+        self.cuts.input.valid.next = self.batches.cut_turn.valid.val();
+        self.cuts.input.data.next = self.batches.cut_turn.val();
+        self.cuts.output.ready.next = false;
+        self.blocked.d.next = (self.doorbells.output.valid.val()
+            && (self.doorbells.output.data.val().queue != self.queue.q.val()))
+            || (self.rests.output.valid.val()
+                && (self.rests.output.data.val().queue != self.queue.q.val()));
+        self.rivals.d.next = (self.doorbells.output.valid.val()
+            && (self.doorbells.output.data.val().queue != self.queue.q.val()))
             || self.heard_rests.q.val().any()
             || self.batches.heard_at_work.val();
-        if self.batches.cut_valid.val()
-            && (self.batches.cut_queue.val() == self.queue.q.val())
-            && (self.batches.cut_life.val() == self.life.q.val())
+        if self.batches.cut_turn.valid.val()
+            && (self.batches.cut_turn.queue.val() == self.queue.q.val())
+            && (self.batches.cut_turn.life.val() == self.life.q.val())
         {
             self.aborted.d.next = true;
         }
 
         // The entry of the queue that is at work, or will be.
+        self.next.next.target = self.doorbells.output.data.val().position;
+        self.next.next.queue = self.doorbells.output.data.val().queue;
+        self.next.next.life = self.life.q.val();
+        if self.takes_parked.val() {
+            self.next.next = self.parked.output.data.val().doorbell;
+        }
+        if self.takes_waiting.val() {
+            self.next.next = self.waiting.q.val();
+        }
+        if self.takes_rest.val() {
+            self.next.next.queue = self.rests.output.data.val().queue;
+            self.next.next.life = self.rests.output.data.val().life;
+        }
+        if self.takes_cut.val() {
+            self.next.next.queue = self.cuts.output.data.val().queue;
+            self.next.next.life = self.cuts.output.data.val().life;
+        }
         self.entry.next = self.queue.q.val();
         if self.state.q.val() == QueueState::Idle {
-            self.entry.next = self.doorbells.out_data.val().get_bits::<QUEUE>(32);
-            if self.takes_parked.val() {
-                self.entry.next = self.parked.out_data.val().get_bits::<QUEUE>(32);
-            }
-            if self.takes_waiting.val() {
-                self.entry.next = self.waiting.q.val().get_bits::<QUEUE>(32);
-            }
-            if self.takes_rest.val() {
-                self.entry.next = self.rests.out_data.val().get_bits::<QUEUE>(0);
-            }
-            if self.takes_cut.val() {
-                self.entry.next = self.cuts.out_data.val().get_bits::<QUEUE>(0);
-            }
+            self.entry.next = self.next.val().queue;
         }
         self.entry_addr.read_enable.next = true;
         self.entry_addr.read_address.next = self.entry.val();
@@ -630,6 +557,8 @@ impl Logic for Queue {
         self.standings.clk.next = self.clk.val();
         self.standings.read_enable.next = true;
         self.standings.read_address.next = self.entry.val();
+        self.standing_out.bits.next = self.standings.read_data.val();
+        self.standing.next = self.standing_out.record.val();
         self.life_then.next = self.life.q.val();
         self.doorbell_lives.out_ready.next = false;
         if (self.state.q.val() == QueueState::Compare) && !self.known.q.val() {
@@ -637,17 +566,8 @@ impl Logic for Queue {
             self.doorbell_lives.out_ready.next = true;
         }
         self.life.d.next = self.life_then.val();
-        if (self.state.q.val() == QueueState::Idle) && self.takes_parked.val() {
-            self.life.d.next = self.parked.out_data.val().get_bits::<LIFE>(44);
-        }
-        if (self.state.q.val() == QueueState::Idle) && self.takes_waiting.val() {
-            self.life.d.next = self.waiting.q.val().get_bits::<LIFE>(44);
-        }
-        if (self.state.q.val() == QueueState::Idle) && self.takes_rest.val() {
-            self.life.d.next = self.rests.out_data.val().get_bits::<LIFE>(12);
-        }
-        if (self.state.q.val() == QueueState::Idle) && self.takes_cut.val() {
-            self.life.d.next = self.cuts.out_data.val().get_bits::<LIFE>(12);
+        if self.state.q.val() == QueueState::Idle {
+            self.life.d.next = self.next.val().life;
         }
         self.gone.d.next =
             (self.lives.stamp[1].val() != self.life_then.val()) || self.fetch_halted.val();
@@ -655,13 +575,17 @@ impl Logic for Queue {
         // A queue that is enabled is at 0, and its first turn is fresh.
         self.standings.write_lanes.next = bit_cast::<1, 1>(self.cfg_enable.val().into());
         self.standings.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
-        self.standings.write_data.next = bit_cast::<STANDING, 1>(1.into()) << 65;
+        self.new_standing.next.position = 0.into();
+        self.new_standing.next.target = 0.into();
+        self.new_standing.next.queued = false;
+        self.new_standing.next.fresh = true;
+        self.new_standing.next.pace = 0.into();
         self.entry_blocks.next = self.one.val() << self.entry_log.read_data.val();
         // What is known of its queue, where it goes on, and how long its turn may be.
-        self.from.next = self.standings.read_data.val().get_bits::<32>(0);
+        self.from.next = self.standing.val().position;
         self.goal.next = self.target.q.val();
         if self.is_rest.q.val() || self.is_cut.q.val() {
-            self.goal.next = self.standings.read_data.val().get_bits::<32>(32);
+            self.goal.next = self.standing.val().target;
         }
         if self.is_cut.q.val() {
             self.from.next = self.cut_from.q.val();
@@ -671,16 +595,15 @@ impl Logic for Queue {
         self.behind_turns.next = self.rests.count.val() + self.deferred.q.val();
         self.share.rests.next = self.behind_turns.val();
         self.share.doorbells.next = 0.into();
-        if self.doorbells.out_data.val().get_bits::<QUEUE>(32) != self.queue.q.val() {
+        if self.doorbells.output.data.val().queue != self.queue.q.val() {
             self.share.doorbells.next = self.doorbells.count.val();
         }
         self.share.behind.next = self.batches.wholes_behind.val();
         self.share.other.next = self.batches.behind.val()
             || (self.batches.reading.val() && (self.batches.queue_now.val() != self.queue.q.val()));
         self.share.judges.next = self.state.q.val() == QueueState::Compare;
-        self.share.idle.next = self.standings.read_data.val().get_bits::<32>(0)
-            == self.standings.read_data.val().get_bits::<32>(32);
-        self.share.pace.next = self.standings.read_data.val().get_bits::<PACE>(66);
+        self.share.idle.next = self.standing.val().position == self.standing.val().target;
+        self.share.pace.next = self.standing.val().pace;
         self.share.is_cut.next = self.is_cut.q.val();
         self.share.cut_slow.next = self.cut_slow.q.val();
         self.share.cut_length.next = self.cut_length.q.val();
@@ -689,7 +612,7 @@ impl Logic for Queue {
         self.lives_on.next = self.lives.stamp[1].val() == self.life.q.val();
         self.limits.next = self.share.crowded.val()
             && !self.parking.is_shared.val()
-            && self.rests.in_ready.val()
+            && self.rests.input.ready.val()
             && (self.difference.q.val() > bit_cast::<32, LENGTH>(self.share.size.val()));
 
         // The next read has 16 blocks, or what is left of the ring or of the turn.
@@ -707,49 +630,35 @@ impl Logic for Queue {
         {
             self.most.next = self.wanted.val().get_bits::<5>(0);
         }
-        self.doorbells.out_ready.next = false;
+        self.doorbells.output.ready.next = false;
         self.read_req_valid.next = false;
         self.may_read.next = false;
-        self.batches.read_valid.next = false;
+        self.batches.read.valid.next = false;
         match self.state.q.val() {
             QueueState::Idle => {
-                self.doorbells.out_ready.next =
+                self.doorbells.output.ready.next =
                     !self.takes_cut.val() && !self.takes_rest.val() && !self.takes_parked.val();
-                self.parked.out_ready.next = self.takes_parked.val();
+                self.parked.output.ready.next = self.takes_parked.val();
                 if self.waits.q.val() {
-                    self.doorbells.out_ready.next = false;
+                    self.doorbells.output.ready.next = false;
                 }
-                self.rests.out_ready.next = self.takes_rest.val();
-                self.cuts.out_ready.next = self.takes_cut.val();
+                self.rests.output.ready.next = self.takes_rest.val();
+                self.cuts.output.ready.next = self.takes_cut.val();
                 self.is_rest.d.next = self.takes_rest.val();
                 self.is_cut.d.next = self.takes_cut.val();
                 self.known.d.next = self.takes_cut.val()
                     || self.takes_rest.val()
                     || self.takes_parked.val()
                     || self.waits.q.val();
-                self.cut_from.d.next = self.cuts.out_data.val().get_bits::<32>(28);
-                self.cut_length.d.next = self.cuts.out_data.val().get_bits::<LENGTH>(60);
-                self.cut_slow.d.next = self.cuts.out_data.val().get_bit(73);
-                self.cut_had.d.next = self.cuts.out_data.val().get_bits::<PACE>(74);
+                self.cut_from.d.next = self.cuts.output.data.val().position;
+                self.cut_length.d.next = self.cuts.output.data.val().length;
+                self.cut_slow.d.next = self.cuts.output.data.val().slow;
+                self.cut_had.d.next = self.cuts.output.data.val().had;
                 self.aborted.d.next = false;
-                self.target.d.next = self.doorbells.out_data.val().get_bits::<32>(0);
-                self.queue.d.next = self.doorbells.out_data.val().get_bits::<QUEUE>(32);
-                if self.takes_parked.val() {
-                    self.target.d.next = self.parked.out_data.val().get_bits::<32>(0);
-                    self.queue.d.next = self.parked.out_data.val().get_bits::<QUEUE>(32);
-                }
-                if self.takes_waiting.val() {
-                    self.target.d.next = self.waiting.q.val().get_bits::<32>(0);
-                    self.queue.d.next = self.waiting.q.val().get_bits::<QUEUE>(32);
-                }
-                if self.takes_rest.val() {
-                    self.queue.d.next = self.rests.out_data.val().get_bits::<QUEUE>(0);
-                }
-                if self.takes_cut.val() {
-                    self.queue.d.next = self.cuts.out_data.val().get_bits::<QUEUE>(0);
-                }
+                self.target.d.next = self.next.val().target;
+                self.queue.d.next = self.next.val().queue;
                 if self.takes_cut.val() || self.takes_rest.val() {
-                    if self.takes_rest.val() && self.rests.out_data.val().get_bit(28) {
+                    if self.takes_rest.val() && self.rests.output.data.val().heard {
                         self.heard_rests.d.next = self.heard_rests.q.val() - 1;
                     }
                     self.rest_before.d.next = self.takes_rest.val();
@@ -759,8 +668,8 @@ impl Logic for Queue {
                         self.waits.d.next = false;
                         self.state.d.next = QueueState::Compare;
                     }
-                } else if self.doorbells.out_valid.val() || self.takes_parked.val() {
-                    if self.takes_parked.val() && self.parked.out_data.val().get_bit(60) {
+                } else if self.doorbells.output.valid.val() || self.takes_parked.val() {
+                    if self.takes_parked.val() && self.parked.output.data.val().deferred {
                         self.deferred.d.next = self.deferred.q.val() - 1;
                     }
                     self.rest_before.d.next = false;
@@ -778,12 +687,9 @@ impl Logic for Queue {
                 self.position.d.next = self.from.val();
                 self.target.d.next = self.goal.val();
                 self.difference.d.next = self.goal.val() - self.from.val();
-                self.rest_adds.d.next = self.standings.read_data.val().get_bits::<32>(32)
-                    - self.standings.read_data.val().get_bits::<32>(0);
-                self.was_queued.d.next =
-                    self.standings.read_data.val().get_bit(64) && !self.is_rest.q.val();
-                self.fresh.d.next =
-                    self.standings.read_data.val().get_bit(65) || self.is_cut.q.val();
+                self.rest_adds.d.next = self.standing.val().target - self.standing.val().position;
+                self.was_queued.d.next = self.standing.val().queued && !self.is_rest.q.val();
+                self.fresh.d.next = self.standing.val().fresh || self.is_cut.q.val();
                 self.state.d.next = QueueState::Judge;
             }
             QueueState::Judge => {
@@ -824,12 +730,13 @@ impl Logic for Queue {
                     }
                 } else if self.parking.is_shared.val() && self.must_wait.val() {
                     self.waits.d.next = true;
-                    self.waiting.d.next = bit_cast::<PARKED, 32>(self.target.q.val())
-                        | (bit_cast::<PARKED, QUEUE>(self.queue.q.val()) << 32)
-                        | (bit_cast::<PARKED, LIFE>(self.life.q.val()) << 44);
+                    self.waiting.d.next.target = self.target.q.val();
+                    self.waiting.d.next.queue = self.queue.q.val();
+                    self.waiting.d.next.life = self.life.q.val();
                     self.state.d.next = QueueState::Idle;
-                } else if (self.is_held.val() || self.defers.val()) && self.parked.in_ready.val() {
-                    self.parked.in_valid.next = true;
+                } else if (self.is_held.val() || self.defers.val()) && self.parked.input.ready.val()
+                {
+                    self.parked.input.valid.next = true;
                     if !self.is_held.val() {
                         self.deferred.d.next = self.deferred.q.val() + 1;
                     }
@@ -864,11 +771,11 @@ impl Logic for Queue {
             }
             QueueState::Request => {
                 // A queue alone leaves a quarter of the places to those that come.
-                self.may_read.next = self.batches.read_ready.val()
+                self.may_read.next = self.batches.read.ready.val()
                     && (self.limited.q.val() || self.shared.q.val() || self.batches.few.val());
                 self.read_req_valid.next = self.may_read.val();
                 if self.may_read.val() && self.read_req_ready.val() {
-                    self.batches.read_valid.next = true;
+                    self.batches.read.valid.next = true;
                     self.first.d.next = false;
                     self.position.d.next =
                         self.position.q.val() + bit_cast::<32, 5>(self.cut.q.val());
@@ -889,15 +796,13 @@ impl Logic for Queue {
                     self.state.d.next = QueueState::Idle;
                     self.standings.write_lanes.next = bit_cast::<1, 1>(self.lives_on.val().into());
                     self.standings.write_address.next = self.queue.q.val();
-                    self.standings.write_data.next =
-                        bit_cast::<STANDING, 32>(self.position.q.val())
-                            | (bit_cast::<STANDING, 32>(self.target.q.val()) << 32)
-                            | (bit_cast::<STANDING, 1>(
-                                (self.was_queued.q.val() || self.leaves_rest.val()).into(),
-                            ) << 64)
-                            | (bit_cast::<STANDING, 1>(self.fresh.q.val().into()) << 65)
-                            | (bit_cast::<STANDING, PACE>(self.share.pace_now.val()) << 66);
-                    self.rests.in_valid.next =
+                    self.new_standing.next.position = self.position.q.val();
+                    self.new_standing.next.target = self.target.q.val();
+                    self.new_standing.next.queued =
+                        self.was_queued.q.val() || self.leaves_rest.val();
+                    self.new_standing.next.fresh = self.fresh.q.val();
+                    self.new_standing.next.pace = self.share.pace_now.val();
+                    self.rests.input.valid.next =
                         self.lives_on.val() && self.leaves_rest.val() && !self.was_queued.q.val();
                     if self.lives_on.val()
                         && self.leaves_rest.val()
@@ -909,23 +814,25 @@ impl Logic for Queue {
                 }
             }
         }
+        self.standing_in.record.next = self.new_standing.val();
+        self.standings.write_data.next = self.standing_in.bits.val();
         self.read_req_addr.next = self.cut_addr.q.val();
         self.read_req_bytes.next = bit_cast::<13, 5>(self.cut.q.val()) << 6;
 
         // Its reads come back as blocks.
         self.batches.clk.next = self.clk.val();
         self.batches.rst.next = self.rst.val();
-        self.batches.read_queue.next = self.queue.q.val();
-        self.batches.read_life.next = self.life.q.val();
-        self.batches.read_position.next = self.position.q.val();
-        self.batches.read_remaining.next = self.remaining.q.val();
-        self.batches.read_first.next = self.first.q.val();
-        self.batches.read_fresh.next = self.fresh.q.val();
-        self.batches.read_shared.next = self.shared.q.val();
-        self.batches.read_tries.next = self.tries.q.val();
-        self.batches.read_silent.next = self.silent.q.val();
-        self.batches.read_limited.next = self.limited.q.val();
-        self.batches.read_left.next = self.left.q.val().get_bits::<LENGTH>(0);
+        self.batches.read.queue.next = self.queue.q.val();
+        self.batches.read.life.next = self.life.q.val();
+        self.batches.read.position.next = self.position.q.val();
+        self.batches.read.remaining.next = self.remaining.q.val();
+        self.batches.read.first.next = self.first.q.val();
+        self.batches.read.fresh.next = self.fresh.q.val();
+        self.batches.read.shared.next = self.shared.q.val();
+        self.batches.read.tries.next = self.tries.q.val();
+        self.batches.read.silent.next = self.silent.q.val();
+        self.batches.read.limited.next = self.limited.q.val();
+        self.batches.read.left.next = self.left.q.val().get_bits::<LENGTH>(0);
         self.batches.blocked.next = self.blocked.q.val();
         self.batches.limit.next = self.share.limit.val();
         self.batches.wipe_valid.next = self.select.every.val();
@@ -948,10 +855,10 @@ impl Logic for Queue {
         self.wqe_error.next = self.batches.wqe_error.val();
         self.wqe_begins.next = self.batches.wqe_begins.val();
 
-        self.busy.next = self.doorbells.out_valid.val()
+        self.busy.next = self.doorbells.output.valid.val()
             || self.parked.count.val().any()
-            || self.rests.out_valid.val()
-            || self.cuts.out_valid.val()
+            || self.rests.output.valid.val()
+            || self.cuts.output.valid.val()
             || self.waits.q.val()
             || (self.state.q.val() != QueueState::Idle)
             || self.batches.at_work.val();
