@@ -32,6 +32,10 @@ const KEY: u64 = 3;
 /// Cycles from a granule's number to the granule.
 const GRANULE: u64 = 1;
 
+/// More rows than a piece of a bitmap has, and bits of up to so many.
+const MANY_ROWS: u64 = 1024;
+const FEW: usize = 11;
+
 /// What is done.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum WalkState {
@@ -61,7 +65,9 @@ pub enum WalkState {
     Seek,
     /// The bitmap is gone through.
     Bits,
-    /// A piece of the bitmap or of the pointers is looked up in its key,
+    /// A piece of the bitmap or of the pointers, from the row at hand on, is cut,
+    Measure,
+    /// is looked up in its key,
     Ask,
     /// is read,
     Fetch,
@@ -223,8 +229,9 @@ pub struct Walk {
     lists: Signal<Local, Bit>,
     beyond: Signal<Local, Bit>,
     rows_left: Signal<Local, Bits<33>>,
-    side_bytes: Signal<Local, Bits<36>>,
-    unused_side: Signal<Local, Bits<36>>,
+    /// Rows from the one of the cycle before on, or [`MANY_ROWS`] if there are more.
+    few_rows: DFF<Bits<FEW>>,
+    side_bytes: Signal<Local, Bits<14>>,
     side_bits: DFF<Bits<10>>,
     /// Bits before that of the row at hand.
     ahead: Signal<Local, Bits<3>>,
@@ -331,18 +338,21 @@ impl Logic for Walk {
             self.beyond.next = self.row.q.val().any();
         }
         self.rows_left.next = bit_cast::<33, 32>(self.count.q.val()) - self.row.q.val();
+        self.few_rows.d.next = MANY_ROWS.into();
+        if self.rows_left.val() < bits::<33>(MANY_ROWS) {
+            self.few_rows.d.next = self.rows_left.val().get_bits::<FEW>(0);
+        }
         // A bitmap is read from the byte of the row at hand on.
         self.ahead.next = 0.into();
-        self.side_bytes.next = bit_cast::<36, 33>(self.rows_left.val()) << 3;
+        self.side_bytes.next = bit_cast::<14, FEW>(self.few_rows.q.val()) << 3;
         if self.kind_held.q.val() == BITMAPPED {
             self.ahead.next = self.row.q.val().get_bits::<3>(0);
-            self.side_bytes.next = (bit_cast::<36, 33>(self.rows_left.val())
-                + bit_cast::<36, 3>(self.ahead.val())
+            self.side_bytes.next = (bit_cast::<14, FEW>(self.few_rows.q.val())
+                + bit_cast::<14, 3>(self.ahead.val())
                 + 7)
                 >> 3;
         }
         self.most_bits.next = bits::<10>(512) - bit_cast::<10, 3>(self.ahead.val());
-        self.unused_side.next = self.side_bytes.val();
 
         // Where the row has the element at hand: origin + row * step.
         self.origin.next = self.data.val().get_bits::<64>(0);
@@ -610,30 +620,10 @@ impl Logic for Walk {
                         self.outside.d.next = true;
                         self.state.d.next = WalkState::Fail;
                     } else if self.lists.val() {
-                        self.state.d.next = WalkState::Ask;
+                        self.state.d.next = WalkState::Measure;
                     } else {
                         self.fresh.d.next = false;
                     }
-                }
-                // The place of the bitmap's or the pointers' next piece.
-                self.addr.d.next = self.base.q.val() + (bit_cast::<64, 33>(self.row.q.val()) << 3);
-                if self.kind_held.q.val() == BITMAPPED {
-                    self.addr.d.next =
-                        self.base.q.val() + bit_cast::<64, 33>(self.row.q.val() >> 3);
-                }
-                self.key.d.next = self.lkey.q.val();
-                self.bytes.d.next = 64.into();
-                if self.side_bytes.val() < 64 {
-                    self.bytes.d.next = self.side_bytes.val().get_bits::<13>(0);
-                }
-                self.side_bits.d.next = self.most_bits.val();
-                self.aligned.d.next = self.ahead.val();
-                if (self.kind_held.q.val() == BITMAPPED)
-                    && (self.rows_left.val() < bit_cast::<33, 10>(self.most_bits.val()))
-                {
-                    self.side_bits.d.next = self.rows_left.val().get_bits::<10>(0);
-                } else if self.kind_held.q.val() != BITMAPPED && (self.rows_left.val() < 8) {
-                    self.side_bits.d.next = self.rows_left.val().get_bits::<10>(0) << 6;
                 }
             }
             WalkState::Bits => {
@@ -656,6 +646,30 @@ impl Logic for Walk {
                     self.have.d.next = self.have.q.val() - 1;
                     self.row.d.next = self.row.q.val() + 1;
                 }
+            }
+            WalkState::Measure => {
+                self.wait.d.next = 0.into();
+                // The place of the bitmap's or the pointers' next piece.
+                self.addr.d.next = self.base.q.val() + (bit_cast::<64, 33>(self.row.q.val()) << 3);
+                if self.kind_held.q.val() == BITMAPPED {
+                    self.addr.d.next =
+                        self.base.q.val() + bit_cast::<64, 33>(self.row.q.val() >> 3);
+                }
+                self.key.d.next = self.lkey.q.val();
+                self.bytes.d.next = 64.into();
+                if self.side_bytes.val() < 64 {
+                    self.bytes.d.next = self.side_bytes.val().get_bits::<13>(0);
+                }
+                self.side_bits.d.next = self.most_bits.val();
+                self.aligned.d.next = self.ahead.val();
+                if (self.kind_held.q.val() == BITMAPPED)
+                    && (self.few_rows.q.val() < bit_cast::<FEW, 10>(self.most_bits.val()))
+                {
+                    self.side_bits.d.next = self.few_rows.q.val().get_bits::<10>(0);
+                } else if self.kind_held.q.val() != BITMAPPED && (self.few_rows.q.val() < 8) {
+                    self.side_bits.d.next = self.few_rows.q.val().get_bits::<10>(0) << 6;
+                }
+                self.state.d.next = WalkState::Ask;
             }
             WalkState::Ask => {
                 if self.wait.q.val() == KEY {

@@ -42,11 +42,13 @@ struct Kind {
 }
 
 /// The kinds that a U50 has.
+///
+/// A card that only sends was to have 15 % of the LUTs, a whole RNIC 25 %, and one with regions at both ends 32 %.
 const KINDS: [Kind; 5] = [
-    Kind { name: "LUTs", of: |cells| cells.luts as f64, has: 872e3, percent: 10.0 },
+    Kind { name: "LUTs", of: |cells| cells.luts as f64, has: 872e3, percent: 32.0 },
     Kind { name: "registers", of: |cells| cells.registers as f64, has: 1_743e3, percent: 10.0 },
-    Kind { name: "BRAM36", of: |cells| cells.bram18 as f64 / 2.0, has: 1_344.0, percent: 20.0 },
-    Kind { name: "URAM", of: |cells| cells.uram as f64, has: 640.0, percent: 20.0 },
+    Kind { name: "BRAM36", of: |cells| cells.bram18 as f64 / 2.0, has: 1_344.0, percent: 25.0 },
+    Kind { name: "URAM", of: |cells| cells.uram as f64, has: 640.0, percent: 30.0 },
     Kind { name: "DSP", of: |cells| cells.dsp as f64, has: 5_952.0, percent: 20.0 },
 ];
 
@@ -328,15 +330,15 @@ mod tests {
             ["gather: 11201 LUTs, 10000 are recorded", "gather: 9 LUT levels, 7 are recorded"]
         );
         assert_eq!(resources(1, 1).grown(&Resources::default()), ["gather is not recorded"]);
-        let all = resources(90_000, 1);
+        let all = resources(280_000, 1);
         assert_eq!(all.grown(&all), [""; 0]);
-        let told = ["90000 LUTs, 89999 are recorded, 10 % of a U50 wanted"];
-        assert_eq!(all.grown(&resources(89_999, 1)), told);
-        let mut twice = resources(45_000, 1);
+        let told = ["280000 LUTs, 279999 are recorded, 32 % of a U50 wanted"];
+        assert_eq!(all.grown(&resources(279_999, 1)), told);
+        let mut twice = resources(140_000, 1);
         twice.blocks.get_mut("gather").unwrap().copies = 2;
-        let told = ["90000 LUTs, 45000 are recorded, 10 % of a U50 wanted"];
-        assert_eq!(twice.grown(&resources(45_000, 1)), told);
-        assert!(twice.page().contains("| 2 x gather | 90000 |"), "{}", twice.page());
+        let told = ["280000 LUTs, 140000 are recorded, 32 % of a U50 wanted"];
+        assert_eq!(twice.grown(&resources(140_000, 1)), told);
+        assert!(twice.page().contains("| 2 x gather | 280000 |"), "{}", twice.page());
     }
 
     #[test]
@@ -345,7 +347,7 @@ mod tests {
         assert!(resources(1, 9).page().contains("- gather, 9 levels: `a` to `b`"));
         assert!(resources(1, 9).summary().contains("Deeper than that: gather (9)."));
         assert!(!resources(1, 9).summary().contains(reasons::LUTS));
-        assert!(resources(90_000, 9).summary().contains(reasons::LUTS));
+        assert!(resources(280_000, 9).summary().contains(reasons::LUTS));
         let part = Resources { missing: vec!["mac".to_owned()], ..resources(1, 1) };
         assert!(part.page().contains("not in these figures:** mac."));
         assert!(part.summary().contains("not in these figures:** mac."));
