@@ -144,8 +144,14 @@ fn simulated_hardware_sends_again_what_is_lost() {
 fn messages_of_no_bytes_pass_between_simulated_hardware_and_reference_cards() {
     let region = |buffer: &str, offset: u64, len: u64| json!([ {"type": "contiguous", "buffer": buffer, "offset": offset, "len": len} ]);
     let end = |name: &str, device: &str, peer: &str, number: u64| {
-        let pair = |name: &str, transport: &str| json!({"name": name, "transport": transport, "mtu": 256, "timeout": 4, "peer": format!("{peer}/{name}")});
-        let mut datagrams = json!({"name": "d", "transport": "ud", "mtu": 256});
+        let pair = |name: &str, transport: &str| {
+            let mut pair = json!({"name": name, "transport": transport, "mtu": 256, "peer": format!("{peer}/{name}")});
+            if transport == "rc" {
+                pair["timeout"] = json!(4);
+            }
+            pair
+        };
+        let mut datagrams = json!({"name": "d", "transport": "ud", "mtu": 256, "qkey": 9});
         let mut shared = pair("s", "rc");
         datagrams["srq"] = json!("all");
         shared["srq"] = json!("all");

@@ -449,7 +449,7 @@ mod tests {
                 }
             }
             let empty = |post: &Value| post["inline"] == true && post["regions"] == json!([]);
-            if list(&job["posts"]).iter().any(empty) {
+            if expect::list(&job["posts"]).iter().any(empty) {
                 seen.insert("message of no bytes".to_owned());
             }
             for mtu in [256, 512, 1024, 2048, 4096] {
