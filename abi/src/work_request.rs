@@ -16,10 +16,10 @@
 //! ```
 //!
 //! With [`flags::INLINE`] the payload itself stands behind the only destination, which has no region.
-//! Head and destination fill a block, and the longest payload another one:
+//! Head and destination fill a block, and the longest payload another one. A payload of no bytes makes a message of none:
 //!
 //! ```text
-//! WqeHeader (2) Destination (2) payload (1 to 4)
+//! WqeHeader (2) Destination (2) payload (0 to 4)
 //! ```
 //!
 //! In a WRITE by columns, the addresses of the columns stand behind the destination's head:
@@ -155,7 +155,7 @@ layout! {
         rkey: u32 = 32,
         /// Two bits a region, the first region's lowest: a [`RegionType`]; unused bits are 0.
         types: u32 = 32,
-        /// With [`flags::INLINE`]: bytes of the payload that follows, 1 to [`MAX_INLINE`]; what its last
+        /// With [`flags::INLINE`]: bytes of the payload that follows, 0 to [`MAX_INLINE`]; what its last
         /// granule has beyond them is padding. Else 0.
         inline_bytes: u8 = 8,
         /// A [`MessageLayout`]. 0 with [`flags::INLINE`].

@@ -171,7 +171,7 @@ enum drdma_send_flags {
   // polled, it keeps its room in the send queue and its memory. Requests with the flag behind the last one
   // without may take half of the send queue; EINVAL says that one more would take more.
   DRDMA_SEND_UNSIGNALED = 1,
-  // The request has no regions: the `inline_length` bytes at `inline_data` are sent, 1 to 64, as one message
+  // The request has no regions: the `inline_length` bytes at `inline_data` are sent, 0 to 64, as one message
   // whatever `row_mask` and `rows_per_message` say (`IBV_SEND_INLINE`). They are the caller's again when the
   // post returns, and may be in any memory. Only for drdma_post_send.
   DRDMA_SEND_INLINE = 2,
@@ -507,7 +507,7 @@ struct drdma_send_wr {
   uint32_t send_flags;
   // With DRDMA_SEND_INLINE: bytes at `inline_data`. Not looked at without.
   uint32_t inline_length;
-  // With DRDMA_SEND_INLINE: what is sent instead of regions. Not looked at without.
+  // With DRDMA_SEND_INLINE: what is sent instead of regions. Not looked at without, nor if `inline_length` is 0.
   const void *inline_data;
   // Of an atomic: what is compared with, or added. Not looked at otherwise.
   uint64_t compare_add;

@@ -63,9 +63,10 @@ pub enum drdma_send_flags {
     /// polled, it keeps its room in the send queue and its memory. Requests with the flag behind the last one
     /// without may take half of the send queue; EINVAL says that one more would take more.
     DRDMA_SEND_UNSIGNALED = 1,
-    /// The request has no regions: the `inline_length` bytes at `inline_data` are sent, 1 to 64, as one message
+    /// The request has no regions: the `inline_length` bytes at `inline_data` are sent, 0 to 64, as one message
     /// whatever `row_mask` and `rows_per_message` say (`IBV_SEND_INLINE`). They are the caller's again when the
-    /// post returns, and may be in any memory. Only for drdma_post_send.
+    /// post returns, and may be in any memory. Without the flag and without regions no message is sent, where
+    /// `ibv_post_send` sends one of no bytes. Only for drdma_post_send.
     DRDMA_SEND_INLINE = 2,
     /// The request waits until the READs and atomics before it have their answers (`IBV_SEND_FENCE`). RC.
     DRDMA_SEND_FENCE = 4,
@@ -146,7 +147,7 @@ pub struct drdma_send_wr {
     pub send_flags: u32,
     /// With DRDMA_SEND_INLINE: bytes at `inline_data`. Not looked at without.
     pub inline_length: u32,
-    /// With DRDMA_SEND_INLINE: what is sent instead of regions. Not looked at without.
+    /// With DRDMA_SEND_INLINE: what is sent instead of regions. Not looked at without, nor if `inline_length` is 0.
     pub inline_data: *const c_void,
     /// Of an atomic: what is compared with, or added. Not looked at otherwise.
     pub compare_add: u64,

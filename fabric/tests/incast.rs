@@ -37,6 +37,11 @@ fn attributes(fabric: &Fabric, to: usize, qpn: u32, ecn: u8) -> QueuePairAttribu
         .ecn(ecn)
 }
 
+/// The network, with marks.
+fn marking() -> NetworkConfig {
+    NetworkConfig { ecn: MARK, ..NetworkConfig::default() }
+}
+
 /// What came of it.
 struct Incast {
     /// Requests of each sender that had completed when the first sender had completed all.
@@ -49,14 +54,13 @@ struct Incast {
     notifications: u64,
 }
 
-/// Every card sends so many WRITEs to the first one, all at once, on queue pairs with these ECN bits.
-fn incast(requests: usize, ecn: u8) -> Incast {
-    let network = NetworkConfig { ecn: MARK, ..NetworkConfig::default() };
+/// So many cards send so many WRITEs each to the first one, all at once, on queue pairs with these ECN bits.
+fn incast(senders: usize, requests: usize, ecn: u8, network: NetworkConfig) -> Incast {
     let gbps = network.gbps as f64;
-    let mut fabric = Fabric::new(network, SENDERS + 1).unwrap();
+    let mut fabric = Fabric::new(network, senders + 1).unwrap();
     let pd = fabric.node(0).context().protection_domain();
     let received = fabric.node(0).context().completion_queue().build().unwrap();
-    let memory: Vec<_> = (1..=SENDERS)
+    let memory: Vec<_> = (1..=senders)
         .map(|node| {
             let own = fabric.node(node).context().protection_domain();
             let mut local = own.allocate_with(BYTES, Access::empty()).unwrap();
@@ -85,7 +89,7 @@ fn incast(requests: usize, ecn: u8) -> Incast {
             qp.post_send(&post).unwrap();
         }
     }
-    let mut done = vec![0; SENDERS];
+    let mut done = vec![0; senders];
     let mut first = None;
     while done.iter().any(|done| *done < requests) {
         for ((_, sent), done) in ends.iter().zip(&mut done) {
@@ -110,7 +114,7 @@ fn incast(requests: usize, ecn: u8) -> Incast {
     }
     Incast {
         first: first.unwrap_or(done),
-        share: (SENDERS * requests * BYTES) as f64 * 8.0 / ns / gbps,
+        share: (senders * requests * BYTES) as f64 * 8.0 / ns / gbps,
         link: fabric.counters(0),
         notifications: fabric.node(0).context().counters().unwrap().get(CNPS_SENT),
     }
@@ -118,7 +122,7 @@ fn incast(requests: usize, ecn: u8) -> Incast {
 
 #[test]
 fn eight_senders_share_a_link_and_nothing_is_dropped() {
-    let Incast { first, share, link, notifications } = incast(512, 2);
+    let Incast { first, share, link, notifications } = incast(SENDERS, 512, 2, marking());
     let mean = first.iter().sum::<usize>() as f64 / SENDERS as f64;
     eprintln!("{:.1} % of the link; {first:?}; {link:?}; {notifications} CNPs", 100.0 * share);
     assert_eq!(link.dropped, 0);
@@ -127,6 +131,32 @@ fn eight_senders_share_a_link_and_nothing_is_dropped() {
         assert!((*done as f64 - mean).abs() <= 0.15 * mean, "{first:?} requests have completed");
     }
     assert!(link.marked > 0 && notifications > 0 && notifications <= link.marked);
+}
+
+/// Other numbers of senders, shorter runs and longer links, in a switch that holds what sixteen cards send before they are told.
+#[test]
+fn few_senders_and_many_find_their_rates_soon() {
+    for (senders, requests, ns) in [
+        (2, 128, 500),
+        (2, 512, 2000),
+        (4, 64, 500),
+        (4, 256, 2000),
+        (8, 32, 250),
+        (8, 128, 500),
+        (16, 64, 500),
+        (16, 64, 2000),
+    ] {
+        let network = NetworkConfig { delay: Time::from_ns(ns), queue: 4 << 20, ..marking() };
+        let Incast { first, share, link, .. } = incast(senders, requests, 2, network);
+        let run = format!("{senders} senders, {requests} WRITEs each, links of {ns} ns");
+        let longest = link.longest_queue;
+        eprintln!("{run}: {:.1} % of the link, queue of {longest} B; {first:?}", 100.0 * share);
+        assert_eq!(link.dropped, 0, "{run}");
+        assert!(share >= 0.80, "{run}: {share} of the link");
+        let mean = first.iter().sum::<usize>() as f64 / senders as f64;
+        let far = |done: &usize| (*done as f64 - mean).abs() > 0.15 * mean;
+        assert!(!first.iter().any(far), "{run}: {first:?} requests have completed");
+    }
 }
 
 /// Congestion notifications that nobody has asked for, from the peer, from others, and to nobody.
@@ -187,7 +217,7 @@ fn a_notification_counts_only_from_the_peer_of_a_queue_pair() {
 /// What the first test would see if nothing obeyed.
 #[test]
 fn without_congestion_control_nothing_is_marked_and_frames_are_dropped() {
-    let Incast { link, notifications, .. } = incast(32, 0);
+    let Incast { link, notifications, .. } = incast(SENDERS, 32, 0, marking());
     assert!(link.dropped > 100, "{link:?}");
     assert_eq!((link.marked, notifications), (0, 0));
 }

@@ -218,7 +218,7 @@ impl Body for Inline<'_, '_> {
     #[inline]
     fn check(&self, pd: u32) -> Result<usize, PostError> {
         let (bytes, regions) = (self.payload.len(), self.destination.regions.len());
-        if bytes == 0 || bytes > MAX_INLINE {
+        if bytes > MAX_INLINE {
             return Err(PostError::InlineBytes { bytes, limit: MAX_INLINE });
         }
         if regions > 0 {

@@ -79,7 +79,7 @@ pub enum PostError {
         limit: usize,
     },
     /// A payload of no bytes, or of more than an entry takes.
-    #[error("an inline payload of {bytes} B: 1 to {limit} B are possible")]
+    #[error("an inline payload of {bytes} B: 0 to {limit} B are possible")]
     InlineBytes {
         /// Its bytes.
         bytes: usize,

@@ -231,11 +231,12 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
         self
     }
 
-    /// What is sent: these 1 to [`MAX_INLINE`](crate::MAX_INLINE) bytes, which go into the queue itself
+    /// What is sent: these 0 to [`MAX_INLINE`](crate::MAX_INLINE) bytes, which go into the queue itself
     /// (`IBV_SEND_INLINE`). They are the application's again when the post returns, need no memory region,
     /// and save the card a read. They are one message, whatever [`row_mask`](Self::row_mask) and
     /// [`rows_per_message`](Self::rows_per_message) say. A request with them has no regions, and is a SEND or
-    /// a WRITE.
+    /// a WRITE. `inline(&[])` sends a message of no bytes (a request of `ibv_post_send` without `sg_list`); a request without
+    /// regions and without this sends no message.
     ///
     /// ```
     /// # use libdrdma::{PostError, QueuePair, WorkRequest};

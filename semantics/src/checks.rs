@@ -306,7 +306,7 @@ fn check_partition(
 /// Check 2a: what the head of a destination says of a payload behind it.
 fn check_inline(head: &DestinationHead, is_inline: bool) -> Result<(), Failure> {
     let bytes = usize::from(head.inline_bytes);
-    let good = if is_inline { (1..=MAX_INLINE).contains(&bytes) } else { bytes == 0 };
+    let good = bytes <= if is_inline { MAX_INLINE } else { 0 };
     let tests = [
         ("regions", head.regions, !is_inline || head.regions == 0),
         ("inline_bytes", bytes as u16, good),

@@ -435,9 +435,10 @@ fn packets(
         .collect();
     for (m, message) in messages.iter().enumerate() {
         let column = m % columns.len();
-        // Of the columns of some rows only the last one has immediate data, and is sent even without bytes.
+        // Of the columns of some rows only the last one has immediate data, and is sent even without bytes. Other
+        // columns without bytes are not.
         let with_imm = with_imm && column + 1 == columns.len();
-        if message.is_empty() && !with_imm {
+        if message.is_empty() && !with_imm && destination.get("remote_columns").is_some() {
             continue;
         }
         let mut parts: Vec<&[u8]> = message.chunks(number(&qp["mtu"]) as usize).collect();

@@ -138,6 +138,103 @@ fn simulated_hardware_sends_again_what_is_lost() {
     }
 }
 
+/// Messages and READs of no bytes among others, on every transport: into plain receives, into those of a shared queue and into
+/// rows that are appended. A WRITE and a READ of none need no key.
+#[test]
+fn messages_of_no_bytes_pass_between_simulated_hardware_and_reference_cards() {
+    let region = |buffer: &str, offset: u64, len: u64| json!([ {"type": "contiguous", "buffer": buffer, "offset": offset, "len": len} ]);
+    let end = |name: &str, device: &str, peer: &str, number: u64| {
+        let pair = |name: &str, transport: &str| {
+            let mut pair = json!({"name": name, "transport": transport, "mtu": 256, "peer": format!("{peer}/{name}")});
+            if transport == "rc" {
+                pair["timeout"] = json!(4);
+            }
+            pair
+        };
+        let mut datagrams = json!({"name": "d", "transport": "ud", "mtu": 256, "qkey": 9});
+        let mut shared = pair("s", "rc");
+        datagrams["srq"] = json!("all");
+        shared["srq"] = json!("all");
+        json!({"name": name, "device": device,
+               "local": {"mac": format!("02:00:00:00:00:0{number}"), "ip": format!("10.0.0.{number}")},
+               "srqs": [ {"name": "all"} ],
+               "qps": [pair("q", "rc"), pair("u", "uc"), shared, datagrams],
+               "buffers": [ {"name": "t", "hex": "5a".repeat(1000), "access": ["remote_read"]}, {"name": "rows", "size": 12_000},
+                            {"name": "in", "size": 100_000, "access": ["remote_write"]} ],
+               "appends": [ {"name": "rows", "capacity": 1000, "columns": [ {"buffer": "rows", "offset": 0, "width": 12} ]} ]})
+    };
+    let mut steps = Vec::new();
+    for i in 0..120_u64 {
+        let (qp, appends) = (["q", "s", "d", "u"][(i / 12 % 4) as usize], i % 5 == 0);
+        let op = ["send", "write", "write_imm", "send_imm", "read", "send"][(i % 6) as usize];
+        let possible = match qp {
+            "d" => op.starts_with("send"),
+            "u" => op != "read",
+            _ => true,
+        };
+        if !possible {
+            continue;
+        }
+        let mut receive = json!({"node": "b", "verb": "post_recv", "qp": qp, "wr_id": i, "regions": region("in", 800 * i, 700)});
+        if ["s", "d"].contains(&qp) {
+            receive = json!({"node": "b", "verb": "post_srq_recv", "srq": "all", "wr_id": i, "regions": region("in", 800 * i, 700)});
+        } else if appends {
+            let object = receive.as_object_mut().expect("an object");
+            object.remove("regions");
+            object.insert("append".to_owned(), json!("rows"));
+        }
+        if op.starts_with("send") || op == "write_imm" {
+            steps.push(receive);
+        }
+        let mut send = json!({"node": "a", "verb": "post_send", "qp": qp, "wr_id": i, "op": op, "regions": []});
+        // Some have bytes, so that there is something before and behind.
+        match (i % 7 == 3 && qp != "d", op) {
+            (true, _) => send["regions"] = region("t", i, if appends { 600 } else { 1 + i * 5 }),
+            (false, "read") => {}
+            (false, _) => send["inline"] = json!(true),
+        }
+        if op == "read" || op.starts_with("write") {
+            let buffer = if op == "read" { "t" } else { "in" };
+            send["remote"] = json!(format!("b/{buffer}"));
+            send["remote_offset"] = json!(if op == "read" { 0 } else { 800 * i });
+            if send["regions"] == json!([]) {
+                let object = send.as_object_mut().expect("an object");
+                object.remove("remote");
+                object.remove("remote_offset");
+                object.insert("raw".to_owned(), json!({"remote_addr": u64::MAX, "rkey": 77}));
+            } else if op == "read" {
+                send["regions"] = region("in", 90_000, 700);
+            }
+        }
+        if op.ends_with("_imm") {
+            send["imm"] = json!(i);
+        }
+        if qp == "d" {
+            send["destination"] = json!("b/d");
+        }
+        steps.push(send);
+        if i % 12 == 11 {
+            // One queue pair at a time takes from the shared queue.
+            steps.push(json!({"wait": "all"}));
+        }
+    }
+    for (from, to) in [("rtl:", "rtl:"), ("rtl:", "soft:"), ("soft:", "rtl:")] {
+        let nodes = [end("a", from, "b", 1), end("b", to, "a", 2)];
+        let job = json!({"network": {"seed": 1}, "nodes": nodes, "steps": steps});
+        assert_eq!(expect::run(&job).err(), None);
+        assert_eq!(problem(&job), None, "{from} to {to}");
+        let reliable: Vec<_> = { &steps }
+            .iter()
+            .filter(|step| step.get("wait").is_some() || step["qp"] == "q")
+            .cloned()
+            .collect();
+        let network = json!({"loss": 0.1, "duplicate": 0.1, "reorder": 0.1, "seed": 2});
+        let job = json!({"network": network, "nodes": nodes, "steps": reliable});
+        assert_eq!(expect::run(&job).err(), None);
+        assert_eq!(problem(&job), None, "{from} to {to}, with losses");
+    }
+}
+
 /// A card keeps 1,024 doorbells, and then holds its host back until it has sent.
 #[test]
 fn a_node_of_simulated_hardware_posts_more_than_its_card_keeps() {

@@ -121,8 +121,8 @@ pub enum Problem {
         /// What it lists.
         what: &'static str,
     },
-    /// Inline data of no bytes, or of more than a request takes.
-    #[error("are {bytes} B of inline data: 1 to {limit} B are possible")]
+    /// Inline data of more bytes than a request takes.
+    #[error("are {bytes} B of inline data: 0 to {limit} B are possible")]
     InlineBytes {
         /// Their bytes.
         bytes: u64,

@@ -702,6 +702,7 @@ impl Logic for Card {
         self.segmenter.dest_write_fenced.next = self.decoder.dest_write_fenced.val();
         self.segmenter.dest_write_solicited.next = self.decoder.dest_write_solicited.val();
         self.segmenter.dest_write_invalidates.next = self.decoder.dest_write_invalidates.val();
+        self.segmenter.dest_write_empty.next = self.decoder.dest_write_empty.val();
         self.segmenter.dest_write_more.next = self.decoder.dest_write_more.val();
         self.decoder.ask_write.join(&mut self.segmenter.ask_write);
         self.decoder.address_write.join(&mut self.packetizer.address_write);

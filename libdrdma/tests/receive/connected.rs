@@ -43,6 +43,45 @@ fn a_send_fills_the_regions_of_the_oldest_receive_in_their_order() {
 }
 
 #[test]
+fn messages_of_no_bytes_are_packets_that_tell_the_peer() {
+    for transport in [Transport::Rc, Transport::Uc] {
+        let mut lab = Lab::new();
+        let target = lab.nodes[1].memory(&pattern(64));
+        let (remote_addr, rkey) = (target.addr(), target.rkey());
+        let [mut a, mut b] = lab.connected(transport);
+        for wr_id in 1..=3 {
+            b.post_recv(&ReceiveRequest::new(wr_id).regions(&all(&target))).unwrap();
+        }
+        // A key that there is not: nothing is written, and nobody asks for it.
+        let operations = [
+            Operation::Send,
+            Operation::SendImm(7),
+            Operation::Write { remote_addr, rkey: !rkey },
+            Operation::WriteImm { remote_addr: u64::MAX, rkey: !rkey, imm: 8 },
+        ];
+        for (operation, wr_id) in operations.into_iter().zip(4..) {
+            a.post_send(&WorkRequest::new(wr_id).operation(operation).inline(&[])).unwrap();
+        }
+        lab.run();
+        assert_eq!(lab.nodes[0].polled(), [4, 5, 6, 7].map(|wr_id| (wr_id, SUCCESS, 0)));
+        let class = if transport == Transport::Rc { 0 } else { 0x20 };
+        assert_eq!(lab.opcodes(0), [0x04, 0x05, 0x0a, 0x0b].map(|opcode| opcode | class));
+        let told: Vec<_> = lab.nodes[1]
+            .completions()
+            .iter()
+            .map(|c| (c.wr_id, c.opcode, c.bytes, c.imm))
+            .collect();
+        let expected = [
+            (1, CompletionOpcode::Receive, 0, None),
+            (2, CompletionOpcode::Receive, 0, Some(7)),
+            (3, CompletionOpcode::ReceiveWithImm, 0, Some(8)),
+        ];
+        assert_eq!(told, expected, "{transport:?}");
+        assert_eq!(bytes(&target), pattern(64));
+    }
+}
+
+#[test]
 fn messages_without_bytes_and_immediate_data_arrive() {
     let mut lab = Lab::new();
     let source = lab.nodes[0].memory(&pattern(300));

@@ -99,7 +99,7 @@ fn packets_of_a_limited_queue_pair_have_its_rate() {
 
 #[test]
 fn a_queue_pair_is_notified_at_most_once_an_interval() {
-    let settings = Settings::default();
+    let settings = Settings { cnp_interval: 1000, ..Settings::default() };
     let mut notifier = Notifier::default();
     let sent: Vec<u64> = (0..5000).filter(|now| notifier.marked(*now, &settings)).collect();
     assert_eq!(sent, [0, 1000, 2000, 3000, 4000]);

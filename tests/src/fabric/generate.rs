@@ -343,6 +343,12 @@ mod tests {
                 if receives(step, is_strided) {
                     seen.insert("strided receive".to_owned());
                 }
+                if step["inline"] == true && step["regions"] == json!([]) {
+                    seen.insert("message of no bytes".to_owned());
+                }
+                if step["op"] == "read" && step["regions"] == json!([]) {
+                    seen.insert("READ of no bytes".to_owned());
+                }
                 if receives(step, |region| region["type"] == "bitmapped") {
                     seen.insert("bitmapped receive".to_owned());
                 }
@@ -403,6 +409,7 @@ mod tests {
             "\"type\":\"views\"",
             "\"uc\"",
             "\"ud\"",
+            "READ of no bytes",
             "bitmapped receive",
             "chase",
             "compare_and_swap",
@@ -415,6 +422,7 @@ mod tests {
             "local_protection_error",
             "local_qp_operation_error",
             "loss",
+            "message of no bytes",
             "partition_by",
             "partitioned",
             "pointer-mapped receive",

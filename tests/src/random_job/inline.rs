@@ -17,7 +17,11 @@ pub(super) fn insert(seed: u64, qps: &[Value], generator: &Generator, posts: &mu
     }
     for i in 0..random.skewed(1..=6) {
         let mut head = generator.head(&mut random, qps, false, 1);
-        let regions = regions(&mut random, &generator.tables);
+        let regions = match random.one_in(4) {
+            // A message of no bytes.
+            true => Vec::new(),
+            false => regions(&mut random, &generator.tables),
+        };
         let entry = head.entry(&mut random, head.order[0], regions);
         head.finish(vec![entry]);
         let Head { mut post, .. } = head;

@@ -6,8 +6,8 @@ use drdma_tests::lab::{
     peer::{PeerQueuePair, Received},
 };
 use libdrdma::{
-    Access, AddressHandle, Contiguous, MacAddress, MemoryRegion, QueuePair, Status, Transport,
-    WorkRequest,
+    Access, AddressHandle, Contiguous, MacAddress, MemoryRegion, Operation, QueuePair, Status,
+    Transport, WorkRequest,
 };
 
 use crate::{received_by, receives::TIMEOUT};
@@ -68,6 +68,32 @@ fn datagrams_go_where_their_requests_say() {
         let data: Vec<_> = own.into_iter().map(|received| received.data).collect();
         assert_eq!(data, expected);
     }
+}
+
+/// SENDs and WRITEs of no bytes, with and without immediate data; a WRITE of none needs no key.
+#[test]
+#[ignore = "needs a guest: cargo xtask vm"]
+fn messages_of_no_bytes_are_received() {
+    let mut lab = lab::lab();
+    let mut card = lab.endpoint();
+    let (mut qp, peer) = card.connect(&mut lab, Transport::Rc, Access::empty(), TIMEOUT);
+    lab.peer.receive(&peer, 4, 64);
+    let operations = [
+        Operation::Send,
+        Operation::SendImm(7),
+        Operation::Write { remote_addr: 0, rkey: 0 },
+        Operation::WriteImm { remote_addr: 0, rkey: 0, imm: 8 },
+    ];
+    for operation in operations {
+        let request = WorkRequest::new(0).operation(operation).inline(&[]);
+        qp.post_send(&request).expect("a request");
+    }
+    qp.post_send(&WorkRequest::new(0).inline(b"five.")).expect("a request");
+    card.serve_until("the card's requests", |card| card.completions.len() >= 5);
+    assert!(card.completions.iter().all(|completion| completion.status == Status::Success));
+    let received = received_by(&peer, &lab.peer.received(4));
+    let told: Vec<_> = received.iter().map(|received| (received.bytes, received.imm)).collect();
+    assert_eq!(told, [(0, None), (0, Some(7)), (0, Some(8)), (5, None)]);
 }
 
 /// Solicited SENDs arrive like others. A key of memory that a program has registered cannot be made invalid in the guest: it says so

@@ -105,7 +105,7 @@ pub(crate) fn inline(
         }
         bytes += u64::from(len);
     }
-    if bytes == 0 || bytes > MAX_INLINE as u64 {
+    if bytes > MAX_INLINE as u64 {
         return Err(list.error(Problem::InlineBytes { bytes, limit: MAX_INLINE }));
     }
     Ok(true)

@@ -34,7 +34,8 @@
 //! request stays part of the rings until its release.
 //!
 //! *A payload in the entry* becomes a contiguous set as long as it is, with a lane that is `inline`: whoever counts
-//! bytes counts them, whoever fetches them has nothing to fetch. `inline_write` hands it to the gather.
+//! bytes counts them, whoever fetches them has nothing to fetch. `inline_write` hands it to the gather. One of no bytes
+//! becomes a set of one byte, which stands for it; `dest_write_empty` tells the segmenter not to send that byte.
 //!
 //! *Partitioned requests* are opened before their region, which becomes the one set of all
 //! destinations; its failure is nobody's.
@@ -230,6 +231,8 @@ pub struct Decoder {
     pub dest_write_solicited: Signal<Out, Bit>,
     /// Its SENDs make the key in `imm` invalid.
     pub dest_write_invalidates: Signal<Out, Bit>,
+    /// Its message has no bytes: that of its set stands for them, and is not sent.
+    pub dest_write_empty: Signal<Out, Bit>,
     /// The row mask is `Element`.
     pub dest_write_element_mask: Signal<Out, Bit>,
     /// Units of a message.
@@ -324,6 +327,7 @@ pub struct Decoder {
     dest_fenced: DFF<Bit>,
     dest_solicited: DFF<Bit>,
     dest_invalidates: DFF<Bit>,
+    dest_empty: DFF<Bit>,
     address_valid: DFF<Bit>,
     address: DFF<AddressWrite>,
     inline_valid: DFF<Bit>,
@@ -384,6 +388,7 @@ impl Logic for Decoder {
             dest_fenced,
             dest_solicited,
             dest_invalidates,
+            dest_empty,
             address_valid,
             address,
             inline_valid,
@@ -767,6 +772,7 @@ impl Logic for Decoder {
             self.dest_fenced.d.next = self.parser.fenced.val();
             self.dest_solicited.d.next = self.parser.solicited.val();
             self.dest_invalidates.d.next = self.parser.invalidates.val();
+            self.dest_empty.d.next = self.parser.empty.val();
             self.dest_element_mask.d.next = self.parser.element_mask.val();
             self.dest_rows_per_message.d.next = self.parser.rows_per_message.val();
             self.dest_partition.d.next = self.parser.partition.val();
@@ -832,6 +838,7 @@ impl Logic for Decoder {
         self.dest_write_fenced.next = self.dest_fenced.q.val();
         self.dest_write_solicited.next = self.dest_solicited.q.val();
         self.dest_write_invalidates.next = self.dest_invalidates.q.val();
+        self.dest_write_empty.next = self.dest_empty.q.val();
         self.dest_write_element_mask.next = self.dest_element_mask.q.val();
         self.dest_write_rows_per_message.next = self.dest_rows_per_message.q.val();
         self.dest_write_partition.next = self.dest_partition.q.val();

@@ -80,12 +80,14 @@ pub struct Destination {
     pub solicited: Bit,
     /// They make the key in `imm` invalid.
     pub invalidates: Bit,
+    /// Its message has no bytes: the one that comes stands for them, and is not sent.
+    pub empty: Bit,
     /// Its queue pair gets another column of the request behind this one, whose acknowledgement is that of this one, too.
     pub more: Bit,
 }
 
 /// Bits of a [`Destination`].
-const DESTINATION: usize = 170 + DEST_COUNT;
+const DESTINATION: usize = 171 + DEST_COUNT;
 
 /// Bits of what is known of a READ or an atomic: `len` 32, `packets` 24, `log_mtu` 4.
 const ASK: usize = 60;
@@ -464,6 +466,9 @@ impl Logic for Issuer {
         } else {
             self.page.next = self.held.q.val().last_page;
             self.bytes.next = self.held.q.val().last_bytes;
+        }
+        if self.about.val().empty {
+            self.bytes.next = 0.into();
         }
         self.marker.next = !self.todo_full.q.val() && !self.todo_last.q.val();
         self.drops.next = self.dropping.q.val() || self.was_barred.q.val();

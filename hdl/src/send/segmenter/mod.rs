@@ -132,6 +132,8 @@ pub struct Segmenter {
     pub dest_write_solicited: Signal<In, Bit>,
     /// They make the key in the immediate data invalid.
     pub dest_write_invalidates: Signal<In, Bit>,
+    /// Its message has no bytes: the one that comes stands for them, and is not sent.
+    pub dest_write_empty: Signal<In, Bit>,
     /// Its queue pair gets another column of the request.
     pub dest_write_more: Signal<In, Bit>,
     /// What a READ or an atomic brings.
@@ -494,6 +496,7 @@ impl Logic for Segmenter {
         self.issuer.dest_write_data.next.fenced = self.dest_write_fenced.val();
         self.issuer.dest_write_data.next.solicited = self.dest_write_solicited.val();
         self.issuer.dest_write_data.next.invalidates = self.dest_write_invalidates.val();
+        self.issuer.dest_write_data.next.empty = self.dest_write_empty.val();
         self.issuer.dest_write_data.next.more = self.dest_write_more.val();
         self.ask_write.join(&mut self.issuer.ask_write);
         self.issuer.cfg_valid.next = self.cfg_valid.val();

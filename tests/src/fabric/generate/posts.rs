@@ -111,7 +111,7 @@ pub fn of_node(
             let short = random.range(0..=told.len() as u64) as usize;
             for (m, message) in told.enumerate() {
                 let mut room = longest[&name] + random.skewed(0..=64);
-                if refuse && m == short {
+                if refuse && m == short && !message.is_empty() {
                     room = random.range(0..=message.len() as u64 - 1);
                 }
                 if transport == "ud" {
@@ -200,6 +200,14 @@ fn write_to(
     fields["remote_columns"] = (0..columns).map(column).collect();
 }
 
+/// Bytes of a READ from a place of `size`; now and then none.
+fn read_len(random: &mut Random, size: u64) -> u64 {
+    match random.one_in(8) {
+        true => 0,
+        false => random.skewed(1..=size),
+    }
+}
+
 /// A READ or an atomic operation, perhaps.
 fn answered(
     random: &mut Random,
@@ -242,7 +250,7 @@ fn answered(
             false => None,
         };
         if let Some((key, size)) = key {
-            let len = random.skewed(1..=size);
+            let len = read_len(random, size);
             post["op"] = json!("read");
             post["remote"] = json!(format!("{}/{key}", nodes[to].name));
             post["remote_offset"] = json!(random.range(0..=size - len));
@@ -256,7 +264,7 @@ fn answered(
         let table = (*random.pick(&tables)).clone();
         let size =
             Memory::of(&json!({"buffers": [table]})).bytes(text(&table["name"])).len() as u64;
-        let len = random.skewed(1..=size);
+        let len = read_len(random, size);
         post["op"] = json!("read");
         post["remote"] = json!(format!("{}/{}", nodes[to].name, text(&table["name"])));
         post["remote_offset"] = json!(random.range(0..=size - len));

@@ -1,6 +1,6 @@
 //! What the state machine does.
 
-use super::{ASK_BYTES, ASKS, DecoderState, FIRST_STAGES, Parser};
+use super::{ASK_BYTES, ASKS, DecoderState, EMPTY_BYTES, FIRST_STAGES, Parser};
 use crate::context::QP;
 use crate::layout::windows::FETCH_BITS;
 use crate::request::{
@@ -345,17 +345,16 @@ impl Logic for Parser {
         // The payload that stands behind a destination: of such an entry, or of one whose destination is behind an address.
         self.whole_inline_bad.next = self.rest_fields[2].dest_inline_bytes.val() != 0;
         if self.fields.head_flags.val().get_bit(4) {
-            self.whole_inline_bad.next = (self.rest_fields[2].dest_inline_bytes.val() == 0)
-                || (self.rest_fields[2].dest_inline_bytes.val() > 64)
+            self.whole_inline_bad.next = (self.rest_fields[2].dest_inline_bytes.val() > 64)
                 || (self.rest_fields[1].dest_regions.val() != 0);
         }
         self.inline_bad.next = self.fields.dest_inline_bytes.val() != 0;
         if self.head_inline.q.val() {
-            self.inline_bad.next = (self.fields.dest_inline_bytes.val() == 0)
-                || (self.fields.dest_inline_bytes.val() > 64)
-                || (self.dest_regions.q.val() != 0);
+            self.inline_bad.next =
+                (self.fields.dest_inline_bytes.val() > 64) || (self.dest_regions.q.val() != 0);
         }
         self.inline_granules.next = (self.dest_bytes.q.val() + 15).get_bits::<3>(4);
+        self.inline_empty.next = self.head_inline.q.val() && !self.dest_bytes.q.val().any();
 
         // Nothing happens, unless a state says otherwise.
         self.taking.next = false;
@@ -670,6 +669,9 @@ impl Logic for Parser {
                         if self.head_inline.q.val() {
                             self.regions_left.d.next = 1.into();
                             self.state.d.next = DecoderState::Inline;
+                            if self.inline_empty.val() {
+                                self.state.d.next = DecoderState::Empty;
+                            }
                         }
                         if self.dest_by_columns.q.val() {
                             self.state.d.next = DecoderState::RemoteColumn;
@@ -749,6 +751,24 @@ impl Logic for Parser {
                         self.ended.d.next = true;
                         self.region_done.next = true;
                     }
+                }
+            }
+            DecoderState::Empty => {
+                // A payload of no bytes: a byte stands for it, which is not sent.
+                self.element_lane.next = 0.into();
+                self.element_last.next = true;
+                self.element_kind.next = CONTIGUOUS.into();
+                self.element_base.next = 0.into();
+                self.element_offset.next = 0.into();
+                self.element_step.next = 0.into();
+                self.element_len.next = EMPTY_BYTES.into();
+                self.element_addr.next = 0.into();
+                self.element_count.next = 1.into();
+                self.element_fetch.next = false;
+                if self.set_space.val() {
+                    self.inline_accept.next = true;
+                    self.element_valid.next = true;
+                    self.region_done.next = true;
                 }
             }
             DecoderState::Ask => {
@@ -1071,6 +1091,7 @@ impl Logic for Parser {
         self.fenced.next = self.head_fenced.q.val();
         self.solicited.next = self.head_solicited.q.val();
         self.invalidates.next = self.head_invalidates.q.val();
+        self.empty.next = self.inline_empty.val();
         self.address.next = self.head_address.q.val();
         self.piece_index.next =
             (self.dest_regions.q.val() - self.regions_left.q.val()).get_bits::<4>(0);

@@ -20,6 +20,8 @@ pub const ASKS: [u8; 3] = [
 ];
 /// Bytes that a READ or an atomic has in place of a payload: its operands.
 pub const ASK_BYTES: u64 = AtomicOperands::SIZE as u64;
+/// Bytes that stand for a payload of none.
+const EMPTY_BYTES: u64 = 1;
 
 /// Cycles from a destination's partition to the first one of its id.
 const FIRST_STAGES: usize = 2;
@@ -46,6 +48,8 @@ pub enum DecoderState {
     JudgeHead,
     /// The payload, which stands in the entry.
     Inline,
+    /// Tells of a payload of no bytes.
+    Empty,
     /// An atomic's operands, which stand before its destination.
     Operands,
     /// A READ or an atomic: all its regions are known.
@@ -222,6 +226,8 @@ pub struct Parser {
     pub solicited: Signal<Out, Bit>,
     /// It makes the remote key in `imm` invalid.
     pub invalidates: Signal<Out, Bit>,
+    /// The payload that stands in the entry has no bytes.
+    pub empty: Signal<Out, Bit>,
     /// Where its datagrams go, if it says so; its `slot` and a `ttl` of 0 are still to be filled in.
     pub address: Signal<Out, AddressWrite>,
     /// A region of a READ or an atomic; its bytes are `element_base` and `element_len`.
@@ -363,6 +369,7 @@ pub struct Parser {
     inline_taken: DFF<Bits<2>>,
     /// Granules of the payload.
     inline_granules: Signal<Local, Bits<3>>,
+    inline_empty: Signal<Local, Bit>,
     head_position: DFF<Bits<32>>,
     joined_for: DFF<Bit>,
     fetch_bad: Signal<Local, Bit>,

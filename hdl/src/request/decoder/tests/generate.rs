@@ -407,7 +407,8 @@ impl Generator<'_> {
             let mut inline_bytes = 0;
             if inline {
                 (regions, types) = (0, 0);
-                inline_bytes = 1 + self.random.below(64) as u8;
+                inline_bytes =
+                    if self.random.chance(0.2) { 0 } else { 1 + self.random.below(64) as u8 };
                 let size = usize::from(inline_bytes).next_multiple_of(GRANULE);
                 granules = self.random.bytes(size);
             }

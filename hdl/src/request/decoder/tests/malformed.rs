@@ -61,17 +61,21 @@ fn a_payload_in_the_entry_has_its_length_and_no_regions() {
         };
         let mut entry = [head.to_bytes(), destination.to_bytes()].concat();
         entry.extend(0..bytes);
-        entry.resize(2 * BLOCK, 0xee);
+        entry.resize(entry.len().next_multiple_of(BLOCK), 0xee);
         entry
     };
-    for bytes in [1, 15, 16, 17, 48, 49, 63, 64] {
+    for bytes in [0, 1, 15, 16, 17, 48, 49, 63, 64] {
         let requests = compare(&mut world, &mut card, &[batch(3, good(bytes))]);
         assert_eq!(requests[0].status, 0, "{bytes} B");
         assert_eq!(requests[0].dests[0].sets[0].inline, Some((0..bytes).collect()));
+        assert_eq!(requests[0].dests[0].empty, bytes == 0);
     }
     // What is wrong; bytes; granule, byte, value; whether the queue pair goes to error.
     let cases: &[(&str, u8, usize, usize, u8, bool)] = &[
-        ("no byte", 8, 3, 8, 0, false),
+        ("no byte, and yet a granule of them", 8, 3, 8, 0, true),
+        ("no byte, and a region", 0, 2, 4, 1, false),
+        ("goes on after no byte", 0, 0, 8, 5, true),
+        ("ends before its destination does", 0, 0, 8, 3, false),
         ("65 bytes", 64, 3, 8, 65, false),
         ("more than 7 bits of them", 8, 3, 8, 129, false),
         ("a region", 8, 2, 4, 1, false),

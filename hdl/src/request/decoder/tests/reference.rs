@@ -135,6 +135,8 @@ pub struct Dest {
     pub fenced: bool,
     pub solicited: bool,
     pub invalidates: bool,
+    /// Its payload has no bytes.
+    pub empty: bool,
     pub sets: Vec<Set>,
     /// Of a WRITE by columns, whose own address is then none.
     pub columns: Vec<Column>,
@@ -323,7 +325,7 @@ impl Card {
                     .first()
                     .is_none_or(|first| first.columns.len() == usize::from(d.remote_columns))
                 && match inline {
-                    true => (1..=MAX_INLINE).contains(&d.inline_bytes.into()) && d.regions == 0,
+                    true => usize::from(d.inline_bytes) <= MAX_INLINE && d.regions == 0,
                     false => d.inline_bytes == 0,
                 }
                 && d.regions <= 16
@@ -405,6 +407,7 @@ impl Card {
                 fenced: own(request_flags::FENCE),
                 solicited: own(request_flags::SOLICITED),
                 invalidates,
+                empty: inline && d.inline_bytes == 0,
                 imm: head.imm,
                 remote_addr,
                 rkey,
@@ -427,14 +430,14 @@ impl Card {
         Ok((dests, address))
     }
 
-    /// The payload that stands in the entry, as a contiguous set.
+    /// The payload that stands in the entry, as a contiguous set; a byte stands for one of no bytes.
     fn inline(&self, reader: &mut Reader, bytes: u8) -> Result<Set, Stop> {
         let mut payload = Vec::new();
         while payload.len() < bytes.into() {
             payload.extend(reader.take()?);
         }
         payload.truncate(bytes.into());
-        let lane = Lane { base: 0, step: 0, len: bytes.into() };
+        let lane = Lane { base: 0, step: 0, len: u32::from(bytes).max(1) };
         let mut set = Set { count: 1, lanes: vec![lane], inline: Some(payload), ..Set::default() };
         set.cut();
         Ok(set)

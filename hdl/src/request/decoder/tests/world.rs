@@ -101,6 +101,7 @@ fn record(written: &mut Written, model: &Model) {
             fenced: get("dest_write_fenced") == 1,
             solicited: get("dest_write_solicited") == 1,
             invalidates: get("dest_write_invalidates") == 1,
+            empty: get("dest_write_empty") == 1,
             sets: Vec::new(),
             columns: Vec::new(),
         };
@@ -121,6 +122,8 @@ impl Written {
             // Of a request that failed its set may be an older one's, and its payload missing.
             let payload = self.payloads[usize::from(slot)].get(..set.row_bytes as usize);
             let inline = payload.filter(|_| self.inline[number]).map(<[u8]>::to_vec);
+            // What stands for a payload of no bytes may have any value.
+            let inline = inline.map(|bytes| if dest.empty { Vec::new() } else { bytes });
             Set { lanes, inline, ..set.clone() }
         };
         Dest { sets: (0..usize::from(*sets)).map(set).collect(), ..dest.clone() }

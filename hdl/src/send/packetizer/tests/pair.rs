@@ -50,6 +50,7 @@ pub struct Pair {
     pub dest_write_fenced: Signal<In, Bit>,
     pub dest_write_solicited: Signal<In, Bit>,
     pub dest_write_invalidates: Signal<In, Bit>,
+    pub dest_write_empty: Signal<In, Bit>,
     pub dest_write_more: Signal<In, Bit>,
     pub ask_write: Flow<In, AskWrite>,
     pub address_write: Flow<In, AddressWrite>,
@@ -129,6 +130,7 @@ impl Logic for Pair {
         self.segmenter.dest_write_fenced.next = self.dest_write_fenced.val();
         self.segmenter.dest_write_solicited.next = self.dest_write_solicited.val();
         self.segmenter.dest_write_invalidates.next = self.dest_write_invalidates.val();
+        self.segmenter.dest_write_empty.next = self.dest_write_empty.val();
         self.segmenter.dest_write_more.next = self.dest_write_more.val();
         self.ask_write.join(&mut self.segmenter.ask_write);
         self.address_write.join(&mut self.packetizer.address_write);

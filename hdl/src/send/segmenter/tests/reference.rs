@@ -22,6 +22,8 @@ pub(crate) struct Dest {
     pub solicited: bool,
     /// They make the key in `imm` invalid; only of a SEND without immediate data.
     pub invalidates: bool,
+    /// Its message is a byte that is not sent.
+    pub empty: bool,
     /// Its queue pair gets another column of the request, whose acknowledgement counts.
     pub more: bool,
     /// The queue pair has changed since the request was checked.
@@ -117,9 +119,12 @@ impl Reference {
         }
     }
 
-    fn packet(&mut self, whole: &Whole, payload: Vec<u8>, message_bytes: u32, last: bool) {
+    fn packet(&mut self, whole: &Whole, mut payload: Vec<u8>, message_bytes: u32, last: bool) {
         let number = whole.dest;
         let dest = &self.dests[&number];
+        if dest.empty {
+            payload.clear();
+        }
         let progress = self.progress.get_mut(&number).expect("it has an open message");
         if !progress.flushed && (self.qp_error[dest.qp] || dest.gone) {
             progress.flushed = true;

@@ -77,6 +77,12 @@ fn message(random: &mut Random, dest: &Dest, slot: u64, dense: bool) -> Vec<Whol
     beats
 }
 
+/// The byte that stands for a message of none.
+fn stand_in(random: &mut Random, dest: &Dest, slot: u64) -> Whole {
+    let (dest, bytes) = (dest.number, random.bytes(1));
+    Whole { dest, slot, bytes, message_start: true, message_end: true, ..Whole::default() }
+}
+
 impl Traffic {
     pub fn random(random: &mut Random, requests: u64, chances: Chances) -> Self {
         let transports: Vec<_> =
@@ -106,6 +112,7 @@ impl Traffic {
                     opcode,
                     solicited: random.chance(0.3),
                     invalidates: plain && random.chance(0.5),
+                    empty: random.chance(0.1),
                     more: random.chance(0.2),
                     imm: random.u64() as u32,
                     remote_addr: random.u64() | 0xffff_ffff_ffff_0000,
@@ -116,9 +123,12 @@ impl Traffic {
                 };
                 next_dest = (next_dest + 1) % 1024;
                 let dense = random.chance(0.5);
-                let mut queue: Vec<_> = (0..random.below(4))
-                    .flat_map(|_| message(random, &dest, slot, dense))
-                    .collect();
+                let mut queue: Vec<_> = match dest.empty {
+                    true => vec![stand_in(random, &dest, slot)],
+                    false => (0..random.below(4))
+                        .flat_map(|_| message(random, &dest, slot, dense))
+                        .collect(),
+                };
                 if !queue.is_empty() && random.chance(0.3) {
                     queue.push(Whole { dest: dest.number, slot, ..Whole::default() });
                 }
@@ -212,6 +222,7 @@ impl Traffic {
                 .with("log_mtu", dest.log_mtu)
                 .with("solicited", dest.solicited)
                 .with("invalidates", dest.invalidates)
+                .with("empty", dest.empty)
                 .with("more", dest.more)
                 .with("stamp", stamp(dest.qp) - u64::from(dest.gone));
             bench.send(writes, beat);
@@ -277,6 +288,7 @@ pub(crate) fn stream(messages: usize, length: usize, beat: usize, log_mtu: u32) 
         log_mtu,
         solicited: false,
         invalidates: false,
+        empty: false,
         more: false,
         gone: false,
     };
