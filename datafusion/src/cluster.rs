@@ -222,6 +222,12 @@ impl Cluster {
         statuses.into_iter().flatten().map(|status| status.ends).sum()
     }
 
+    /// The most bytes of batches that ever waited in a worker's memory to be sent, among all workers that answer.
+    pub fn most_waiting(&self) -> usize {
+        let statuses = self.coordinator().block_on(self.health.statuses());
+        statuses.into_iter().flatten().map(|status| status.most_waiting).max().unwrap_or_default()
+    }
+
     /// Stops a worker, as if its machine were lost: all of its connections are closed at once. One on another host
     /// goes on.
     ///

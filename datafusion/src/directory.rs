@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn what_is_not_told_has_defaults() {
         let directory = parse(&workers(&[ONE])).unwrap();
-        assert_eq!((directory.mtu, directory.exchange), (1024, Config::default()));
+        assert_eq!((directory.mtu, &directory.exchange), (1024, &Config::default()));
         let text = serde_json::to_string(&directory).unwrap();
         assert_eq!(parse(&text).unwrap(), directory);
     }

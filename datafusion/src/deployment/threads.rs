@@ -37,7 +37,7 @@ impl Threads {
         let mut workers = Vec::new();
         for (number, (runtime, sockets)) in started.into_iter().enumerate() {
             let port = &network.ports()[number];
-            let (config, memory) = (options.exchange, options.memory);
+            let (config, memory) = (options.exchange.clone(), options.memory);
             let site = Site::new(number, config, port, memory, members.clone(), Link::SIMULATED)?;
             runtime.spawn(worker::serve(Arc::new(site), sockets));
             workers.push(Some(runtime));

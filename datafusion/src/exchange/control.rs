@@ -41,6 +41,8 @@ pub(crate) struct Status {
     pub ends: usize,
     /// What its card has sent.
     pub totals: Totals,
+    /// The most bytes of batches that ever waited in its memory.
+    pub most_waiting: usize,
 }
 
 /// What a consumer says.

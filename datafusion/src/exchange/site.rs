@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::{arrow::record_batch::RecordBatch, execution::runtime_env::RuntimeEnv};
 use drdma_arrow::Arena;
 use libdrdma::{
     Access, CompletionQueue, MacAddress, ProtectionDomain, QueuePair, QueuePairAttributes,
@@ -17,7 +17,7 @@ use libdrdma::{
 use tokio::sync::mpsc::UnboundedSender;
 use url::Url;
 
-use super::{Config, control::Address};
+use super::{Config, backlog::Backlog, control::Address, spill::Scratch};
 use crate::{Error, network::Port};
 
 /// How often; then the peer is lost.
@@ -35,6 +35,8 @@ pub(crate) type Local = UnboundedSender<(u16, RecordBatch)>;
 pub(crate) struct Member {
     /// Where the engine reaches it.
     pub url: Url,
+    /// The same, as an address.
+    pub engine: SocketAddr,
     /// Where consumers ask for rows.
     pub exchange: SocketAddr,
 }
@@ -43,7 +45,7 @@ impl Member {
     /// The worker whose engine serves at one address, and its rows at another.
     pub fn new(engine: SocketAddr, exchange: SocketAddr) -> Self {
         let url = Url::parse(&format!("http://{engine}")).expect("an address makes a URL");
-        Self { url, exchange }
+        Self { url, engine, exchange }
     }
 
     /// A worker's name, for errors.
@@ -82,6 +84,12 @@ pub(crate) struct Site {
     pub pd: ProtectionDomain,
     pub arena: Arena,
     pub members: Vec<Member>,
+    /// What the engine runs tasks with.
+    pub runtime: Arc<RuntimeEnv>,
+    /// What waits to be sent, in memory.
+    pub backlog: Arc<Backlog>,
+    /// Where what waits on disk is.
+    pub scratch: Scratch,
     link: Link,
     /// Where queue pairs complete that nothing is posted to.
     quiet: CompletionQueue,
@@ -114,6 +122,10 @@ impl Site {
         let pd = port.context().protection_domain();
         let arena = Arena::over(&pd, memory)?;
         let quiet = port.context().completion_queue().entries(16).build()?;
+        let scratch = Scratch::path(members[number].engine, config.directory.as_deref());
+        let scratch = Scratch::new(scratch)?;
+        let runtime = scratch.runtime(config.disk)?;
+        let backlog = Arc::new(Backlog::new(config.backlog));
         Ok(Self {
             number,
             config,
@@ -121,6 +133,9 @@ impl Site {
             pd,
             arena,
             members,
+            runtime,
+            backlog,
+            scratch,
             link,
             quiet,
             locals: Mutex::default(),

@@ -5,6 +5,7 @@ mod explain;
 mod lab;
 mod processes;
 mod queries;
+mod spill;
 
 use libdrdma::Arena;
 

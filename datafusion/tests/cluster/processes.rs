@@ -20,21 +20,21 @@ use crate::{ends::LONG, lab::Lab};
 /// One test of this file after the other: they look at the processes that there are.
 static TURN: Mutex<()> = Mutex::new(());
 
-fn turn() -> MutexGuard<'static, ()> {
+pub fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The program whose processes are workers.
-const PROGRAM: &str = env!("CARGO_BIN_EXE_drdma-cluster");
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_drdma-cluster");
 
-fn options(workers: usize) -> Options {
+pub fn options(workers: usize) -> Options {
     let mut options = Options::new(workers, &crate::MEMORY);
     options.deployment = Deployment::Processes { program: PROGRAM.into() };
     options
 }
 
 /// The processes that this one has started and that are there, by their numbers.
-fn children() -> Vec<i32> {
+pub fn children() -> Vec<i32> {
     let mut children = Vec::new();
     for task in fs::read_dir("/proc/self/task").unwrap() {
         // A thread may have ended meanwhile.
