@@ -6,7 +6,8 @@
 //! | `backlog` | how much waits in a worker's memory |
 //! | `spill` | rows that wait on disk |
 //! | [`gather`] | small batches, put together before they are posted |
-//! | `producer` | a task at work: partition ids, posts, credits |
+//! | `ids` | whose row is whose |
+//! | `producer` | a task at work: posts, credits |
 //! | `consumer` | the other end: streams of batches, one a partition |
 //! | `control` | what the ends tell each other beside the rows |
 //! | `counts` | what a task's output is counted in |
@@ -17,12 +18,13 @@ pub(crate) mod consumer;
 pub(crate) mod control;
 mod counts;
 pub mod gather;
+mod ids;
 mod outbox;
 pub(crate) mod producer;
 pub(crate) mod site;
 pub(crate) mod spill;
 
-pub use producer::partition_ids;
+pub use ids::partition_ids;
 
 use std::path::PathBuf;
 

@@ -4,10 +4,9 @@ use std::{collections::HashMap, sync::Arc};
 
 use datafusion::{
     arrow::{datatypes::SchemaRef, ipc::writer::StreamWriter, record_batch::RecordBatch},
-    common::{Result as DataFusionResult, hash_utils::create_hashes},
+    common::Result as DataFusionResult,
     execution::{SendableRecordBatchStream, TaskContext},
-    physical_expr::PhysicalExpr,
-    physical_plan::{metrics::ExecutionPlanMetricsSet, repartition::REPARTITION_RANDOM_STATE},
+    physical_plan::metrics::ExecutionPlanMetricsSet,
 };
 use drdma_arrow::{Foreign, Selection, SendError, Sender};
 use futures::{
@@ -24,6 +23,7 @@ use super::{
     control::{Address, ToConsumer, ToProducer},
     counts::Counts,
     gather::Gather,
+    ids::partition_ids,
     outbox::{Outbox, Over, bytes_of},
     site::{Local, Site},
     spill::Spill,
@@ -518,28 +518,6 @@ impl Producer {
             });
         }
     }
-}
-
-/// The partition of each row, as the engine has it: the hash of the expressions, modulo the partitions, of which there
-/// are at most 256.
-///
-/// # Errors
-/// An expression that cannot be evaluated, or whose values have no hash.
-#[inline]
-pub fn partition_ids(
-    exprs: &[Arc<dyn PhysicalExpr>],
-    batch: &RecordBatch,
-    partitions: usize,
-) -> Result<Vec<u8>, Error> {
-    let rows = batch.num_rows();
-    let mut arrays = Vec::with_capacity(exprs.len());
-    for expr in exprs {
-        arrays.push(expr.evaluate(batch)?.into_array(rows)?);
-    }
-    let mut hashes = vec![0; rows];
-    create_hashes(&arrays, REPARTITION_RANDOM_STATE.random_state(), &mut hashes)?;
-    let partitions = partitions as u64;
-    Ok(hashes.iter().map(|hash| (hash % partitions) as u8).collect())
 }
 
 /// A schema as an Arrow IPC stream without a batch.
