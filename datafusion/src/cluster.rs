@@ -109,6 +109,7 @@ impl Cluster {
             let (what, value, expected) = ("workers", options.workers.to_string(), "1 to 254");
             return Err(Error::Options { what, value, expected });
         }
+        options.exchange.check()?;
         let workers = deployment::start(&options)?;
         let members = workers.members().to_vec();
         let urls = members.iter().map(|member| member.url.clone()).collect();
@@ -116,12 +117,13 @@ impl Cluster {
         let coordinator = Some(runtime("drdma-coordinator")?);
         let health = Health::new(members, options.patience);
         let cluster = Self { session, health, coordinator, workers: Mutex::new(workers) };
-        // Workers on hosts may not be there at all.
-        let lost = cluster.coordinator().block_on(cluster.health.lost());
-        match lost {
-            None => Ok(cluster),
-            Some(lost) => Err(cluster.loss(lost)),
-        }
+        // Workers on hosts may not be there at all, or be others.
+        let directory = match &options.deployment {
+            Deployment::Hosts(directory) => Some(directory),
+            _ => None,
+        };
+        cluster.coordinator().block_on(cluster.health.identify(directory))?;
+        Ok(cluster)
     }
 
     /// The coordinator's session.

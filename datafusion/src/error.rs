@@ -126,6 +126,18 @@ pub enum Error {
         /// What shows it.
         reason: String,
     },
+    /// A worker is not what it should be: another build, or started from another file.
+    #[error("{worker} does not fit: {what} is {theirs} there, {ours} here")]
+    Mismatch {
+        /// Which.
+        worker: String,
+        /// What differs.
+        what: String,
+        /// As it is at the worker.
+        theirs: String,
+        /// As it is here.
+        ours: String,
+    },
     /// A worker's process was not started, or did not say where it is.
     #[error("worker {worker} was not started: {reason}")]
     Start {

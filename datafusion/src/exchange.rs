@@ -30,6 +30,11 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Error;
+
+/// What [`Config::slabs`] may be.
+const SLABS: std::ops::RangeInclusive<usize> = 2..=32768;
+
 /// How much memory and disk exchanges take.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -49,6 +54,23 @@ pub struct Config {
     /// Where these files are; the system's directory for temporary ones if it is not told. It must be there on
     /// all workers' hosts, or it is made.
     pub directory: Option<PathBuf>,
+}
+
+impl Config {
+    /// Says what is not possible.
+    ///
+    /// # Errors
+    /// [`Error::Options`] with the first value that is not.
+    pub fn check(&self) -> Result<(), Error> {
+        let wrong = |what, value: usize, expected| {
+            Err(Error::Options { what, value: value.to_string(), expected })
+        };
+        match self {
+            Self { budget: 0, .. } => wrong("budget", 0, "at least 1"),
+            Self { slabs, .. } if !SLABS.contains(slabs) => wrong("slabs", *slabs, "2 to 32768"),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Default for Config {

@@ -193,6 +193,10 @@ impl Rows {
                 let _ = replies.send(ToConsumer::Status(status));
                 return;
             }
+            Ok(Some(ToProducer::Identify)) => {
+                let _ = replies.send(ToConsumer::Identity(Box::new(self.site.identity())));
+                return;
+            }
             Ok(other) => return refuse(format!("a consumer begins with Open, not {other:?}")),
             Err(error) => return refuse(error.to_string()),
         };

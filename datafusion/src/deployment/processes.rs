@@ -22,7 +22,7 @@ use super::Workers;
 use crate::{
     Directory, Error, Options,
     cluster::runtime,
-    directory::{Place, any_port, bind_wire},
+    directory::{Place, WireAt, any_port, bind_wire},
     exchange::{
         site::{Link, Member, Site},
         spill::{self, Scratch},
@@ -205,10 +205,10 @@ pub fn serve_child(memory: &'static Arena) -> Result<(), Error> {
     let wire = bind_wire(any_port(HERE.ip()))?;
     let at = wire.local_addr();
     let at = at.map_err(|source| Error::System { what: "the wire of a worker".into(), source })?;
-    say(&Place { engine, exchange, wire: at })?;
+    say(&Place { engine, exchange, wire: WireAt::Udp(at) })?;
     let mut input = BufReader::new(stdin());
     let Told { number, directory } = hear(&mut input)?;
-    let wired = Wired::new(Box::new(directory.wire(number, wire)?), number)?;
+    let wired = Wired::new(directory.wire_over(number, wire)?, number)?;
     let site = Arc::new(site(number, &directory, &wired, memory)?);
     runtime.spawn(worker::serve(site.clone(), sockets));
     say(&Ready { ready: true })?;
@@ -232,8 +232,7 @@ pub fn serve(directory: &Directory, number: usize, memory: &'static Arena) -> Re
     };
     let runtime = runtime("drdma-worker")?;
     let sockets = runtime.block_on(Sockets::bind(place.engine, place.exchange))?;
-    let wire = directory.wire(number, bind_wire(place.wire)?)?;
-    let wired = Wired::new(Box::new(wire), number)?;
+    let wired = Wired::new(directory.wire(number)?, number)?;
     let site = Arc::new(site(number, directory, &wired, memory)?);
     runtime.block_on(worker::serve(site, sockets))
 }
@@ -245,7 +244,8 @@ fn site(
     memory: &'static Arena,
 ) -> Result<Site, Error> {
     let (port, link) = (wired.port(), Link::wired(directory.mtu));
-    Site::new(number, directory.exchange.clone(), port, memory, directory.members(), link)
+    let (config, members) = (directory.exchange.clone(), directory.members());
+    Site::new(number, config, port, memory, members, link, Some(directory.clone()))
 }
 
 fn say<M: Serialize>(message: &M) -> Result<(), Error> {

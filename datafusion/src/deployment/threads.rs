@@ -38,7 +38,8 @@ impl Threads {
         for (number, (runtime, sockets)) in started.into_iter().enumerate() {
             let port = &network.ports()[number];
             let (config, memory) = (options.exchange.clone(), options.memory);
-            let site = Site::new(number, config, port, memory, members.clone(), Link::SIMULATED)?;
+            let site =
+                Site::new(number, config, port, memory, members.clone(), Link::SIMULATED, None)?;
             runtime.spawn(worker::serve(Arc::new(site), sockets));
             workers.push(Some(runtime));
         }

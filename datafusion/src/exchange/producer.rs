@@ -290,7 +290,9 @@ impl Producer {
         };
         match message {
             ToProducer::Open { .. } => Err(wrong("it opens a second exchange".into())),
-            ToProducer::Status => Err(wrong("it asks for the status in an exchange".into())),
+            ToProducer::Status | ToProducer::Identify => {
+                Err(wrong(format!("{message:?} is no part of an exchange")))
+            }
             ToProducer::Connect(address) => {
                 let mut pairs = std::mem::take(&mut consumer.pairs);
                 self.connect(start, &mut pairs, &address, &peer)

@@ -18,7 +18,11 @@ use tokio::sync::mpsc::UnboundedSender;
 use url::Url;
 
 use super::{Config, backlog::Backlog, control::Address, spill::Scratch};
-use crate::{Error, network::Port};
+use crate::{
+    Directory, Error,
+    identity::{self, Identity},
+    network::Port,
+};
 
 /// How often; then the peer is lost.
 const RETRIES: u8 = 7;
@@ -90,6 +94,8 @@ pub(crate) struct Site {
     pub backlog: Arc<Backlog>,
     /// Where what waits on disk is.
     pub scratch: Scratch,
+    /// The cluster as it was told to a worker in a process of its own.
+    directory: Option<Directory>,
     link: Link,
     /// Where queue pairs complete that nothing is posted to.
     quiet: CompletionQueue,
@@ -118,6 +124,7 @@ impl Site {
         memory: &'static libdrdma::Arena,
         members: Vec<Member>,
         link: Link,
+        directory: Option<Directory>,
     ) -> Result<Self, Error> {
         let pd = port.context().protection_domain();
         let arena = Arena::over(&pd, memory)?;
@@ -136,12 +143,19 @@ impl Site {
             runtime,
             backlog,
             scratch,
+            directory,
             link,
             quiet,
             locals: Mutex::default(),
             next_local: AtomicU64::new(1),
             ends: AtomicUsize::new(0),
         })
+    }
+
+    /// Who the worker is.
+    pub fn identity(&self) -> Identity {
+        let (number, directory) = (self.number, self.directory.clone());
+        Identity { version: identity::version(), number, directory }
     }
 
     /// An end of an exchange begins.

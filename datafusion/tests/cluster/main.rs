@@ -2,6 +2,7 @@
 
 mod ends;
 mod explain;
+mod hosts;
 mod lab;
 mod processes;
 mod queries;
