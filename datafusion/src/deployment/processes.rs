@@ -17,6 +17,10 @@ use std::{
 
 use libdrdma::Arena;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use tokio::signal::{
+    ctrl_c,
+    unix::{SignalKind, signal},
+};
 
 use super::Workers;
 use crate::{
@@ -220,7 +224,8 @@ pub fn serve_child(memory: &'static Arena) -> Result<(), Error> {
     Ok(())
 }
 
-/// What worker `number` of a directory runs, on its own host. It returns if it fails.
+/// What worker `number` of a directory runs, on its own host. It returns when the process is interrupted or told to
+/// terminate (SIGINT, SIGTERM), or if it fails.
 ///
 /// # Errors
 /// A number that the directory does not have, or what the system or the card refuses.
@@ -234,7 +239,18 @@ pub fn serve(directory: &Directory, number: usize, memory: &'static Arena) -> Re
     let sockets = runtime.block_on(Sockets::bind(place.engine, place.exchange))?;
     let wired = Wired::new(directory.wire(number)?, number)?;
     let site = Arc::new(site(number, directory, &wired, memory)?);
-    runtime.block_on(worker::serve(site, sockets))
+    let served = runtime.block_on(async {
+        let failed = |source| Error::System { what: "signals of the process".into(), source };
+        let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+        tokio::select! {
+            served = worker::serve(site.clone(), sockets) => served,
+            interrupted = ctrl_c() => interrupted.map_err(failed),
+            _ = terminate.recv() => Ok(()),
+        }
+    });
+    runtime.shutdown_background();
+    site.scratch.remove();
+    served
 }
 
 fn site(

@@ -27,7 +27,8 @@ struct Served(Child);
 
 impl Drop for Served {
     fn drop(&mut self) {
-        self.0.kill().unwrap();
+        // It may have ended.
+        let _ = self.0.kill();
         self.0.wait().unwrap();
     }
 }
@@ -47,7 +48,9 @@ impl File {
             let [engine, exchange] = tcp.each_ref().map(|socket| socket.local_addr().unwrap());
             Place { engine, exchange, wire: WireAt::Udp(udp.local_addr().unwrap()) }
         };
-        let exchange = Config { budget: 1 << 20, ..Config::default() };
+        // Workers that are killed leave a directory.
+        let directory = Some(env!("CARGO_TARGET_TMPDIR").into());
+        let exchange = Config { budget: 1 << 20, directory, ..Config::default() };
         let directory =
             Directory { mtu: 1024, workers: (0..workers).map(place).collect(), exchange };
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("hosts-{name}.json"));
@@ -127,6 +130,24 @@ fn workers_of_a_file_are_found_where_it_says() {
     served.push(file.serve(1));
     file.comes_up();
     Lab::with(file.options()).check("select l_returnflag, count(*) from lineitem group by 1");
+}
+
+#[test]
+fn a_worker_that_is_told_to_end_leaves_nothing() {
+    let _turn = turn();
+    let file = File::new("ends", 1);
+    let directory = file.directory.exchange.directory.clone().unwrap();
+    let engine = file.directory.workers[0].engine;
+    let scratch = directory.join(format!("drdma-spill-{}-{}", engine.ip(), engine.port()));
+    for signal in ["-INT", "-TERM"] {
+        let mut served = file.serve(0);
+        file.comes_up();
+        assert!(scratch.exists());
+        let id = served.0.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+        assert!(ends(&mut served.0), "{signal}");
+        assert!(!scratch.exists(), "{signal}");
+    }
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn consumers_that_wait_for_each_other_get_their_rows_from_disk() {
     lab.comes_to_rest();
     assert_eq!(files(&directory), 0);
     drop(lab);
-    comes_true("directories are left", || fs::read_dir(&directory).unwrap().count() == 0);
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 0, "directories are left");
 }
 
 #[test]
