@@ -109,6 +109,7 @@ impl Cluster {
             let (what, value, expected) = ("workers", options.workers.to_string(), "1 to 254");
             return Err(Error::Options { what, value, expected });
         }
+        options.exchange.check()?;
         let workers = deployment::start(&options)?;
         let members = workers.members().to_vec();
         let urls = members.iter().map(|member| member.url.clone()).collect();
@@ -116,12 +117,13 @@ impl Cluster {
         let coordinator = Some(runtime("drdma-coordinator")?);
         let health = Health::new(members, options.patience);
         let cluster = Self { session, health, coordinator, workers: Mutex::new(workers) };
-        // Workers on hosts may not be there at all.
-        let lost = cluster.coordinator().block_on(cluster.health.lost());
-        match lost {
-            None => Ok(cluster),
-            Some(lost) => Err(cluster.loss(lost)),
-        }
+        // Workers on hosts may not be there at all, or be others.
+        let directory = match &options.deployment {
+            Deployment::Hosts(directory) => Some(directory),
+            _ => None,
+        };
+        cluster.coordinator().block_on(cluster.health.identify(directory))?;
+        Ok(cluster)
     }
 
     /// The coordinator's session.
@@ -220,6 +222,12 @@ impl Cluster {
     pub fn exchange_ends(&self) -> usize {
         let statuses = self.coordinator().block_on(self.health.statuses());
         statuses.into_iter().flatten().map(|status| status.ends).sum()
+    }
+
+    /// The most bytes of batches that ever waited in a worker's memory to be sent, among all workers that answer.
+    pub fn most_waiting(&self) -> usize {
+        let statuses = self.coordinator().block_on(self.health.statuses());
+        statuses.into_iter().flatten().map(|status| status.most_waiting).max().unwrap_or_default()
     }
 
     /// Stops a worker, as if its machine were lost: all of its connections are closed at once. One on another host

@@ -2,31 +2,95 @@
 
 use std::{
     collections::HashSet,
-    fs,
+    fmt, fs,
     net::{IpAddr, SocketAddr, UdpSocket},
     path::Path,
+    str::FromStr,
 };
 
 use drdma_abi::roce::MTUS;
 use drdma_fabric::nodes::{self, MAX_NODES};
-use drdma_wire::udp::Udp;
-use serde::{Deserialize, Serialize};
+use drdma_wire::{Wire, tap::Tap, udp::Udp};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::{Error, exchange::Config, exchange::site::Member};
 
 /// Path MTU unless told: its frames fit an Ethernet of 1,500 B, UDP's header included.
 const MTU: u32 = 1024;
 
-/// Where a worker is. All three are addresses of its host, at which it listens and others reach it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Where a worker is. Its addresses are those of its host, at which it listens and others reach it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Place {
     /// TCP: the engine's plans.
+    #[serde(deserialize_with = "address")]
     pub engine: SocketAddr,
     /// TCP: credits, ends and errors of exchanges.
+    #[serde(deserialize_with = "address")]
     pub exchange: SocketAddr,
-    /// UDP: the frames of its card.
-    pub wire: SocketAddr,
+    /// The frames of its card.
+    pub wire: WireAt,
+}
+
+/// What a worker's card is plugged into.
+///
+/// ```
+/// # use drdma_datafusion::directory::WireAt;
+/// assert_eq!("10.1.0.1:7002".parse(), Ok(WireAt::Udp("10.1.0.1:7002".parse().unwrap())));
+/// assert_eq!("tap:drdma0".parse(), Ok(WireAt::Tap("drdma0".into())));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum WireAt {
+    /// `udp:IP:PORT`, or the address alone: UDP, a frame a datagram.
+    Udp(SocketAddr),
+    /// `tap:NAME`: a network interface of its host, which is made if it is not there. All workers' interfaces are in one
+    /// Ethernet, where the card of worker `i` has the addresses of
+    /// [`nodes::addresses(i)`](drdma_fabric::nodes::addresses).
+    Tap(String),
+}
+
+impl FromStr for WireAt {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is no wire: udp:IP:PORT, IP:PORT or tap:NAME is expected");
+        match text.strip_prefix("tap:") {
+            Some("") => Err(wrong()),
+            Some(name) => Ok(Self::Tap(name.to_owned())),
+            None => {
+                let address = text.strip_prefix("udp:").unwrap_or(text).parse();
+                address.map(Self::Udp).map_err(|_| wrong())
+            }
+        }
+    }
+}
+
+impl fmt::Display for WireAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Udp(address) => write!(f, "udp:{address}"),
+            Self::Tap(name) => write!(f, "tap:{name}"),
+        }
+    }
+}
+
+impl Serialize for WireAt {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for WireAt {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+/// An address, whose error names what was there instead.
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let wrong = |_| de::Error::custom(format!("`{text}` is no address: IP:PORT is expected"));
+    text.parse().map_err(wrong)
 }
 
 /// The workers of a cluster, and what they must agree on. A file has it as JSON.
@@ -87,7 +151,8 @@ impl Directory {
     }
 
     /// Says what is not possible: a path MTU that queue pairs do not have, no worker or more than 254, a port 0, an address
-    /// that nobody can be reached at, or one that two workers have.
+    /// that nobody can be reached at or other hosts cannot, one that two workers have, wires of several kinds, or an
+    /// exchange that is not possible.
     ///
     /// # Errors
     /// The first thing that is wrong.
@@ -100,20 +165,69 @@ impl Directory {
             return Err(format!("{workers} workers: 1 to {MAX_NODES} are possible"));
         }
         let mut taken = HashSet::new();
+        let is_local = self.workers[0].engine.ip().is_loopback();
         for (number, Place { engine, exchange, wire }) in self.workers.iter().enumerate() {
-            for (name, at, is_udp) in
-                [("engine", engine, false), ("exchange", exchange, false), ("wire", wire, true)]
-            {
+            let wire = match wire {
+                WireAt::Udp(wire) => Some(wire),
+                WireAt::Tap(_) => None,
+            };
+            let addresses =
+                [("engine", Some(engine)), ("exchange", Some(exchange)), ("wire", wire)];
+            for (name, at) in addresses {
+                let Some(at) = at else { continue };
                 if at.port() == 0 || at.ip().is_unspecified() {
                     let what = "others cannot reach it there";
                     return Err(format!("{name} of worker {number} is {at}: {what}"));
                 }
-                if !taken.insert((is_udp, *at)) {
+                if at.ip().is_loopback() != is_local {
+                    let what = "some addresses are of this host alone (loopback) and some are not";
+                    return Err(format!("{name} of worker {number} is {at}: {what}"));
+                }
+                if !taken.insert((name == "wire", *at)) {
                     return Err(format!("{name} of worker {number} is {at}, which is taken"));
                 }
             }
         }
-        Ok(())
+        self.check_wires()?;
+        self.exchange.check().map_err(|error| error.to_string())
+    }
+
+    /// All cards are plugged into wires of one kind.
+    fn check_wires(&self) -> Result<(), String> {
+        let kind = |wire: &WireAt| match wire {
+            WireAt::Udp(at) if at.is_ipv4() => "UDP over IPv4",
+            WireAt::Udp(_) => "UDP over IPv6",
+            WireAt::Tap(_) => "an interface",
+        };
+        let Some(first) = self.workers.first().map(|worker| &worker.wire) else { return Ok(()) };
+        let other = |(_, worker): &(usize, &Place)| kind(&worker.wire) != kind(first);
+        let Some((number, Place { wire, .. })) = self.workers.iter().enumerate().find(other) else {
+            return Ok(());
+        };
+        Err(format!(
+            "wire of worker {number} is {wire} ({}), that of worker 0 {first} ({}): all must be of one kind",
+            kind(wire),
+            kind(first)
+        ))
+    }
+
+    /// What another description of the same cluster has otherwise: its name, what it is there, and here.
+    pub(crate) fn difference(&self, there: &Self) -> Option<(String, String, String)> {
+        if self.mtu != there.mtu {
+            return Some(("mtu".into(), there.mtu.to_string(), self.mtu.to_string()));
+        }
+        let (count, others) = (self.workers.len(), there.workers.len());
+        if count != others {
+            let name = "the number of workers";
+            return Some((name.into(), others.to_string(), count.to_string()));
+        }
+        for (number, (here, there)) in self.workers.iter().zip(&there.workers).enumerate() {
+            if here != there {
+                return Some((format!("worker {number}"), json(there), json(here)));
+            }
+        }
+        (self.exchange != there.exchange)
+            .then(|| ("exchange".into(), json(&there.exchange), json(&self.exchange)))
     }
 
     /// The workers as the exchanges know them.
@@ -121,18 +235,43 @@ impl Directory {
         self.workers.iter().map(|place| Member::new(place.engine, place.exchange)).collect()
     }
 
-    /// The wire of a worker's card, whose socket is bound already.
-    pub(crate) fn wire(&self, number: usize, socket: UdpSocket) -> Result<Udp, Error> {
-        let others = (0..self.workers.len()).filter(|other| *other != number).collect::<Vec<_>>();
-        let remotes: Vec<_> = others.iter().map(|other| self.workers[*other].wire).collect();
+    /// The wire of a worker's card.
+    pub(crate) fn wire(&self, number: usize) -> Result<Box<dyn Wire>, Error> {
+        match &self.workers[number].wire {
+            WireAt::Udp(at) => self.wire_over(number, bind_wire(*at)?),
+            WireAt::Tap(name) => {
+                let what = || format!("the wire of worker {number}, interface {name}");
+                let tap = Tap::open(name);
+                Ok(Box::new(tap.map_err(|source| Error::System { what: what(), source })?))
+            }
+        }
+    }
+
+    /// The same over UDP, with a socket that is bound already.
+    pub(crate) fn wire_over(
+        &self,
+        number: usize,
+        socket: UdpSocket,
+    ) -> Result<Box<dyn Wire>, Error> {
+        let end = |(other, place): (usize, &Place)| match place.wire {
+            WireAt::Udp(at) if other != number => Some((other, at)),
+            _ => None,
+        };
+        let others: Vec<_> = self.workers.iter().enumerate().filter_map(end).collect();
+        let remotes: Vec<_> = others.iter().map(|(_, at)| *at).collect();
         let failed =
             |source| Error::System { what: format!("the wire of worker {number}"), source };
         let mut wire = Udp::over(socket, &remotes).map_err(failed)?;
-        for (remote, other) in others.into_iter().enumerate() {
+        for (remote, (other, _)) in others.into_iter().enumerate() {
             wire.learn(nodes::addresses(other).0.0, remote);
         }
-        Ok(wire)
+        Ok(Box::new(wire))
     }
+}
+
+/// A part of a description, as a file has it.
+fn json(part: &impl Serialize) -> String {
+    serde_json::to_string(part).expect("it has a form in JSON")
 }
 
 /// A socket for the frames of a card.
@@ -163,9 +302,22 @@ mod tests {
     #[test]
     fn what_is_not_told_has_defaults() {
         let directory = parse(&workers(&[ONE])).unwrap();
-        assert_eq!((directory.mtu, directory.exchange), (1024, Config::default()));
+        assert_eq!((directory.mtu, &directory.exchange), (1024, &Config::default()));
         let text = serde_json::to_string(&directory).unwrap();
         assert_eq!(parse(&text).unwrap(), directory);
+    }
+
+    #[test]
+    fn wires_are_written_as_they_are_read() {
+        for (text, written) in [
+            ("10.0.0.1:7", "udp:10.0.0.1:7"),
+            ("udp:[::1]:7", "udp:[::1]:7"),
+            ("tap:drdma0", "tap:drdma0"),
+        ] {
+            let wire: WireAt = text.parse().unwrap();
+            assert_eq!(wire.to_string(), written);
+            assert_eq!(written.parse(), Ok(wire));
+        }
     }
 
     #[test]
@@ -188,6 +340,45 @@ mod tests {
         ] {
             assert_eq!(parse(&text).unwrap_err(), format!("here: {reason}"));
         }
+        let two = ONE.replace("10.0.0.1", "10.0.0.2");
+        let second =
+            |wire: &str| workers(&[ONE, &two.replace("10.0.0.2:1\"}", &format!("{wire}\"}}"))]);
+        for (text, reason) in [
+            (
+                second("tap:drdma0"),
+                "wire of worker 1 is tap:drdma0 (an interface), that of worker 0 udp:10.0.0.1:1 (UDP over IPv4): all must be of one kind",
+            ),
+            (
+                second("udp:[fd00::2]:1"),
+                "wire of worker 1 is udp:[fd00::2]:1 (UDP over IPv6), that of worker 0 udp:10.0.0.1:1 (UDP over IPv4): all must be of one kind",
+            ),
+            (
+                second("127.0.0.1:1"),
+                "wire of worker 1 is 127.0.0.1:1: some addresses are of this host alone (loopback) and some are not",
+            ),
+            (
+                workers(&[ONE]).replace("{\"workers", "{\"exchange\": {\"slabs\": 1}, \"workers"),
+                "slabs is 1: it must be 2 to 32768",
+            ),
+            (
+                workers(&[ONE]).replace("{\"workers", "{\"exchange\": {\"budget\": 0}, \"workers"),
+                "budget is 0: it must be at least 1",
+            ),
+        ] {
+            assert_eq!(parse(&text).unwrap_err(), format!("here: {reason}"));
+        }
+        for (wrong, reason) in [
+            ("tap:", "`tap:` is no wire: udp:IP:PORT, IP:PORT or tap:NAME is expected at line 1 "),
+            (
+                "udp:here:1",
+                "`udp:here:1` is no wire: udp:IP:PORT, IP:PORT or tap:NAME is expected ",
+            ),
+        ] {
+            let error = parse(&second(wrong)).unwrap_err();
+            assert!(error.starts_with(&format!("here: {reason}")), "{error}");
+        }
+        let error = parse(&workers(&[&ONE.replace("10.0.0.1:2", "host:2")])).unwrap_err();
+        assert!(error.starts_with("here: `host:2` is no address: IP:PORT is expected "), "{error}");
         let error = parse(&workers(&[ONE]).replace("workers", "worker")).unwrap_err();
         assert!(error.starts_with("here: unknown field `worker`"), "{error}");
         let error = Directory::read("/nowhere".as_ref()).unwrap_err().to_string();

@@ -68,6 +68,22 @@ pub enum Error {
         /// How many are possible.
         limit: usize,
     },
+    /// Rows that have to wait found no room on disk, or it failed.
+    #[error(
+        "rows of stage {stage}, task {task} cannot wait on disk, where {used} B of {limit} B (`disk`) are used: {source}"
+    )]
+    Spill {
+        /// The stage whose rows were exchanged.
+        stage: usize,
+        /// The task of it.
+        task: usize,
+        /// Bytes of the worker's files.
+        used: u64,
+        /// Bytes that they may have: [`Config::disk`](crate::exchange::Config::disk).
+        limit: u64,
+        /// What the engine says.
+        source: DataFusionError,
+    },
     /// An option whose value is not possible.
     #[error("{what} is {value}: it must be {expected}")]
     Options {
@@ -109,6 +125,18 @@ pub enum Error {
         worker: String,
         /// What shows it.
         reason: String,
+    },
+    /// A worker is not what it should be: another build, or started from another file.
+    #[error("{worker} does not fit: {what} is {theirs} there, {ours} here")]
+    Mismatch {
+        /// Which.
+        worker: String,
+        /// What differs.
+        what: String,
+        /// As it is at the worker.
+        theirs: String,
+        /// As it is here.
+        ours: String,
     },
     /// A worker's process was not started, or did not say where it is.
     #[error("worker {worker} was not started: {reason}")]

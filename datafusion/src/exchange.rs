@@ -3,41 +3,79 @@
 //! | module | |
 //! |---|---|
 //! | `outbox` | what a task has to send: batches that wait, budgets |
+//! | `backlog` | how much waits in a worker's memory |
+//! | `spill` | rows that wait on disk |
 //! | [`gather`] | small batches, put together before they are posted |
-//! | `producer` | a task at work: partition ids, posts, credits |
+//! | `ids` | whose row is whose |
+//! | `producer` | a task at work: posts, credits |
 //! | `consumer` | the other end: streams of batches, one a partition |
 //! | `control` | what the ends tell each other beside the rows |
 //! | `counts` | what a task's output is counted in |
 //! | `site` | what the exchanges of a worker share |
 
+pub(crate) mod backlog;
 pub(crate) mod consumer;
 pub(crate) mod control;
 mod counts;
 pub mod gather;
+mod ids;
 mod outbox;
 pub(crate) mod producer;
 pub(crate) mod site;
+pub(crate) mod spill;
 
-pub use producer::partition_ids;
+pub use ids::partition_ids;
+
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// How much memory an exchange takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+use crate::Error;
+
+/// What [`Config::slabs`] may be.
+const SLABS: std::ops::RangeInclusive<usize> = 2..=32768;
+
+/// How much memory and disk exchanges take.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Bytes that may be on their way from a task to a partition, or wait there to be taken. A batch that begins
     /// within the budget may exceed it.
     pub budget: usize,
-    /// Bytes of batches that may wait at a task for the budgets of their partitions, while no partition is idle.
+    /// Bytes of batches that may wait in a worker's memory for the budgets of their partitions, those of all of its tasks
+    /// together. A batch of each task that begins within the backlog may exceed it. What else has to wait, lest a
+    /// partition with nothing to do starves, waits on disk.
     pub backlog: usize,
     /// Messages of 16 KiB that a consumer has room for at the card, for each task that sends to it: 2 to 32,768.
     pub slabs: usize,
+    /// Bytes of files that a worker may have on its disk at a time, the engine's own for sorts and joins included. A query
+    /// that needs more fails. 0: no file is written.
+    pub disk: u64,
+    /// Where these files are; the system's directory for temporary ones if it is not told. It must be there on
+    /// all workers' hosts, or it is made.
+    pub directory: Option<PathBuf>,
+}
+
+impl Config {
+    /// Says what is not possible.
+    ///
+    /// # Errors
+    /// [`Error::Options`] with the first value that is not.
+    pub fn check(&self) -> Result<(), Error> {
+        let wrong = |what, value: usize, expected| {
+            Err(Error::Options { what, value: value.to_string(), expected })
+        };
+        match self {
+            Self { budget: 0, .. } => wrong("budget", 0, "at least 1"),
+            Self { slabs, .. } if !SLABS.contains(slabs) => wrong("slabs", *slabs, "2 to 32768"),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Default for Config {
-    /// 4 MiB, 64 MiB, 128 messages.
+    /// 4 MiB, 64 MiB, 128 messages, 100 GiB in the system's directory for temporary files.
     fn default() -> Self {
-        Self { budget: 4 << 20, backlog: 64 << 20, slabs: 128 }
+        Self { budget: 4 << 20, backlog: 64 << 20, slabs: 128, disk: 100 << 30, directory: None }
     }
 }

@@ -1,6 +1,6 @@
 //! Whether the workers of a cluster are there, and how they are.
 
-use std::{io, time::Duration};
+use std::{io, net::SocketAddr, time::Duration};
 
 use futures::future::{join_all, select_all};
 use tokio::{
@@ -8,9 +8,13 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use crate::exchange::{
-    control::{self, Status, ToConsumer, ToProducer},
-    site::Member,
+use crate::{
+    Directory, Error,
+    exchange::{
+        control::{self, Status, ToConsumer, ToProducer},
+        site::Member,
+    },
+    identity::version,
 };
 
 /// How often a worker is asked while a query runs.
@@ -46,6 +50,33 @@ impl Health {
         join_all(asked).await
     }
 
+    /// Asks all workers who they are, which are to be those of that cluster.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] for one that is not there, [`Error::Protocol`] for one that does not say it, [`Error::Mismatch`].
+    pub async fn identify(&self, directory: Option<&Directory>) -> Result<(), Error> {
+        let patience = SHORT.min(self.patience);
+        let asked = self.members.iter().map(|member| timeout(patience, identity(member)));
+        let answers = join_all(asked).await;
+        for (number, (member, answer)) in self.members.iter().zip(answers).enumerate() {
+            let lost = |reason| Error::Lost { worker: member.name(number), reason };
+            let answer = answer.map_err(|_| lost(silence(patience)))?;
+            let what = match answer {
+                Ok(ToConsumer::Identity(identity)) => {
+                    identity.check(member, number, directory)?;
+                    continue;
+                }
+                Ok(ToConsumer::Error { reason }) => reason,
+                Ok(other) => format!("it answers with {other:?}"),
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => error.to_string(),
+                Err(error) => return Err(lost(error.to_string())),
+            };
+            let what = format!("it does not say its version, {} here: {what}", version());
+            return Err(Error::Protocol { peer: member.name(number), what });
+        }
+        Ok(())
+    }
+
     /// Asks all workers again and again; ends with the first one that does not answer.
     pub async fn watch(&self) -> Lost {
         let watched = self.members.iter().enumerate().map(|(worker, member)| {
@@ -70,19 +101,40 @@ impl Health {
     }
 }
 
+/// Asks a worker something.
+async fn answer(member: &Member, question: &ToProducer) -> io::Result<ToConsumer> {
+    let mut connection = TcpStream::connect(member.exchange).await?;
+    control::write(&mut connection, question).await?;
+    let answer = control::read(&mut connection).await?;
+    answer.ok_or_else(|| io::Error::other("it closes the connection"))
+}
+
 /// Asks a worker how it is.
 async fn ask(member: &Member, patience: Duration) -> Result<Status, String> {
     let asked = async {
-        let mut connection = TcpStream::connect(member.exchange).await?;
-        control::write(&mut connection, &ToProducer::Status).await?;
-        match control::read(&mut connection).await? {
-            Some(ToConsumer::Status(status)) => Ok(status),
-            Some(other) => Err(io::Error::other(format!("it answers with {other:?}"))),
-            None => Err(io::Error::other("it closes the connection")),
+        match answer(member, &ToProducer::Status).await? {
+            ToConsumer::Status(status) => Ok(status),
+            other => Err(io::Error::other(format!("it answers with {other:?}"))),
         }
     };
     match timeout(patience, asked).await {
         Ok(answer) => answer.map_err(|error: io::Error| error.to_string()),
-        Err(_) => Err(format!("it has not answered for {} s", patience.as_secs_f32())),
+        Err(_) => Err(silence(patience)),
     }
+}
+
+/// Asks a worker who it is, if its engine can be reached, too.
+async fn identity(member: &Member) -> io::Result<ToConsumer> {
+    let at = |address: SocketAddr, what: &str| {
+        let what = format!("{what} at {address}");
+        move |error: io::Error| io::Error::new(error.kind(), format!("{what}: {error}"))
+    };
+    TcpStream::connect(member.engine).await.map_err(at(member.engine, "plans"))?;
+    let answer = answer(member, &ToProducer::Identify).await;
+    answer.map_err(at(member.exchange, "exchanges"))
+}
+
+/// Why a worker is lost that says nothing.
+fn silence(patience: Duration) -> String {
+    format!("it has not answered for {} s", patience.as_secs_f32())
 }

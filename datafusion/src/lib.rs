@@ -12,6 +12,7 @@
 //! | [`directory`] | who the workers are, where they are in processes |
 //! | [`network`] | their cards `soft:`, and the threads that let these work |
 //! | `health` | whether the workers are there |
+//! | `identity` | whether they are of the same build and file |
 //! | [`node`] | the operators that plans show |
 //! | [`passage`] | what of a row goes as it lies, and what is copied |
 //! | [`exchange`] | rows between workers: budgets, credits, ends, failures |
@@ -26,6 +27,7 @@ pub mod directory;
 mod error;
 pub mod exchange;
 mod health;
+mod identity;
 pub mod network;
 pub mod node;
 pub mod passage;

@@ -107,6 +107,7 @@ pub(crate) async fn serve(site: Arc<Site>, sockets: Sockets) -> Result<(), Error
         let resolver = resolver.clone();
         async move { Ok::<SessionState, DataFusionError>(session(context, resolver)) }
     });
+    let worker = worker.with_runtime_env(site.runtime.clone());
     let rows = Rows {
         site: site.clone(),
         worker: worker.clone(),
@@ -187,8 +188,13 @@ impl Rows {
             }
             Ok(Some(ToProducer::Status)) => {
                 let totals = Totals::of(&self.site.port);
-                let status = Status { ends: self.site.ends(), totals };
+                let most_waiting = self.site.backlog.most();
+                let status = Status { ends: self.site.ends(), totals, most_waiting };
                 let _ = replies.send(ToConsumer::Status(status));
+                return;
+            }
+            Ok(Some(ToProducer::Identify)) => {
+                let _ = replies.send(ToConsumer::Identity(Box::new(self.site.identity())));
                 return;
             }
             Ok(other) => return refuse(format!("a consumer begins with Open, not {other:?}")),
@@ -264,7 +270,7 @@ impl Rows {
             Kind::Broadcast(_) if wanted > 0 => Kind::Broadcast(partitions / wanted),
             kind => kind.clone(),
         };
-        let producer = Producer::new(site, kind, &head.metrics, partitions, inputs, at)?;
+        let producer = Producer::new(site, kind, &head.metrics, partitions, inputs, &context, at)?;
         Ok((producer, head.alive.clone()))
     }
 }

@@ -22,6 +22,8 @@ use libdrdma::Arena;
 #[global_allocator]
 static MEMORY: Arena = Arena::new(16 << 30).threshold(4096);
 
+/// Bytes of a MiB.
+const MIB: usize = 1 << 20;
 /// How often progress is told.
 const PROGRESS: Duration = Duration::from_millis(200);
 
@@ -60,6 +62,15 @@ struct Arguments {
     /// A query fails when a worker does not answer for so many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     patience: u64,
+    /// Batches that wait to be sent have so much of a worker's memory; what else must wait is on disk.
+    #[arg(long, value_name = "MIB", default_value_t = 64, conflicts_with = "config")]
+    backlog: usize,
+    /// A worker's files on disk have so much at most, those of sorts and joins included.
+    #[arg(long, value_name = "MIB", default_value_t = 100 << 10, conflicts_with = "config")]
+    disk: u64,
+    /// Where these files are; unless told, in the system's directory for temporary ones.
+    #[arg(long, value_name = "DIR", conflicts_with = "config")]
+    spill_directory: Option<PathBuf>,
     /// Be a worker of the process that started this one.
     #[arg(long, hide = true)]
     worker: bool,
@@ -147,6 +158,9 @@ fn options(arguments: &Arguments, directory: Option<Directory>) -> Result<Option
     let mut options = Options::new(arguments.workers, &MEMORY);
     options.partitions = arguments.partitions;
     options.patience = Duration::from_secs(arguments.patience);
+    options.exchange.backlog = arguments.backlog.saturating_mul(MIB);
+    options.exchange.disk = arguments.disk.saturating_mul(MIB as u64);
+    options.exchange.directory = arguments.spill_directory.clone();
     if let Some(directory) = directory {
         options.workers = directory.workers.len();
         options.deployment = Deployment::Hosts(directory);

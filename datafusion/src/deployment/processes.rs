@@ -8,7 +8,7 @@
 use std::{
     io::{BufRead, BufReader, Read as _, Write as _, stdin, stdout},
     os::unix::process::ExitStatusExt as _,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio},
     sync::Arc,
     thread,
@@ -17,13 +17,20 @@ use std::{
 
 use libdrdma::Arena;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use tokio::signal::{
+    ctrl_c,
+    unix::{SignalKind, signal},
+};
 
 use super::Workers;
 use crate::{
     Directory, Error, Options,
     cluster::runtime,
-    directory::{Place, any_port, bind_wire},
-    exchange::site::{Link, Member, Site},
+    directory::{Place, WireAt, any_port, bind_wire},
+    exchange::{
+        site::{Link, Member, Site},
+        spill::{self, Scratch},
+    },
     network::Wired,
     worker::{self, HERE, Sockets},
 };
@@ -62,6 +69,8 @@ struct Process {
     /// `None`: it is to end.
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
+    /// Where it spills, once that is known.
+    scratch: Option<PathBuf>,
 }
 
 impl Process {
@@ -74,7 +83,7 @@ impl Process {
             .map_err(|error| format!("{}: {error}", program.display()))?;
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().expect("it is a pipe"));
-        Ok(Self { child, input, output })
+        Ok(Self { child, input, output, scratch: None })
     }
 
     /// What it says next.
@@ -109,9 +118,17 @@ impl Process {
         }
     }
 
+    /// Removes what it has left on disk, as one that was killed could not.
+    fn clean(&self) {
+        if let Some(scratch) = &self.scratch {
+            spill::remove(scratch);
+        }
+    }
+
     /// How it ended, if it has.
     fn fate(&mut self) -> Option<String> {
         let (id, status) = (self.child.id(), self.wait(GONE)?);
+        self.clean();
         Some(match (status.signal(), status.code()) {
             (Some(signal), _) => format!("its process {id} was ended by signal {signal}"),
             (None, code) => {
@@ -129,6 +146,7 @@ impl Drop for Process {
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
+        self.clean();
     }
 }
 
@@ -141,8 +159,12 @@ impl Processes {
         for (worker, child) in children.iter_mut().enumerate() {
             workers.push(child.hear().map_err(failed(worker))?);
         }
-        let directory = Directory { mtu: MTU, workers, exchange: options.exchange };
+        let directory = Directory { mtu: MTU, workers, exchange: options.exchange.clone() };
         let members = directory.members();
+        for (child, member) in children.iter_mut().zip(&members) {
+            let directory = options.exchange.directory.as_deref();
+            child.scratch = Some(Scratch::path(member.engine, directory));
+        }
         for (number, child) in children.iter_mut().enumerate() {
             let told = Told { number, directory: directory.clone() };
             child.tell(&told).map_err(failed(number))?;
@@ -187,20 +209,23 @@ pub fn serve_child(memory: &'static Arena) -> Result<(), Error> {
     let wire = bind_wire(any_port(HERE.ip()))?;
     let at = wire.local_addr();
     let at = at.map_err(|source| Error::System { what: "the wire of a worker".into(), source })?;
-    say(&Place { engine, exchange, wire: at })?;
+    say(&Place { engine, exchange, wire: WireAt::Udp(at) })?;
     let mut input = BufReader::new(stdin());
     let Told { number, directory } = hear(&mut input)?;
-    let wired = Wired::new(Box::new(directory.wire(number, wire)?), number)?;
+    let wired = Wired::new(directory.wire_over(number, wire)?, number)?;
     let site = Arc::new(site(number, &directory, &wired, memory)?);
-    runtime.spawn(worker::serve(site, sockets));
+    runtime.spawn(worker::serve(site.clone(), sockets));
     say(&Ready { ready: true })?;
     // Nothing more is said; there is an end.
     let _ = input.read_to_end(&mut Vec::new());
     runtime.shutdown_background();
+    // What still runs may hold files, and ends with the process.
+    site.scratch.remove();
     Ok(())
 }
 
-/// What worker `number` of a directory runs, on its own host. It returns if it fails.
+/// What worker `number` of a directory runs, on its own host. It returns when the process is interrupted or told to
+/// terminate (SIGINT, SIGTERM), or if it fails.
 ///
 /// # Errors
 /// A number that the directory does not have, or what the system or the card refuses.
@@ -212,10 +237,20 @@ pub fn serve(directory: &Directory, number: usize, memory: &'static Arena) -> Re
     };
     let runtime = runtime("drdma-worker")?;
     let sockets = runtime.block_on(Sockets::bind(place.engine, place.exchange))?;
-    let wire = directory.wire(number, bind_wire(place.wire)?)?;
-    let wired = Wired::new(Box::new(wire), number)?;
+    let wired = Wired::new(directory.wire(number)?, number)?;
     let site = Arc::new(site(number, directory, &wired, memory)?);
-    runtime.block_on(worker::serve(site, sockets))
+    let served = runtime.block_on(async {
+        let failed = |source| Error::System { what: "signals of the process".into(), source };
+        let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+        tokio::select! {
+            served = worker::serve(site.clone(), sockets) => served,
+            interrupted = ctrl_c() => interrupted.map_err(failed),
+            _ = terminate.recv() => Ok(()),
+        }
+    });
+    runtime.shutdown_background();
+    site.scratch.remove();
+    served
 }
 
 fn site(
@@ -225,7 +260,8 @@ fn site(
     memory: &'static Arena,
 ) -> Result<Site, Error> {
     let (port, link) = (wired.port(), Link::wired(directory.mtu));
-    Site::new(number, directory.exchange, port, memory, directory.members(), link)
+    let (config, members) = (directory.exchange.clone(), directory.members());
+    Site::new(number, config, port, memory, members, link, Some(directory.clone()))
 }
 
 fn say<M: Serialize>(message: &M) -> Result<(), Error> {

@@ -1,6 +1,6 @@
 //! Workers on threads of this process.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use drdma_fabric::NetworkConfig;
 use tokio::runtime::Runtime;
@@ -9,7 +9,10 @@ use super::Workers;
 use crate::{
     Error, Options,
     cluster::runtime,
-    exchange::site::{Link, Member, Site},
+    exchange::{
+        site::{Link, Member, Site},
+        spill::{self, Scratch},
+    },
     network::Network,
     worker::{self, Sockets},
 };
@@ -19,6 +22,8 @@ pub(super) struct Threads {
     members: Vec<Member>,
     /// `None`: it was stopped.
     workers: Vec<Option<Runtime>>,
+    /// Where they spill.
+    scratch: Vec<PathBuf>,
     // The cards go last.
     _network: Network,
 }
@@ -34,15 +39,19 @@ impl Threads {
             members.push(Member::new(engine, exchange));
             started.push((runtime, sockets));
         }
+        let directory = options.exchange.directory.as_deref();
+        let scratch =
+            members.iter().map(|member| Scratch::path(member.engine, directory)).collect();
         let mut workers = Vec::new();
         for (number, (runtime, sockets)) in started.into_iter().enumerate() {
             let port = &network.ports()[number];
-            let (config, memory) = (options.exchange, options.memory);
-            let site = Site::new(number, config, port, memory, members.clone(), Link::SIMULATED)?;
+            let (config, memory) = (options.exchange.clone(), options.memory);
+            let site =
+                Site::new(number, config, port, memory, members.clone(), Link::SIMULATED, None)?;
             runtime.spawn(worker::serve(Arc::new(site), sockets));
             workers.push(Some(runtime));
         }
-        Ok(Self { members, workers, _network: network })
+        Ok(Self { members, workers, scratch, _network: network })
     }
 }
 
@@ -54,12 +63,14 @@ impl Workers for Threads {
     fn stop(&mut self, worker: usize) {
         if let Some(runtime) = self.workers[worker].take() {
             runtime.shutdown_background();
+            // Its tasks may not have ended, and the process may end before they do.
+            spill::remove(&self.scratch[worker]);
         }
     }
 }
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        self.workers.iter_mut().filter_map(Option::take).for_each(Runtime::shutdown_background);
+        (0..self.workers.len()).for_each(|worker| self.stop(worker));
     }
 }

@@ -7,7 +7,7 @@ use std::{io, net::Ipv4Addr};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::network::Totals;
+use crate::{identity::Identity, network::Totals};
 
 /// Bytes of a message, at most.
 const LONGEST: usize = 16 << 20;
@@ -41,6 +41,8 @@ pub(crate) struct Status {
     pub ends: usize,
     /// What its card has sent.
     pub totals: Totals,
+    /// The most bytes of batches that ever waited in its memory.
+    pub most_waiting: usize,
 }
 
 /// What a consumer says.
@@ -61,6 +63,8 @@ pub(crate) enum ToProducer {
     },
     /// It asks how the worker is. Nothing else is said on such a connection.
     Status,
+    /// It asks who the worker is. Nothing else is said on such a connection.
+    Identify,
     /// Its queue pairs are connected to those of the producer.
     Connect(Address),
     /// It has taken batches of a partition.
@@ -103,6 +107,8 @@ pub(crate) enum ToConsumer {
     },
     /// How the worker is.
     Status(Status),
+    /// Who the worker is.
+    Identity(Box<Identity>),
     /// The task failed.
     Error {
         /// Why.

@@ -50,11 +50,13 @@ impl Gather {
     /// # Panics
     /// If there is no such stream.
     pub fn push(&mut self, stream: usize, batch: RecordBatch) -> Result<Vec<RecordBatch>> {
-        let (rows, bytes) = (batch.num_rows(), bytes_of(&batch));
+        let rows = batch.num_rows();
         if rows == 0 {
             return Ok(Vec::new());
         }
-        if rows >= SMALL || bytes >= LIGHT {
+        // The bytes of many rows need not be known.
+        let bytes = if rows >= SMALL { LIGHT } else { bytes_of(&batch) };
+        if bytes >= LIGHT {
             let before = self.flush_stream(stream)?;
             return Ok(before.into_iter().chain([batch]).collect());
         }

@@ -2,13 +2,28 @@
 //!
 //! Every partition has a byte budget. What was sent and not yet taken by the partition's consumer counts; a partition
 //! whose budget is used up is left out, and gets its rows later from the same batch. Batches wait until all of
-//! their partitions have got their rows. Input is read while what waits is less than a budget of its own, or a
+//! their partitions have got their rows. Input is read while the worker's [`Backlog`] has room, or a
 //! partition has nothing to do: one whose consumer waits for another one never stops the others.
+//!
+//! A batch that was read though there was no room does not wait in memory. What of it cannot be sent goes to disk, each
+//! partition's rows by themselves, and all later rows of these partitions behind them. They come back one batch at a time,
+//! when the partition has nothing else to send and credit to send it.
 
-use std::collections::{HashSet, VecDeque};
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+};
 
-use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::arrow::{
+    array::{Array as _, ArrayData, MAX_INLINE_VIEW_LEN, UInt32Array},
+    compute::take_record_batch,
+    datatypes::DataType,
+    error::ArrowError,
+    record_batch::RecordBatch,
+};
 use drdma_arrow::Selection;
+
+use super::backlog::Backlog;
 
 /// A partition of the output, as the sender sees it.
 #[derive(Debug, Default)]
@@ -22,6 +37,8 @@ struct Partition {
     sent: u64,
     /// Batches whose requests have not completed.
     posted: u64,
+    /// Batches that lie on disk. They are younger than those that wait in memory, but for one that has come back.
+    on_disk: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,13 +64,29 @@ pub(super) struct Waiting {
     rows: Vec<u32>,
     /// The partitions that have not got their rows.
     left: Vec<u16>,
+    /// Counts the batches that were added; [`RETURNED`] if it was on disk.
+    number: u64,
 }
+
+/// The number of a batch that has come back from disk.
+const RETURNED: u64 = 0;
 
 impl Waiting {
     /// Bytes of a partition's rows.
     fn cost(&self, partition: u16) -> usize {
         let rows = self.batch.num_rows().max(1);
         self.bytes * self.rows[usize::from(partition)] as usize / rows
+    }
+
+    /// A partition's rows, in a batch of their own.
+    ///
+    /// # Errors
+    /// What Arrow says.
+    pub fn rows_of(&self, partition: u16) -> Result<RecordBatch, ArrowError> {
+        let Selection::Ids(ids) = &self.selection else { return Ok(self.batch.clone()) };
+        let is_its = |(_, id): &(u32, &u8)| u16::from(**id) == partition;
+        let rows = (0..).zip(ids.iter()).filter(is_its).map(|(row, _)| row);
+        take_record_batch(&self.batch, &UInt32Array::from_iter_values(rows))
     }
 }
 
@@ -72,18 +105,26 @@ pub(super) struct Outbox {
     partitions: Vec<Partition>,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
+    /// Batches that were added.
+    added: u64,
     /// Bytes that may be under way to a partition.
     budget: usize,
-    /// Bytes that may wait.
-    backlog: usize,
+    /// What waits at the worker, this outbox's batches included.
+    backlog: Arc<Backlog>,
     ended: bool,
 }
 
+impl Drop for Outbox {
+    fn drop(&mut self) {
+        self.backlog.release(self.waiting_bytes);
+    }
+}
+
 impl Outbox {
-    pub fn new(partitions: usize, budget: usize, backlog: usize) -> Self {
+    pub fn new(partitions: usize, budget: usize, backlog: Arc<Backlog>) -> Self {
         let partitions = (0..partitions).map(|_| Partition::default()).collect();
         let waiting = VecDeque::new();
-        Self { partitions, waiting, waiting_bytes: 0, budget, backlog, ended: false }
+        Self { partitions, waiting, waiting_bytes: 0, added: 0, budget, backlog, ended: false }
     }
 
     /// The consumer of a partition is there.
@@ -100,6 +141,7 @@ impl Outbox {
         if at.state != State::Done {
             at.state = State::Closing;
         }
+        at.on_disk = 0;
         for waiting in &mut self.waiting {
             waiting.left.retain(|left| *left != partition);
         }
@@ -128,9 +170,63 @@ impl Outbox {
             (*rows > 0 && is_open).then_some(partition as u16)
         };
         let left = rows.iter().enumerate().filter_map(wants).collect();
-        self.waiting_bytes += bytes;
-        self.waiting.push_back(Waiting { batch, selection, bytes, rows, left });
+        self.added += 1;
+        self.hold(bytes);
+        let number = self.added;
+        self.waiting.push_back(Waiting { batch, selection, bytes, rows, left, number });
         self.sweep();
+    }
+
+    /// True if the next batch is not to wait in memory.
+    pub fn is_full(&self) -> bool {
+        self.backlog.is_full()
+    }
+
+    /// The batch that was added last, if it waits, and the partitions whose rows of it go to disk: those that have rows
+    /// there already, or all that have not got theirs if `all`.
+    pub fn overflow(&self, all: bool) -> Option<(&Waiting, Vec<u16>)> {
+        let newest = self.waiting.back().filter(|newest| newest.number == self.added)?;
+        let goes = |partition: &u16| all || self.partitions[usize::from(*partition)].on_disk > 0;
+        let partitions: Vec<u16> = newest.left.iter().copied().filter(goes).collect();
+        (!partitions.is_empty()).then_some((newest, partitions))
+    }
+
+    /// The rows of the batch that was added last lie on disk for these partitions.
+    pub fn spilled(&mut self, partitions: &[u16]) {
+        let Some(newest) = self.waiting.back_mut() else { return };
+        newest.left.retain(|left| !partitions.contains(left));
+        for partition in partitions {
+            self.partitions[usize::from(*partition)].on_disk += 1;
+        }
+        self.sweep();
+    }
+
+    /// The partitions whose rows should come back from disk now.
+    pub fn wanted(&self) -> Vec<u16> {
+        if !self.has_on_disk() {
+            return Vec::new();
+        }
+        let waiting = self.partitions_that_wait();
+        let is_wanted = |(number, at): (u16, &Partition)| {
+            let has_credit = at.state == State::Open && at.under_way < self.budget;
+            (at.on_disk > 0 && has_credit && !waiting.contains(&number)).then_some(number)
+        };
+        (0..).zip(&self.partitions).filter_map(is_wanted).collect()
+    }
+
+    /// The next batch of a partition has come back from disk. True if it was the last one there.
+    pub fn returned(&mut self, partition: u16, batch: RecordBatch) -> bool {
+        let (at, count) = (&mut self.partitions[usize::from(partition)], batch.num_rows());
+        at.on_disk -= 1;
+        let is_last = at.on_disk == 0;
+        let mut rows = vec![0; self.partitions.len()];
+        rows[usize::from(partition)] = count as u32;
+        let (bytes, left) = (bytes_of(&batch), vec![partition]);
+        self.hold(bytes);
+        let selection = Selection::All;
+        let returned = Waiting { batch, selection, bytes, rows, left, number: RETURNED };
+        self.waiting.push_front(returned);
+        is_last
     }
 
     /// There are no more batches.
@@ -140,7 +236,16 @@ impl Outbox {
 
     /// True if something waits.
     pub fn has_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+        !self.waiting.is_empty() || self.has_on_disk()
+    }
+
+    fn has_on_disk(&self) -> bool {
+        self.partitions.iter().any(|partition| partition.on_disk > 0)
+    }
+
+    /// The partitions that have not got their rows of batches in memory.
+    fn partitions_that_wait(&self) -> HashSet<u16> {
+        self.waiting.iter().flat_map(|waiting| waiting.left.iter().copied()).collect()
     }
 
     /// True if the next batch should be read.
@@ -148,16 +253,15 @@ impl Outbox {
         if self.ended {
             return false;
         }
-        let is_open = |partition: &&Partition| partition.state == State::Open;
-        let is_idle = |partition: &Partition| partition.under_way == 0;
-        let waiting: HashSet<u16> =
-            self.waiting.iter().flat_map(|waiting| waiting.left.iter().copied()).collect();
-        let mut open = self.partitions.iter().enumerate().filter(|(_, p)| is_open(p));
-        match self.waiting_bytes < self.backlog {
+        let is_open = |(_, at): &(u16, &Partition)| at.state == State::Open;
+        let mut open = (0..).zip(&self.partitions).filter(is_open);
+        // What lies on disk comes back before more is read that would go there.
+        if !self.is_full() && !self.has_on_disk() {
             // With nobody there it would only fill up.
-            true => self.partitions.iter().any(|partition| partition.state == State::Open),
-            false => open.any(|(number, p)| is_idle(p) && !waiting.contains(&(number as u16))),
+            return open.next().is_some();
         }
+        let waiting = self.partitions_that_wait();
+        open.any(|(number, at)| at.under_way == 0 && at.on_disk == 0 && !waiting.contains(&number))
     }
 
     /// The first batch of which something can be sent, and to which partitions. A partition that can be sent
@@ -203,15 +307,14 @@ impl Outbox {
 
     /// The partitions whose rows are over, each once.
     pub fn over(&mut self) -> Vec<Over> {
-        let left: HashSet<u16> =
-            self.waiting.iter().flat_map(|waiting| waiting.left.iter().copied()).collect();
+        let left = self.partitions_that_wait();
         let mut over = Vec::new();
         for (number, partition) in (0..).zip(&mut self.partitions) {
             let batches = partition.sent;
             let told = match partition.state {
                 _ if partition.posted > 0 => None,
                 State::Closing => Some(Over::Closed { partition: number }),
-                State::Open if self.ended && !left.contains(&number) => {
+                State::Open if self.ended && partition.on_disk == 0 && !left.contains(&number) => {
                     Some(Over::End { partition: number, batches })
                 }
                 _ => None,
@@ -231,21 +334,43 @@ impl Outbox {
 
     /// Forgets batches that everybody has.
     fn sweep(&mut self) {
-        let bytes = &mut self.waiting_bytes;
+        let mut bytes = 0;
         self.waiting.retain(|waiting| {
             let is_left = !waiting.left.is_empty();
-            *bytes -= if is_left { 0 } else { waiting.bytes };
+            bytes += if is_left { 0 } else { waiting.bytes };
             is_left
         });
+        self.waiting_bytes -= bytes;
+        self.backlog.release(bytes);
+    }
+
+    fn hold(&mut self, bytes: usize) {
+        self.waiting_bytes += bytes;
+        self.backlog.hold(bytes);
     }
 }
 
 /// Bytes of a batch's rows.
 pub(super) fn bytes_of(batch: &RecordBatch) -> usize {
-    let bytes = |column: &datafusion::arrow::array::ArrayRef| {
-        column.to_data().get_slice_memory_size().unwrap_or_default()
+    batch.columns().iter().map(|column| bytes_of_data(&column.to_data())).sum()
+}
+
+fn bytes_of_data(data: &ArrayData) -> usize {
+    let views = match data.data_type() {
+        DataType::Utf8View | DataType::BinaryView => long_values(data),
+        DataType::Struct(_) => return data.child_data().iter().map(bytes_of_data).sum(),
+        _ => 0,
     };
-    batch.columns().iter().map(bytes).sum()
+    views + data.get_slice_memory_size().unwrap_or_default()
+}
+
+/// Bytes of the values that do not lie in their views, which Arrow does not count. Batches may share the buffers that they
+/// lie in, so that these say nothing.
+fn long_values(data: &ArrayData) -> usize {
+    let views = &data.buffer::<u128>(0)[..data.len()];
+    // A view begins with its value's length.
+    let lengths = views.iter().map(|view| *view as u32);
+    lengths.filter(|length| *length > MAX_INLINE_VIEW_LEN).map(|length| length as usize).sum()
 }
 
 #[cfg(test)]

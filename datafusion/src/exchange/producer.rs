@@ -3,14 +3,10 @@
 use std::{collections::HashMap, sync::Arc};
 
 use datafusion::{
-    arrow::{
-        array::UInt32Array, compute::take_record_batch, datatypes::SchemaRef,
-        ipc::writer::StreamWriter, record_batch::RecordBatch,
-    },
-    common::{Result as DataFusionResult, hash_utils::create_hashes},
-    execution::SendableRecordBatchStream,
-    physical_expr::PhysicalExpr,
-    physical_plan::{metrics::ExecutionPlanMetricsSet, repartition::REPARTITION_RANDOM_STATE},
+    arrow::{datatypes::SchemaRef, ipc::writer::StreamWriter, record_batch::RecordBatch},
+    common::Result as DataFusionResult,
+    execution::{SendableRecordBatchStream, TaskContext},
+    physical_plan::metrics::ExecutionPlanMetricsSet,
 };
 use drdma_arrow::{Foreign, Selection, SendError, Sender};
 use futures::{
@@ -27,8 +23,10 @@ use super::{
     control::{Address, ToConsumer, ToProducer},
     counts::Counts,
     gather::Gather,
+    ids::partition_ids,
     outbox::{Outbox, Over, bytes_of},
     site::{Local, Site},
+    spill::Spill,
 };
 use crate::{Error, cpu, node::Kind, passage};
 
@@ -91,6 +89,7 @@ pub(crate) struct Producer {
     ways: Vec<Option<Way>>,
     consumers: HashMap<u64, Consumer>,
     outbox: Outbox,
+    spill: Spill,
     /// Completions that are missing, and partitions, of each request by its name.
     posted: HashMap<u64, (u32, Vec<u16>)>,
     next: u64,
@@ -108,6 +107,7 @@ impl Producer {
         metrics: &ExecutionPlanMetricsSet,
         partitions: usize,
         inputs: Vec<SendableRecordBatchStream>,
+        context: &TaskContext,
         task: (usize, usize),
     ) -> Result<Self, Error> {
         let limit = crate::node::MAX_PARTITIONS;
@@ -127,7 +127,8 @@ impl Producer {
         };
         let gather = Gather::new(schema.clone(), inputs.len());
         let input = futures::stream::select_all(inputs.into_iter().enumerate().map(number));
-        let outbox = Outbox::new(partitions, site.config.budget, site.config.backlog);
+        let outbox = Outbox::new(partitions, site.config.budget, site.backlog.clone());
+        let spill = Spill::new(context, metrics, schema.clone(), task);
         Ok(Self {
             site,
             schema,
@@ -141,6 +142,7 @@ impl Producer {
             ways: (0..partitions).map(|_| None).collect(),
             consumers: HashMap::new(),
             outbox,
+            spill,
             posted: HashMap::new(),
             next: 0,
             counts: Counts::new(metrics),
@@ -156,7 +158,11 @@ impl Producer {
         mut alive: watch::Receiver<()>,
     ) {
         let end = self.site.begin();
-        let Err(error) = self.try_run(&mut events, &mut alive).await else { return };
+        let Err(error) = self.try_run(&mut events, &mut alive).await else {
+            // Its files are gone before its end is.
+            drop((self, end));
+            return;
+        };
         let reason = error.to_string();
         for consumer in self.consumers.values() {
             let _ = consumer.replies.send(ToConsumer::Error { reason: reason.clone() });
@@ -192,6 +198,7 @@ impl Producer {
                 return Ok(());
             }
             let wants_more = self.outbox.wants_more();
+            let wanted = self.outbox.wanted();
             tokio::select! {
                 event = events.recv() => match event {
                     Some(event) => self.happened(event)?,
@@ -202,6 +209,12 @@ impl Producer {
                 }
                 // The query is over, and nobody needs what is left.
                 _ = alive.changed() => return Ok(()),
+                read = self.spill.next(&wanted), if !wanted.is_empty() => {
+                    let (partition, batch) = read?;
+                    if self.outbox.returned(partition, batch) {
+                        self.spill.forget(partition);
+                    }
+                }
                 batch = self.input.next(), if wants_more => match batch {
                     Some((stream, batch)) => self.take(stream, batch?)?,
                     None => self.outbox.end(),
@@ -277,7 +290,9 @@ impl Producer {
         };
         match message {
             ToProducer::Open { .. } => Err(wrong("it opens a second exchange".into())),
-            ToProducer::Status => Err(wrong("it asks for the status in an exchange".into())),
+            ToProducer::Status | ToProducer::Identify => {
+                Err(wrong(format!("{message:?} is no part of an exchange")))
+            }
             ToProducer::Connect(address) => {
                 let mut pairs = std::mem::take(&mut consumer.pairs);
                 self.connect(start, &mut pairs, &address, &peer)
@@ -291,7 +306,9 @@ impl Producer {
                 }
             }
             ToProducer::Close { partition: of } => {
-                self.outbox.close(partition(of)?);
+                let partition = partition(of)?;
+                self.outbox.close(partition);
+                self.spill.forget(partition);
                 Ok(())
             }
         }
@@ -361,7 +378,25 @@ impl Producer {
                 Selection::All
             }
         };
+        // What was read though there was no room is not to wait in memory.
+        let is_full = self.outbox.is_full();
         self.outbox.add(batch, selection, counts);
+        // Behind the rows that lie on disk, before anything is sent.
+        self.overflow(false)?;
+        if is_full {
+            self.send()?;
+            self.overflow(true)?;
+        }
+        Ok(())
+    }
+
+    /// Writes rows of the newest batch to disk: those of partitions that have rows there already, or of all.
+    fn overflow(&mut self, all: bool) -> Result<(), Error> {
+        let Some((newest, partitions)) = self.outbox.overflow(all) else { return Ok(()) };
+        for partition in &partitions {
+            self.spill.push(*partition, &newest.rows_of(*partition)?)?;
+        }
+        self.outbox.spilled(&partitions);
         Ok(())
     }
 
@@ -436,14 +471,7 @@ impl Producer {
     fn hand_over(&mut self, index: usize, partitions: &[u16]) -> Result<(), Error> {
         let waiting = self.outbox.waiting(index);
         for partition in partitions {
-            let batch = match &waiting.selection {
-                Selection::Ids(ids) => {
-                    let is_its = |(_, id): &(u32, &u8)| u16::from(**id) == *partition;
-                    let rows = (0..).zip(ids.iter()).filter(is_its).map(|(row, _)| row);
-                    take_record_batch(&waiting.batch, &UInt32Array::from_iter_values(rows))?
-                }
-                _ => waiting.batch.clone(),
-            };
+            let batch = waiting.rows_of(*partition)?;
             self.counts.local_rows.add(batch.num_rows());
             if let Some(Way::Local(local)) = &self.ways[usize::from(*partition)] {
                 // A consumer that is not there any more wants nothing.
@@ -492,28 +520,6 @@ impl Producer {
             });
         }
     }
-}
-
-/// The partition of each row, as the engine has it: the hash of the expressions, modulo the partitions, of which there
-/// are at most 256.
-///
-/// # Errors
-/// An expression that cannot be evaluated, or whose values have no hash.
-#[inline]
-pub fn partition_ids(
-    exprs: &[Arc<dyn PhysicalExpr>],
-    batch: &RecordBatch,
-    partitions: usize,
-) -> Result<Vec<u8>, Error> {
-    let rows = batch.num_rows();
-    let mut arrays = Vec::with_capacity(exprs.len());
-    for expr in exprs {
-        arrays.push(expr.evaluate(batch)?.into_array(rows)?);
-    }
-    let mut hashes = vec![0; rows];
-    create_hashes(&arrays, REPARTITION_RANDOM_STATE.random_state(), &mut hashes)?;
-    let partitions = partitions as u64;
-    Ok(hashes.iter().map(|hash| (hash % partitions) as u8).collect())
 }
 
 /// A schema as an Arrow IPC stream without a batch.

@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::{arrow::record_batch::RecordBatch, execution::runtime_env::RuntimeEnv};
 use drdma_arrow::Arena;
 use libdrdma::{
     Access, CompletionQueue, MacAddress, ProtectionDomain, QueuePair, QueuePairAttributes,
@@ -17,8 +17,12 @@ use libdrdma::{
 use tokio::sync::mpsc::UnboundedSender;
 use url::Url;
 
-use super::{Config, control::Address};
-use crate::{Error, network::Port};
+use super::{Config, backlog::Backlog, control::Address, spill::Scratch};
+use crate::{
+    Directory, Error,
+    identity::{self, Identity},
+    network::Port,
+};
 
 /// How often; then the peer is lost.
 const RETRIES: u8 = 7;
@@ -35,6 +39,8 @@ pub(crate) type Local = UnboundedSender<(u16, RecordBatch)>;
 pub(crate) struct Member {
     /// Where the engine reaches it.
     pub url: Url,
+    /// The same, as an address.
+    pub engine: SocketAddr,
     /// Where consumers ask for rows.
     pub exchange: SocketAddr,
 }
@@ -43,7 +49,7 @@ impl Member {
     /// The worker whose engine serves at one address, and its rows at another.
     pub fn new(engine: SocketAddr, exchange: SocketAddr) -> Self {
         let url = Url::parse(&format!("http://{engine}")).expect("an address makes a URL");
-        Self { url, exchange }
+        Self { url, engine, exchange }
     }
 
     /// A worker's name, for errors.
@@ -82,6 +88,14 @@ pub(crate) struct Site {
     pub pd: ProtectionDomain,
     pub arena: Arena,
     pub members: Vec<Member>,
+    /// What the engine runs tasks with.
+    pub runtime: Arc<RuntimeEnv>,
+    /// What waits to be sent, in memory.
+    pub backlog: Arc<Backlog>,
+    /// Where what waits on disk is.
+    pub scratch: Scratch,
+    /// The cluster as it was told to a worker in a process of its own.
+    directory: Option<Directory>,
     link: Link,
     /// Where queue pairs complete that nothing is posted to.
     quiet: CompletionQueue,
@@ -110,10 +124,15 @@ impl Site {
         memory: &'static libdrdma::Arena,
         members: Vec<Member>,
         link: Link,
+        directory: Option<Directory>,
     ) -> Result<Self, Error> {
         let pd = port.context().protection_domain();
         let arena = Arena::over(&pd, memory)?;
         let quiet = port.context().completion_queue().entries(16).build()?;
+        let scratch = Scratch::path(members[number].engine, config.directory.as_deref());
+        let scratch = Scratch::new(scratch)?;
+        let runtime = scratch.runtime(config.disk)?;
+        let backlog = Arc::new(Backlog::new(config.backlog));
         Ok(Self {
             number,
             config,
@@ -121,12 +140,22 @@ impl Site {
             pd,
             arena,
             members,
+            runtime,
+            backlog,
+            scratch,
+            directory,
             link,
             quiet,
             locals: Mutex::default(),
             next_local: AtomicU64::new(1),
             ends: AtomicUsize::new(0),
         })
+    }
+
+    /// Who the worker is.
+    pub fn identity(&self) -> Identity {
+        let (number, directory) = (self.number, self.directory.clone());
+        Identity { version: identity::version(), number, directory }
     }
 
     /// An end of an exchange begins.

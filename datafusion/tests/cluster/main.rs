@@ -2,9 +2,11 @@
 
 mod ends;
 mod explain;
+mod hosts;
 mod lab;
 mod processes;
 mod queries;
+mod spill;
 
 use libdrdma::Arena;
 

@@ -3,7 +3,6 @@
 use std::{
     fs,
     io::Read as _,
-    net::{Ipv4Addr, TcpListener, UdpSocket},
     process::{Child, Command, Stdio},
     sync::{Mutex, MutexGuard, PoisonError},
     thread,
@@ -11,30 +10,28 @@ use std::{
 };
 
 use datafusion::arrow::record_batch::RecordBatch;
-use drdma_datafusion::{
-    Cluster, Deployment, Directory, Error, Options, directory::Place, exchange::Config, tpch,
-};
+use drdma_datafusion::{Cluster, Deployment, Error, Options, tpch};
 
 use crate::{ends::LONG, lab::Lab};
 
 /// One test of this file after the other: they look at the processes that there are.
 static TURN: Mutex<()> = Mutex::new(());
 
-fn turn() -> MutexGuard<'static, ()> {
+pub fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The program whose processes are workers.
-const PROGRAM: &str = env!("CARGO_BIN_EXE_drdma-cluster");
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_drdma-cluster");
 
-fn options(workers: usize) -> Options {
+pub fn options(workers: usize) -> Options {
     let mut options = Options::new(workers, &crate::MEMORY);
     options.deployment = Deployment::Processes { program: PROGRAM.into() };
     options
 }
 
 /// The processes that this one has started and that are there, by their numbers.
-fn children() -> Vec<i32> {
+pub fn children() -> Vec<i32> {
     let mut children = Vec::new();
     for task in fs::read_dir("/proc/self/task").unwrap() {
         // A thread may have ended meanwhile.
@@ -138,7 +135,7 @@ fn a_worker_ends_when_the_process_that_started_it_is_gone() {
 }
 
 /// True if a process ends by itself.
-fn ends(child: &mut Child) -> bool {
+pub fn ends(child: &mut Child) -> bool {
     let started = Instant::now();
     while started.elapsed() < Duration::from_secs(10) {
         if child.try_wait().unwrap().is_some() {
@@ -165,64 +162,4 @@ fn a_program_that_is_no_worker_is_an_error() {
     assert!(error.starts_with("worker 0 was not started: it says `--worker`: "), "{error}");
     let error = start("/bin/false");
     assert!(error.contains("ended with exit code 1"), "{error}");
-}
-
-/// A process that is ended with the test.
-struct Served(Child);
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-}
-
-/// A directory of workers of this machine, at ports that were free a moment ago.
-fn directory(workers: usize) -> Directory {
-    let here = (Ipv4Addr::LOCALHOST, 0);
-    let tcp: Vec<_> = (0..2 * workers).map(|_| TcpListener::bind(here).unwrap()).collect();
-    let udp: Vec<_> = (0..workers).map(|_| UdpSocket::bind(here).unwrap()).collect();
-    let at = |socket: &TcpListener| socket.local_addr().unwrap();
-    let place = |i: usize| Place {
-        engine: at(&tcp[2 * i]),
-        exchange: at(&tcp[2 * i + 1]),
-        wire: udp[i].local_addr().unwrap(),
-    };
-    let exchange = Config { budget: 1 << 20, ..Config::default() };
-    Directory { mtu: 1024, workers: (0..workers).map(place).collect(), exchange }
-}
-
-#[test]
-fn workers_of_a_file_are_found_where_it_says() {
-    let _turn = turn();
-    let directory = directory(3);
-    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("hosts.json");
-    fs::write(&path, serde_json::to_string(&directory).unwrap()).unwrap();
-    let mut options = Options::new(3, &crate::MEMORY);
-    options.deployment = Deployment::Hosts(Directory::read(&path).unwrap());
-    let error = Cluster::start(options.clone()).expect_err("nobody is there").to_string();
-    assert!(error.starts_with("worker 0 (http://127.0.0.1:"), "{error}");
-
-    let serve = |number: usize| {
-        let mut command = Command::new(PROGRAM);
-        command.arg("--config").arg(&path).arg("--serve").arg(number.to_string());
-        Served(command.spawn().unwrap())
-    };
-    let served: Vec<_> = (0..3).map(serve).collect();
-    let started = Instant::now();
-    while Cluster::start(options.clone()).is_err() {
-        assert!(started.elapsed() < Duration::from_secs(20), "the workers are not there");
-        thread::sleep(Duration::from_millis(50));
-    }
-    let lab = Lab::with(options).shuffling_joins();
-    lab.check(tpch::QUERIES[4]);
-    assert!(lab.cluster.totals().payload > 0, "rows go by the cards");
-    lab.comes_to_rest();
-    drop(lab);
-    drop(served);
-    // There is no fourth one.
-    let mut command = Command::new(PROGRAM);
-    let output = command.arg("--config").arg(&path).args(["--serve", "3"]).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(text.contains("worker 3 was not started: there are 3 workers, from 0 to 2"), "{text}");
 }

@@ -49,7 +49,7 @@ fn every_kind_of_column_comes_as_it_was() {
 #[test]
 fn budgets_of_a_byte_and_two_messages_stop_nothing() {
     let mut options = Options::new(3, &crate::MEMORY);
-    options.exchange = Config { budget: 1, backlog: 1, slabs: 2 };
+    options.exchange = Config { budget: 1, backlog: 1, slabs: 2, ..Config::default() };
     let lab = Lab::with(options).shuffling_joins();
     for number in [3, 18] {
         lab.check(tpch::QUERIES[number - 1]);
