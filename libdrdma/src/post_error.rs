@@ -78,8 +78,8 @@ pub enum PostError {
         /// The limit.
         limit: usize,
     },
-    /// A payload of no bytes, or of more than an entry takes.
-    #[error("an inline payload of {bytes} B: 0 to {limit} B are possible")]
+    /// A payload of more bytes than an entry takes.
+    #[error("an inline payload of {bytes} B: at most {limit} B are possible")]
     InlineBytes {
         /// Its bytes.
         bytes: usize,

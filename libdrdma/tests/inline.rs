@@ -50,7 +50,7 @@ fn a_payload_that_no_entry_takes_is_refused() {
     let long = [0; MAX_INLINE + 1];
     let error = qp.post_send(&WorkRequest::new(1).inline(&long)).unwrap_err();
     assert!(matches!(error, PostError::InlineBytes { bytes: 65, limit: 64 }));
-    assert_eq!(error.to_string(), "an inline payload of 65 B: 0 to 64 B are possible");
+    assert_eq!(error.to_string(), "an inline payload of 65 B: at most 64 B are possible");
     let memory = pd.register(vec![0_u8; 64]).unwrap();
     let regions: [Region; 1] = [Contiguous::new(&memory).build().unwrap()];
     let mut qp = qp.release().unwrap();

@@ -104,7 +104,7 @@ fn inline_data_are_contiguous_inside_their_buffers_and_short() {
     let long = json!({"type": "contiguous", "buffer": "t", "offset": 0, "len": 64});
     assert_eq!(
         with(json!([long, run(0, 1)])),
-        "posts[0].regions: are 65 B of inline data: 0 to 64 B are possible"
+        "posts[0].regions: are 65 B of inline data: at most 64 B are possible"
     );
     assert_eq!(
         with(json!([run(0, 1), run(1, 1)])),
