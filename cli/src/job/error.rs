@@ -122,7 +122,7 @@ pub enum Problem {
         what: &'static str,
     },
     /// Inline data of more bytes than a request takes.
-    #[error("are {bytes} B of inline data: 0 to {limit} B are possible")]
+    #[error("are {bytes} B of inline data: at most {limit} B are possible")]
     InlineBytes {
         /// Their bytes.
         bytes: u64,
