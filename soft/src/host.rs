@@ -212,7 +212,7 @@ impl HostMemory for Host {
         // Nearly always, one mapping holds it all.
         if let Some((start, Mapping { memory, rights })) = self.mappings.range(..=addr).next_back()
             && let offset = (addr - start) as usize
-            && out.len() <= memory.mapped_len().saturating_sub(offset)
+            && memory.mapped_len().checked_sub(offset).is_some_and(|left| out.len() <= left)
             && rights.read
             && self.bus_master
         {
@@ -279,6 +279,16 @@ mod tests {
     fn byte(host: &Host, addr: u64) -> Option<u8> {
         let mut byte = [0];
         host.read(addr, &mut byte).ok().map(|()| byte[0])
+    }
+
+    #[test]
+    fn an_access_of_no_bytes_is_good_anywhere() {
+        let (host, _memory) = host();
+        for addr in [0, 0xffff, 0x10000, 0x14000, 0x15000, u64::MAX] {
+            assert_eq!(host.read(addr, &mut []), Ok(()), "{addr:#x}");
+            assert_eq!(host.write(addr, &[]), Ok(()), "{addr:#x}");
+        }
+        assert_eq!(host.faults(), Faults::default());
     }
 
     #[test]

@@ -27,7 +27,8 @@ fn a_read_fills_its_regions_with_the_peers_bytes() {
     let regions = [Strided::new(&to).period(200).count(10).extent(50, 100).build().unwrap()];
     a.post_send(&read(1, &from, &regions)).unwrap();
     // Behind it in the sequence: 1,000 B at 256 B a packet take four numbers.
-    a.post_send(&read(2, &from, &[])).unwrap();
+    // One of no bytes has neither a place nor a key.
+    a.post_send(&WorkRequest::new(2).read(u64::MAX, !from.rkey())).unwrap();
     lab.run();
     let [first, second] = lab.nodes[0].completions().try_into().unwrap();
     assert_eq!((first.wr_id, first.status, first.bytes), (1, SUCCESS, 1000));
