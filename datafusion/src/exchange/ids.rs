@@ -56,7 +56,7 @@ impl Modulo {
         let fraction = self.inverse.wrapping_mul(u128::from(number));
         let (high, low) = (fraction >> 64, fraction & u128::from(u64::MAX));
         let divisor = u128::from(self.divisor);
-        ((high * divisor + (low * divisor >> 64)) >> 64) as u64
+        ((high * divisor + ((low * divisor) >> 64)) >> 64) as u64
     }
 }
 
