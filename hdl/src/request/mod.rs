@@ -46,10 +46,8 @@ pub struct LaneKind {
     pub width: Bits<24>,
     /// Data, table of buffers, or dictionary.
     pub addr: Bits<64>,
-    /// Buffers, or values of the dictionary.
-    pub count: Bits<32>,
-    /// Offsets: the local key of the data.
-    pub lkey: Bits<32>,
+    /// Offsets: the local key of the data. Else buffers, or values of the dictionary.
+    pub number: Bits<32>,
 }
 
 /// What a set with kinds of columns has beside others.
@@ -59,8 +57,8 @@ pub struct SetKinds {
     pub first: Bits<3>,
     /// Pointer-mapped: records lead to further ones.
     pub chase: Bit,
-    /// The pointer that ends a chain.
-    pub end_mark: Bits<64>,
+    /// Strided: bytes from a period to the next. Chains: the pointer that ends one.
+    pub period_or_end: Bits<64>,
     /// Bytes from a record's start to its pointer.
     pub link: Bits<32>,
     /// Records of a chain, at most.

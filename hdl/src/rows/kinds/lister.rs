@@ -35,8 +35,10 @@ pub enum ListerState {
     Tables,
     /// Is there a further row, and is its line of the list at hand?
     Seek,
-    /// A word of the line: which row comes next?
+    /// A word of the line: where is its next row?
     Scan,
+    /// Which row is that, if there is one?
+    Pick,
     /// A record of a chain: is it one?
     Link,
     /// Does the record lie where it may?
@@ -106,7 +108,7 @@ const PLACE_BITS: usize = <Place as Synth>::BITS;
 
 /// See the [module above](super).
 ///
-/// One entry a cycle is asked for; a row costs 4 cycles besides, a bit of a bitmap or an id that is passed up to 2.
+/// One entry a cycle is asked for; a row costs 4 cycles besides, 5 where it has a bit or an id, and each word without one of these 3.
 ///
 /// # Inputs
 /// `clk`, `rst`; `start`, `dests`, `first_dest`; `dest_info`, `set_info`, `bounds`, `set_kinds`; `refused`, `judged`, `too_long`, `quiet`;
@@ -221,6 +223,10 @@ pub struct Lister {
     passed: Signal<Local, Bits<6>>,
     wanted_bits: Signal<Local, Bits<64>>,
     lowest: FirstSet<64, 6>,
+    #[init(Constant::new(u64::MAX.into()))]
+    ones_64: Constant<Bits<64>>,
+    some_bit: DFF<Bit>,
+    first_bit: DFF<Bits<6>>,
     found: Signal<Local, Bits<33>>,
     following: Signal<Local, Bits<33>>,
     /// What is read is a record's pointer to the next one.
@@ -332,7 +338,7 @@ impl Logic for Lister {
         self.passed.next = self.place.q.val().at.get_bits::<6>(0);
         self.following.next = ((self.place.q.val().at >> 6) + 1) << 6;
         self.found.next =
-            ((self.place.q.val().at >> 6) << 6) | bit_cast::<33, 6>(self.lowest.index.val());
+            ((self.place.q.val().at >> 6) << 6) | bit_cast::<33, 6>(self.first_bit.q.val());
         if self.is_ids.val() {
             self.same.next = 0.into();
             for k in 0..8 {
@@ -345,7 +351,7 @@ impl Logic for Lister {
             self.passed.next = bit_cast::<6, 3>(self.place.q.val().at.get_bits::<3>(0));
             self.following.next = ((self.place.q.val().at >> 3) + 1) << 3;
             self.found.next =
-                ((self.place.q.val().at >> 3) << 3) | bit_cast::<33, 6>(self.lowest.index.val());
+                ((self.place.q.val().at >> 3) << 3) | bit_cast::<33, 6>(self.first_bit.q.val());
             if self.set_info.val().ids.get_bit(1) {
                 self.same.next = 0.into();
                 for k in 0..4 {
@@ -355,12 +361,14 @@ impl Logic for Lister {
                 }
                 self.passed.next = bit_cast::<6, 2>(self.place.q.val().at.get_bits::<2>(0));
                 self.following.next = ((self.place.q.val().at >> 2) + 1) << 2;
-                self.found.next = ((self.place.q.val().at >> 2) << 2)
-                    | bit_cast::<33, 6>(self.lowest.index.val());
+                self.found.next =
+                    ((self.place.q.val().at >> 2) << 2) | bit_cast::<33, 6>(self.first_bit.q.val());
             }
         }
-        self.wanted_bits.next = (self.same.val() >> self.passed.val()) << self.passed.val();
+        self.wanted_bits.next = self.same.val() & (self.ones_64.val() << self.passed.val());
         self.lowest.bits.next = self.wanted_bits.val();
+        self.some_bit.d.next = self.lowest.any.val();
+        self.first_bit.d.next = self.lowest.index.val();
 
         // What is wanted: a lane of a row, unless a state says otherwise.
         self.last_lane.next = self.by_lane.val()
@@ -371,6 +379,8 @@ impl Logic for Lister {
         self.wanted.lane.next = self.lane.q.val();
         self.wanted.row.next = self.row.val();
         self.wanted.pointer.next = 0.into();
+        self.wanted.strided.next = self.set_info.val().kind == STRIDED;
+        self.wanted.period.next = self.set_kinds.val().period_or_end;
         if self.is_pointers.val() {
             self.wanted.row.next = 0.into();
             self.wanted.pointer.next = self.place.q.val().pointer;
@@ -504,7 +514,12 @@ impl Logic for Lister {
                     if self.is_chain.val() {
                         self.state.d.next = ListerState::Link;
                     }
-                } else if self.lowest.any.val() {
+                } else {
+                    self.state.d.next = ListerState::Pick;
+                }
+            }
+            ListerState::Pick => {
+                if self.some_bit.q.val() {
                     self.place.d.next.at = self.found.val();
                     self.state.d.next = ListerState::Lanes;
                     if self.found.val() >= self.rows.val() {
@@ -517,7 +532,7 @@ impl Logic for Lister {
             }
             ListerState::Link => {
                 self.state.d.next = ListerState::Bound;
-                if self.place.q.val().pointer == self.set_kinds.val().end_mark {
+                if self.place.q.val().pointer == self.set_kinds.val().period_or_end {
                     self.place.d.next.linked = false;
                     self.place.d.next.at = self.place.q.val().at + 1;
                     self.state.d.next = ListerState::Seek;

@@ -20,8 +20,9 @@
 //! byte, and so its rows are walked a third time.
 //!
 //! Contract: one request at a time, `done` is a pulse at its end, with its status. Nothing is on its way then but tokens.
-//! An entry takes 4 to 12 cycles, and one each further 64 bytes; a line of 512 bits of a bitmap, of 64 ids of one byte or of 8
-//! pointers takes a read's round trip more, and so does each record of a chain, and each view into another buffer.
+//! An entry takes 6 cycles or more, and one each further 64 bytes; 32 that must be read are under way at once; a line of 512 bits of a bitmap, of 64 ids of one byte or of 8
+//! pointers takes a read's round trip more, and so does each record of a chain. A buffer of views is read when a view first leads there,
+//! and then known for the rest of the request, unless another one took its place of 64.
 
 pub mod lister;
 pub mod record;
@@ -31,16 +32,19 @@ mod tests;
 
 use crate::context::ConfigWrite;
 use crate::primitive::{Fifo, Flatten, Multiplier, Ram, RamStyle, Restore, StreamFifo, StreamSkid};
-use crate::request::{BITS, DEST_COUNT, FIXED, LaneKind, SetKinds};
+use crate::request::{BITS, DEST_COUNT, FIXED, LaneKind, OFFSETS, SetKinds, VIEWS};
 use crate::rows::expander::LaneWrite;
 use crate::rows::sequencer::record::Token;
 use crate::rows::sequencer::tables::{Bounds, DestInfo, SetInfo};
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
+use drdma_abi::work_request::VIEW;
 use drdma_emit::prelude::*;
 use lister::Lister;
 use record::{Answer, Entry, LANE_BITS, Lane, Line, Placed, VALUE};
 use resolver::Resolver;
 
+/// Bytes of a view.
+const VIEW_BYTES: u64 = VIEW as u64;
 /// Bits of a [`SetKinds`].
 const SET_KINDS_BITS: usize = <SetKinds as Synth>::BITS;
 /// Cycles from a lane to the product of its step and a row.
@@ -151,6 +155,7 @@ pub struct Kinds {
     multiplied: [DFF<Bit>; STAGES],
     #[init(Multiplier::new(STAGES))]
     multiplier: Multiplier<32, 64, 96>,
+    step: Signal<Local, Bits<64>>,
     unused_product: Signal<Local, Bits<96>>,
     bit_at: Signal<Local, Bits<33>>,
     placed_new: Signal<Local, Placed>,
@@ -187,14 +192,15 @@ impl Logic for Kinds {
     fn update(&mut self) {
         // What the decoder writes.
         self.lane_new.next.base = self.lane_write.base.val();
-        self.lane_new.next.step = self.lane_write.step.val();
-        self.lane_new.next.len = self.lane_write.len.val();
         self.lane_new.next.kind = self.lane_kind.val().kind;
         self.lane_new.next.log_entry = self.lane_kind.val().log_entry;
         self.lane_new.next.width = self.lane_kind.val().width;
         self.lane_new.next.addr = self.lane_kind.val().addr;
-        self.lane_new.next.count = self.lane_kind.val().count;
-        self.lane_new.next.lkey = self.lane_kind.val().lkey;
+        self.lane_new.next.number = self.lane_kind.val().number;
+        if self.lane_kind.val().kind == FIXED {
+            self.lane_new.next.addr = self.lane_write.step.val();
+            self.lane_new.next.number = self.lane_write.len.val();
+        }
         self.lane_in.record.next = self.lane_new.val();
         self.lanes.write_lanes.next = bit_cast::<1, 1>(self.lane_write.valid.val().into());
         self.lanes.write_address.next = (bit_cast::<15, 11>(self.lane_write.set.val()) << 4)
@@ -249,9 +255,21 @@ impl Logic for Kinds {
         self.wanted.d.next = self.lister.wanted.val();
         self.fetched.d.next = self.take.val();
         self.lane.bits.next = self.lanes.read_data.val();
+        // From a row to the next: bits are found by their bytes below.
+        self.step.next = 0.into();
+        if self.lane.record.val().kind == FIXED {
+            self.step.next = self.lane.record.val().addr;
+        } else if self.wanted.q.val().strided {
+            self.step.next = self.wanted.q.val().period;
+        } else if self.lane.record.val().kind == VIEWS {
+            self.step.next = VIEW_BYTES.into();
+        } else if self.lane.record.val().kind != BITS {
+            // A column's offsets overlap.
+            self.step.next = bits::<64>(1) << self.lane.record.val().log_entry;
+        }
         self.multiplier.enable.next = true;
         self.multiplier.a.next = self.wanted.q.val().row;
-        self.multiplier.b.next = self.lane.record.val().step;
+        self.multiplier.b.next = self.step.val();
         self.unused_product.next = self.multiplier.product.val();
         self.multiplied[0].d.next = self.fetched.q.val();
         for k in 1..STAGES {
@@ -277,7 +295,12 @@ impl Logic for Kinds {
         self.found.next.at = self.placed.output.data.val().start + self.products.out_data.val();
         self.must_read.next = (self.placed.output.data.val().task == VALUE)
             && (self.placed.output.data.val().kind != FIXED);
-        self.entry_bytes.next = bit_cast::<13, 32>(self.placed.output.data.val().len & 31);
+        self.entry_bytes.next = bits::<13>(1) << self.placed.output.data.val().log_entry;
+        if self.placed.output.data.val().kind == OFFSETS {
+            self.entry_bytes.next = bits::<13>(2) << self.placed.output.data.val().log_entry;
+        } else if self.placed.output.data.val().kind == VIEWS {
+            self.entry_bytes.next = VIEW_BYTES.into();
+        }
         self.offered.next = self.placed.output.valid.val() && self.products.out_valid.val();
         self.asks_entry.next = self.offered.val()
             && self.must_read.val()

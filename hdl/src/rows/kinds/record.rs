@@ -27,38 +27,37 @@ pub struct Wanted {
     pub row: Bits<32>,
     /// The record's pointer; 0 where there is none.
     pub pointer: Bits<64>,
+    /// The set is strided,
+    pub strided: Bit,
+    /// with so many bytes from a period to the next.
+    pub period: Bits<64>,
     /// The last lane of its unit.
     pub unit_end: Bit,
     /// It is sent; else it is judged, and its bytes are counted.
     pub give: Bit,
 }
 
-/// A lane of a set, as the decoder has written it.
+/// A lane of a set, as it is kept: an entry that is the bytes leads nowhere, so that these share their places with where others lead.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Lane {
     /// Where it lies in row 0.
     pub base: Bits<64>,
-    /// Bytes from a row to the next.
-    pub step: Bits<64>,
-    /// Bytes of an entry.
-    pub len: Bits<32>,
     /// How its entries lead to bytes.
     pub kind: Bits<3>,
     /// See [`LaneKind`].
     pub log_entry: Bits<2>,
     /// See [`LaneKind`].
     pub width: Bits<24>,
-    /// See [`LaneKind`].
+    /// See [`LaneKind`]; of fixed width: bytes from a row to the next.
     pub addr: Bits<64>,
-    /// See [`LaneKind`].
-    pub count: Bits<32>,
-    /// See [`LaneKind`].
-    pub lkey: Bits<32>,
+    /// See [`LaneKind`]; of fixed width: its bytes.
+    pub number: Bits<32>,
 }
 
 /// Bits of a [`Lane`].
 pub const LANE_BITS: usize = <Lane as Synth>::BITS;
-const _: () = assert!(LANE_BITS == 160 + <LaneKind as Synth>::BITS);
+// Three UltraRAMs side by side.
+const _: () = assert!(LANE_BITS == 64 + <LaneKind as Synth>::BITS && LANE_BITS <= 3 * 72);
 
 /// An entry, but for the product of row and step, which is added to `start`.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -79,8 +78,6 @@ pub struct Placed {
     pub start: Bits<64>,
     /// The place of a bit in its byte.
     pub bit: Bits<3>,
-    /// See [`Lane`].
-    pub len: Bits<32>,
     /// See [`LaneKind`].
     pub kind: Bits<3>,
     /// See [`LaneKind`].
@@ -89,10 +86,8 @@ pub struct Placed {
     pub width: Bits<24>,
     /// See [`LaneKind`].
     pub addr: Bits<64>,
-    /// See [`LaneKind`].
-    pub count: Bits<32>,
-    /// See [`LaneKind`].
-    pub lkey: Bits<32>,
+    /// See [`Lane`].
+    pub number: Bits<32>,
 }
 
 /// An entry that is asked for, if it must be read.
@@ -114,8 +109,6 @@ pub struct Entry {
     pub at: Bits<64>,
     /// The place of a bit in its byte.
     pub bit: Bits<3>,
-    /// See [`Lane`].
-    pub len: Bits<32>,
     /// See [`LaneKind`].
     pub kind: Bits<3>,
     /// See [`LaneKind`].
@@ -124,10 +117,8 @@ pub struct Entry {
     pub width: Bits<24>,
     /// See [`LaneKind`].
     pub addr: Bits<64>,
-    /// See [`LaneKind`].
-    pub count: Bits<32>,
-    /// See [`LaneKind`].
-    pub lkey: Bits<32>,
+    /// See [`Lane`].
+    pub number: Bits<32>,
 }
 
 /// What was read of an entry.

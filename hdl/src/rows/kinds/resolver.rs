@@ -3,13 +3,13 @@
 use super::Made;
 use super::record::{Answer, DESTINATION, Entry, Line, MESSAGE, TABLE, VALUE};
 use crate::context::ConfigWrite;
-use crate::primitive::Multiplier;
+use crate::primitive::{Flatten, Lutram, Multiplier, Restore};
 use crate::receive::responder::keys::{KEY_REGION, Keys};
 use crate::request::{BITS, DICTIONARY, FIXED, OFFSETS, VIEWS};
 use crate::rows::sequencer::record::Token;
 use crate::shell::host_read::HostReadRequest;
 use drdma_abi::Layout;
-use drdma_abi::work_request::{Element, VIEW_INLINE};
+use drdma_abi::work_request::{Element, MAX_VIEW_BUFFERS, VIEW_INLINE};
 use drdma_emit::prelude::*;
 
 /// Cycles from a range to whether a key covers it.
@@ -32,6 +32,26 @@ const _: () = assert!(BUFFERS as usize * Element::SIZE == 64 && 1 << LOG_BUFFER 
 /// Bytes of a token, at most.
 const BEAT: u64 = 64;
 
+/// A buffer of views that was read for the request at hand.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Known {
+    /// The views' set,
+    set: Bits<11>,
+    /// and lane.
+    lane: Bits<4>,
+    /// The buffer.
+    index: Bits<BUFFER_INDEX>,
+    /// Its entry.
+    buffer: Bits<BUFFER_BITS>,
+}
+
+/// Bits of a [`Known`], and of the number of those that are kept.
+const KNOWN_BITS: usize = <Known as Synth>::BITS;
+const KNOWN: usize = 6;
+/// Bits of a buffer's number.
+const BUFFER_INDEX: usize = MAX_VIEW_BUFFERS.trailing_zeros() as usize;
+const _: () = assert!(MAX_VIEW_BUFFERS == 1 << BUFFER_INDEX);
+
 /// What the resolver does.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum ResolverState {
@@ -43,7 +63,7 @@ pub enum ResolverState {
     Forwards,
     /// An index is multiplied by the bytes of a value.
     Multiply,
-    /// A view's buffer is read from its table,
+    /// A view's buffer is read from its table, unless it is known,
     Buffer,
     /// and comes;
     BufferCome,
@@ -159,6 +179,14 @@ pub struct Resolver {
     buffer_addr: DFF<Bits<64>>,
     buffer_bytes: DFF<Bits<32>>,
     view_end: Signal<Local, Bits<33>>,
+    // Buffers that the request has read; four of a lane next to each other are always kept apart from those of others.
+    known: Lutram<KNOWN_BITS, KNOWN, 1>,
+    known_in: Flatten<Known, KNOWN_BITS>,
+    known_out: Restore<Known, KNOWN_BITS>,
+    known_new: Signal<Local, Known>,
+    known_at: Signal<Local, Bits<KNOWN>>,
+    kept: DFF<Bits<64>>,
+    is_known: Signal<Local, Bit>,
     more: Signal<Local, Bits<32>>,
     final_piece: Signal<Local, Bit>,
     // Bits that do not fill a byte yet.
@@ -236,11 +264,30 @@ impl Logic for Resolver {
         if !self.final_piece.val() {
             self.more.next = BEAT.into();
         }
-        self.table_rest.next = self.held.q.val().count - self.table_index.q.val();
+        self.table_rest.next = self.held.q.val().number - self.table_index.q.val();
         self.table_bytes.next = BEAT.into();
         if self.table_rest.val() < BUFFERS {
             self.table_bytes.next = bit_cast::<13, 32>(self.table_rest.val() << LOG_BUFFER);
         }
+
+        // Is the view's buffer known?
+        self.known_at.next = self.view_index.q.val().get_bits::<KNOWN>(0)
+            ^ (bit_cast::<KNOWN, 4>(self.held.q.val().lane) << 2);
+        self.known.read_address[0].next = self.known_at.val();
+        self.known_out.bits.next = self.known.read_data[0].val();
+        self.is_known.next = self.kept.q.val().get_bit(self.known_at.val().index())
+            && (self.known_out.record.val().set == self.held.q.val().set)
+            && (self.known_out.record.val().lane == self.held.q.val().lane)
+            && (self.known_out.record.val().index
+                == self.view_index.q.val().get_bits::<BUFFER_INDEX>(0));
+        self.known_new.next.set = self.held.q.val().set;
+        self.known_new.next.lane = self.held.q.val().lane;
+        self.known_new.next.index = self.view_index.q.val().get_bits::<BUFFER_INDEX>(0);
+        self.known_new.next.buffer = self.line.data.val().get_bits::<BUFFER_BITS>(0);
+        self.known_in.record.next = self.known_new.val();
+        self.known.write_enable.next = false;
+        self.known.write_address.next = self.known_at.val();
+        self.known.write_data.next = self.known_in.bits.val();
 
         // Bytes of the message: what is sent is as long as it was when it was measured.
         self.adds.next = false;
@@ -317,7 +364,7 @@ impl Logic for Resolver {
             ResolverState::Look => {
                 self.wait.d.next = 0.into();
                 self.at.d.next = self.held.q.val().at;
-                self.bytes.d.next = self.held.q.val().len;
+                self.bytes.d.next = self.held.q.val().number;
                 self.from.d.next = self.index.val();
                 self.to.d.next = self.answer.data.val().get_bits::<64>(64);
                 if self.held.q.val().log_entry == 2 {
@@ -332,7 +379,7 @@ impl Logic for Resolver {
                     self.state.d.next = ResolverState::Destination;
                 } else if self.held.q.val().task == TABLE {
                     self.state.d.next = ResolverState::Idle;
-                    if (self.held.q.val().kind == VIEWS) && self.held.q.val().count.any() {
+                    if (self.held.q.val().kind == VIEWS) && self.held.q.val().number.any() {
                         self.view_index.d.next = 0.into();
                         self.state.d.next = ResolverState::Table;
                     }
@@ -363,7 +410,7 @@ impl Logic for Resolver {
                         self.has_length.d.next = false;
                         self.bytes.d.next = bit_cast::<32, 24>(self.held.q.val().width);
                         self.fails.next =
-                            self.index.val() >= bit_cast::<64, 32>(self.held.q.val().count);
+                            self.index.val() >= bit_cast::<64, 32>(self.held.q.val().number);
                         self.state.d.next = ResolverState::Multiply;
                     } else if self.held.q.val().kind == OFFSETS {
                         self.state.d.next = ResolverState::Forwards;
@@ -373,7 +420,7 @@ impl Logic for Resolver {
                         self.state.d.next = ResolverState::Pack;
                         if self.answer.data.val().get_bits::<32>(0) > INLINE {
                             self.fails.next = self.answer.data.val().get_bits::<32>(64)
-                                >= self.held.q.val().count;
+                                >= self.held.q.val().number;
                             self.state.d.next = ResolverState::Buffer;
                         }
                     }
@@ -389,7 +436,7 @@ impl Logic for Resolver {
                 if self.span.val().get_bits::<32>(32).any() {
                     self.bytes.d.next = 0xffff_ffff.into();
                 }
-                self.key.d.next = self.held.q.val().lkey;
+                self.key.d.next = self.held.q.val().number;
                 self.to.d.next = self.span.val().get_bits::<64>(0) - 1;
                 self.state.d.next = ResolverState::First;
                 if !self.span.val().any() {
@@ -406,8 +453,13 @@ impl Logic for Resolver {
                 }
             }
             ResolverState::Buffer => {
-                self.read.valid.next = true;
-                if self.read.ready.val() {
+                self.read.valid.next = !self.is_known.val();
+                self.buffer_addr.d.next = self.known_out.record.val().buffer.get_bits::<64>(0);
+                self.buffer_bytes.d.next = self.known_out.record.val().buffer.get_bits::<32>(64);
+                self.key.d.next = self.known_out.record.val().buffer.get_bits::<32>(96);
+                if self.is_known.val() {
+                    self.state.d.next = ResolverState::Within;
+                } else if self.read.ready.val() {
                     self.state.d.next = ResolverState::BufferCome;
                 }
             }
@@ -416,6 +468,9 @@ impl Logic for Resolver {
                 self.buffer_bytes.d.next = self.line.data.val().get_bits::<32>(64);
                 self.key.d.next = self.line.data.val().get_bits::<32>(96);
                 if self.line.valid.val() {
+                    self.known.write_enable.next = true;
+                    self.kept.d.next =
+                        self.kept.q.val().replace_bit(self.known_at.val().index(), true);
                     self.fails.next = self.line.error.val();
                     self.state.d.next = ResolverState::Within;
                 }
@@ -635,6 +690,7 @@ impl Logic for Resolver {
             self.sum.d.next = 0.into();
             self.over.d.next = false;
             self.long.d.next = false;
+            self.kept.d.next = 0.into();
             self.started.d.next = false;
             self.packed.d.next = 0.into();
             self.pack.d.next = 0.into();

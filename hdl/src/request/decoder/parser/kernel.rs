@@ -495,8 +495,7 @@ impl Logic for Parser {
         self.element_source.next.log_entry = 0.into();
         self.element_source.next.width = 0.into();
         self.element_source.next.addr = 0.into();
-        self.element_source.next.count = 0.into();
-        self.element_source.next.lkey = 0.into();
+        self.element_source.next.number = 0.into();
         self.element_kinds.next = false;
         self.element_ids.next = 0.into();
         self.element_made.next = false;
@@ -971,6 +970,7 @@ impl Logic for Parser {
                 self.has_kinds.d.next = self.fields.shape_flags.val().get_bit(COLUMN_KINDS);
                 self.special.d.next.first = self.fields.shape_flags.val().get_bits::<3>(FIRST_BIT);
                 self.special.d.next.chase = self.fields.shape_flags.val().get_bit(CHASE);
+                self.special.d.next.period_or_end = self.fields.shape_period.val();
                 if self.fields.shape_flags.val().get_bit(COLUMN_KINDS)
                     && !self.sharing.q.val()
                     && (self.kind.q.val() == BITMAPPED)
@@ -1064,7 +1064,7 @@ impl Logic for Parser {
             }
             DecoderState::Chain => {
                 // It stands where a region's header has address, count and key.
-                self.special.d.next.end_mark = self.fields.region_addr.val();
+                self.special.d.next.period_or_end = self.fields.region_addr.val();
                 self.special.d.next.link = self.fields.region_count.val();
                 self.special.d.next.limit = self.fields.region_lkey.val().get_bits::<25>(0);
                 if self.broken.val() {
@@ -1137,8 +1137,10 @@ impl Logic for Parser {
                 self.element_source.next.log_entry = self.entry_log.q.val().get_bits::<2>(0);
                 self.element_source.next.width = self.entry_width.q.val();
                 self.element_source.next.addr = self.fields.region_addr.val();
-                self.element_source.next.count = self.fields.region_count.val();
-                self.element_source.next.lkey = self.fields.region_lkey.val();
+                self.element_source.next.number = self.fields.region_count.val();
+                if self.entry_kind.q.val() == OFFSETS {
+                    self.element_source.next.number = self.fields.region_lkey.val();
+                }
                 if self.kind.q.val() == BITMAPPED {
                     self.element_base.next = self.entry_offset.q.val();
                     self.element_offset.next = 0.into();

@@ -19,8 +19,7 @@ pub struct LaneOf {
     pub log_entry: Bits<2>,
     pub width: Bits<24>,
     pub addr: Bits<64>,
-    pub count: Bits<32>,
-    pub lkey: Bits<32>,
+    pub number: Bits<32>,
 }
 
 /// A set.
@@ -38,7 +37,7 @@ pub struct SetOf {
     pub high: Bits<65>,
     pub first: Bits<3>,
     pub chase: Bit,
-    pub end_mark: Bits<64>,
+    pub period_or_end: Bits<64>,
     pub link: Bits<32>,
     pub limit: Bits<25>,
     pub pd: Bits<32>,
@@ -132,8 +131,7 @@ impl Logic for WithTables {
         self.lane_kind.next.log_entry = self.lane.log_entry.val();
         self.lane_kind.next.width = self.lane.width.val();
         self.lane_kind.next.addr = self.lane.addr.val();
-        self.lane_kind.next.count = self.lane.count.val();
-        self.lane_kind.next.lkey = self.lane.lkey.val();
+        self.lane_kind.next.number = self.lane.number.val();
         self.kinds.lane_kind.next = self.lane_kind.val();
         self.tables.set_write_valid.next = self.set.valid.val();
         self.tables.set_write_set.next = self.set.set.val();
@@ -155,7 +153,7 @@ impl Logic for WithTables {
         self.kinds.set_index.next = self.set.set.val();
         self.set_kinds.next.first = self.set.first.val();
         self.set_kinds.next.chase = self.set.chase.val();
-        self.set_kinds.next.end_mark = self.set.end_mark.val();
+        self.set_kinds.next.period_or_end = self.set.period_or_end.val();
         self.set_kinds.next.link = self.set.link.val();
         self.set_kinds.next.limit = self.set.limit.val();
         self.set_kinds.next.pd = self.set.pd.val();

@@ -61,19 +61,19 @@ struct LaneOf {
     base: u64,
     step: u64,
     len: u64,
-    kind: [u64; 6],
+    kind: [u64; 5],
 }
 
-fn kind_of(kind: &Kind) -> ([u64; 6], u64) {
+fn kind_of(kind: &Kind) -> ([u64; 5], u64) {
     match *kind {
-        Kind::Fixed { width } => ([0, 0, width.into(), 0, 0, 0], width.into()),
-        Kind::Bits { first } => ([1, 0, first.into(), 0, 0, 0], 0),
+        Kind::Fixed { width } => ([0, 0, width.into(), 0, 0], width.into()),
+        Kind::Bits { first } => ([1, 0, first.into(), 0, 0], 0),
         Kind::Offsets { log_entry, data, lkey } => {
-            ([2, log_entry.into(), 0, data, 0, lkey.into()], 1 << log_entry)
+            ([2, log_entry.into(), 0, data, lkey.into()], 1 << log_entry)
         }
-        Kind::Views { table, count, lkey } => ([3, 0, 0, table, count.into(), lkey.into()], 16),
-        Kind::Dictionary { log_entry, values, width, count, lkey } => {
-            ([4, log_entry.into(), width.into(), values, count.into(), lkey.into()], 1 << log_entry)
+        Kind::Views { table, count, .. } => ([3, 0, 0, table, count.into()], 16),
+        Kind::Dictionary { log_entry, values, width, count, .. } => {
+            ([4, log_entry.into(), width.into(), values, count.into()], 1 << log_entry)
         }
     }
 }
@@ -84,7 +84,7 @@ fn column(entry: &Entry) -> LaneOf {
 }
 
 fn plain(base: u64, step: u64, len: u64) -> LaneOf {
-    LaneOf { base, step, len, kind: [0; 6] }
+    LaneOf { base, step, len, kind: [0; 5] }
 }
 
 struct Around<'a> {
@@ -174,7 +174,7 @@ impl<'a> Around<'a> {
             entries.iter().map(lane).collect::<Vec<_>>()
         };
         let mut first = 0_u64;
-        let mut chain = None;
+        let (mut chain, mut stride) = (None, 0);
         let (kind, addr, count, lanes) = match region {
             Region::Contiguous { addr, len, .. } => {
                 (RegionType::Contiguous, *addr, 1, vec![plain(*addr, 0, (*len).into())])
@@ -197,6 +197,7 @@ impl<'a> Around<'a> {
             }
             Region::Kinds(kinds) => match kinds.rows {
                 Selection::Periods { base, period, count, .. } => {
+                    stride = period;
                     (RegionType::Strided, base, count, extents(&kinds.entries, base, period))
                 }
                 Selection::Bitmap { bitmap, first: bit, rows, .. } => {
@@ -229,8 +230,7 @@ impl<'a> Around<'a> {
                     ("log_entry", of.kind[1].into()),
                     ("width", of.kind[2].into()),
                     ("addr", of.kind[3].into()),
-                    ("count", of.kind[4].into()),
-                    ("lkey", of.kind[5].into()),
+                    ("number", of.kind[4].into()),
                 ],
             );
         }
@@ -250,7 +250,7 @@ impl<'a> Around<'a> {
                 ("high", high.into()),
                 ("first", first.into()),
                 ("chase", u64::from(chain.is_some()).into()),
-                ("end_mark", chain.map_or(0, |c| c.end).into()),
+                ("period_or_end", chain.map_or(stride, |c| c.end).into()),
                 ("link", chain.map_or(0, |c| u64::from(c.next)).into()),
                 ("limit", chain.map_or(0, |c| u64::from(c.limit)).into()),
                 ("pd", PD.into()),
