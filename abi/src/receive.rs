@@ -43,12 +43,13 @@ pub const FEATURES: Register = Register {
           one and another for each extent. Bit 15: queue pairs whose packets may be marked (ECN 1 or 2 in `tos`) have congestion \
           control; without it, its registers and counters mean nothing. Bit 16: peers READ what keys open of described regions, \
           without kinds of columns; without bit 5, they do not WRITE there. Bit 17: WRITEs have an address a column; without bit 9, of \
-          one strided, bitmapped or partitioned region a destination, with no more rows than go into a message, with the row mask \
+          one strided, bitmapped or partitioned region a destination, without kinds of columns and keys, with no more rows than go into a message, with the row mask \
           `Period`, up to 512 addresses in all, and as many for each destination. \
           Bit 18: its receives fill bitmapped and pointer-mapped regions as well; \
           where a receive has one of these, and without bit 1, each of its regions takes as many of the 32 places as it has granules. \
           Bit 19: it makes partitions of keys whose values are \
-          bits, or integers, floats, booleans and decimals of a fixed width, in a range of up to 8 B; without bit 11, of no others.",
+          bits, or integers, floats, booleans and decimals of a fixed width, in a range of up to 8 B; without bit 11, of no others, and \
+          not in regions with kinds of columns.",
 };
 
 /// Bits of [`FEATURES`].
@@ -91,14 +92,14 @@ pub mod features {
     /// Keys open described regions to READs of peers; without [`DESCRIBED_KEYS`], not to their WRITEs.
     pub const DESCRIBED_READS: u32 = 1 << 16;
     /// WRITEs with an address a column. Without [`COLUMNS`] each destination has one region, strided, bitmapped or that of a
-    /// partitioned request, without kinds of columns; it has no more rows than `rows_per_message`, the row mask is `Period`, all
+    /// partitioned request, without kinds of columns and keys; it has no more rows than `rows_per_message`, the row mask is `Period`, all
     /// destinations have as many remote addresses, and the request has at most
     /// [`MAX_CARD_REMOTE_COLUMNS`](crate::work_request::MAX_CARD_REMOTE_COLUMNS) of them.
     pub const COLUMN_WRITES: u32 = 1 << 17;
     /// Receives fill bitmapped and pointer-mapped regions as well, as far as they fit [`RECEIVE_PLACES`](super::RECEIVE_PLACES).
     pub const MAPPED_RECEIVES: u32 = 1 << 18;
     /// Partitions that the card makes of keys of fixed width; without [`PARTITIONS`], not of bytes, of dictionaries' values, and by
-    /// ranges of numbers of 16 B.
+    /// ranges of numbers of 16 B, nor in regions with kinds of columns.
     pub const FIXED_KEYS: u32 = 1 << 19;
     /// Every bit: what the reference model `soft:` does.
     pub const ALL: u32 = RECEIVES
@@ -128,6 +129,9 @@ pub mod features {
         | RETRANSMITS
         | DESCRIBED_KEYS
         | APPENDS
+        | VARLEN
+        | BITS
+        | CHASE
         | READ_ANSWERS
         | ATOMIC_ANSWERS
         | STRIDED_RECEIVES

@@ -42,7 +42,7 @@ pub(crate) fn refusal<'a>(
         }
         let Some(Plain { rows, elements }) = region else {
             return Some(
-                "the card sends by columns one strided, bitmapped or partitioned region a destination",
+                "the card sends by columns one strided, bitmapped or partitioned region without kinds of columns and keys a destination",
             );
         };
         if elements != count || *first.get_or_insert(count) != count {

@@ -50,7 +50,7 @@ bitflags::bitflags! {
         /// Receives fill bitmapped and pointer-mapped regions; without `SCATTERS`, as far as they have places.
         const MAPPED_RECEIVES = features::MAPPED_RECEIVES;
         /// Partitions are made from keys of fixed width: bits, and integers, floats, booleans and decimals, of up to 8 B for a range; without
-        /// `PARTITIONS`, from no others.
+        /// `PARTITIONS`, from no others, and not in regions with kinds of columns.
         const FIXED_KEYS = features::FIXED_KEYS;
     }
 }
@@ -87,7 +87,7 @@ impl Features {
         } else if self.contains(Self::FIXED_KEYS) {
             "the card makes no partitions from keys"
         } else if self.contains(Self::PARTITIONS) {
-            "the card makes partitions from bits, integers, floats, booleans and decimals alone, in a range of up to 8 B"
+            "the card makes partitions from bits, integers, floats, booleans and decimals alone, in a range of up to 8 B, beside columns without kinds"
         } else if self.contains(Self::READ_ANSWERS) {
             "the card does not answer READs"
         } else if self.contains(Self::ATOMIC_ANSWERS) {

@@ -3,7 +3,7 @@
 pub mod decoder;
 pub mod queue;
 
-use drdma_abi::work_request::{MAX_CARD_REMOTE_COLUMNS, MAX_DESTINATIONS, RegionType};
+use drdma_abi::work_request::{ElementKind, MAX_CARD_REMOTE_COLUMNS, MAX_DESTINATIONS, RegionType};
 use drdma_emit::prelude::*;
 
 /// Bits of a destination's index in its request.
@@ -23,6 +23,49 @@ pub const STRIDED: u64 = RegionType::Strided as u64;
 pub const BITMAPPED: u64 = RegionType::Bitmapped as u64;
 /// See [`CONTIGUOUS`].
 pub const POINTER_MAPPED: u64 = RegionType::PointerMapped as u64;
+
+/// How an entry of a column or extent leads to bytes, as [`LaneKind::kind`] has it: [`ElementKind`] in three bits.
+pub const FIXED: u64 = ElementKind::Fixed as u64;
+/// See [`FIXED`].
+pub const BITS: u64 = ElementKind::Bits as u64;
+/// See [`FIXED`].
+pub const OFFSETS: u64 = ElementKind::Offsets as u64;
+/// See [`FIXED`].
+pub const VIEWS: u64 = ElementKind::Views as u64;
+/// See [`FIXED`].
+pub const DICTIONARY: u64 = ElementKind::Dictionary as u64;
+
+/// How the entries of a lane lead to bytes. All 0: they are the bytes.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct LaneKind {
+    /// [`FIXED`], [`BITS`], [`OFFSETS`], [`VIEWS`] or [`DICTIONARY`].
+    pub kind: Bits<3>,
+    /// Offsets, dictionary: the binary logarithm of the bytes of an offset or index.
+    pub log_entry: Bits<2>,
+    /// Dictionary: bytes of a value. Bits: the place of row 0's bit in its byte.
+    pub width: Bits<24>,
+    /// Data, table of buffers, or dictionary.
+    pub addr: Bits<64>,
+    /// Offsets: the local key of the data. Else buffers, or values of the dictionary.
+    pub number: Bits<32>,
+}
+
+/// What a set with kinds of columns has beside others.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct SetKinds {
+    /// Bitmapped: the place of row 0's bit in the bitmap's first byte.
+    pub first: Bits<3>,
+    /// Pointer-mapped: records lead to further ones.
+    pub chase: Bit,
+    /// Strided: bytes from a period to the next. Chains: the pointer that ends one.
+    pub period_or_end: Bits<64>,
+    /// Bytes from a record's start to its pointer.
+    pub link: Bits<32>,
+    /// Records of a chain, at most.
+    pub limit: Bits<25>,
+    /// The protection domain whose keys it has.
+    pub pd: Bits<32>,
+}
 
 /// Where a part of what a READ or an atomic brings goes: a region of its destination.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]

@@ -2,4 +2,5 @@
 
 pub mod columns;
 pub mod expander;
+pub mod kinds;
 pub mod sequencer;

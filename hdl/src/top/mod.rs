@@ -405,6 +405,11 @@ impl Logic for Card {
         self.sequencer.request_status.next = self.decoder.request_status.val();
         self.sequencer.request_bad_dest.next = self.decoder.request_bad_dest.val();
         self.sequencer.request_apart.next = self.decoder.request_apart.val();
+        self.sequencer.request_kinds.next = self.decoder.request_kinds.val();
+        self.sequencer.lane_write_kind.next = self.decoder.lane_write_kind.val();
+        self.sequencer.set_write_kinds.next = self.decoder.set_write_kinds.val();
+        self.control.cfg.join(&mut self.sequencer.cfg);
+        self.sequencer.made.join(&mut self.gather.made);
         self.sequencer.request_columns.next = self.decoder.request_columns.val();
         self.sequencer.release_valid.next = self.segmenter.release_valid.val();
         self.sequencer.qp_error.next = self.states.error[1].val();

@@ -282,11 +282,11 @@ fn a_card_that_only_writes_by_columns_refuses_the_rest_by_name() {
         ),
         (
             write().remote_columns(&columns).regions(&two),
-            "the card sends by columns one strided, bitmapped or partitioned region a destination",
+            "the card sends by columns one strided, bitmapped or partitioned region without kinds of columns and keys a destination",
         ),
         (
             write().remote_columns(&short).regions(&contiguous),
-            "the card sends by columns one strided, bitmapped or partitioned region a destination",
+            "the card sends by columns one strided, bitmapped or partitioned region without kinds of columns and keys a destination",
         ),
         (
             write().remote_columns(&short).regions(&one),
@@ -369,7 +369,7 @@ fn keys_that_are_not_of_fixed_width_need_a_card_that_takes_them_all() {
     let said =
         |reason: &str| Some(format!("partitions from keys is not possible: the card {reason}"));
     let some = said(
-        "makes partitions from bits, integers, floats, booleans and decimals alone, in a range of up to 8 B",
+        "makes partitions from bits, integers, floats, booleans and decimals alone, in a range of up to 8 B, beside columns without kinds",
     );
     let refused = post(none, &|memory| key(memory, Values::fixed(8), KeyType::Integer));
     assert_eq!(refused, said("makes no partitions from keys"));

@@ -18,6 +18,7 @@ mod capacity;
 mod domains;
 mod faults;
 mod fetch_rows;
+mod kinds;
 mod malformed;
 pub mod matrix;
 mod own_queue;

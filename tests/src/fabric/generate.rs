@@ -43,9 +43,15 @@ impl Abilities {
         self.hardware.filter(|_| rtl).is_none_or(|features| features.contains(what))
     }
 
-    /// True if every card there may be sends columns of all kinds, and by columns.
-    fn knows_kinds(&self) -> bool {
-        self.does(true, KINDS)
+    /// What nodes send, as far as every card there may be does it.
+    fn limits(&self) -> Limits {
+        Limits {
+            kinds: self.does(true, KINDS),
+            by_columns: self.does(true, Features::COLUMNS),
+            keys: self.does(true, Features::FIXED_KEYS),
+            all_keys: self.does(true, Features::PARTITIONS),
+            ..LIMITS
+        }
     }
 
     /// True if every card there may be sends again what was lost, or came too early.
@@ -54,12 +60,8 @@ impl Abilities {
     }
 }
 
-/// What a card does that sends what random jobs with kinds of columns have.
-const KINDS: Features = Features::VARLEN
-    .union(Features::BITS)
-    .union(Features::COLUMNS)
-    .union(Features::CHASE)
-    .union(Features::PARTITIONS);
+/// What a card does that sends columns of all kinds.
+const KINDS: Features = Features::VARLEN.union(Features::BITS).union(Features::CHASE);
 
 /// What a node sends.
 const LIMITS: Limits = Limits {
@@ -69,8 +71,10 @@ const LIMITS: Limits = Limits {
     payload: 12_000,
     partitioned: true,
     kinds: false,
+    by_columns: false,
     column_writes: false,
     keys: false,
+    all_keys: false,
     inline: true,
     large: 0,
 };
@@ -96,9 +100,7 @@ pub fn generate(seed: u64, abilities: Abilities) -> Value {
     let count = random.range(2..=4);
     let mut nodes: Vec<Node> = (0..count)
         .map(|i| {
-            let keys = abilities.does(true, Features::FIXED_KEYS);
-            let limits = Limits { kinds: abilities.knows_kinds(), keys, ..LIMITS };
-            let sends = random_job::generate(random.any(), limits);
+            let sends = random_job::generate(random.any(), abilities.limits());
             Node {
                 name: format!("n{i}"),
                 rtl: false,

@@ -22,11 +22,19 @@ pub(super) fn insert(seed: u64, posts: &mut [Value]) {
 
 /// The field with a region's elements, if it may be sent so.
 fn elements(region: &Value) -> Option<&'static str> {
-    match region["type"].as_str() {
-        Some("strided") => Some("pattern"),
-        Some("bitmapped") => Some("columns"),
-        _ => None,
-    }
+    let field = match region["type"].as_str() {
+        Some("strided") => "pattern",
+        Some("bitmapped") => "columns",
+        _ => return None,
+    };
+    (!has_kinds(region, field)).then_some(field)
+}
+
+/// True if some element of the region says how its bytes are found, or its bitmap begins within a byte.
+fn has_kinds(region: &Value, field: &str) -> bool {
+    let elements = region[field].as_array().into_iter().flatten();
+    region["bitmap"].get("bit").is_some()
+        || elements.into_iter().any(|element| element.get("type").is_some())
 }
 
 /// Rows that a region has at most.
@@ -38,8 +46,8 @@ fn rows(region: &Value) -> u64 {
 fn by_columns(random: &mut Random, post: &mut Value) {
     let (mut count, mut most) = (MOST, 0);
     if let Some(region) = post.get_mut("partitioned") {
-        // Keys are not taken together with columns.
-        if region.get("partition_by").is_some() {
+        // Neither kinds nor keys are taken together with columns.
+        if has_kinds(region, "columns") || region.get("partition_by").is_some() {
             return;
         }
         let columns = region["columns"].as_array_mut().expect("columns");

@@ -64,7 +64,7 @@ impl Generator {
         let key_type = *random.pick(&["integer", "unsigned", "float"]);
         let widths: &[u64] = match key_type {
             "float" => &[4, 8],
-            _ if !self.limits.kinds => &[1, 2, 4, 8],
+            _ if !self.limits.all_keys => &[1, 2, 4, 8],
             _ => &[1, 2, 4, 8, 16],
         };
         let width = *random.pick(widths);
@@ -92,7 +92,7 @@ impl Generator {
 
     /// A key of any kind.
     fn hashed_key(&mut self, random: &mut Random, rows: u64) -> Value {
-        let mut key = if !self.limits.kinds {
+        let mut key = if !self.limits.all_keys {
             self.fixed_key(random, rows)
         } else if random.one_in(2) {
             let column = self.column(random, rows);
@@ -115,14 +115,14 @@ impl Generator {
 
     /// A key of fixed width: where there are no other kinds of columns, also of bits, but not of bytes.
     fn fixed_key(&mut self, random: &mut Random, rows: u64) -> Value {
-        if !self.limits.kinds && random.one_in(6) {
+        if !self.limits.all_keys && random.one_in(6) {
             let bit = random.range(0..=7);
             let bytes = random.bytes((bit + rows).div_ceil(8) as usize);
             let column =
                 json!({"type": "bits", "buffer": self.buffer(&bytes), "offset": 0, "bit": bit});
             return json!({"key_type": "boolean", "column": column});
         }
-        let types = if self.limits.kinds { &TYPES[..] } else { &TYPES[..TYPES.len() - 1] };
+        let types = if self.limits.all_keys { &TYPES[..] } else { &TYPES[..TYPES.len() - 1] };
         let (key_type, width) = *random.pick(types);
         let mut bytes = random.bytes((rows * width) as usize);
         if key_type == "float" && random.one_in(2) {

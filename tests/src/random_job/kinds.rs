@@ -27,7 +27,9 @@ pub(super) fn insert(seed: u64, qps: &[Value], generator: &mut Generator, posts:
         let mut other = post.clone();
         if generator.limits.kinds {
             generator.other_kinds(&mut random, &mut other);
-            layout(&mut random, &mut other);
+            if generator.limits.by_columns {
+                layout(&mut random, &mut other);
+            }
         } else if !generator.keys_for_ids(&mut random, &mut other) {
             continue;
         }
@@ -148,9 +150,13 @@ impl Generator {
     /// Replaces some columns and regions of a post.
     fn other_kinds(&mut self, random: &mut Random, post: &mut Value) {
         let period = post["row_mask"] != "element";
+        let keys = self.limits.keys && (self.limits.all_keys || random.one_in(2));
         if let Some(region) = post.get_mut("partitioned") {
-            self.other_columns(random, region);
-            if random.one_in(2) {
+            // Only a card that takes all keys makes ids beside such columns.
+            if self.limits.all_keys || !keys {
+                self.other_columns(random, region);
+            }
+            if keys && (!self.limits.all_keys || random.one_in(2)) {
                 self.keys_for_ids(random, post);
             }
         }

@@ -37,12 +37,16 @@ pub struct Limits {
     pub partitioned: bool,
     /// Whether there are posts whose data stand in the request.
     pub inline: bool,
-    /// Whether there are columns of other kinds than fixed width, and messages by columns.
+    /// Whether there are columns of other kinds than fixed width, and chains.
     pub kinds: bool,
+    /// With `kinds`: whether messages go by columns.
+    pub by_columns: bool,
     /// Whether there are WRITEs by columns that every card sends.
     pub column_writes: bool,
-    /// Whether partitions are made from keys of fixed width; with `kinds`, from keys of all kinds.
+    /// Whether partitions are made from keys.
     pub keys: bool,
+    /// With `keys`: whether these are of all kinds, and beside columns of all kinds.
+    pub all_keys: bool,
     /// Payload bytes of the one post of a job that has a table of tens of thousands of rows; 0: there is none.
     pub large: u64,
 }
@@ -52,10 +56,14 @@ pub const HARDWARE_TAKES_PARTITIONED: bool = true;
 /// Whether the hardware takes requests with data of their own; likewise.
 pub const HARDWARE_TAKES_INLINE: bool = true;
 
-/// Whether the hardware makes partitions from keys of fixed width; likewise.
+/// Whether the hardware makes partitions from keys of fixed width, beside columns without kinds; likewise.
 pub const HARDWARE_TAKES_KEYS: bool = true;
-/// Whether the hardware takes columns of other kinds, and sends by columns; likewise.
-pub const HARDWARE_TAKES_KINDS: bool = false;
+/// Whether it makes them from keys of every kind; likewise.
+pub const HARDWARE_TAKES_ALL_KEYS: bool = false;
+/// Whether the hardware takes columns of other kinds; likewise.
+pub const HARDWARE_TAKES_KINDS: bool = true;
+/// Whether it sends messages by columns of every sort; likewise.
+pub const HARDWARE_SENDS_BY_COLUMNS: bool = false;
 
 impl Limits {
     /// For the reference model.
@@ -67,8 +75,10 @@ impl Limits {
         partitioned: true,
         inline: true,
         kinds: true,
+        by_columns: true,
         column_writes: false,
         keys: true,
+        all_keys: true,
         large: 0,
     };
     /// For simulated hardware, where every cycle costs.
@@ -80,8 +90,10 @@ impl Limits {
         partitioned: HARDWARE_TAKES_PARTITIONED,
         inline: HARDWARE_TAKES_INLINE,
         kinds: HARDWARE_TAKES_KINDS,
+        by_columns: HARDWARE_SENDS_BY_COLUMNS,
         column_writes: true,
         keys: HARDWARE_TAKES_KEYS,
+        all_keys: HARDWARE_TAKES_ALL_KEYS,
         large: 0,
     };
     /// Some small posts around a large one, for up to 64 destinations.

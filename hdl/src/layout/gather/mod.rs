@@ -15,7 +15,7 @@
 //! A quad's crossbar has a port for every eighth bank, which makes it a third of one that takes any
 //! four of 128 bytes. Where a quad needs different words through a port it takes turns.
 //!
-//! A beat that has bytes, and none of them in the memory, stands in its request: `inline_write` has brought its
+//! A beat that has bytes, and none of them in the memory, is of bytes that the sequencer has made (`made`), or stands in its request: `inline_write` has brought its
 //! payload, which is kept by slot and read as the beat leaves.
 //!
 //! Contract: up to a beat a cycle, in order; a beat follows its addresses after 10 cycles; may stall
@@ -31,9 +31,10 @@
 use crate::layout::reader::{ReadError, WindowReady};
 use crate::layout::windows::{ByteBeat, WINDOW_COUNT, WINDOW_INDEX};
 use crate::request::DEST_COUNT;
+use crate::rows::kinds::Made;
 use drdma_emit::prelude::*;
 
-use crate::primitive::{CountOnes, Flatten, Lutram, Pack, Ram, Restore};
+use crate::primitive::{CountOnes, Fifo, Flatten, Lutram, Pack, Ram, RamStyle, Restore};
 
 mod failures;
 mod group;
@@ -83,6 +84,10 @@ struct Note {
 
 /// Bits of a [`Note`].
 const NOTE: usize = 137 + DEST_COUNT;
+/// Bits of the number of beats with made bytes that wait: twice as many as a window has beats, so that one that is not closed never
+/// has all of them.
+const MADE: usize = 12;
+const MADE_COUNT: usize = MADE + 1;
 /// Beats that can be at work.
 const ROOM: u64 = 32;
 
@@ -146,6 +151,10 @@ pub struct Gather {
     // From the decoder.
     /// Payloads that stand in their requests.
     pub inline_write: Flow<In, InlineWrite>,
+
+    // From the sequencer.
+    /// Bytes of beats that lie nowhere in host memory, in the order of these beats, before them.
+    pub made: Stream<In, Made>,
 
     // From the reader.
     /// Windows whose data have arrived; always accepted.
@@ -227,6 +236,13 @@ pub struct Gather {
     // Payloads that stand in their requests, by slot.
     payloads: Ram<512, 1, 8>,
     out_inline: DFF<Bit>,
+    /// By slot: its beats without a byte in the memory have made bytes.
+    makes: Lutram<1, 8, 1>,
+    /// Those bytes.
+    #[init(Fifo::new(RamStyle::Block))]
+    made_bytes: Fifo<32, MADE, MADE_COUNT>,
+    is_made: Signal<Local, Bit>,
+    unused: Signal<Local, Bits<MADE_COUNT>>,
     #[init(Constant::new(u64::MAX.into()))]
     ones_64: Constant<Bits<64>>,
 
@@ -381,12 +397,19 @@ impl Logic for Gather {
         if self.out_free.val() {
             self.out_valid.d.next = false;
         }
+        self.makes.read_address[0].next = self.left.record.val().slot;
+        self.is_made.next =
+            self.left.record.val().inline && self.makes.read_data[0].val().get_bit(0);
+        self.made_bytes.out_ready.next = self.leaving.val() && self.is_made.val();
         if self.leaving.val() {
             self.leave.d.next = self.leave.q.val() + 1;
             self.out_valid.d.next = !self.left.record.val().left_out;
             self.left.record.share(&mut self.out.d);
             self.out.d.next.data = self.data.whole.val();
-            self.out_inline.d.next = self.left.record.val().inline;
+            self.out_inline.d.next = self.left.record.val().inline && !self.is_made.val();
+            if self.is_made.val() {
+                self.out.d.next.data = bit_cast::<512, 32>(self.made_bytes.out_data.val());
+            }
         }
         if self.p_take.val() && !self.leaving.val() {
             self.room.d.next = self.room.q.val() - 1;
@@ -405,6 +428,18 @@ impl Logic for Gather {
         if self.out_inline.q.val() {
             self.payload.next.data = self.payloads.read_data.val();
         }
+        // What a request is, its last write says.
+        self.makes.write_enable.next = self.inline_write.valid.val() || self.made.valid.val();
+        self.makes.write_address.next = self.made.slot.val();
+        self.makes.write_data.next = 1.into();
+        if self.inline_write.valid.val() {
+            self.makes.write_address.next = self.inline_write.slot.val();
+            self.makes.write_data.next = 0.into();
+        }
+        self.made_bytes.in_valid.next = self.made.valid.val() && !self.inline_write.valid.val();
+        self.made_bytes.in_data.next = self.made.data.val();
+        self.made.ready.next = self.made_bytes.in_ready.val() && !self.inline_write.valid.val();
+        self.unused.next = self.made_bytes.count.val() | self.made_bytes.free.val();
 
         self.count_empty.next = self.p_valid.q.val() && !self.p_ready.val();
         self.count_blocked.next =

@@ -3,7 +3,7 @@
 use super::slice::{At, in_granule, span_in_granule};
 use drdma_abi::receive::AddressHandle;
 use drdma_abi::work_request::{
-    Destination, Element, RegionHeader, RegionShape, RemoteColumn, WqeHeader,
+    Destination, Element, KindElement, RegionHeader, RegionShape, RemoteColumn, WqeHeader,
 };
 use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
@@ -14,8 +14,9 @@ use rust_hdl_core::prelude::*;
 /// `data`.
 ///
 /// # Outputs
-/// `head_*`, `address_*`, `dest_*` (of two granules each), `remote_*`, `region_*`, `shape_*`, `element_*`: the fields of
-/// [`WqeHeader`], [`AddressHandle`], [`Destination`], [`RemoteColumn`], [`RegionHeader`], [`RegionShape`] and [`Element`].
+/// `head_*`, `address_*`, `dest_*` (of two granules each), `remote_*`, `region_*`, `shape_*`, `element_*`, `kind_*`: the fields of
+/// [`WqeHeader`], [`AddressHandle`], [`Destination`], [`RemoteColumn`], [`RegionHeader`], [`RegionShape`], [`Element`] and, those that an
+/// element has not, [`KindElement`].
 #[derive(LogicBlock)]
 pub struct Fields {
     /// The granule.
@@ -69,6 +70,10 @@ pub struct Fields {
     pub element_len: Signal<Out, Bits<32>>,
     pub element_lkey: Signal<Out, Bits<32>>,
 
+    pub kind_width: Signal<Out, Bits<24>>,
+    pub kind_kind: Signal<Out, Bits<4>>,
+    pub kind_log_entry: Signal<Out, Bits<4>>,
+
     head_magic_at: At,
     head_opcode_at: At,
     head_flags_at: At,
@@ -110,6 +115,9 @@ pub struct Fields {
     element_offset_at: At,
     element_len_at: At,
     element_lkey_at: At,
+    kind_width_at: At,
+    kind_kind_at: At,
+    kind_log_entry_at: At,
 }
 
 impl Default for Fields {
@@ -157,6 +165,9 @@ impl Default for Fields {
             element_offset: Signal::default(),
             element_len: Signal::default(),
             element_lkey: Signal::default(),
+            kind_width: Signal::default(),
+            kind_kind: Signal::default(),
+            kind_log_entry: Signal::default(),
             head_magic_at: in_granule::<WqeHeader>("magic", 8),
             head_opcode_at: in_granule::<WqeHeader>("opcode", 8),
             head_flags_at: in_granule::<WqeHeader>("flags", 8),
@@ -198,6 +209,9 @@ impl Default for Fields {
             element_offset_at: in_granule::<Element>("offset", 64),
             element_len_at: in_granule::<Element>("len", 32),
             element_lkey_at: in_granule::<Element>("lkey", 32),
+            kind_width_at: in_granule::<KindElement>("width", 24),
+            kind_kind_at: in_granule::<KindElement>("kind", 4),
+            kind_log_entry_at: in_granule::<KindElement>("log_entry", 4),
         }
     }
 }
@@ -265,5 +279,9 @@ impl Logic for Fields {
             self.data.val().get_bits::<64>(self.element_offset_at.val().index());
         self.element_len.next = self.data.val().get_bits::<32>(self.element_len_at.val().index());
         self.element_lkey.next = self.data.val().get_bits::<32>(self.element_lkey_at.val().index());
+        self.kind_width.next = self.data.val().get_bits::<24>(self.kind_width_at.val().index());
+        self.kind_kind.next = self.data.val().get_bits::<4>(self.kind_kind_at.val().index());
+        self.kind_log_entry.next =
+            self.data.val().get_bits::<4>(self.kind_log_entry_at.val().index());
     }
 }

@@ -63,7 +63,8 @@ use crate::context::{INDEX, QP, QUEUE, TableSelect};
 use crate::layout::windows::FETCH_BITS;
 use crate::primitive::Pack;
 use crate::request::{
-    AddressWrite, AskWrite, CONTIGUOUS, DEST_COUNT, DEST_INDEX, FunctionWrite, KeyWrite, PieceWrite,
+    AddressWrite, AskWrite, CONTIGUOUS, DEST_COUNT, DEST_INDEX, FunctionWrite, KeyWrite, LaneKind,
+    POINTER_MAPPED, PieceWrite, SetKinds,
 };
 use alike::Alike;
 use apart::Apart;
@@ -152,6 +153,8 @@ pub struct Decoder {
     pub lane_write_len: Signal<Out, Bits<32>>,
     /// Its bytes are those of an `inline_write`.
     pub lane_write_inline: Signal<Out, Bit>,
+    /// How its entries lead to bytes.
+    pub lane_write_kind: Signal<Out, LaneKind>,
 
     /// A payload that stands in its entry is written.
     pub inline_write_valid: Signal<Out, Bit>,
@@ -194,6 +197,8 @@ pub struct Decoder {
     pub set_write_low: Signal<Out, Bits<64>>,
     /// Pointer-mapped: a record's end, relative to its pointer.
     pub set_write_high: Signal<Out, Bits<65>>,
+    /// With kinds of columns: what it has beside others.
+    pub set_write_kinds: Signal<Out, SetKinds>,
 
     /// A destination is written.
     pub dest_write_valid: Signal<Out, Bit>,
@@ -296,6 +301,8 @@ pub struct Decoder {
     pub request_bad_dest: Signal<Out, Bits<DEST_COUNT>>,
     /// Its destinations have one strided set each, of one form, one behind the other in host memory.
     pub request_apart: Signal<Out, Bit>,
+    /// Some region of it has kinds of columns.
+    pub request_kinds: Signal<Out, Bit>,
     /// It is a WRITE by columns, of so many; else 0. Destination `d` of `dests` and column `j` have the place
     /// `first_dest + j * dests + d`, and the set that is `j` + 1 behind that of the destination.
     pub request_columns: Signal<Out, Bits<5>>,
@@ -531,6 +538,9 @@ impl Logic for Decoder {
             self.parser.told_inline.val() || self.parser.told_ask.val();
         self.shaper.element_fetch.next = self.parser.element_fetch.val();
         self.shaper.fetch_addr.next = self.parser.fetch_addr.val();
+        self.shaper.element_source.next = self.parser.element_source.val();
+        self.shaper.element_set.next = self.parser.element_set.val();
+        self.shaper.element_set.next.pd = self.contexts.queue_pd.val();
         self.shaper.element_addr.next = self.parser.element_addr.val();
         self.shaper.element_count.next = self.parser.element_count.val();
         self.shaper.target_addr.next = self.bounds.target_addr.val();
@@ -546,7 +556,11 @@ impl Logic for Decoder {
         self.joiner.element_valid.next = self.own_element.val();
         self.joiner.element_lane.next = self.parser.element_lane.val();
         self.joiner.element_last.next = self.parser.element_last.val();
+        // What has kinds of columns stays as it is.
         self.joiner.element_kind.next = self.parser.element_kind.val();
+        if self.parser.element_kinds.val() {
+            self.joiner.element_kind.next = POINTER_MAPPED.into();
+        }
         self.joiner.element_count.next = self.parser.element_count.val();
         self.joiner.element_addr.next = self.parser.element_addr.val();
         self.joiner.element_len.next = self.parser.element_len.val();
@@ -588,6 +602,8 @@ impl Logic for Decoder {
         self.lane_write_step.next = self.shaper.lane_write_step.val();
         self.lane_write_len.next = self.shaper.lane_write_len.val();
         self.lane_write_inline.next = self.shaper.lane_write_inline.val();
+        self.lane_write_kind.next = self.shaper.lane_write_kind.val();
+        self.set_write_kinds.next = self.shaper.set_write_kinds.val();
         self.inline_valid.d.next = self.parser.told_inline.val() || self.parser.told_ask.val();
         self.inline_slot.d.next = self.requests.slot.val();
         self.block.next = (bit_cast::<512, 384>(self.unpacker.granule_rest.val()) << 128)
@@ -692,6 +708,8 @@ impl Logic for Decoder {
         self.request_status.next = self.requests.request_status.val();
         self.request_bad_dest.next = self.requests.request_bad_dest.val();
         self.requests.apart.next = self.apart.told.val();
+        self.requests.kinds.next = self.parser.kinds.val();
+        self.request_kinds.next = self.requests.request_kinds.val();
         self.request_apart.next = self.requests.request_apart.val();
         self.request_columns.next = self.requests.request_columns.val();
 

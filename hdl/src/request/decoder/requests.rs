@@ -101,6 +101,8 @@ pub struct Requests {
 
     /// Its destinations are apart; from when its last check is through.
     pub apart: Signal<In, Bit>,
+    /// Some region of it has kinds of columns; when it ends.
+    pub kinds: Signal<In, Bit>,
 
     /// Checks are on their way.
     pub busy: Signal<In, Bit>,
@@ -163,6 +165,8 @@ pub struct Requests {
     pub request_bad_dest: Signal<Out, Bits<DEST_COUNT>>,
     /// Its destinations are apart.
     pub request_apart: Signal<Out, Bit>,
+    /// Some region of it has kinds of columns.
+    pub request_kinds: Signal<Out, Bit>,
     /// A WRITE by columns: these; else 0.
     pub request_columns: Signal<Out, Bits<5>>,
 
@@ -214,6 +218,7 @@ pub struct Requests {
     waiting_sets: DFF<Bits<11>>,
     waiting_unfit: DFF<Bit>,
     waiting_overlong: DFF<Bit>,
+    waiting_kinds: DFF<Bit>,
     /// The request fails behind its bounds, with this status.
     late: Signal<Local, Bit>,
     late_status: Signal<Local, Bits<8>>,
@@ -232,6 +237,7 @@ pub struct Requests {
     ready_status: DFF<Bits<8>>,
     ready_bad_dest: DFF<Bits<DEST_COUNT>>,
     ready_apart: DFF<Bit>,
+    ready_kinds: DFF<Bit>,
     ready_columns: DFF<Bits<5>>,
     queue_fails: DFF<Bit>,
     /// Cycles until the queue is seen to be stopped.
@@ -286,6 +292,7 @@ impl Logic for Requests {
             waiting_sets,
             waiting_unfit,
             waiting_overlong,
+            waiting_kinds,
             waiting_failed,
             waiting_flush,
             waiting_qp_fails,
@@ -300,6 +307,7 @@ impl Logic for Requests {
             ready_status,
             ready_bad_dest,
             ready_apart,
+            ready_kinds,
             ready_columns,
             queue_fails,
             wait
@@ -363,6 +371,7 @@ impl Logic for Requests {
             self.waiting_sets.d.next = self.sets.val();
             self.waiting_unfit.d.next = self.unfit.val();
             self.waiting_overlong.d.next = self.overlong.val();
+            self.waiting_kinds.d.next = self.kinds.val();
             self.waiting_failed.d.next = self.failed.val();
             self.waiting_flush.d.next = self.failed_flush.val();
             self.waiting_qp_fails.d.next = self.failed_qp.val();
@@ -412,6 +421,7 @@ impl Logic for Requests {
             self.ready_wr_id.d.next = self.waiting_wr_id.q.val();
             self.ready_first_dest.d.next = self.waiting_first_dest.q.val();
             self.ready_apart.d.next = self.apart.val();
+            self.ready_kinds.d.next = self.waiting_kinds.q.val();
             self.ready_columns.d.next = self.waiting_columns.q.val();
             self.ready_dests.d.next = 0.into();
             if self.protection.val() {
@@ -522,6 +532,7 @@ impl Logic for Requests {
         self.request_status.next = self.ready_status.q.val();
         self.request_bad_dest.next = self.ready_bad_dest.q.val();
         self.request_apart.next = self.ready_apart.q.val();
+        self.request_kinds.next = self.ready_kinds.q.val();
         self.request_columns.next = self.ready_columns.q.val();
         self.stop_valid.next = self.queue_fails.q.val();
         self.stop_queue.next = self.ready_queue.q.val();

@@ -1,7 +1,10 @@
 //! Lanes and sets, from elements.
 
-use crate::request::{CONTIGUOUS, STRIDED};
+use crate::request::{CONTIGUOUS, LaneKind, POINTER_MAPPED, STRIDED, SetKinds};
 use drdma_emit::prelude::*;
+
+/// Bytes of a pointer from a record to the next one.
+const POINTER_BYTES: u64 = 8;
 
 /// Turns elements into lanes, and collects what is said of a whole set.
 ///
@@ -65,6 +68,11 @@ pub struct Shaper {
     /// Its bytes.
     pub target_len: Signal<In, Bits<64>>,
 
+    /// How the element's entries lead to bytes.
+    pub element_source: Signal<In, LaneKind>,
+    /// What the region has beside others; known until 2 cycles after the element.
+    pub element_set: Signal<In, SetKinds>,
+
     /// The lane of 3 cycles ago is written into a joined set, too.
     pub join_valid: Signal<In, Bit>,
     /// That set.
@@ -98,6 +106,9 @@ pub struct Shaper {
     /// Its bytes are those of the entry.
     pub lane_write_inline: Signal<Out, Bit>,
 
+    /// How its entries lead to bytes.
+    pub lane_write_kind: Signal<Out, LaneKind>,
+
     /// A set is written.
     pub set_write_valid: Signal<Out, Bit>,
     /// Its number.
@@ -128,6 +139,8 @@ pub struct Shaper {
     pub set_write_low: Signal<Out, Bits<64>>,
     /// Pointer-mapped: a record's end, relative to its pointer.
     pub set_write_high: Signal<Out, Bits<65>>,
+    /// What it has beside others.
+    pub set_write_kinds: Signal<Out, SetKinds>,
 
     next_set: DFF<Bits<11>>,
 
@@ -143,6 +156,7 @@ pub struct Shaper {
     step: DFF<Bits<64>>,
     len: DFF<Bits<32>>,
     inline1: DFF<Bit>,
+    source: DFF<LaneKind>,
     kind: DFF<Bits<2>>,
     ids: DFF<Bits<2>>,
     made: DFF<Bit>,
@@ -160,6 +174,10 @@ pub struct Shaper {
     step2: DFF<Bits<64>>,
     len2: DFF<Bits<32>>,
     inline2: DFF<Bit>,
+    source2: DFF<LaneKind>,
+    special2: DFF<SetKinds>,
+    /// Where a record's pointer to the next one lies, if it has one.
+    link_end: Signal<Local, Bits<65>>,
     kind2: DFF<Bits<2>>,
     ids2: DFF<Bits<2>>,
     made2: DFF<Bit>,
@@ -201,6 +219,7 @@ impl Logic for Shaper {
             step,
             len,
             inline1,
+            source,
             kind,
             ids,
             made,
@@ -216,6 +235,8 @@ impl Logic for Shaper {
             step2,
             len2,
             inline2,
+            source2,
+            special2,
             kind2,
             ids2,
             made2,
@@ -249,6 +270,7 @@ impl Logic for Shaper {
             self.step.d.next = self.element_step.val();
             self.len.d.next = self.element_len.val();
             self.inline1.d.next = self.element_inline.val();
+            self.source.d.next = self.element_source.val();
             self.kind.d.next = self.element_kind.val();
             self.ids.d.next = self.element_ids.val();
             self.made.d.next = self.element_made.val();
@@ -265,6 +287,7 @@ impl Logic for Shaper {
         }
 
         self.is_first.next = self.lane.q.val() == 0;
+        self.link_end.next = bit_cast::<65, 32>(self.element_set.val().link) + POINTER_BYTES;
         self.cut_len.next = 65.into();
         if self.len.q.val() <= 64 {
             self.cut_len.next = self.len.q.val().get_bits::<7>(0);
@@ -282,6 +305,8 @@ impl Logic for Shaper {
             self.step2.d.next = self.step.q.val();
             self.len2.d.next = self.len.q.val();
             self.inline2.d.next = self.inline1.q.val();
+            self.source2.d.next = self.source.q.val();
+            self.special2.d.next = self.element_set.val();
             self.kind2.d.next = self.kind.q.val();
             self.ids2.d.next = self.ids.q.val();
             self.made2.d.next = self.made.q.val();
@@ -304,6 +329,14 @@ impl Logic for Shaper {
                 self.beat_start.d.next = 1.into();
                 self.low.d.next = self.offset.q.val();
                 self.high.d.next = self.end.q.val();
+                if self.element_set.val().chase && (self.kind.q.val() == POINTER_MAPPED) {
+                    if bit_cast::<64, 32>(self.element_set.val().link) < self.offset.q.val() {
+                        self.low.d.next = bit_cast::<64, 32>(self.element_set.val().link);
+                    }
+                    if self.link_end.val() > self.end.q.val() {
+                        self.high.d.next = self.link_end.val();
+                    }
+                }
             } else {
                 self.row_bytes.d.next =
                     self.row_bytes.q.val() + bit_cast::<36, 32>(self.len.q.val());
@@ -337,6 +370,8 @@ impl Logic for Shaper {
         self.lane_write_len.next = self.len2.q.val();
         // What is joined lies in memory.
         self.lane_write_inline.next = self.inline2.q.val() && self.lane_valid.q.val();
+        self.lane_write_kind.next = self.source2.q.val();
+        self.set_write_kinds.next = self.special2.q.val();
         self.set_write_valid.next = self.set_valid.q.val();
         self.set_write_set.next = self.set2.q.val();
         self.set_write_kind.next = self.kind2.q.val();

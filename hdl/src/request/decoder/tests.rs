@@ -4,6 +4,7 @@ mod addresses;
 mod asks;
 mod by_columns;
 mod generate;
+mod kinds;
 mod malformed;
 mod partitioned;
 mod rates;

@@ -28,6 +28,7 @@
 //! - **rows** gives one row a cycle, whatever the region's type.
 //! - **walker** takes the place of rows where a unit has an element of several regions (row mask
 //!   Element), or elements of one region differ in length and lengths are needed.
+//! - **kinds** ([`crate::rows::kinds`]) walks requests with kinds of columns, when nothing is on its way of those before.
 //! - **messages** packs units into messages, for each destination by itself.
 //! - **beats** cuts rows of more than 64 bytes.
 //!
@@ -55,9 +56,10 @@ pub mod tables;
 mod tests;
 pub mod walker;
 
-use crate::context::QP;
+use crate::context::{ConfigWrite, QP};
 use crate::primitive::{Flatten, Join, PromptFifo, ReadySlice, Restore, Skid};
-use crate::request::{DEST_COUNT, DEST_INDEX, FunctionWrite, KeyWrite};
+use crate::request::{DEST_COUNT, DEST_INDEX, FunctionWrite, KeyWrite, LaneKind, SetKinds};
+use crate::rows::kinds::{Kinds, Made};
 use beats::Beats;
 use drdma_emit::prelude::*;
 use fetch::Fetch;
@@ -109,6 +111,8 @@ pub struct Sequencer {
     pub request_bad_dest: Signal<In, Bits<DEST_COUNT>>,
     /// Its destinations have one strided set each, of one form, one behind the other in host memory.
     pub request_apart: Signal<In, Bit>,
+    /// It has kinds of columns.
+    pub request_kinds: Signal<In, Bit>,
     /// It is a WRITE by columns, of so many; else 0.
     pub request_columns: Signal<In, Bits<5>>,
     /// A request has left the segmenter; requests leave in order.
@@ -117,6 +121,8 @@ pub struct Sequencer {
     pub error_next: Signal<Out, Bits<QP>>,
     /// That of the cycle before is in error.
     pub qp_error: Signal<In, Bit>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
     // The decoder's tables.
     /// A lane is written.
     pub lane_write_valid: Signal<In, Bit>,
@@ -130,6 +136,8 @@ pub struct Sequencer {
     pub lane_write_step: Signal<In, Bits<64>>,
     /// Bytes.
     pub lane_write_len: Signal<In, Bits<32>>,
+    /// How its entries lead to bytes.
+    pub lane_write_kind: Signal<In, LaneKind>,
     /// A set is written.
     pub set_write_valid: Signal<In, Bit>,
     /// The set.
@@ -158,6 +166,8 @@ pub struct Sequencer {
     pub set_write_low: Signal<In, Bits<64>>,
     /// A record's end, relative to its pointer.
     pub set_write_high: Signal<In, Bits<65>>,
+    /// With kinds of columns: what it has beside others.
+    pub set_write_kinds: Signal<In, SetKinds>,
     /// Ids are made from keys; `set_write_addr` is that of splitters.
     pub set_write_made: Signal<In, Bit>,
     /// How the ids of a request are made.
@@ -258,6 +268,8 @@ pub struct Sequencer {
     pub token_column: Signal<Out, Bit>,
     /// Header: rows of the chunk.
     pub token_rows: Signal<Out, Bits<13>>,
+    /// Bytes of tokens that lie nowhere in host memory.
+    pub made: Stream<Out, Made>,
     // The column path.
     /// A stretch of a column request is offered.
     pub column_item_valid: Signal<Out, Bit>,
@@ -313,6 +325,11 @@ pub struct Sequencer {
     selector: Selector,
     rows: Rows,
     walker: Walker,
+    kinds: Kinds,
+    /// Ends of requests that were planned, and whose tokens have not left.
+    ends: DFF<Bits<9>>,
+    end_planned: Signal<Local, Bit>,
+    end_left: Signal<Local, Bit>,
     messages: Messages,
     unit_in: Flatten<Token, TOKEN_BITS>,
     cut_in: Flatten<Cut, CUT_BITS>,
@@ -392,6 +409,52 @@ impl Logic for Sequencer {
         self.error_next.next = self.tables.dest_qp.val();
         self.tables.dest_read.next = self.plan.dest_read.val();
         self.tables.set_read.next = self.plan.set_read.val();
+        if self.plan.kinds_busy.val() {
+            self.tables.dest_read.next = self.kinds.dest_read.val();
+            self.tables.set_read.next = self.kinds.set_read.val();
+        }
+
+        // Requests with kinds of columns.
+        self.cfg.join(&mut self.kinds.cfg);
+        self.kinds.lane_write.valid.next = self.lane_write_valid.val();
+        self.kinds.lane_write.set.next = self.lane_write_set.val();
+        self.kinds.lane_write.lane.next = self.lane_write_lane.val();
+        self.kinds.lane_write.base.next = self.lane_write_base.val();
+        self.kinds.lane_write.step.next = self.lane_write_step.val();
+        self.kinds.lane_write.len.next = self.lane_write_len.val();
+        self.kinds.lane_write.inline.next = false;
+        self.kinds.lane_kind.next = self.lane_write_kind.val();
+        self.kinds.set_valid.next = self.set_write_valid.val();
+        self.kinds.set_index.next = self.set_write_set.val();
+        self.kinds.set_kinds.next = self.set_write_kinds.val();
+        self.kinds.start.next = self.plan.kinds_start.val();
+        self.kinds.slot.next = self.plan.kinds_slot.val();
+        self.kinds.dests.next = self.plan.kinds_dests.val();
+        self.kinds.first_dest.next = self.plan.kinds_first_dest.val();
+        self.kinds.dest_info.next = self.tables.dest_info.val();
+        self.kinds.set_info.next = self.tables.set_info.val();
+        self.kinds.bounds.next = self.tables.bounds.val();
+        self.plan.kinds_done.next = self.kinds.done.val();
+        self.plan.kinds_status.next = self.kinds.status.val();
+        self.plan.kinds_bad_dest.next = self.kinds.bad_dest.val();
+        self.kinds.made.join(&mut self.made);
+        // What was planned before has left, and with it all that was read for it.
+        self.end_planned.next = self.plan.finished.val();
+        self.end_left.next = self.tokens.out_valid.val()
+            && self.token_ready.val()
+            && self.tokens_out.record.val().request_end;
+        if self.end_planned.val() && !self.end_left.val() {
+            self.ends.d.next = self.ends.q.val() + 1;
+        } else if !self.end_planned.val() && self.end_left.val() {
+            self.ends.d.next = self.ends.q.val() - 1;
+        }
+        self.plan.drained.next = !self.ends.q.val().any()
+            && self.route.quiet.val()
+            && !self.fetch.busy.val()
+            && !self.keys.busy.val();
+        if self.rst.val() {
+            self.ends.d.next = 0.into();
+        }
 
         // Requests to items.
         self.plan.request_valid.next = self.request_valid.val();
@@ -401,6 +464,7 @@ impl Logic for Sequencer {
         self.plan.request_status.next = self.request_status.val();
         self.plan.request_bad_dest.next = self.request_bad_dest.val();
         self.plan.request_apart.next = self.request_apart.val();
+        self.plan.request_kinds.next = self.request_kinds.val();
         self.plan.request_columns.next = self.request_columns.val();
         self.plan.release_valid.next = self.release_valid.val();
         self.plan.qp_error.next = self.qp_error.val();
@@ -492,6 +556,13 @@ impl Logic for Sequencer {
             self.read_req_addr.next = self.keys.request.addr.val();
             self.read_req_bytes.next = self.keys.request.bytes.val();
         }
+        self.kinds.read.ready.next = false;
+        if self.plan.kinds_busy.val() {
+            self.read_req_valid.next = self.kinds.read.valid.val();
+            self.read_req_addr.next = self.kinds.read.addr.val();
+            self.read_req_bytes.next = self.kinds.read.bytes.val();
+            self.kinds.read.ready.next = self.read_req_ready.val();
+        }
 
         // Items wait for what is read for them; both FIFOs move as one.
         self.item_in.record.next = self.plan.item.val();
@@ -515,9 +586,16 @@ impl Logic for Sequencer {
         self.rows.item_valid.next = self.route.rows_valid.val();
         self.rows.item.next = self.item_out.record.val();
         self.rows.item_context.next = self.context_out.record.val();
-        self.route.resp_valid.next = self.read_resp_valid.val();
+        self.route.resp_valid.next = self.read_resp_valid.val() && !self.plan.kinds_busy.val();
         self.route.resp_last.next = self.read_resp_last.val();
         self.read_resp_ready.next = self.route.resp_ready.val();
+        self.kinds.beat.valid.next = self.read_resp_valid.val() && self.plan.kinds_busy.val();
+        self.kinds.beat.data.next = self.read_resp_data.val();
+        self.kinds.beat.last.next = self.read_resp_last.val();
+        self.kinds.beat.error.next = self.read_resp_error.val();
+        if self.plan.kinds_busy.val() {
+            self.read_resp_ready.next = self.kinds.beat.ready.val();
+        }
         // Keys to ids; from here on there are only these.
         self.partitioner.input.valid.next = self.route.told_valid.val();
         self.partitioner.input.data.next = self.read_resp_data.val();
@@ -623,8 +701,13 @@ impl Logic for Sequencer {
         // Out, through a register slice.
         self.token_in.record.next = self.beats.token.val();
         self.tokens.in_valid.next = self.beats.token_valid.val();
+        if self.plan.kinds_busy.val() {
+            self.token_in.record.next = self.kinds.token.val();
+            self.tokens.in_valid.next = self.kinds.token_valid.val();
+        }
+        self.kinds.token_ready.next = self.tokens.in_ready.val() && self.plan.kinds_busy.val();
         self.tokens.in_data.next = self.token_in.bits.val();
-        self.beats.token_ready.next = self.tokens.in_ready.val();
+        self.beats.token_ready.next = self.tokens.in_ready.val() && !self.plan.kinds_busy.val();
         self.token_valid.next = self.tokens.out_valid.val();
         self.tokens.out_ready.next = self.token_ready.val();
         self.tokens_out.bits.next = self.tokens.out_data.val();

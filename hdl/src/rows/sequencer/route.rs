@@ -79,6 +79,9 @@ pub struct Route {
     /// The read.
     pub resp_read: Signal<Out, Read>,
 
+    /// No answer is waited for.
+    pub quiet: Signal<Out, Bit>,
+
     for_walker: Signal<Local, Bit>,
     for_columns: Signal<Local, Bit>,
     held: Signal<Local, Bit>,
@@ -126,6 +129,8 @@ impl Logic for Route {
         self.owners.in_valid.next = self.req_valid.val() && self.req_ready.val();
         self.read_in.record.next = self.req_read.val();
         self.owners.in_data.next = self.read_in.bits.val();
+
+        self.quiet.next = !self.owners.count.val().any();
 
         // Answers.
         self.read_out.bits.next = self.owners.out_data.val();

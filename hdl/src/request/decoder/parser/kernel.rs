@@ -4,14 +4,15 @@ use super::{ASK_BYTES, ASKS, DecoderState, EMPTY_BYTES, FIRST_STAGES, Parser};
 use crate::context::QP;
 use crate::layout::windows::FETCH_BITS;
 use crate::request::{
-    BITMAPPED, CONTIGUOUS, DEST_COUNT, DEST_INDEX, MAX_REMOTE, POINTER_MAPPED, STRIDED,
+    BITMAPPED, BITS, CONTIGUOUS, DEST_COUNT, DEST_INDEX, DICTIONARY, FIXED, MAX_REMOTE, OFFSETS,
+    POINTER_MAPPED, STRIDED, VIEWS,
 };
 use drdma_abi::receive::{ReliableOpcode, request_flags};
 use drdma_abi::roce::Transport;
 use drdma_abi::work_request::{
-    LOG_MAX_READ, MAX_DESTINATIONS, MAX_ELEMENTS, MAX_INLINE, MAX_MERGE_THRESHOLD, MAX_MESSAGE,
-    MAX_REGIONS, MAX_REQUEST_REGIONS, MAX_WQE_GRANULES, Opcode, RegionType, WQE_MAGIC, flags,
-    shape_flags,
+    Element, LOG_MAX_READ, MAX_CHAIN, MAX_DESTINATIONS, MAX_ELEMENTS, MAX_INLINE,
+    MAX_MERGE_THRESHOLD, MAX_MESSAGE, MAX_REGIONS, MAX_REQUEST_REGIONS, MAX_VIEW_BUFFERS,
+    MAX_WQE_GRANULES, Opcode, RegionType, VIEW, WQE_MAGIC, flags, shape_flags,
 };
 use drdma_emit::prelude::*;
 
@@ -23,6 +24,22 @@ const MOST_REGIONS: u64 = MAX_REQUEST_REGIONS as u64;
 const MOST_ELEMENTS: u64 = MAX_ELEMENTS as u64;
 /// Granules of an entry, at most.
 const MAX_GRANULES: u64 = MAX_WQE_GRANULES as u64;
+
+/// Bits of a shape's flags: kinds of columns, chains, and the first bit of a bitmap, which has three.
+const COLUMN_KINDS: usize = shape_flags::COLUMN_KINDS.trailing_zeros() as usize;
+const CHASE: usize = shape_flags::CHASE.trailing_zeros() as usize;
+const FIRST_BIT: usize = shape_flags::FIRST_BIT_SHIFT as usize;
+/// Records of a chain, and buffers of views, at most.
+const LONGEST_CHAIN: u64 = MAX_CHAIN as u64;
+const MOST_BUFFERS: u64 = MAX_VIEW_BUFFERS as u64;
+/// Bytes of a view, and the binary logarithm of those of a buffer's entry.
+const VIEW_BYTES: u64 = VIEW as u64;
+const LOG_BUFFER: u64 = Element::SIZE.trailing_zeros() as u64;
+const _: () = assert!(
+    COLUMN_KINDS == 1 && CHASE == 2 && shape_flags::PARTITION_BY == 8 && FIRST_BIT == 4,
+    "the flags of a shape"
+);
+const _: () = assert!(Element::SIZE == 1 << LOG_BUFFER);
 
 /// Cycles until it is known whether a destination's partition is made, after the one in which its head is taken whole and a wait.
 const BEYOND_WAIT: u64 = FIRST_STAGES as u64 - 1;
@@ -162,6 +179,16 @@ impl Logic for Parser {
             factor,
             elements_left,
             lane,
+            has_kinds,
+            any_kinds,
+            special,
+            entry_offset,
+            entry_len,
+            entry_step,
+            entry_kind,
+            entry_log,
+            entry_width,
+            entry_key_bad,
             fail,
             fail_flush,
             fail_qp
@@ -241,6 +268,7 @@ impl Logic for Parser {
                 || (!self.head_partitioned.q.val() && (self.dest_regions.q.val() != 1))
                 || (self.head_partitioned.q.val()
                     && (self.rows_over.q.val()
+                        || self.any_kinds.q.val()
                         || (self.elements.q.val() != self.dest_columns.q.val())))))
             || (self.has_dest.q.val()
                 && ((self.dest_by_columns.q.val() != self.request_by_columns.q.val())
@@ -274,11 +302,22 @@ impl Logic for Parser {
             || (self.request_by_columns.q.val()
                 && (self.fields.shape_elements.val().get_bits::<5>(0)
                     != self.request_columns.q.val()))
-            || self.fields.shape_flags.val().get_bits::<2>(1).any()
-            || self.fields.shape_flags.val().get_bits::<12>(4).any()
+            || self.fields.shape_flags.val().get_bits::<9>(7).any()
             || (self.has_keys.val() && !self.sharing.q.val())
+            // Neither columns with messages of their own nor rows whose ids are made have kinds.
+            || (self.fields.shape_flags.val().get_bit(COLUMN_KINDS)
+                && (self.request_by_columns.q.val() || self.has_keys.val()))
+            || (self.fields.shape_flags.val().get_bit(CHASE)
+                && (!self.fields.shape_flags.val().get_bit(COLUMN_KINDS)
+                    || (self.kind.q.val() != POINTER_MAPPED)))
+            || (self.fields.shape_flags.val().get_bits::<3>(FIRST_BIT).any()
+                && (!self.fields.shape_flags.val().get_bit(COLUMN_KINDS)
+                    || self.sharing.q.val()
+                    || (self.kind.q.val() != BITMAPPED)))
             || (self.has_fetch_rows.val()
-                && (self.sharing.q.val() || (self.kind.q.val() != BITMAPPED)))
+                && (self.sharing.q.val()
+                    || self.fields.shape_flags.val().get_bit(COLUMN_KINDS)
+                    || (self.kind.q.val() != BITMAPPED)))
             || (!self.sharing.q.val()
                 && !self.has_fetch_rows.val()
                 && ((self.fields.shape_period.val() != 0) != (self.kind.q.val() == STRIDED)))
@@ -298,6 +337,58 @@ impl Logic for Parser {
         if self.fields.region_count.val().get_bits::<3>(0).any() {
             self.bitmap_bytes.next =
                 bit_cast::<35, 29>(self.fields.region_count.val().get_bits::<29>(3)) + 1;
+        }
+
+        // An element with a kind: its entry, and where that leads to.
+        self.entry_bytes.next = bit_cast::<32, 24>(self.fields.kind_width.val());
+        self.entry_unit.next = bit_cast::<32, 24>(self.fields.kind_width.val());
+        if self.fields.kind_kind.val() == BITS {
+            self.entry_bytes.next = 1.into();
+            self.entry_unit.next = 0.into();
+        } else if self.fields.kind_kind.val() == OFFSETS {
+            self.entry_bytes.next = bits::<32>(2) << self.fields.kind_log_entry.val();
+            self.entry_unit.next = bits::<32>(1) << self.fields.kind_log_entry.val();
+        } else if self.fields.kind_kind.val() == VIEWS {
+            self.entry_bytes.next = VIEW_BYTES.into();
+            self.entry_unit.next = VIEW_BYTES.into();
+        } else if self.fields.kind_kind.val() == DICTIONARY {
+            self.entry_bytes.next = bits::<32>(1) << self.fields.kind_log_entry.val();
+            self.entry_unit.next = bits::<32>(1) << self.fields.kind_log_entry.val();
+        }
+        self.spanned_bits.next = bit_cast::<35, 32>(self.count.q.val()) + 7;
+        if self.state.q.val() == DecoderState::Kind {
+            self.spanned_bits.next = bit_cast::<35, 32>(self.count.q.val())
+                + bit_cast::<35, 3>(self.fields.kind_width.val().get_bits::<3>(0))
+                + 7;
+        } else if self.state.q.val() == DecoderState::Shape {
+            self.spanned_bits.next = bit_cast::<35, 32>(self.count.q.val())
+                + bit_cast::<35, 3>(self.fields.shape_flags.val().get_bits::<3>(FIRST_BIT))
+                + 7;
+        }
+        self.source_given.next = self.fields.region_addr.val().any()
+            || self.fields.region_count.val().any()
+            || self.fields.region_lkey.val().any();
+        self.source_bad.next = true;
+        if self.entry_kind.q.val() == FIXED {
+            self.source_bad.next = self.entry_log.q.val().any()
+                || self.source_given.val()
+                || !self.entry_width.q.val().any();
+        } else if self.entry_kind.q.val() == BITS {
+            self.source_bad.next = (self.kind.q.val() != BITMAPPED)
+                || self.entry_log.q.val().any()
+                || self.source_given.val()
+                || self.entry_width.q.val().get_bits::<21>(3).any();
+        } else if self.entry_kind.q.val() == OFFSETS {
+            self.source_bad.next = (self.entry_log.q.val().get_bits::<3>(1) != 1)
+                || self.entry_width.q.val().any()
+                || self.fields.region_count.val().any();
+        } else if self.entry_kind.q.val() == VIEWS {
+            self.source_bad.next = self.entry_log.q.val().any()
+                || self.entry_width.q.val().any()
+                || (self.fields.region_count.val() > bits::<32>(MOST_BUFFERS));
+        } else if self.entry_kind.q.val() == DICTIONARY {
+            self.source_bad.next =
+                self.entry_log.q.val().get_bits::<2>(2).any() || !self.entry_width.q.val().any();
         }
 
         // A function and its keys.
@@ -399,6 +490,12 @@ impl Logic for Parser {
         self.element_count.next = self.count.q.val();
         self.element_fetch.next = self.fetch_rows.q.val();
         self.fetch_addr.next = self.period.q.val();
+        self.element_source.next.kind = 0.into();
+        self.element_source.next.log_entry = 0.into();
+        self.element_source.next.width = 0.into();
+        self.element_source.next.addr = 0.into();
+        self.element_source.next.number = 0.into();
+        self.element_kinds.next = false;
         self.element_ids.next = 0.into();
         self.element_made.next = false;
         if self.sharing.q.val() {
@@ -517,6 +614,7 @@ impl Logic for Parser {
                 self.fail_qp.d.next = false;
                 self.bytes.d.next = 0.into();
                 self.asked.d.next = false;
+                self.any_kinds.d.next = false;
                 self.inline_taken.d.next = 0.into();
                 self.request_by_columns.d.next = false;
                 self.request_columns.d.next = 0.into();
@@ -889,6 +987,19 @@ impl Logic for Parser {
                         self.check_span.next = bit_cast::<35, 32>(self.count.q.val()) << 1;
                     }
                 }
+                self.has_kinds.d.next = self.fields.shape_flags.val().get_bit(COLUMN_KINDS);
+                self.special.d.next.first = self.fields.shape_flags.val().get_bits::<3>(FIRST_BIT);
+                self.special.d.next.chase = self.fields.shape_flags.val().get_bit(CHASE);
+                self.special.d.next.period_or_end = self.fields.shape_period.val();
+                if self.fields.shape_flags.val().get_bit(COLUMN_KINDS)
+                    && !self.sharing.q.val()
+                    && (self.kind.q.val() == BITMAPPED)
+                {
+                    // A bitmap that begins within a byte, which may have a byte more.
+                    self.check_key.next = self.lkey.q.val();
+                    self.check_base.next = self.addr.q.val();
+                    self.check_span.next = self.spanned_bits.val() >> 3;
+                }
                 self.elements_left.d.next = self.fields.shape_elements.val().get_bits::<5>(0);
                 self.elements.d.next = self.fields.shape_elements.val().get_bits::<5>(0);
                 self.factor.d.next = self.count.q.val();
@@ -909,13 +1020,22 @@ impl Logic for Parser {
                         self.check_valid.next = true;
                         self.state.d.next = DecoderState::Target;
                     } else {
-                        self.check_valid.next = (self.sharing.q.val() || self.has_fetch_rows.val())
+                        self.check_valid.next = (self.sharing.q.val()
+                            || self.has_fetch_rows.val()
+                            || (self.fields.shape_flags.val().get_bit(COLUMN_KINDS)
+                                && (self.kind.q.val() == BITMAPPED)))
                             && !self.has_keys.val()
                             && (self.count.q.val() != 0);
                         self.state.d.next = DecoderState::Element;
                         if self.has_keys.val() {
                             self.state.d.next = DecoderState::Function;
+                        } else if self.fields.shape_flags.val().get_bit(COLUMN_KINDS) {
+                            self.state.d.next = DecoderState::Kind;
                         }
+                    }
+                    if self.fields.shape_flags.val().get_bit(COLUMN_KINDS) && !self.shape_bad.val()
+                    {
+                        self.any_kinds.d.next = true;
                     }
                 }
             }
@@ -955,6 +1075,121 @@ impl Logic for Parser {
             DecoderState::Target => {
                 if self.target_done.val() {
                     self.state.d.next = DecoderState::Element;
+                    if self.special.q.val().chase {
+                        self.state.d.next = DecoderState::Chain;
+                    } else if self.has_kinds.q.val() {
+                        self.state.d.next = DecoderState::Kind;
+                    }
+                }
+            }
+            DecoderState::Chain => {
+                // It stands where a region's header has address, count and key.
+                self.special.d.next.period_or_end = self.fields.region_addr.val();
+                self.special.d.next.link = self.fields.region_count.val();
+                self.special.d.next.limit = self.fields.region_lkey.val().get_bits::<25>(0);
+                if self.broken.val() {
+                    self.fail.d.next = true;
+                    self.fail_qp.d.next = self.none_left.val();
+                    self.state.d.next = DecoderState::End;
+                } else if self.good.val() {
+                    self.taking.next = true;
+                    self.state.d.next = DecoderState::Kind;
+                    if !self.fields.region_lkey.val().any()
+                        || (self.fields.region_lkey.val() > bits::<32>(LONGEST_CHAIN))
+                    {
+                        self.fail.d.next = true;
+                        self.fail_qp.d.next = true;
+                        self.state.d.next = DecoderState::End;
+                    }
+                }
+            }
+            DecoderState::Kind => {
+                // The entries of a column overlap where each has two offsets.
+                self.check_len.next = self.entry_bytes.val();
+                self.entry_offset.d.next = self.fields.element_offset.val();
+                self.entry_len.d.next = self.entry_bytes.val();
+                self.entry_step.d.next = self.entry_unit.val();
+                self.entry_kind.d.next = self.fields.kind_kind.val();
+                self.entry_log.d.next = self.fields.kind_log_entry.val();
+                self.entry_width.d.next = self.fields.kind_width.val();
+                self.entry_key_bad.d.next =
+                    (self.fields.element_lkey.val() != 0) && (self.kind.q.val() != BITMAPPED);
+                if self.kind.q.val() == BITMAPPED {
+                    self.check_key.next = self.fields.element_lkey.val();
+                    self.check_base.next = 0.into();
+                    self.check_factor.next = self.count.q.val() - 1;
+                    self.check_step.next = bit_cast::<64, 32>(self.entry_unit.val());
+                    if self.fields.kind_kind.val() == BITS {
+                        self.check_long.next = false;
+                        self.check_base.next = self.fields.element_offset.val();
+                        self.check_offset.next = 0.into();
+                        self.check_span.next = self.spanned_bits.val() >> 3;
+                    }
+                }
+                if self.broken.val() {
+                    self.fail.d.next = true;
+                    self.fail_qp.d.next = self.none_left.val() && !self.sharing.q.val();
+                    self.state.d.next = DecoderState::End;
+                } else if self.good.val() {
+                    self.taking.next = true;
+                    self.check_valid.next =
+                        (self.kind.q.val() != POINTER_MAPPED) && (self.count.q.val() != 0);
+                    self.state.d.next = DecoderState::Source;
+                }
+            }
+            DecoderState::Source => {
+                // A dictionary, or a table of buffers.
+                self.check_key.next = self.fields.region_lkey.val();
+                self.check_base.next = self.fields.region_addr.val();
+                self.check_offset.next = 0.into();
+                self.check_factor.next = self.fields.region_count.val();
+                self.check_step.next = bit_cast::<64, 24>(self.entry_width.q.val());
+                self.check_len.next = 0.into();
+                self.check_long.next = self.entry_kind.q.val() == DICTIONARY;
+                self.check_span.next =
+                    bit_cast::<35, 32>(self.fields.region_count.val()) << LOG_BUFFER;
+                self.element_offset.next = self.entry_offset.q.val();
+                self.element_len.next = self.entry_len.q.val();
+                self.element_kinds.next = true;
+                // Messages do not go by these columns.
+                self.element_split.next = false;
+                self.element_source.next.kind = self.entry_kind.q.val().get_bits::<3>(0);
+                self.element_source.next.log_entry = self.entry_log.q.val().get_bits::<2>(0);
+                self.element_source.next.width = self.entry_width.q.val();
+                self.element_source.next.addr = self.fields.region_addr.val();
+                self.element_source.next.number = self.fields.region_count.val();
+                if self.entry_kind.q.val() == OFFSETS {
+                    self.element_source.next.number = self.fields.region_lkey.val();
+                }
+                if self.kind.q.val() == BITMAPPED {
+                    self.element_base.next = self.entry_offset.q.val();
+                    self.element_offset.next = 0.into();
+                    self.element_step.next = bit_cast::<64, 32>(self.entry_step.q.val());
+                }
+                if self.kind.q.val() == POINTER_MAPPED {
+                    self.element_base.next = 0.into();
+                }
+                if self.broken.val() {
+                    self.fail.d.next = true;
+                    self.fail_qp.d.next = self.none_left.val() && !self.sharing.q.val();
+                    self.state.d.next = DecoderState::End;
+                } else if self.good.val() {
+                    self.taking.next = true;
+                    self.state.d.next = DecoderState::Kind;
+                    if self.source_bad.val() || self.entry_key_bad.q.val() {
+                        self.fail.d.next = true;
+                        self.fail_qp.d.next = !self.sharing.q.val();
+                        self.state.d.next = DecoderState::End;
+                    } else {
+                        self.check_valid.next = ((self.entry_kind.q.val() == DICTIONARY)
+                            || (self.entry_kind.q.val() == VIEWS))
+                            && (self.fields.region_count.val() != 0)
+                            && (self.count.q.val() != 0);
+                        self.element_valid.next = true;
+                        self.region_done.next = self.elements_left.q.val() == 1;
+                    }
+                    self.elements_left.d.next = self.elements_left.q.val() - 1;
+                    self.lane.d.next = self.lane.q.val() + 1;
                 }
             }
             DecoderState::Element => {
@@ -1110,6 +1345,8 @@ impl Logic for Parser {
         if self.asks.val() {
             self.sets.next = bit_cast::<11, 1>(self.asked.q.val().into());
         }
+        self.kinds.next = self.any_kinds.q.val();
+        self.element_set.next = self.special.q.val();
         self.told_inline.next = self.inline_accept.val();
         self.partition.next = self.dest_partition.q.val();
         self.partitioned.next = self.head_partitioned.q.val();

@@ -8,7 +8,9 @@ use super::named::Named;
 use crate::context::{QP, QUEUE};
 use crate::layout::windows::FETCH_BITS;
 use crate::primitive::Multiplier;
-use crate::request::{AddressWrite, DEST_COUNT, DEST_INDEX, FunctionWrite, KeyWrite};
+use crate::request::{
+    AddressWrite, DEST_COUNT, DEST_INDEX, FunctionWrite, KeyWrite, LaneKind, SetKinds,
+};
 use drdma_abi::receive::{AtomicOperands, ReliableOpcode};
 use drdma_emit::prelude::*;
 
@@ -70,8 +72,14 @@ pub enum DecoderState {
     Beyond,
     /// The target of a pointer-mapped region is being looked up.
     Target,
+    /// How records lead from one to the next.
+    Chain,
     /// An extent or a column.
     Element,
+    /// An extent or a column with a kind: its entries.
+    Kind,
+    /// Where its bytes lie.
+    Source,
     /// A contiguous region of several with row mask Element: the joiner takes its lane.
     Join,
     /// The entry has ended, or an error has ended it.
@@ -82,7 +90,7 @@ pub enum DecoderState {
 
 /// Walks the granules of work queue entries.
 ///
-/// Every granule takes one cycle, but an entry's head and its first destination, or its address, one together, unless the
+/// Every granule takes one cycle (an element with a kind has two), but an entry's head and its first destination, or its address, one together, unless the
 /// request is partitioned, or cut off there, and a payload in the entry is taken whole, unless an address comes before it; a destination takes one more, a pointer-mapped region three more, a
 /// contiguous one two more where it is one of several under row mask Element,
 /// an entry up to two more, a partitioned one three. It stops while there is no room for a
@@ -312,7 +320,15 @@ pub struct Parser {
     pub element_addr: Signal<Out, Bits<64>>,
     /// The region's rows.
     pub element_count: Signal<Out, Bits<32>>,
+    /// How the element's entries lead to bytes.
+    pub element_source: Signal<Out, LaneKind>,
+    /// The region has kinds of columns.
+    pub element_kinds: Signal<Out, Bit>,
+    /// What it has beside others; its protection domain is still to be filled in.
+    pub element_set: Signal<Out, SetKinds>,
 
+    /// Some region of the request has kinds of columns.
+    pub kinds: Signal<Out, Bit>,
     /// The request has ended.
     pub finish: Signal<Out, Bit>,
     /// It has failed.
@@ -468,6 +484,24 @@ pub struct Parser {
     factor: DFF<Bits<32>>,
     elements_left: DFF<Bits<5>>,
     lane: DFF<Bits<4>>,
+    /// The region, or one of the request, has kinds of columns.
+    has_kinds: DFF<Bit>,
+    any_kinds: DFF<Bit>,
+    special: DFF<SetKinds>,
+    /// An element's entry: where it is, how long, and how far from the next row's.
+    entry_offset: DFF<Bits<64>>,
+    entry_len: DFF<Bits<32>>,
+    entry_step: DFF<Bits<32>>,
+    entry_kind: DFF<Bits<4>>,
+    entry_log: DFF<Bits<4>>,
+    entry_width: DFF<Bits<24>>,
+    entry_key_bad: DFF<Bit>,
+    entry_bytes: Signal<Local, Bits<32>>,
+    entry_unit: Signal<Local, Bits<32>>,
+    /// Bits from the first of a byte to the last of a bitmap or a column of bits.
+    spanned_bits: Signal<Local, Bits<35>>,
+    source_given: Signal<Local, Bit>,
+    source_bad: Signal<Local, Bit>,
 
     fail: DFF<Bit>,
     fail_flush: DFF<Bit>,
@@ -500,4 +534,27 @@ pub struct Parser {
     /// Bytes of a bitmap.
     bitmap_bytes: Signal<Local, Bits<35>>,
     has_fetch_rows: Signal<Local, Bit>,
+}
+
+#[cfg(test)]
+mod tests {
+    use drdma_abi::work_request::{Chain, Element, ElementSource, KindElement, RegionHeader};
+    use drdma_abi::{Field, Layout};
+
+    /// Granules that are looked at as if they were others have fields of the same places.
+    #[test]
+    fn fields_that_are_read_as_others_have_their_places() {
+        let same = |a: Field, b: Field| {
+            assert_eq!((a.start, a.width), (b.start, b.width), "{} and {}", a.name, b.name);
+        };
+        for (source, chain, header) in
+            [("addr", "end", "addr"), ("count", "next", "count"), ("lkey", "limit", "lkey")]
+        {
+            same(ElementSource::field(source), RegionHeader::field(header));
+            same(Chain::field(chain), RegionHeader::field(header));
+        }
+        for field in ["offset", "lkey"] {
+            same(KindElement::field(field), Element::field(field));
+        }
+    }
 }

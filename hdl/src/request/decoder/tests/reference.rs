@@ -6,8 +6,9 @@ use drdma_abi::receive::{AddressHandle, ReliableOpcode, request_flags};
 use drdma_abi::register::{MemoryRegionEntry, QUEUE_PAIRS, QueuePairEntry, SendQueueEntry};
 use drdma_abi::roce::{TTL, Transport};
 use drdma_abi::work_request::{
-    BLOCK, Destination, Element, GRANULE, MAX_INLINE, MAX_WQE_GRANULES, Opcode, RegionHeader,
-    RegionShape, RegionType, RemoteColumn, WQE_MAGIC, WqeHeader, blocks, flags, shape_flags,
+    BLOCK, Chain, Destination, Element, ElementKind, ElementSource, GRANULE, KindElement,
+    MAX_CHAIN, MAX_INLINE, MAX_VIEW_BUFFERS, MAX_WQE_GRANULES, Opcode, RegionHeader, RegionShape,
+    RegionType, RemoteColumn, WQE_MAGIC, WqeHeader, blocks, flags, shape_flags,
 };
 use std::collections::HashSet;
 
@@ -17,6 +18,8 @@ pub struct Lane {
     pub base: u64,
     pub step: u64,
     pub len: u32,
+    /// How its entries lead to bytes.
+    pub source: Source,
 }
 
 /// What only a pointer-mapped set has.
@@ -26,6 +29,26 @@ pub struct Records {
     pub target_len: u64,
     pub low: u64,
     pub high: u128,
+}
+
+/// How the entries of a lane lead to bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    pub kind: u8,
+    pub log: u8,
+    pub width: u32,
+    pub addr: u64,
+    /// Of offsets the key of the data; else values.
+    pub number: u32,
+}
+
+/// What a set with kinds of columns has beside others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Special {
+    pub pd: u32,
+    pub first: u8,
+    pub period: u64,
+    pub chain: Option<Chain>,
 }
 
 /// A set with its lanes.
@@ -41,6 +64,8 @@ pub struct Set {
     pub records: Option<Records>,
     /// Where the fetch rows lie.
     pub fetch_rows: Option<u64>,
+    /// What it has beside others, of such as have kinds of columns.
+    pub special: Option<Special>,
     /// The payload, where it stands in the entry.
     pub inline: Option<Vec<u8>>,
     pub lanes: Vec<Lane>,
@@ -61,6 +86,16 @@ impl Set {
         }
     }
 
+    /// True if some lane leads elsewhere.
+    pub fn has_kinds(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.source.kind != ElementKind::Fixed as u8)
+    }
+
+    /// What it has beside others, if it can be seen that it has any.
+    pub fn special(&self, special: Special) -> Option<Special> {
+        Some(special).filter(|s| self.has_kinds() || s.chain.is_some() || s.first > 0)
+    }
+
     /// One of its lanes.
     fn alone(&self, lane: usize) -> Self {
         let mut set = Self { lanes: vec![self.lanes[lane]], ..self.clone() };
@@ -74,7 +109,7 @@ impl Set {
         let last = sets.last()?;
         let joins = |set: &Self| {
             let addr = set.kind != 2 || set.addr == last.addr;
-            let kind = set.kind != 3 && set.kind == last.kind;
+            let kind = set.kind != 3 && set.kind == last.kind && !set.has_kinds();
             kind && addr && set.lanes.len() == 1 && set.count == last.count
         };
         (sets.len() > 1 && sets.iter().all(joins)).then(|| {
@@ -91,7 +126,7 @@ impl Set {
 fn alike(sets: &[Set], first: &[Set]) -> bool {
     let ([own], [other]) = (sets, first) else { return false };
     // Contiguous regions, also those that became one set, have no step.
-    let regular = |set: &Set| matches!(set.kind, 1 | 2) && set.lanes[0].step > 0;
+    let regular = |set: &Set| set.kind == 2 || set.kind == 1 && set.lanes[0].step > 0;
     regular(own) && regular(other) && own.lanes == other.lanes && own.count == other.count
 }
 
@@ -437,7 +472,7 @@ impl Card {
             payload.extend(reader.take()?);
         }
         payload.truncate(bytes.into());
-        let lane = Lane { base: 0, step: 0, len: u32::from(bytes).max(1) };
+        let lane = Lane { len: u32::from(bytes).max(1), ..Lane::default() };
         let mut set = Set { count: 1, lanes: vec![lane], inline: Some(payload), ..Set::default() };
         set.cut();
         Ok(set)
@@ -448,9 +483,11 @@ impl Card {
         let stop = |stop: Stop| stop.failure(0, None);
         let header = RegionHeader::decode(&reader.take().map_err(stop)?);
         let shape = RegionShape::decode(&reader.take().map_err(stop)?);
+        let has_kinds = shape.flags == shape_flags::COLUMN_KINDS;
         let good = (1..=16).contains(&shape.elements)
             && (1..=2).contains(&shape.period)
-            && (shape.flags, shape.target_lkey) == (0, 0);
+            && (shape.flags == 0 || has_kinds)
+            && shape.target_lkey == 0;
         if !good {
             return Err(stop(Stop::Shape));
         }
@@ -459,12 +496,20 @@ impl Card {
         let mut ranges = vec![Range { lkey: header.lkey, start: header.addr.into(), len }];
         let (ids, addr, count) = (shape.period as u8, header.addr, header.count);
         let mut set = Set { kind: 2, ids, addr, count, ..Set::default() };
-        for _ in 0..shape.elements {
+        if has_kinds {
+            let header = RegionHeader { addr: 0, lkey: 0, ..header };
+            let (own, more) =
+                self.entries(reader, RegionType::Bitmapped, header, shape).map_err(stop)?;
+            set.lanes = own;
+            set.special = set.special(Special { pd, ..Special::default() });
+            ranges.extend(more);
+        }
+        for _ in (0..shape.elements).filter(|_| !has_kinds) {
             let Element { offset, len, lkey } = Element::decode(&reader.take().map_err(stop)?);
             if len == 0 {
                 return Err(stop(Stop::Shape));
             }
-            set.lanes.push(Lane { base: offset, step: len.into(), len });
+            set.lanes.push(Lane { base: offset, step: len.into(), len, ..Lane::default() });
             ranges.push(Range { lkey, start: offset.into(), len: rows * u128::from(len) });
         }
         set.cut();
@@ -495,9 +540,15 @@ impl Card {
             }
             add(lkey, addr.into(), count.into());
             set.count = 1;
-            set.lanes.push(Lane { base: addr, step: 0, len: count });
+            set.lanes.push(Lane { base: addr, len: count, ..Lane::default() });
         } else {
             let shape = RegionShape::decode(&reader.take()?);
+            if shape.flags & shape_flags::COLUMN_KINDS != 0 {
+                if by_columns.is_some() {
+                    return Err(Stop::Shape);
+                }
+                return self.kinds(reader, kind, header, shape, pd);
+            }
             let strided = kind == RegionType::Strided;
             let good = (1..=16).contains(&shape.elements)
                 && by_columns.is_none_or(|(columns, _)| columns == usize::from(shape.elements))
@@ -536,7 +587,7 @@ impl Card {
                     RegionType::PointerMapped => (offset, 0),
                     _ => (addr.wrapping_add(offset), shape.period),
                 };
-                set.lanes.push(Lane { base, step, len });
+                set.lanes.push(Lane { base, step, len, ..Lane::default() });
                 match kind {
                     RegionType::Bitmapped => {
                         let bytes = u128::from(count) * u128::from(len);
@@ -561,6 +612,148 @@ impl Card {
         }
         set.cut();
         Ok((set, ranges))
+    }
+
+    /// A region with kinds of columns, behind its header and shape.
+    fn kinds(
+        &self,
+        reader: &mut Reader,
+        kind: RegionType,
+        header: RegionHeader,
+        shape: RegionShape,
+        pd: u32,
+    ) -> Result<(Set, Vec<Range>), Stop> {
+        let (addr, count, lkey) = (header.addr, header.count, header.lkey);
+        let chase = shape.flags & shape_flags::CHASE != 0;
+        let first = shape.flags >> shape_flags::FIRST_BIT_SHIFT;
+        let known = shape_flags::COLUMN_KINDS | shape_flags::CHASE;
+        let good = (1..=16).contains(&shape.elements)
+            && shape.flags & !known & 15 == 0
+            && first < if kind == RegionType::Bitmapped { 8 } else { 1 }
+            && (!chase || kind == RegionType::PointerMapped)
+            && (shape.period != 0) == (kind == RegionType::Strided)
+            && (shape.target_lkey == 0 || kind == RegionType::PointerMapped);
+        if !good {
+            return Err(Stop::Shape);
+        }
+        let mut set = Set { kind: kind as u8, addr, count, ..Set::default() };
+        let mut special = Special { pd, first: first as u8, period: shape.period, chain: None };
+        let mut ranges = Vec::new();
+        let listed = match kind {
+            RegionType::Bitmapped => (u128::from(count) + u128::from(first)).div_ceil(8),
+            RegionType::PointerMapped => u128::from(count) * 8,
+            _ => 0,
+        };
+        if kind != RegionType::Strided {
+            ranges.push(Range { lkey, start: addr.into(), len: listed });
+        }
+        if chase {
+            let chain = Chain::decode(&reader.take()?);
+            if !(1..=MAX_CHAIN).contains(&chain.limit) {
+                return Err(Stop::Shape);
+            }
+            special.chain = Some(chain);
+        }
+        let (lanes, more) = self.entries(reader, kind, header, shape)?;
+        ranges.extend(more);
+        if kind == RegionType::PointerMapped {
+            let target = self.named(shape.target_lkey, pd);
+            let (target_addr, target_len) = target.map_or((0, 0), |r| (r.addr, r.len));
+            let link = special.chain.map(|chain| u64::from(chain.next));
+            let low = lanes.iter().map(|lane| lane.base).chain(link).min();
+            let end = |lane: &Lane| u128::from(lane.base) + u128::from(lane.len);
+            let ends = lanes.iter().map(end).chain(link.map(|link| u128::from(link) + 8));
+            let (low, high) = (low.expect("a lane"), ends.max().expect("a lane"));
+            set.records = Some(Records { target_addr, target_len, low, high });
+        }
+        if count == 0 {
+            ranges.clear();
+        }
+        set.lanes = lanes;
+        set.special = set.special(special);
+        set.cut();
+        Ok((set, ranges))
+    }
+
+    /// The elements of a region with kinds, and the memory that they cover.
+    fn entries(
+        &self,
+        reader: &mut Reader,
+        kind: RegionType,
+        header: RegionHeader,
+        shape: RegionShape,
+    ) -> Result<(Vec<Lane>, Vec<Range>), Stop> {
+        let count = u128::from(header.count);
+        let (mut lanes, mut ranges) = (Vec::new(), Vec::new());
+        for _ in 0..shape.elements {
+            let element = KindElement::decode(&reader.take()?);
+            let of = ElementSource::decode(&reader.take()?);
+            let (width, log) = (element.width, element.log_entry);
+            let none = (of.addr, of.count, of.lkey) == (0, 0, 0);
+            // Its bytes, and those to the next row's of a column.
+            let (good, len, step) = match ElementKind::from_code(element.kind) {
+                Some(ElementKind::Fixed) => (log == 0 && none && width > 0, width, width),
+                Some(ElementKind::Bits) => {
+                    (log == 0 && none && width < 8 && kind == RegionType::Bitmapped, 1, 0)
+                }
+                Some(ElementKind::Offsets) => {
+                    ((2..=3).contains(&log) && width == 0 && of.count == 0, 2 << log, 1 << log)
+                }
+                Some(ElementKind::Views) => {
+                    (log == 0 && width == 0 && of.count <= MAX_VIEW_BUFFERS, 16, 16)
+                }
+                Some(ElementKind::Dictionary) => (log <= 3 && width > 0, 1 << log, 1 << log),
+                None => (false, 0, 0),
+            };
+            if !good || (element.lkey != 0 && kind != RegionType::Bitmapped) {
+                return Err(Stop::Shape);
+            }
+            let (offset, bytes) = (element.offset, u128::from(len));
+            let before = count.saturating_sub(1);
+            let (base, step) = match kind {
+                RegionType::Bitmapped => (offset, step.into()),
+                RegionType::PointerMapped => (offset, 0),
+                _ => (header.addr.wrapping_add(offset), shape.period),
+            };
+            let start = match kind {
+                RegionType::Bitmapped => u128::from(offset),
+                _ => u128::from(header.addr) + u128::from(offset),
+            };
+            let bits = element.kind == ElementKind::Bits as u8;
+            let len_of_all = match bits {
+                true => (u128::from(width) + count).div_ceil(8),
+                false => before * u128::from(step) + bytes,
+            };
+            let lkey = if kind == RegionType::Bitmapped { element.lkey } else { header.lkey };
+            let mut add = |lkey, start, len| {
+                if count > 0 {
+                    ranges.push(Range { lkey, start, len });
+                }
+            };
+            if kind != RegionType::PointerMapped {
+                add(lkey, start, len_of_all);
+            }
+            let values = u128::from(of.count);
+            match ElementKind::from_code(element.kind) {
+                Some(ElementKind::Views) if of.count > 0 => {
+                    add(of.lkey, of.addr.into(), values * 16);
+                }
+                Some(ElementKind::Dictionary) if of.count > 0 => {
+                    add(of.lkey, of.addr.into(), values * u128::from(width));
+                }
+                _ => {}
+            }
+            let offsets = element.kind == ElementKind::Offsets as u8;
+            let source = Source {
+                kind: element.kind,
+                log,
+                width,
+                addr: of.addr,
+                number: if offsets { of.lkey } else { of.count },
+            };
+            lanes.push(Lane { base, step, len, source });
+        }
+        Ok((lanes, ranges))
     }
 
     /// The memory region of that key, if a queue of that protection domain may use it.

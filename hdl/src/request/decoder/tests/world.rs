@@ -1,12 +1,12 @@
 //! The decoder between a queue, a sequencer and a completion block.
 
-use super::reference::{Batch, Card, Column, Dest, Lane, Records, Request, Set};
+use super::reference::{Batch, Card, Column, Dest, Lane, Records, Request, Set, Source, Special};
 use crate::context::testing::{Flagged, answer_flag, clear_tables};
 use crate::request::decoder::Decoder;
 use crate::testing;
 use drdma_abi::Layout;
 use drdma_abi::receive::AddressHandle;
-use drdma_abi::work_request::{BLOCK, GRANULE, MAX_WQE_GRANULES, WqeHeader};
+use drdma_abi::work_request::{BLOCK, Chain, GRANULE, MAX_WQE_GRANULES, WqeHeader};
 use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId, Random};
 use drdma_verilated::{Library, Model, Word};
 use std::cell::RefCell;
@@ -45,7 +45,16 @@ fn record(written: &mut Written, model: &Model) {
     }
     if get("lane_write_valid") == 1 {
         let (base, step) = (get("lane_write_base"), get("lane_write_step"));
-        let lane = Lane { base, step, len: get("lane_write_len") as u32 };
+        let kind = model.get_word("lane_write_kind");
+        let field = |at: usize, bits: usize| kind.bits(at, bits).to_u64();
+        let source = Source {
+            kind: field(0, 3) as u8,
+            log: field(3, 2) as u8,
+            width: field(5, 24) as u32,
+            addr: field(29, 64),
+            number: field(93, 32) as u32,
+        };
+        let lane = Lane { base, step, len: get("lane_write_len") as u32, source };
         written.lanes[get("lane_write_set") as usize][get("lane_write_lane") as usize] = lane;
         written.inline[get("lane_write_set") as usize] = get("lane_write_inline") == 1;
     }
@@ -62,6 +71,19 @@ fn record(written: &mut Written, model: &Model) {
             low: get("set_write_low"),
             high: model.get_word("set_write_high").to_u128(),
         };
+        let kinds = model.get_word("set_write_kinds");
+        let field = |at: usize, bits: usize| kinds.bits(at, bits).to_u64();
+        let (next, limit) = (field(68, 32) as u32, field(100, 25) as u32);
+        let special = Special {
+            pd: field(125, 32) as u32,
+            first: if kind == 2 { field(0, 3) as u8 } else { 0 },
+            period: if kind == 1 { field(4, 64) } else { 0 },
+            chain: (kind == 3 && field(3, 1) == 1).then_some(Chain {
+                end: field(4, 64),
+                next,
+                limit,
+            }),
+        };
         assert!(kind != 2 || records.low == 0, "nothing is taken off the fetch rows' address");
         let set = Set {
             kind,
@@ -72,6 +94,7 @@ fn record(written: &mut Written, model: &Model) {
             beat_start: get("set_write_beat_start") as u16,
             fetch_rows: (get("set_write_fetch") == 1).then_some(records.target_addr),
             records: (kind == 3).then_some(records),
+            special: Some(special),
             inline: None,
             lanes: Vec::new(),
         };
@@ -111,6 +134,13 @@ fn record(written: &mut Written, model: &Model) {
     }
 }
 
+/// A set with its lanes, and with what only such with kinds have.
+fn with_lanes(mut set: Set, lanes: Vec<Lane>) -> Set {
+    set.lanes = lanes;
+    set.special = set.special.and_then(|special| set.special(special));
+    set
+}
+
 impl Written {
     fn dest(&self, number: usize, slot: u8) -> Dest {
         let (dest, sets, first, of) = &self.dests[number % 1024];
@@ -124,7 +154,7 @@ impl Written {
             let inline = payload.filter(|_| self.inline[number]).map(<[u8]>::to_vec);
             // What stands for a payload of no bytes may have any value.
             let inline = inline.map(|bytes| if dest.empty { Vec::new() } else { bytes });
-            Set { lanes, inline, ..set.clone() }
+            with_lanes(Set { inline, ..set.clone() }, lanes)
         };
         Dest { sets: (0..usize::from(*sets)).map(set).collect(), ..dest.clone() }
     }
@@ -147,7 +177,7 @@ impl Written {
             let of = |dest: &Dest| (dest.qp, dest.imm, dest.transport, dest.log_mtu);
             assert_eq!(of(&other), of(&dest), "column {j}");
             let Dest { remote_addr, rkey, opcode, .. } = other;
-            Column { remote_addr, rkey, opcode, set: Set { lanes, ..own.clone() } }
+            Column { remote_addr, rkey, opcode, set: with_lanes(own.clone(), lanes) }
         };
         dest.columns = (0..columns).map(column).collect();
         if columns > 0 {

@@ -33,6 +33,7 @@ impl Logic for Plan {
             single,
             partitioned,
             apart,
+            kinds,
             index,
             head,
             set,
@@ -391,6 +392,11 @@ impl Logic for Plan {
             && (self.pass.q.val() + 1 != self.columns.q.val())
             && self.columns.q.val().any();
         self.finished.next = false;
+        self.kinds_start.next = false;
+        self.kinds_busy.next = self.state.q.val() == PlanState::KindsWait;
+        self.kinds_slot.next = self.slot.q.val();
+        self.kinds_dests.next = self.dests.q.val();
+        self.kinds_first_dest.next = self.first_dest.q.val();
         self.request_ready.next = self.state.q.val() == PlanState::Idle;
         match self.state.q.val() {
             PlanState::Idle => {
@@ -412,6 +418,7 @@ impl Logic for Plan {
                     !self.request_status.val().any() || self.request_dests.val().any();
                 self.single.d.next = self.request_dests.val() == 1;
                 self.apart.d.next = self.request_apart.val();
+                self.kinds.d.next = self.request_kinds.val();
                 self.begins.next = true;
                 if self.request_valid.val() {
                     self.state.d.next = PlanState::InspectHead;
@@ -464,6 +471,13 @@ impl Logic for Plan {
                 self.state.d.next = PlanState::InspectSet;
                 if self.here.val().sets == 0 {
                     self.state.d.next = PlanState::Weigh;
+                }
+                if self.kinds.q.val() {
+                    self.index.d.next = self.index.q.val() + 1;
+                    self.state.d.next = PlanState::InspectRead;
+                    if self.last_dest.val() {
+                        self.state.d.next = PlanState::Kinds;
+                    }
                 }
                 // Its queue pair may have failed after it was decoded. If it does behind the first column, the segmenter sees it.
                 if self.qp_error.val() && !self.pass.q.val().any() {
@@ -895,6 +909,20 @@ impl Logic for Plan {
                         self.turns.write_enable.next = true;
                         self.state.d.next = PlanState::TurnNext;
                     }
+                }
+            }
+            PlanState::Kinds => {
+                self.index.d.next = 0.into();
+                self.kinds_start.next = self.drained.val() && self.free.val();
+                if self.kinds_start.val() {
+                    self.state.d.next = PlanState::KindsWait;
+                }
+            }
+            PlanState::KindsWait => {
+                if self.kinds_done.val() {
+                    self.status.d.next = self.kinds_status.val();
+                    self.bad_dest.d.next = self.kinds_bad_dest.val();
+                    self.state.d.next = PlanState::Finish;
                 }
             }
             PlanState::Finish => {

@@ -62,6 +62,28 @@ pub struct Plan {
     pub request_bad_dest: Signal<In, Bits<DEST_COUNT>>,
     /// Its destinations have rows of one form, but none in common.
     pub request_apart: Signal<In, Bit>,
+    /// It has kinds of columns.
+    pub request_kinds: Signal<In, Bit>,
+    /// Nothing is on its way of requests before.
+    pub drained: Signal<In, Bit>,
+    /// The end of a request is planned.
+    pub finished: Signal<Out, Bit>,
+    /// The request at hand is to be walked by [`Kinds`](crate::rows::kinds::Kinds), which reads the tables meanwhile.
+    pub kinds_start: Signal<Out, Bit>,
+    /// It does so.
+    pub kinds_busy: Signal<Out, Bit>,
+    /// It is done,
+    pub kinds_done: Signal<In, Bit>,
+    /// with this status,
+    pub kinds_status: Signal<In, Bits<8>>,
+    /// for this destination.
+    pub kinds_bad_dest: Signal<In, Bits<DEST_COUNT>>,
+    /// That request's slot,
+    pub kinds_slot: Signal<Out, Bits<8>>,
+    /// destinations,
+    pub kinds_dests: Signal<Out, Bits<DEST_COUNT>>,
+    /// and the first one's place.
+    pub kinds_first_dest: Signal<Out, Bits<10>>,
     /// It is a WRITE by columns, of so many; else 0.
     pub request_columns: Signal<In, Bits<5>>,
     /// A request has left the segmenter.
@@ -168,12 +190,12 @@ pub struct Plan {
     bounds_given: DFF<Bit>,
     // Requests that have not left the segmenter.
     under_way: DFF<Bits<9>>,
-    finished: Signal<Local, Bit>,
     flush: Constant<Bits<8>>,
     single: DFF<Bit>,
     /// All destinations have the same set, and the ids of its rows.
     partitioned: DFF<Bit>,
     apart: DFF<Bit>,
+    kinds: DFF<Bit>,
     /// The destination at hand has no more turns.
     passed: Signal<Local, Bit>,
     /// Where what is found out about the set is kept: those of a partitioned request have one set.
@@ -302,6 +324,16 @@ impl Default for Plan {
             request_status: Default::default(),
             request_bad_dest: Default::default(),
             request_apart: Default::default(),
+            request_kinds: Default::default(),
+            drained: Default::default(),
+            kinds_start: Default::default(),
+            kinds_busy: Default::default(),
+            kinds_done: Default::default(),
+            kinds_status: Default::default(),
+            kinds_bad_dest: Default::default(),
+            kinds_slot: Default::default(),
+            kinds_dests: Default::default(),
+            kinds_first_dest: Default::default(),
             request_columns: Default::default(),
             columns: Default::default(),
             pass: Default::default(),
@@ -364,6 +396,7 @@ impl Default for Plan {
             single: Default::default(),
             partitioned: Default::default(),
             apart: Default::default(),
+            kinds: Default::default(),
             passed: Default::default(),
             key: Default::default(),
             index: Default::default(),

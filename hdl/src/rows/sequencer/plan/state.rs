@@ -88,6 +88,10 @@ pub enum PlanState {
     RecallRead,
     /// Looks whether its queue pair has failed before.
     Recall,
+    /// Kinds of columns: what was before is on its way,
+    Kinds,
+    /// and the request is walked.
+    KindsWait,
 }
 
 /// What inspection found out about a destination.

@@ -1,0 +1,406 @@
+//! Requests with kinds of columns: rows whose entries lead to bytes elsewhere, and chains of records
+//! (docs/semantics.md, "Kinds of columns").
+//!
+//! Stands in the sequencer, beside its plan, which hands a request over when nothing is on its way of those before,
+//! and has the tables of destinations and sets read here until it is done. Plain regions of such a request are walked here as well.
+//!
+//! ```text
+//! sets, destinations -> Lister --wanted--> lanes, product --entries--> Resolver -> token, made
+//!                        ^  lines, links        |  entries' reads       ^ | tables of buffers
+//!                        +------------------- host_read ---------------+-+
+//! ```
+//!
+//! - **Lister** finds the rows, region by region: bits of bitmaps, ids, pointers, chains. It asks for an entry a cycle.
+//! - Entries that lead elsewhere are read, up to 32 at once.
+//! - **Resolver** follows them in their order, keeps to what docs/semantics.md says of where they may lead, counts the bytes of
+//!   messages, and gives the bytes as tokens of up to 64, each of one piece of host memory, or of bytes that are made here.
+//!
+//! Every destination is judged before the first token of a request: all its rows are walked, and all entries followed. Then its rows are
+//! walked again, and followed and judged anew, since the host may have changed them. The length of a WRITE's message comes before its first
+//! byte, and so its rows are walked a third time.
+//!
+//! Contract: one request at a time, `done` is a pulse at its end, with its status. Nothing is on its way then but tokens.
+//! An entry takes 6 cycles or more, and one each further 64 bytes; 32 that must be read are under way at once; a line of 512 bits of a bitmap, of 64 ids of one byte or of 8
+//! pointers takes a read's round trip more, and so does each record of a chain. A buffer of views is read when a view first leads there,
+//! and then known for the rest of the request, unless another one took its place of 64.
+
+pub mod lister;
+pub mod record;
+pub mod resolver;
+#[cfg(test)]
+mod tests;
+
+use crate::context::ConfigWrite;
+use crate::primitive::{Fifo, Flatten, Multiplier, Ram, RamStyle, Restore, StreamFifo, StreamSkid};
+use crate::request::{BITS, DEST_COUNT, FIXED, LaneKind, OFFSETS, SetKinds, VIEWS};
+use crate::rows::expander::LaneWrite;
+use crate::rows::sequencer::record::Token;
+use crate::rows::sequencer::tables::{Bounds, DestInfo, SetInfo};
+use crate::shell::host_read::{HostReadBeat, HostReadRequest};
+use drdma_abi::work_request::VIEW;
+use drdma_emit::prelude::*;
+use lister::Lister;
+use record::{Answer, Entry, LANE_BITS, Lane, Line, Placed, VALUE};
+use resolver::Resolver;
+
+/// Bytes of a view.
+const VIEW_BYTES: u64 = VIEW as u64;
+/// Bits of a [`SetKinds`].
+const SET_KINDS_BITS: usize = <SetKinds as Synth>::BITS;
+/// Cycles from a lane to the product of its step and a row.
+const STAGES: usize = 5;
+/// Entries on their way from the lister to the resolver, and of those that are read, at most.
+const MOST: u64 = 32;
+
+/// [`Reads::owners`]: whose a read is.
+const ENTRIES: u64 = 0;
+const LISTER: u64 = 1;
+const RESOLVER: u64 = 2;
+
+/// Bytes that the card makes, 1 to 4 of them.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Made {
+    /// The request.
+    pub slot: Bits<8>,
+    /// The bytes.
+    pub data: Bits<32>,
+}
+
+/// The block: see the [module](self).
+///
+/// # Inputs
+/// `clk`, `rst`; `cfg`; the decoder's writes `lane_write` with `lane_kind`, and of sets `set_valid`, `set_index`, `set_kinds`; `start`
+/// with `slot`, `dests`, `first_dest`; what the tables say: `dest_info`, `set_info`, `bounds`; streams `beat`, and the readies.
+///
+/// # Outputs
+/// `dest_read`, `set_read`; streams `read`, `token`, `made`; `done` with `status`, `bad_dest`.
+#[derive(LogicBlock, BlockDefault)]
+pub struct Kinds {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
+    /// The decoder's lanes,
+    pub lane_write: Flow<In, LaneWrite>,
+    /// and how their entries lead to bytes.
+    pub lane_kind: Signal<In, LaneKind>,
+    /// A set is written.
+    pub set_valid: Signal<In, Bit>,
+    /// The set.
+    pub set_index: Signal<In, Bits<11>>,
+    /// What it has beside others.
+    pub set_kinds: Signal<In, SetKinds>,
+
+    /// A request is to be walked.
+    pub start: Signal<In, Bit>,
+    /// Its slot, until it is done.
+    pub slot: Signal<In, Bits<8>>,
+    /// Its destinations, likewise,
+    pub dests: Signal<In, Bits<DEST_COUNT>>,
+    /// and the first one's place.
+    pub first_dest: Signal<In, Bits<10>>,
+    /// It has been walked.
+    pub done: Signal<Out, Bit>,
+    /// With `done`: its status,
+    pub status: Signal<Out, Bits<8>>,
+    /// and the destination that failed.
+    pub bad_dest: Signal<Out, Bits<DEST_COUNT>>,
+
+    /// The destination to read.
+    pub dest_read: Signal<Out, Bits<10>>,
+    /// It, a cycle later.
+    pub dest_info: Signal<In, DestInfo>,
+    /// The set to read.
+    pub set_read: Signal<Out, Bits<11>>,
+    /// It, a cycle later.
+    pub set_info: Signal<In, SetInfo>,
+    /// Where its pointers may point.
+    pub bounds: Signal<In, Bounds>,
+
+    /// Reads of host memory,
+    pub read: Stream<Out, HostReadRequest>,
+    /// and what they bring, a beat each.
+    pub beat: Stream<In, HostReadBeat>,
+
+    /// A token is offered.
+    pub token_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub token_ready: Signal<In, Bit>,
+    /// The token.
+    pub token: Signal<Out, Token>,
+    /// Bytes of tokens that lie nowhere in host memory, before these tokens.
+    pub made: Stream<Out, Made>,
+
+    lister: Lister,
+    resolver: Resolver,
+    #[init(Ram::new(RamStyle::Ultra))]
+    lanes: Ram<LANE_BITS, 1, 15>,
+    lane_new: Signal<Local, Lane>,
+    lane_in: Flatten<Lane, LANE_BITS>,
+    lane: Restore<Lane, LANE_BITS>,
+    sets: Ram<SET_KINDS_BITS, 1, 11>,
+    set_in: Flatten<SetKinds, SET_KINDS_BITS>,
+    set: Restore<SetKinds, SET_KINDS_BITS>,
+    unused: Signal<Local, Bit>,
+
+    // From what is wanted to where it lies.
+    on_way: DFF<Bits<6>>,
+    has_room: DFF<Bit>,
+    take: Signal<Local, Bit>,
+    gone: Signal<Local, Bit>,
+    wanted: DFF<record::Wanted>,
+    fetched: DFF<Bit>,
+    multiplied: [DFF<Bit>; STAGES],
+    #[init(Multiplier::new(STAGES))]
+    multiplier: Multiplier<32, 64, 96>,
+    step: Signal<Local, Bits<64>>,
+    unused_product: Signal<Local, Bits<96>>,
+    bit_at: Signal<Local, Bits<33>>,
+    placed_new: Signal<Local, Placed>,
+    placed: StreamFifo<Placed, 5, 6>,
+    products: Fifo<64, 5, 6>,
+    found: Signal<Local, Entry>,
+    entries: StreamFifo<Entry, 5, 6>,
+
+    // Reads.
+    owners: Fifo<2, 6, 7>,
+    table_reads: StreamSkid<HostReadRequest>,
+    list_reads: StreamSkid<HostReadRequest>,
+    /// So that a read that is offered stays.
+    requests: StreamSkid<HostReadRequest>,
+    asks: Signal<Local, Bit>,
+    ask: Signal<Local, HostReadRequest>,
+    must_read: Signal<Local, Bit>,
+    may_pass: Signal<Local, Bit>,
+    offered: Signal<Local, Bit>,
+    entry_bytes: Signal<Local, Bits<13>>,
+    asks_entry: Signal<Local, Bit>,
+    entry_taken: Signal<Local, Bit>,
+    waiting: DFF<Bits<6>>,
+    answers: StreamFifo<Answer, 5, 6>,
+    answer: Signal<Local, Answer>,
+    line: Signal<Local, Line>,
+    arrived: Signal<Local, Bit>,
+    quiet: Signal<Local, Bit>,
+    unused_counts: Signal<Local, Bits<7>>,
+}
+
+impl Logic for Kinds {
+    #[hdl_gen]
+    fn update(&mut self) {
+        // What the decoder writes.
+        self.lane_new.next.base = self.lane_write.base.val();
+        self.lane_new.next.kind = self.lane_kind.val().kind;
+        self.lane_new.next.log_entry = self.lane_kind.val().log_entry;
+        self.lane_new.next.width = self.lane_kind.val().width;
+        self.lane_new.next.addr = self.lane_kind.val().addr;
+        self.lane_new.next.number = self.lane_kind.val().number;
+        if self.lane_kind.val().kind == FIXED {
+            self.lane_new.next.addr = self.lane_write.step.val();
+            self.lane_new.next.number = self.lane_write.len.val();
+        }
+        self.lane_in.record.next = self.lane_new.val();
+        self.lanes.write_lanes.next = bit_cast::<1, 1>(self.lane_write.valid.val().into());
+        self.lanes.write_address.next = (bit_cast::<15, 11>(self.lane_write.set.val()) << 4)
+            | bit_cast::<15, 4>(self.lane_write.lane.val());
+        self.lanes.write_data.next = self.lane_in.bits.val();
+        self.unused.next = self.lane_write.inline.val() || self.beat.last.val();
+        self.set_in.record.next = self.set_kinds.val();
+        self.sets.write_lanes.next = bit_cast::<1, 1>(self.set_valid.val().into());
+        self.sets.write_address.next = self.set_index.val();
+        self.sets.write_data.next = self.set_in.bits.val();
+        self.sets.read_enable.next = true;
+        self.sets.read_address.next = self.lister.set_read.val();
+        self.set.bits.next = self.sets.read_data.val();
+
+        // The request.
+        self.lister.start.next = self.start.val();
+        self.lister.dests.next = self.dests.val();
+        self.lister.first_dest.next = self.first_dest.val();
+        self.lister.dest_info.next = self.dest_info.val();
+        self.lister.set_info.next = self.set_info.val();
+        self.lister.bounds.next = self.bounds.val();
+        self.lister.set_kinds.next = self.set.record.val();
+        self.lister.refused.next = self.resolver.failed.val();
+        self.lister.judged.next = self.resolver.judged.val();
+        self.lister.too_long.next = self.resolver.too_long.val();
+        self.dest_read.next = self.lister.dest_read.val();
+        self.set_read.next = self.lister.set_read.val();
+        self.done.next = self.lister.done.val();
+        self.status.next = self.lister.status.val();
+        self.bad_dest.next = self.lister.bad_dest.val();
+        self.resolver.clear.next = self.start.val();
+        self.resolver.slot.next = self.slot.val();
+        self.resolver.dest.next = self.lister.dest.val();
+        self.resolver.is_write.next = self.lister.is_write.val();
+        self.resolver.limit.next = self.lister.limit.val();
+        self.resolver.pd.next = self.lister.pd.val();
+        self.cfg.join(&mut self.resolver.cfg);
+
+        // What is wanted waits for its lane, then for the product.
+        self.lister.wanted.ready.next = self.has_room.q.val();
+        self.take.next = self.lister.wanted.valid.val() && self.has_room.q.val();
+        self.gone.next = self.entries.output.valid.val() && self.resolver.entry.ready.val();
+        if self.take.val() && !self.gone.val() {
+            self.on_way.d.next = self.on_way.q.val() + 1;
+        } else if !self.take.val() && self.gone.val() {
+            self.on_way.d.next = self.on_way.q.val() - 1;
+        }
+        self.has_room.d.next = self.on_way.d.val() < MOST;
+        self.lanes.read_enable.next = true;
+        self.lanes.read_address.next = (bit_cast::<15, 11>(self.lister.wanted.set.val()) << 4)
+            | bit_cast::<15, 4>(self.lister.wanted.lane.val());
+        self.wanted.d.next = self.lister.wanted.val();
+        self.fetched.d.next = self.take.val();
+        self.lane.bits.next = self.lanes.read_data.val();
+        // From a row to the next: bits are found by their bytes below.
+        self.step.next = 0.into();
+        if self.lane.record.val().kind == FIXED {
+            self.step.next = self.lane.record.val().addr;
+        } else if self.wanted.q.val().strided {
+            self.step.next = self.wanted.q.val().period;
+        } else if self.lane.record.val().kind == VIEWS {
+            self.step.next = VIEW_BYTES.into();
+        } else if self.lane.record.val().kind != BITS {
+            // A column's offsets overlap.
+            self.step.next = bits::<64>(1) << self.lane.record.val().log_entry;
+        }
+        self.multiplier.enable.next = true;
+        self.multiplier.a.next = self.wanted.q.val().row;
+        self.multiplier.b.next = self.step.val();
+        self.unused_product.next = self.multiplier.product.val();
+        self.multiplied[0].d.next = self.fetched.q.val();
+        for k in 1..STAGES {
+            self.multiplied[k].d.next = self.multiplied[k - 1].q.val();
+        }
+        self.bit_at.next = bit_cast::<33, 32>(self.wanted.q.val().row)
+            + bit_cast::<33, 3>(self.lane.record.val().width.get_bits::<3>(0));
+        self.lane.record.share(&mut self.placed_new);
+        self.wanted.q.share(&mut self.placed_new);
+        self.placed_new.next.start = self.lane.record.val().base + self.wanted.q.val().pointer;
+        if self.lane.record.val().kind == BITS {
+            self.placed_new.next.start =
+                self.lane.record.val().base + bit_cast::<64, 33>(self.bit_at.val() >> 3);
+        }
+        self.placed_new.next.bit = self.bit_at.val().get_bits::<3>(0);
+        self.placed.input.valid.next = self.fetched.q.val();
+        self.placed.input.data.next = self.placed_new.val();
+        self.products.in_valid.next = self.multiplied[STAGES - 1].q.val();
+        self.products.in_data.next = self.multiplier.product.val().get_bits::<64>(0);
+
+        // Where it lies; some of it is read.
+        self.placed.output.share(&mut self.found);
+        self.found.next.at = self.placed.output.data.val().start + self.products.out_data.val();
+        self.must_read.next = (self.placed.output.data.val().task == VALUE)
+            && (self.placed.output.data.val().kind != FIXED);
+        self.entry_bytes.next = bits::<13>(1) << self.placed.output.data.val().log_entry;
+        if self.placed.output.data.val().kind == OFFSETS {
+            self.entry_bytes.next = bits::<13>(2) << self.placed.output.data.val().log_entry;
+        } else if self.placed.output.data.val().kind == VIEWS {
+            self.entry_bytes.next = VIEW_BYTES.into();
+        }
+        self.offered.next = self.placed.output.valid.val() && self.products.out_valid.val();
+        self.asks_entry.next = self.offered.val()
+            && self.must_read.val()
+            && self.entries.input.ready.val()
+            && (self.waiting.q.val() != MOST);
+
+        // Reads: of tables first, then of lists, then of entries.
+        self.asks.next = false;
+        self.ask.next.addr = self.found.val().at;
+        self.ask.next.bytes = self.entry_bytes.val();
+        self.owners.in_data.next = ENTRIES.into();
+        self.resolver.read.join(&mut self.table_reads.input);
+        self.lister.read.join(&mut self.list_reads.input);
+        self.table_reads.output.ready.next = false;
+        self.list_reads.output.ready.next = false;
+        self.entry_taken.next = false;
+        if self.table_reads.output.valid.val() {
+            self.ask.next.addr = self.table_reads.output.data.val().addr;
+            self.ask.next.bytes = self.table_reads.output.data.val().bytes;
+            self.owners.in_data.next = RESOLVER.into();
+            self.asks.next = self.owners.in_ready.val();
+            self.table_reads.output.ready.next =
+                self.owners.in_ready.val() && self.requests.input.ready.val();
+        } else if self.list_reads.output.valid.val() {
+            self.ask.next.addr = self.list_reads.output.data.val().addr;
+            self.ask.next.bytes = self.list_reads.output.data.val().bytes;
+            self.owners.in_data.next = LISTER.into();
+            self.asks.next = self.owners.in_ready.val();
+            self.list_reads.output.ready.next =
+                self.owners.in_ready.val() && self.requests.input.ready.val();
+        } else {
+            self.asks.next = self.asks_entry.val() && self.owners.in_ready.val();
+            self.entry_taken.next = self.asks_entry.val()
+                && self.owners.in_ready.val()
+                && self.requests.input.ready.val();
+        }
+        self.owners.in_valid.next = self.asks.val() && self.requests.input.ready.val();
+        self.requests.input.valid.next = self.asks.val() && self.owners.in_ready.val();
+        self.requests.input.data.next = self.ask.val();
+        self.requests.output.join(&mut self.read);
+
+        // What is read goes on with its read.
+        self.may_pass.next = !self.must_read.val() || self.entry_taken.val();
+        self.entries.input.valid.next = self.offered.val() && self.may_pass.val();
+        self.entries.input.data.next = self.found.val();
+        self.placed.output.ready.next =
+            self.products.out_valid.val() && self.may_pass.val() && self.entries.input.ready.val();
+        self.products.out_ready.next =
+            self.placed.output.valid.val() && self.may_pass.val() && self.entries.input.ready.val();
+        self.entries.output.join(&mut self.resolver.entry);
+
+        // Answers: there is room for each.
+        self.beat.ready.next = self.owners.out_valid.val();
+        self.arrived.next = self.beat.valid.val() && self.owners.out_valid.val();
+        self.owners.out_ready.next = self.beat.valid.val();
+        self.answer.next.data = self.beat.data.val().get_bits::<128>(0);
+        self.answer.next.error = self.beat.error.val();
+        self.answers.input.valid.next =
+            self.arrived.val() && (self.owners.out_data.val() == ENTRIES);
+        self.answers.input.data.next = self.answer.val();
+        self.answers.output.join(&mut self.resolver.answer);
+        self.line.next.data = self.beat.data.val();
+        self.line.next.error = self.beat.error.val();
+        self.lister.line.valid.next = self.arrived.val() && (self.owners.out_data.val() == LISTER);
+        self.lister.line.next = self.line.val();
+        self.resolver.line.valid.next =
+            self.arrived.val() && (self.owners.out_data.val() == RESOLVER);
+        self.resolver.line.next = self.line.val();
+        if self.entry_taken.val() && !self.resolver.answer.ready.val() {
+            self.waiting.d.next = self.waiting.q.val() + 1;
+        } else if !self.entry_taken.val() && self.resolver.answer.ready.val() {
+            self.waiting.d.next = self.waiting.q.val() - 1;
+        }
+
+        // Nothing is on its way.
+        self.quiet.next = !self.on_way.q.val().any()
+            && !self.fetched.q.val()
+            && !self.owners.count.val().any()
+            && self.resolver.idle.val();
+        self.lister.quiet.next = self.quiet.val();
+        self.unused_counts.next = self.owners.free.val()
+            | bit_cast::<7, 6>(self.placed.count.val() | self.placed.free.val())
+            | bit_cast::<7, 6>(self.products.count.val() | self.products.free.val())
+            | bit_cast::<7, 6>(self.entries.count.val() | self.entries.free.val())
+            | bit_cast::<7, 6>(self.answers.count.val() | self.answers.free.val());
+
+        // What goes out.
+        self.token_valid.next = self.resolver.token_valid.val();
+        self.resolver.token_ready.next = self.token_ready.val();
+        self.token.next = self.resolver.token.val();
+        self.resolver.made.join(&mut self.made);
+
+        if self.rst.val() {
+            self.on_way.d.next = 0.into();
+            self.has_room.d.next = false;
+            self.fetched.d.next = false;
+            for k in 0..STAGES {
+                self.multiplied[k].d.next = false;
+            }
+            self.waiting.d.next = 0.into();
+        }
+    }
+}

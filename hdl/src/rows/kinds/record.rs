@@ -1,0 +1,140 @@
+//! What the parts of the walk hand to each other.
+
+use crate::request::LaneKind;
+use drdma_emit::prelude::*;
+
+/// [`Entry::task`]: the entry leads to bytes of the payload.
+pub const VALUE: u64 = 0;
+/// [`Entry::task`]: the buffers of its table are looked up in their keys.
+pub const TABLE: u64 = 1;
+/// [`Entry::task`]: a message ends.
+pub const MESSAGE: u64 = 2;
+/// [`Entry::task`]: the destination ends.
+pub const DESTINATION: u64 = 3;
+/// [`Entry::task`]: the walk has seen all that must be judged of the destination.
+pub const VERDICT: u64 = 4;
+
+/// What is wanted of a lane in a row, before it is known where that lies.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Wanted {
+    /// [`VALUE`], [`TABLE`], [`MESSAGE`], [`DESTINATION`] or [`VERDICT`].
+    pub task: Bits<3>,
+    /// The lane's set.
+    pub set: Bits<11>,
+    /// The lane.
+    pub lane: Bits<4>,
+    /// The row.
+    pub row: Bits<32>,
+    /// The record's pointer; 0 where there is none.
+    pub pointer: Bits<64>,
+    /// The set is strided,
+    pub strided: Bit,
+    /// with so many bytes from a period to the next.
+    pub period: Bits<64>,
+    /// The last lane of its unit.
+    pub unit_end: Bit,
+    /// It is sent; else it is judged, and its bytes are counted.
+    pub give: Bit,
+}
+
+/// A lane of a set, as it is kept: an entry that is the bytes leads nowhere, so that these share their places with where others lead.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Lane {
+    /// Where it lies in row 0.
+    pub base: Bits<64>,
+    /// How its entries lead to bytes.
+    pub kind: Bits<3>,
+    /// See [`LaneKind`].
+    pub log_entry: Bits<2>,
+    /// See [`LaneKind`].
+    pub width: Bits<24>,
+    /// See [`LaneKind`]; of fixed width: bytes from a row to the next.
+    pub addr: Bits<64>,
+    /// See [`LaneKind`]; of fixed width: its bytes.
+    pub number: Bits<32>,
+}
+
+/// Bits of a [`Lane`].
+pub const LANE_BITS: usize = <Lane as Synth>::BITS;
+// Three UltraRAMs side by side.
+const _: () = assert!(LANE_BITS == 64 + <LaneKind as Synth>::BITS && LANE_BITS <= 3 * 72);
+
+/// An entry, but for the product of row and step, which is added to `start`.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Placed {
+    /// See [`Wanted`].
+    pub task: Bits<3>,
+    /// See [`Wanted`].
+    pub set: Bits<11>,
+    /// See [`Wanted`].
+    pub lane: Bits<4>,
+    /// See [`Wanted`].
+    pub unit_end: Bit,
+    /// See [`Wanted`].
+    pub give: Bit,
+    /// Where the lane lies in row 0.
+    pub base: Bits<64>,
+    /// The same with the record's pointer, or, of a bit, with the bytes before it.
+    pub start: Bits<64>,
+    /// The place of a bit in its byte.
+    pub bit: Bits<3>,
+    /// See [`LaneKind`].
+    pub kind: Bits<3>,
+    /// See [`LaneKind`].
+    pub log_entry: Bits<2>,
+    /// See [`LaneKind`].
+    pub width: Bits<24>,
+    /// See [`LaneKind`].
+    pub addr: Bits<64>,
+    /// See [`Lane`].
+    pub number: Bits<32>,
+}
+
+/// An entry that is asked for, if it must be read.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Entry {
+    /// See [`Wanted`].
+    pub task: Bits<3>,
+    /// See [`Wanted`].
+    pub set: Bits<11>,
+    /// See [`Wanted`].
+    pub lane: Bits<4>,
+    /// See [`Wanted`].
+    pub unit_end: Bit,
+    /// See [`Wanted`].
+    pub give: Bit,
+    /// Where the lane lies in row 0.
+    pub base: Bits<64>,
+    /// Where the entry lies.
+    pub at: Bits<64>,
+    /// The place of a bit in its byte.
+    pub bit: Bits<3>,
+    /// See [`LaneKind`].
+    pub kind: Bits<3>,
+    /// See [`LaneKind`].
+    pub log_entry: Bits<2>,
+    /// See [`LaneKind`].
+    pub width: Bits<24>,
+    /// See [`LaneKind`].
+    pub addr: Bits<64>,
+    /// See [`Lane`].
+    pub number: Bits<32>,
+}
+
+/// What was read of an entry.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Answer {
+    /// Up to 16 bytes.
+    pub data: Bits<128>,
+    /// It could not be read.
+    pub error: Bit,
+}
+
+/// What was read of a list, a link or a table.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Line {
+    /// 64 bytes.
+    pub data: Bits<512>,
+    /// They could not be read.
+    pub error: Bit,
+}

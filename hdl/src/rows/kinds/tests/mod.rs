@@ -1,0 +1,495 @@
+//! What is given against what the semantics say, message by message.
+
+mod bench;
+mod generate;
+
+use crate::context::REGION_TABLE;
+use crate::context::testing::clear_tables;
+use crate::testing;
+use bench::WithTables;
+use drdma_abi::register::MemoryRegionEntry;
+use drdma_abi::roce::Transport;
+use drdma_abi::work_request::{MessageLayout, Opcode, RegionType};
+use drdma_semantics::checks::{Directory, QueuePair, check_contents};
+use drdma_semantics::kinds::{Entry, Kind, Selection};
+use drdma_semantics::memory::{HostMemory, Segments};
+use drdma_semantics::partitioned::Partitioned;
+use drdma_semantics::region::{Region, RowMask};
+use drdma_semantics::request::{Destination, Request};
+use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId, Random, STALLS};
+use drdma_verilated::{Library, Word};
+use generate::Maker;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Host memory, whose first part is a pool of random bytes.
+const BASE: u64 = 0x0012_3400_0000_0ff0;
+const POOL: u64 = 1 << 14;
+const SIZE: u64 = 1 << 18;
+const PD: u32 = 9;
+/// The keys of all memory, and of memory that is not there.
+const ALL: u32 = 0x0100_0003;
+const NOWHERE: u32 = 0x0300_0005;
+const LOG_MTU: u32 = 8;
+
+fn library() -> Library {
+    testing::library("kinds", WithTables::default)
+}
+
+struct Memories {
+    ud: bool,
+}
+
+impl Directory for Memories {
+    fn memory_region(&self, lkey: u32) -> Option<MemoryRegionEntry> {
+        entries().into_iter().find(|entry| entry.lkey == lkey)
+    }
+
+    fn queue_pair(&self, _: u32) -> Option<QueuePair> {
+        let transport = if self.ud { Transport::Ud } else { Transport::Rc };
+        Some(QueuePair { ready: true, transport, mtu: 1 << LOG_MTU, error: false, pd: PD })
+    }
+}
+
+fn entries() -> Vec<MemoryRegionEntry> {
+    let entry =
+        |lkey, addr, len| MemoryRegionEntry { addr, len, lkey, rights: 0, pd: PD, valid: 1 };
+    vec![entry(ALL, BASE, SIZE), entry(NOWHERE, BASE + SIZE, SIZE)]
+}
+
+/// What a lane has, as the decoder writes it.
+struct LaneOf {
+    base: u64,
+    step: u64,
+    len: u64,
+    kind: [u64; 5],
+}
+
+fn kind_of(kind: &Kind) -> ([u64; 5], u64) {
+    match *kind {
+        Kind::Fixed { width } => ([0, 0, width.into(), 0, 0], width.into()),
+        Kind::Bits { first } => ([1, 0, first.into(), 0, 0], 0),
+        Kind::Offsets { log_entry, data, lkey } => {
+            ([2, log_entry.into(), 0, data, lkey.into()], 1 << log_entry)
+        }
+        Kind::Views { table, count, .. } => ([3, 0, 0, table, count.into()], 16),
+        Kind::Dictionary { log_entry, values, width, count, .. } => {
+            ([4, log_entry.into(), width.into(), values, count.into()], 1 << log_entry)
+        }
+    }
+}
+
+fn column(entry: &Entry) -> LaneOf {
+    let (kind, step) = kind_of(&entry.kind);
+    LaneOf { base: entry.offset, step, len: entry.kind.entry_len(), kind }
+}
+
+fn plain(base: u64, step: u64, len: u64) -> LaneOf {
+    LaneOf { base, step, len, kind: [0; 5] }
+}
+
+struct Around<'a> {
+    bench: Bench<'a>,
+    read: MonitorId,
+    beat: DriverId,
+    token: MonitorId,
+    made: MonitorId,
+    memory: Segments,
+    latency: u64,
+    under_way: VecDeque<(u64, Beat)>,
+    bases: BTreeMap<(u64, u64), u64>,
+    next_set: u64,
+}
+
+impl<'a> Around<'a> {
+    fn new(library: &'a Library, seed: u64) -> Self {
+        let mut bench = Bench::new(library.instance(seed), seed);
+        bench.limit(20_000_000);
+        for flow in ["lane", "set", "dest", "asked"] {
+            bench.set(format!("{flow}_valid"), 0_u64);
+        }
+        clear_tables(&mut bench);
+        let beat = bench.driver("beat");
+        let [read, token, made] = ["read", "token", "made"].map(|base| bench.monitor(base));
+        bench.stall(STALLS[seed as usize % STALLS.len()]);
+        let latency = [300, 1, 40][seed as usize % 3];
+        let (memory, under_way, bases) = (Segments::new(), VecDeque::new(), BTreeMap::new());
+        let next_set = 7;
+        let mut around =
+            Self { bench, read, beat, token, made, memory, latency, under_way, bases, next_set };
+        for entry in entries() {
+            for (word, bytes) in entry.to_bytes().chunks(4).enumerate() {
+                let data = u32::from_le_bytes(bytes.try_into().unwrap());
+                around.pulse(
+                    "cfg",
+                    &[
+                        ("table", REGION_TABLE.into()),
+                        ("index", (u64::from(entry.lkey) & 0xfff).into()),
+                        ("word", (word as u64).into()),
+                        ("data", data.into()),
+                    ],
+                );
+            }
+        }
+        around
+    }
+
+    fn pulse(&mut self, flow: &str, fields: &[(&str, Word)]) {
+        for (name, value) in fields {
+            self.bench.set(format!("{flow}_{name}"), value.clone());
+        }
+        self.bench.set(format!("{flow}_valid"), 1_u64);
+        self.step();
+        self.bench.set(format!("{flow}_valid"), 0_u64);
+    }
+
+    fn step(&mut self) {
+        self.bench.step();
+        let now = self.bench.cycles();
+        for read in self.bench.take(self.read) {
+            let (addr, bytes) = (read.u64("addr"), read.u64("bytes"));
+            assert!((1..=64).contains(&bytes), "a read of {bytes} B");
+            let mut data = vec![0; bytes as usize];
+            let error = self.memory.read(addr, &mut data).is_err();
+            data.resize(64, 0xee);
+            let beat = Beat::from([("last", 1), ("error", error.into())])
+                .with("data", Word::from_bytes(&data));
+            self.under_way.push_back((now + self.latency, beat));
+        }
+        while self.under_way.front().is_some_and(|(due, _)| *due <= now) {
+            let (_, beat) = self.under_way.pop_front().unwrap();
+            self.bench.send(self.beat, beat);
+        }
+    }
+
+    /// Writes a set; `ids` are those of a partitioned region: address, bytes.
+    fn set(&mut self, region: &Region, ids: Option<(u64, u64)>) {
+        let set = self.next_set;
+        self.next_set = (set + 1) % 2048;
+        let columns = |entries: &[Entry]| entries.iter().map(column).collect::<Vec<_>>();
+        let extents = |entries: &[Entry], base: u64, step: u64| {
+            let lane = |entry: &Entry| {
+                let (kind, _) = kind_of(&entry.kind);
+                LaneOf { base: base + entry.offset, step, len: entry.kind.entry_len(), kind }
+            };
+            entries.iter().map(lane).collect::<Vec<_>>()
+        };
+        let mut first = 0_u64;
+        let (mut chain, mut stride) = (None, 0);
+        let (kind, addr, count, lanes) = match region {
+            Region::Contiguous { addr, len, .. } => {
+                (RegionType::Contiguous, *addr, 1, vec![plain(*addr, 0, (*len).into())])
+            }
+            Region::Strided { base, period, count, pattern, .. } => {
+                let lane = |e: &drdma_semantics::region::Extent| {
+                    plain(base + e.offset, *period, e.len.into())
+                };
+                (RegionType::Strided, *base, *count, pattern.iter().map(lane).collect())
+            }
+            Region::Bitmapped { bitmap, rows, columns, .. } => {
+                let lane = |c: &drdma_semantics::region::Column| {
+                    plain(c.base, c.width.into(), c.width.into())
+                };
+                (RegionType::Bitmapped, *bitmap, *rows, columns.iter().map(lane).collect())
+            }
+            Region::PointerMapped { pointers, count, pattern, .. } => {
+                let lane = |e: &drdma_semantics::region::Extent| plain(e.offset, 0, e.len.into());
+                (RegionType::PointerMapped, *pointers, *count, pattern.iter().map(lane).collect())
+            }
+            Region::Kinds(kinds) => match kinds.rows {
+                Selection::Periods { base, period, count, .. } => {
+                    stride = period;
+                    (RegionType::Strided, base, count, extents(&kinds.entries, base, period))
+                }
+                Selection::Bitmap { bitmap, first: bit, rows, .. } => {
+                    first = bit.into();
+                    (RegionType::Bitmapped, bitmap, rows, columns(&kinds.entries))
+                }
+                Selection::Pointers { pointers, count, .. } => {
+                    (RegionType::PointerMapped, pointers, count, extents(&kinds.entries, 0, 0))
+                }
+                Selection::Chains { pointers, count, chain: of, .. } => {
+                    chain = Some(of);
+                    (RegionType::PointerMapped, pointers, count, extents(&kinds.entries, 0, 0))
+                }
+            },
+        };
+        let link = chain.map(|chain| (u64::from(chain.next), u64::from(chain.next) + 8));
+        let low = lanes.iter().map(|lane| lane.base).chain(link.map(|l| l.0)).min().unwrap();
+        let high = lanes.iter().map(|l| l.base + l.len).chain(link.map(|l| l.1)).max().unwrap();
+        for (lane, of) in lanes.iter().enumerate() {
+            self.bases.insert((set, lane as u64), of.base);
+            self.pulse(
+                "lane",
+                &[
+                    ("set", set.into()),
+                    ("lane", (lane as u64).into()),
+                    ("base", of.base.into()),
+                    ("step", of.step.into()),
+                    ("len", of.len.into()),
+                    ("kind", of.kind[0].into()),
+                    ("log_entry", of.kind[1].into()),
+                    ("width", of.kind[2].into()),
+                    ("addr", of.kind[3].into()),
+                    ("number", of.kind[4].into()),
+                ],
+            );
+        }
+        let (addr, ids) = ids.unwrap_or((addr, 0));
+        self.pulse(
+            "set",
+            &[
+                ("set", set.into()),
+                ("kind", (kind as u64).into()),
+                ("addr", addr.into()),
+                ("count", count.into()),
+                ("lanes", (lanes.len() as u64).into()),
+                ("ids", ids.into()),
+                ("target_addr", BASE.into()),
+                ("target_len", SIZE.into()),
+                ("low", low.into()),
+                ("high", high.into()),
+                ("first", first.into()),
+                ("chase", u64::from(chain.is_some()).into()),
+                ("period_or_end", chain.map_or(stride, |c| c.end).into()),
+                ("link", chain.map_or(0, |c| u64::from(c.next)).into()),
+                ("limit", chain.map_or(0, |c| u64::from(c.limit)).into()),
+                ("pd", PD.into()),
+            ],
+        );
+    }
+
+    /// Walks a request: its status with the destination that failed, and for each destination its messages with their announced
+    /// lengths, the last one perhaps without an end, and whether it has ended.
+    fn walk(&mut self, request: &Request, ud: bool) -> Walked {
+        let is_write = request.opcode.is_write();
+        let shared = self.next_set;
+        if let Some(region) = &request.partitioned {
+            let rows = Selection::Bitmap { bitmap: 0, first: 0, rows: region.rows, lkey: ALL };
+            let entries = region.entries.clone();
+            let set = Region::Kinds(drdma_semantics::kinds::Kinds { rows, entries });
+            self.set(&set, Some((region.ids, region.width)));
+        }
+        for (index, dest) in request.destinations.iter().enumerate() {
+            let (mut first_set, mut sets) = (self.next_set, dest.regions.len() as u64);
+            if request.partitioned.is_some() {
+                (first_set, sets) = (shared, 1);
+            }
+            dest.regions.iter().for_each(|region| self.set(region, None));
+            self.pulse(
+                "dest",
+                &[
+                    ("dest", (100 + index as u64).into()),
+                    ("sets", sets.into()),
+                    ("first_set", first_set.into()),
+                    ("is_write", u64::from(is_write).into()),
+                    ("is_ud", u64::from(ud).into()),
+                    ("log_mtu", LOG_MTU.into()),
+                    ("element_mask", u64::from(request.row_mask == RowMask::Element).into()),
+                    ("units", request.rows_per_message.into()),
+                    ("partition", dest.partition.into()),
+                ],
+            );
+        }
+        (0..6).for_each(|_| self.step());
+        let count = request.destinations.len() as u64;
+        self.pulse(
+            "asked",
+            &[("slot", 5.into()), ("dests", count.into()), ("first_dest", 100.into())],
+        );
+        let mut cycles = 0;
+        while self.bench.get("done") == 0 {
+            self.step();
+            cycles += 1;
+            assert!(cycles < 4_000_000, "it does not end: {request:?}");
+        }
+        let status = (self.bench.get("status") as u8, self.bench.get("bad_dest") as u16);
+        (0..20).for_each(|_| self.step());
+        let mut made: VecDeque<_> = self.bench.take(self.made).into();
+        let mut given: Vec<Dest> = vec![Dest::default(); request.destinations.len()];
+        for token in self.bench.take(self.token) {
+            assert_eq!((token.u64("slot"), token.u64("row"), token.u64("offset")), (5, 0, 0));
+            let dest = &mut given[token.u64("dest") as usize - 100];
+            assert!(!dest.ended, "a token behind the destination's end");
+            let bytes = token.u64("bytes") as usize;
+            if token.u64("message_start") == 1 {
+                assert!(dest.open.is_none(), "a message begins within another");
+                dest.open = Some((token.u64("message_bytes"), Vec::new()));
+            }
+            if bytes > 0 {
+                let (first, last) = (token.u64("first"), token.u64("last"));
+                let mut data = vec![0; bytes];
+                if first > last {
+                    let word = made.pop_front().expect("made bytes");
+                    assert_eq!(word.u64("slot"), 5);
+                    data.copy_from_slice(&word.u64("data").to_le_bytes()[..bytes]);
+                } else {
+                    assert!(bytes <= 64 && first == last && token.u64("piece") == 1);
+                    let base = self.bases[&(token.u64("set"), first)];
+                    let addr = token.u64("pointer").wrapping_add(base);
+                    self.memory.read(addr, &mut data).expect("it is in memory");
+                }
+                dest.open.as_mut().expect("a message").1.extend(data);
+            }
+            if token.u64("message_end") == 1 {
+                let message = dest.open.take().expect("a message");
+                dest.messages.push(message);
+            }
+            dest.ended = token.u64("dest_end") == 1;
+        }
+        assert!(made.is_empty(), "bytes that no token has");
+        Walked { status, given }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Dest {
+    messages: Vec<(u64, Vec<u8>)>,
+    open: Option<(u64, Vec<u8>)>,
+    ended: bool,
+}
+
+struct Walked {
+    status: (u8, u16),
+    given: Vec<Dest>,
+}
+
+/// What the semantics say of a request.
+fn expected(
+    request: &Request,
+    ud: bool,
+    memory: &Segments,
+) -> Result<Vec<Vec<Vec<u8>>>, (u8, u16)> {
+    let admitted = check_contents(request, PD, &Memories { ud }, memory)
+        .map_err(|failure| (failure.status as u8, failure.destination))?;
+    Ok((0..request.destinations.len())
+        .map(|index| {
+            let units = request.units(index, request.row_mask, &admitted[index].limits);
+            let shape = drdma_semantics::stream::Shape {
+                layout: MessageLayout::Rows,
+                remote_columns: 0,
+                immediate: false,
+                rows_per_message: request.rows_per_message,
+            };
+            let mut stream = drdma_semantics::stream::MessageStream::new(units, shape);
+            let mut messages = Vec::new();
+            while let Some(begun) = stream.next(memory).expect("it was admitted") {
+                let mut bytes = vec![0; begun.len as usize];
+                stream.fill(memory, &mut bytes).expect("it was admitted");
+                messages.push(bytes);
+            }
+            messages
+        })
+        .collect())
+}
+
+fn random_request(maker: &mut Maker<'_>) -> (Request, bool) {
+    let ud = maker.random.below(6) == 0;
+    let is_write = !ud && maker.random.below(2) == 0;
+    let mut row_mask = RowMask::Period;
+    let (mut partitioned, mut destinations) = (None, Vec::new());
+    let destination = |partition, regions| Destination {
+        qp: 1,
+        remote_addr: 0,
+        rkey: 0,
+        partition,
+        layout: MessageLayout::Rows,
+        remote_columns: Vec::new(),
+        regions,
+    };
+    if maker.random.below(5) == 0 {
+        let (rows, width) = (maker.random.below(150), 1 + maker.random.below(2));
+        let entries = maker.columns(rows as u32);
+        let ids: Vec<u8> = (0..rows)
+            .flat_map(|_| maker.random.below(4).to_le_bytes()[..width as usize].to_vec())
+            .collect();
+        let at = BASE + maker.memory.len() as u64;
+        maker.memory.extend(ids);
+        partitioned = Some(Partitioned {
+            ids: at,
+            width,
+            rows: rows as u32,
+            lkey: ALL,
+            columns: Vec::new(),
+            entries,
+            by: None,
+        });
+        destinations = (0..1 + maker.random.below(3) as u16)
+            .map(|partition| destination(partition, Vec::new()))
+            .collect();
+    } else {
+        if maker.random.below(3) == 0 {
+            row_mask = RowMask::Element;
+        }
+        for _ in 0..1 + maker.random.below(3) {
+            let regions = 1 + maker.random.below(3);
+            let mut units = None;
+            if row_mask == RowMask::Element && regions > 1 {
+                units = Some(maker.random.below(12));
+            }
+            let mut list: Vec<Region> = (0..regions).map(|_| maker.region(units)).collect();
+            if units.is_some() && maker.random.below(15) == 0 {
+                list[0] = maker.region(units.map(|units| units + 1));
+            }
+            destinations.push(destination(0, list));
+        }
+    }
+    let opcode = if is_write { Opcode::Write } else { Opcode::Send };
+    let rows_per_message = if ud { 1 } else { 1 + maker.random.below(9) as u32 };
+    let request = Request {
+        wr_id: 0,
+        opcode,
+        imm: 0,
+        row_mask,
+        rows_per_message,
+        signaled: true,
+        fetch: None,
+        inline: None,
+        partitioned,
+        destinations,
+    };
+    (request, ud)
+}
+
+#[test]
+fn messages_are_those_of_the_semantics() {
+    let library = library();
+    let (mut failures, mut bytes) = (BTreeMap::new(), 0);
+    for seed in 0..9 {
+        let mut around = Around::new(&library, seed);
+        let mut random = Random::new(seed + 100);
+        for number in 0..12 {
+            let pool = random.bytes(POOL as usize);
+            let mut maker = Maker { random: &mut random, memory: pool };
+            let (request, ud) = random_request(&mut maker);
+            let mut memory = maker.memory;
+            assert!(memory.len() < SIZE as usize);
+            memory.resize(SIZE as usize, 0x77);
+            around.memory = Segments::new().with(BASE, memory);
+            let expected = expected(&request, ud, &around.memory);
+            println!("seed {seed}, request {number}: {:?}", expected.as_ref().err());
+            let walked = around.walk(&request, ud);
+            match expected {
+                Err(status) => {
+                    *failures.entry(status.0).or_insert(0) += 1;
+                    assert_eq!(walked.status, status, "seed {seed}, {number}: {request:?}");
+                    let nothing = vec![Dest::default(); request.destinations.len()];
+                    assert_eq!(walked.given, nothing, "seed {seed}, request {number}");
+                }
+                Ok(messages) => {
+                    assert_eq!(walked.status, (0, 0), "seed {seed}, {number}: {request:?}");
+                    for (dest, messages) in walked.given.iter().zip(messages) {
+                        assert_eq!(dest.ended, !messages.is_empty());
+                        assert_eq!(dest.open, None);
+                        let is_write = request.opcode.is_write();
+                        let told = |bytes: &Vec<u8>| if is_write { bytes.len() as u64 } else { 0 };
+                        let all: Vec<_> = messages.iter().map(|m| (told(m), m.clone())).collect();
+                        assert_eq!(dest.messages, all, "seed {seed}, {number}: {request:?}");
+                        bytes += all.iter().map(|message| message.1.len()).sum::<usize>();
+                    }
+                }
+            }
+        }
+    }
+    println!("{failures:?}, {bytes} bytes");
+    assert!(failures.len() == 3 && bytes > 50_000, "{failures:?}, {bytes} bytes");
+}
