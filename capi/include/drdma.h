@@ -173,7 +173,8 @@ enum drdma_send_flags {
   DRDMA_SEND_UNSIGNALED = 1,
   // The request has no regions: the `inline_length` bytes at `inline_data` are sent, 0 to 64, as one message
   // whatever `row_mask` and `rows_per_message` say (`IBV_SEND_INLINE`). They are the caller's again when the
-  // post returns, and may be in any memory. Only for drdma_post_send.
+  // post returns, and may be in any memory. Without the flag and without regions no message is sent, where
+  // `ibv_post_send` sends one of no bytes. Only for drdma_post_send.
   DRDMA_SEND_INLINE = 2,
   // The request waits until the READs and atomics before it have their answers (`IBV_SEND_FENCE`). RC.
   DRDMA_SEND_FENCE = 4,
