@@ -14,12 +14,9 @@ use futures::{
     stream::{BoxStream, SelectAll},
 };
 use libdrdma::{CompletionQueue, PostError, QueuePair, SharedSendQueue, Status};
-use tokio::{
-    sync::{
-        mpsc::{UnboundedReceiver, UnboundedSender},
-        watch,
-    },
-    task::block_in_place,
+use tokio::sync::{
+    mpsc::{UnboundedReceiver, UnboundedSender},
+    watch,
 };
 
 use super::{
@@ -28,7 +25,7 @@ use super::{
     gather::Gather,
     ids::partition_ids,
     outbox::{Outbox, Over, bytes_of},
-    site::{End, Local, Site},
+    site::{Local, Site},
     spill::Spill,
 };
 use crate::{Error, cpu, node::Kind, passage};
@@ -162,7 +159,8 @@ impl Producer {
     ) {
         let end = self.site.begin();
         let Err(error) = self.try_run(&mut events, &mut alive).await else {
-            self.close(end);
+            // Its files are gone before its end is.
+            drop((self, end));
             return;
         };
         let reason = error.to_string();
@@ -170,7 +168,7 @@ impl Producer {
             let _ = consumer.replies.send(ToConsumer::Error { reason: reason.clone() });
         }
         // What feeds it ends, too.
-        self.close(end);
+        drop((self, end));
         // Who comes later is told as well, as long as the query lasts.
         loop {
             tokio::select! {
@@ -184,12 +182,6 @@ impl Producer {
                 _ = alive.changed() => return,
             }
         }
-    }
-
-    /// Gives back queues and files, and only then its end. Queues with requests to a peer that is lost wait until the card
-    /// has given these up: the thread's other tasks go on meanwhile.
-    fn close(self, end: End) {
-        block_in_place(|| drop((self, end)));
     }
 
     async fn try_run(
