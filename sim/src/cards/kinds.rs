@@ -68,7 +68,7 @@ fn view(row: usize) -> (Vec<u8>, Vec<u8>) {
         let entry = [&word(len)[..], &value, &vec![0x99; 12 - len]].concat();
         return (entry, value);
     }
-    (vec![word(len), word(0), word(buffer), word(offset)].concat(), bytes(at, len))
+    ([word(len), word(0), word(buffer), word(offset)].concat(), bytes(at, len))
 }
 
 fn index(row: usize) -> usize {
