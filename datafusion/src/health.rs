@@ -1,6 +1,6 @@
 //! Whether the workers of a cluster are there, and how they are.
 
-use std::{io, net::SocketAddr, time::Duration};
+use std::{fmt, io, net::SocketAddr, time::Duration};
 
 use futures::future::{join_all, select_all};
 use tokio::{
@@ -28,6 +28,32 @@ pub(crate) struct Health {
     members: Vec<Member>,
     /// How long an answer may take.
     patience: Duration,
+}
+
+/// Why a worker is lost.
+#[derive(Debug)]
+enum Absence {
+    /// It cannot be reached, closes the connection, or answers something else.
+    Gone(String),
+    /// It is silent. It may only be busy: with a queue pair of a worker that is gone, for example.
+    Silent(Duration),
+}
+
+impl Absence {
+    fn is_silence(&self) -> bool {
+        matches!(self, Self::Silent(_))
+    }
+}
+
+impl fmt::Display for Absence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gone(reason) => f.write_str(reason),
+            Self::Silent(patience) => {
+                write!(f, "it has not answered for {} s", patience.as_secs_f32())
+            }
+        }
+    }
 }
 
 /// A worker that does not answer: its number, and what shows it.
@@ -60,7 +86,7 @@ impl Health {
         let answers = join_all(asked).await;
         for (number, (member, answer)) in self.members.iter().zip(answers).enumerate() {
             let lost = |reason| Error::Lost { worker: member.name(number), reason };
-            let answer = answer.map_err(|_| lost(silence(patience)))?;
+            let answer = answer.map_err(|_| lost(Absence::Silent(patience).to_string()))?;
             let what = match answer {
                 Ok(ToConsumer::Identity(identity)) => {
                     identity.check(member, number, directory)?;
@@ -83,8 +109,8 @@ impl Health {
             Box::pin(async move {
                 loop {
                     sleep(INTERVAL).await;
-                    if let Err(reason) = ask(member, self.patience).await {
-                        return (worker, reason);
+                    if let Err(absence) = ask(member, self.patience).await {
+                        return (worker, absence.to_string());
                     }
                 }
             })
@@ -92,12 +118,14 @@ impl Health {
         select_all(watched).await.0
     }
 
-    /// A worker that does not answer, if there is one.
+    /// A worker that does not answer, if there is one; rather one that is gone than one that is silent.
     pub async fn lost(&self) -> Option<Lost> {
         let patience = SHORT.min(self.patience);
         let asked = self.members.iter().map(|member| ask(member, patience));
         let answers = join_all(asked).await.into_iter().enumerate();
-        answers.filter_map(|(worker, answer)| Some((worker, answer.err()?))).next()
+        let absent = answers.filter_map(|(worker, answer)| Some((worker, answer.err()?)));
+        let lost = absent.min_by_key(|(_, absence)| absence.is_silence());
+        lost.map(|(worker, absence)| (worker, absence.to_string()))
     }
 }
 
@@ -110,7 +138,7 @@ async fn answer(member: &Member, question: &ToProducer) -> io::Result<ToConsumer
 }
 
 /// Asks a worker how it is.
-async fn ask(member: &Member, patience: Duration) -> Result<Status, String> {
+async fn ask(member: &Member, patience: Duration) -> Result<Status, Absence> {
     let asked = async {
         match answer(member, &ToProducer::Status).await? {
             ToConsumer::Status(status) => Ok(status),
@@ -118,8 +146,8 @@ async fn ask(member: &Member, patience: Duration) -> Result<Status, String> {
         }
     };
     match timeout(patience, asked).await {
-        Ok(answer) => answer.map_err(|error: io::Error| error.to_string()),
-        Err(_) => Err(silence(patience)),
+        Ok(answer) => answer.map_err(|error: io::Error| Absence::Gone(error.to_string())),
+        Err(_) => Err(Absence::Silent(patience)),
     }
 }
 
@@ -132,9 +160,4 @@ async fn identity(member: &Member) -> io::Result<ToConsumer> {
     TcpStream::connect(member.engine).await.map_err(at(member.engine, "plans"))?;
     let answer = answer(member, &ToProducer::Identify).await;
     answer.map_err(at(member.exchange, "exchanges"))
-}
-
-/// Why a worker is lost that says nothing.
-fn silence(patience: Duration) -> String {
-    format!("it has not answered for {} s", patience.as_secs_f32())
 }
