@@ -14,9 +14,6 @@
 //! moves little there: placer and planner have a mixture of gaps, this one and up to 60 B narrower ones, so that of gaps that
 //! are all equally wide a part is read through.
 //!
-//! Beside this the block tells whether the reads *of late* were longer than the middle: of what each one lies above or below
-//! it a 32nd is forgotten with every read.
-//!
 //! **Throughput.** Two reads a cycle, one of each port.
 //!
 //! **Latency.** A read counts 4 cycles later.
@@ -47,7 +44,7 @@ const PATIENCE: u64 = 2;
 /// shell cuts every 512 B), `mean` (what reads should have on average, at most 511 B; 0: any), `hold` (reads are planned otherwise).
 ///
 /// # Outputs
-/// `gap`: bytes, a multiple of 4 up to 496, at least 16; 4,095 if `mean` is 0. `late_long`: the reads of late were longer than the middle.
+/// `gap`: bytes, a multiple of 4 up to 496, at least 16; 4,095 if `mean` is 0.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Balance {
     /// Clock.
@@ -68,8 +65,6 @@ pub struct Balance {
     pub hold: Signal<In, Bit>,
     /// The widest gap that is worth reading through, in bytes.
     pub gap: Signal<Out, Bits<13>>,
-    /// The reads of late were longer than the middle.
-    pub late_long: Signal<Out, Bit>,
 
     // A read of each port: its bytes and the reads that the shell makes of it.
     valid: [DFF<Bit>; 2],
@@ -81,9 +76,6 @@ pub struct Balance {
     shared: [DFF<Bit>; 2],
     excess: DFF<Bits<SUM>>,
     read: DFF<Bit>,
-    counts: DFF<Bit>,
-    late: DFF<Bits<SUM>>,
-    forgotten: Signal<Local, Bits<SUM>>,
     sum: DFF<Bits<SUM>>,
     gap_words: DFF<Bits<7>>,
     /// By so many words it moves next, if it goes on in this direction after so many moves.
@@ -131,19 +123,7 @@ impl Logic for Balance {
             }
         }
         self.excess.d.next = self.delta[0].val() + self.delta[1].val();
-        self.read.d.next = self.shared[0].q.val() || self.shared[1].q.val();
-        self.counts.d.next =
-            (self.shared[0].q.val() || self.shared[1].q.val()) && !self.held.q.val();
-
-        // A 32nd, rounded down.
-        self.forgotten.next = self.late.q.val() >> 5;
-        if self.late.q.val().get_bit(17) {
-            self.forgotten.next = !((!self.late.q.val()) >> 5);
-        }
-        if self.read.q.val() {
-            self.late.d.next = self.late.q.val() - self.forgotten.val() + self.excess.q.val();
-        }
-        self.late_long.next = !self.late.q.val().get_bit(17);
+        self.read.d.next = (self.shared[0].q.val() || self.shared[1].q.val()) && !self.held.q.val();
 
         // 32 KiB or more, or less than -16 KiB.
         self.high.next = !self.sum.q.val().get_bit(17) && self.sum.q.val().get_bits::<2>(15).any();
@@ -152,7 +132,7 @@ impl Logic for Balance {
         if self.sum.q.val().get_bit(17) {
             self.decay.next = DECAY.into();
         }
-        if self.counts.q.val() {
+        if self.read.q.val() {
             self.sum.d.next = self.sum.q.val() + self.excess.q.val() + self.decay.val();
         }
         self.narrow.next = self.gap_words.q.val() == NARROWEST;
@@ -206,8 +186,6 @@ impl Logic for Balance {
                 self.shared[p].d.next = false;
             }
             self.read.d.next = false;
-            self.counts.d.next = false;
-            self.late.d.next = 0.into();
             self.held.d.next = false;
             self.sum.d.next = 0.into();
             self.gap_words.d.next = START.into();
@@ -250,19 +228,17 @@ mod tests {
         /// Moves of the gap in one direction, of which the last one was up.
         moves: u32,
         upward: bool,
-        late: i64,
     }
 
     impl Expected {
         fn new(mean: i64) -> Self {
-            Self { mean, sum: 0, gap: 128, moves: 0, upward: false, late: 0 }
+            Self { mean, sum: 0, gap: 128, moves: 0, upward: false }
         }
 
         /// The reads of a cycle.
         fn count(&mut self, lens: &[i64]) {
             let off = |len: &i64| len - (self.mean + 8) * ((len + 511) / 512);
             let excess = lens.iter().map(off).sum::<i64>();
-            self.late += excess - self.late.div_euclid(32);
             self.sum += excess + if self.sum < 0 { 16 } else { -16 };
             if self.sum >= 32 << 10 {
                 self.sum = 0;
@@ -307,7 +283,6 @@ mod tests {
             bench.set("mean", mean as u64);
             let mut expected = Expected::new(mean);
             let mut seen = BTreeSet::new();
-            let mut of_late = [0; 2];
             for round in 0..12_000 {
                 // Times of short reads, of long ones, and of both.
                 let most = [200, 4096, 4096, 520][round / 3_000];
@@ -319,13 +294,10 @@ mod tests {
                     expected.count(&lens);
                 }
                 assert_eq!(bench.get("gap"), expected.gap as u64, "{round}");
-                assert_eq!(bench.get("late_long"), u64::from(expected.late >= 0), "{round}");
-                of_late[usize::from(expected.late >= 0)] += 1;
                 seen.insert(expected.gap);
             }
             let ends = [16, 496].iter().all(|gap| seen.contains(gap));
             assert!(mean != 256 || (ends && seen.len() > 30), "{seen:?}");
-            assert!(mean != 256 || of_late.iter().all(|rounds| *rounds > 1_000), "{of_late:?}");
         }
     }
 

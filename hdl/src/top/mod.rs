@@ -590,8 +590,6 @@ impl Logic for Card {
 
         // reader
         self.reader.rst.next = self.reset.val();
-        self.reader.mean.next = self.control.read_balance.val();
-        self.reader.prefer_short.next = self.balance.late_long.val();
         self.boxes.out.join(&mut self.starts.reads);
         self.starts.read.join(&mut self.reader.reads);
         self.reader.m_axis_data_dma_read_desc.join(&mut self.m_axis_data_dma_read_desc);

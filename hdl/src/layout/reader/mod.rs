@@ -3,11 +3,6 @@
 //! Takes boxes from the placer; masters the `data` read port of the DMA engine; tells the gather
 //! which windows are complete and which parts of them could not be read.
 //!
-//! **Order.** A host limits both the number of its reads in flight and their bytes, and boxes come in stretches of
-//! short ones and of long ones, column by column, in which one of the two limits is not reached. While the engine
-//! takes no read, boxes wait here, short ones apart from long ones, and the next read is one of the kind that was rarer of
-//! late. Boxes of one kind stay in order. Up to 64 of each kind wait, of any windows.
-//!
 //! **Throughput.** A read a cycle while tags are free (the engine takes one in two cycles). 256
 //! tags; statuses may come in any order, one a cycle, without back-pressure.
 //!
@@ -19,7 +14,7 @@
 //! **Reset.** Reads from before a reset may end after it, but before their tags are used again.
 
 use crate::layout::windows::{ReadBox, WINDOW_COUNT, WINDOW_INDEX};
-use crate::primitive::{Fifo, PromptFifo, Ram, RamStyle};
+use crate::primitive::{Fifo, Ram, ReadySlice};
 use crate::shell::corundum::{DmaDescriptor, DmaReadStatus};
 use drdma_emit::prelude::*;
 
@@ -28,8 +23,8 @@ mod tests;
 
 /// Bits of a read's range: place, length, window.
 const RANGE: usize = 30 + WINDOW_INDEX;
-/// Bits of a box that waits: address, range.
-const BOX: usize = 64 + RANGE;
+/// Bits of a box: address, range, end of window.
+const BOX: usize = 65 + RANGE;
 
 /// All reads of a window have ended.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -50,7 +45,7 @@ pub struct ReadError {
 }
 
 /// The block; see the module.
-#[derive(LogicBlock, BlockDefault)]
+#[derive(LogicBlock, Default)]
 pub struct Reader {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -59,10 +54,6 @@ pub struct Reader {
 
     /// Reads to make.
     pub reads: Stream<In, ReadBox>,
-    /// A box of more bytes is long; 0: every box is.
-    pub mean: Signal<In, Bits<9>>,
-    /// Reads were long of late: a short one is next, if one waits.
-    pub prefer_short: Signal<In, Bit>,
 
     /// DMA read descriptors.
     pub m_axis_data_dma_read_desc: Stream<Out, DmaDescriptor>,
@@ -80,27 +71,15 @@ pub struct Reader {
     /// Their bytes.
     pub count_bytes: Signal<Out, Bits<16>>,
 
-    // The box that comes.
+    // A box that waits for a tag.
+    boxes: ReadySlice<BOX>,
+    box_bits: Signal<Local, Bits<BOX>>,
     addr: Signal<Local, Bits<64>>,
     range: Signal<Local, Bits<RANGE>>,
-    box_bits: Signal<Local, Bits<BOX>>,
     empty: Signal<Local, Bit>,
-    is_long: Signal<Local, Bit>,
-    taken: Signal<Local, Bit>,
-    // Boxes that wait.
-    #[init(PromptFifo::new(RamStyle::Distributed))]
-    short: PromptFifo<BOX, 6, 7>,
-    #[init(PromptFifo::new(RamStyle::Distributed))]
-    long: PromptFifo<BOX, 6, 7>,
-    prefers_short: DFF<Bit>,
-    from_short: Signal<Local, Bit>,
-    none_waits: Signal<Local, Bit>,
-    // The next read: one that waits, or the box that comes.
-    next_box: Signal<Local, Bits<BOX>>,
-    offered: Signal<Local, Bit>,
-    may_issue: Signal<Local, Bit>,
+    last: Signal<Local, Bit>,
     issue: Signal<Local, Bit>,
-    direct: Signal<Local, Bit>,
+    pass: Signal<Local, Bit>,
 
     // The descriptor at the output.
     valid: DFF<Bit>,
@@ -129,7 +108,7 @@ pub struct Reader {
     errors: Fifo<RANGE, 8, 9>,
     calm: Signal<Local, Bit>,
 
-    // Windows: reads that wait or are on the way, and whether all boxes were seen.
+    // Windows: reads on the way, and whether all boxes were seen.
     on_the_way: [DFF<Bits<9>>; WINDOW_COUNT],
     starts: [Signal<Local, Bit>; WINDOW_COUNT],
     ends: [Signal<Local, Bit>; WINDOW_COUNT],
@@ -146,32 +125,19 @@ pub struct Reader {
 impl Logic for Reader {
     #[hdl_gen]
     fn update(&mut self) {
-        // A box comes: address, then the range (ram, len, window).
-        self.addr.next = self.reads.addr.val();
-        self.range.next = bit_cast::<RANGE, 17>(self.reads.ram.val())
-            | (bit_cast::<RANGE, 13>(self.reads.len.val()) << 17)
-            | (bit_cast::<RANGE, WINDOW_INDEX>(self.reads.window.val()) << 30);
-        self.box_bits.next =
-            bit_cast::<BOX, 64>(self.addr.val()) | (bit_cast::<BOX, RANGE>(self.range.val()) << 64);
-        self.empty.next = !self.reads.len.val().any();
-        self.is_long.next = self.reads.len.val() > bit_cast::<13, 9>(self.mean.val());
-        self.reads.ready.next = self.short.in_ready.val() && self.long.in_ready.val();
-        self.taken.next =
-            self.reads.valid.val() && self.short.in_ready.val() && self.long.in_ready.val();
-
-        // One that waits goes first, of the kind that was rarer.
-        self.prefers_short.d.next = self.prefer_short.val();
-        self.from_short.next = self.short.out_valid.val()
-            && (self.prefers_short.q.val() || !self.long.out_valid.val());
-        self.none_waits.next = !self.short.out_valid.val() && !self.long.out_valid.val();
-        self.next_box.next = self.long.out_data.val();
-        if self.from_short.val() {
-            self.next_box.next = self.short.out_data.val();
-        }
-        if self.none_waits.val() {
-            self.next_box.next = self.box_bits.val();
-        }
-        self.offered.next = !self.none_waits.val() || (self.taken.val() && !self.empty.val());
+        // Boxes wait: address, then the range (ram, len, window), then the end of the window.
+        self.box_bits.next = bit_cast::<BOX, 64>(self.reads.addr.val())
+            | (bit_cast::<BOX, 17>(self.reads.ram.val()) << 64)
+            | (bit_cast::<BOX, 13>(self.reads.len.val()) << 81)
+            | (bit_cast::<BOX, WINDOW_INDEX>(self.reads.window.val()) << 94)
+            | (bit_cast::<BOX, 1>(self.reads.window_end.val().into()) << 98);
+        self.boxes.in_valid.next = self.reads.valid.val();
+        self.boxes.in_data.next = self.box_bits.val();
+        self.reads.ready.next = self.boxes.in_ready.val();
+        self.addr.next = self.boxes.out_data.val().get_bits::<64>(0);
+        self.range.next = self.boxes.out_data.val().get_bits::<RANGE>(64);
+        self.last.next = self.boxes.out_data.val().get_bit(98);
+        self.empty.next = !self.range.val().get_bits::<13>(17).any();
 
         // A tag: first each once, then as they come back.
         self.has_tag.next = self.fresh.q.val().get_bit(8) || self.returned.out_valid.val();
@@ -183,26 +149,20 @@ impl Logic for Reader {
         // A box becomes a read when the output is free, a tag is, and no error waits.
         self.calm.next =
             !self.errors.count.val().any() && !(self.ended.q.val() && self.ended_error.q.val());
-        self.may_issue.next = self.has_tag.val()
+        self.pass.next = self.boxes.out_valid.val() && self.empty.val();
+        self.issue.next = self.boxes.out_valid.val()
+            && !self.empty.val()
+            && self.has_tag.val()
             && self.calm.val()
             && (!self.valid.q.val() || self.m_axis_data_dma_read_desc.ready.val());
-        self.issue.next = self.offered.val() && self.may_issue.val();
-        self.direct.next = self.none_waits.val() && self.may_issue.val();
-        self.short.in_data.next = self.box_bits.val();
-        self.long.in_data.next = self.box_bits.val();
-        self.short.in_valid.next =
-            self.taken.val() && !self.empty.val() && !self.direct.val() && !self.is_long.val();
-        self.long.in_valid.next =
-            self.taken.val() && !self.empty.val() && !self.direct.val() && self.is_long.val();
-        self.short.out_ready.next = self.may_issue.val() && self.from_short.val();
-        self.long.out_ready.next = self.may_issue.val() && !self.from_short.val();
+        self.boxes.out_ready.next = self.pass.val() || self.issue.val();
         if self.m_axis_data_dma_read_desc.ready.val() {
             self.valid.d.next = false;
         }
         if self.issue.val() {
             self.valid.d.next = true;
-            self.desc_addr.d.next = self.next_box.val().get_bits::<64>(0);
-            self.desc_range.d.next = self.next_box.val().get_bits::<30>(64);
+            self.desc_addr.d.next = self.addr.val();
+            self.desc_range.d.next = self.range.val().get_bits::<30>(0);
             self.desc_tag.d.next = self.tag.val();
         }
         self.m_axis_data_dma_read_desc.valid.next = self.valid.q.val();
@@ -228,7 +188,7 @@ impl Logic for Reader {
         }
         self.in_flight.write_lanes.next = self.issue.val().into();
         self.in_flight.write_address.next = self.tag.val();
-        self.in_flight.write_data.next = self.next_box.val().get_bits::<RANGE>(64);
+        self.in_flight.write_data.next = self.range.val();
 
         // Statuses: look the read up, then give the tag back and the range away.
         self.status_tag.next = self.s_axis_data_dma_read_desc_status.tag.val().get_bits::<8>(0);
@@ -256,12 +216,12 @@ impl Logic for Reader {
         self.read_error.len.next = self.errors.out_data.val().get_bits::<13>(17);
         self.read_error.window.next = self.errors.out_data.val().get_bits::<WINDOW_INDEX>(30);
 
-        // Reads that wait or are on the way, by window.
+        // Reads on the way, by window.
         self.ready.next = false;
         self.none.next = false;
         for w in 0..16 {
             self.starts[w].next =
-                self.taken.val() && !self.empty.val() && (self.reads.window.val() == w.to_bits());
+                self.issue.val() && (self.range.val().get_bits::<WINDOW_INDEX>(30) == w.to_bits());
             self.ends[w].next = self.ended.q.val()
                 && (self.in_flight.read_data.val().get_bits::<WINDOW_INDEX>(30) == w.to_bits());
             if self.starts[w].val() && !self.ends[w].val() {
@@ -290,9 +250,12 @@ impl Logic for Reader {
             self.complete.d.next =
                 self.complete.q.val().replace_bit(self.next.q.val().index(), false);
         }
-        if self.taken.val() && self.reads.window_end.val() {
-            self.complete.d.next =
-                self.complete.d.val().replace_bit(self.reads.window.val().index(), true);
+        if (self.pass.val() || self.issue.val()) && self.last.val() {
+            self.complete.d.next = self
+                .complete
+                .d
+                .val()
+                .replace_bit(self.range.val().get_bits::<WINDOW_INDEX>(30).index(), true);
         }
         self.window_ready.valid.next = self.given.q.val() || self.ready.val();
         self.window_ready.window.next = self.next.q.val();

@@ -4,7 +4,7 @@ use super::Reader;
 use crate::testing;
 use drdma_verilated::Library;
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 /// Windows that may be in use.
 const WINDOWS: u64 = 16;
@@ -37,9 +37,7 @@ fn boxes(random: &mut Random, number: u64, most: u64) -> Vec<Beat> {
     let reads = random.below(most + 1);
     let alone = reads == 0 || random.chance(0.3);
     for k in 0..reads {
-        // Around what the mean may be, and anything.
-        let words = [1024, 128][random.below(2) as usize];
-        let len = 4 * (1 + random.below(words));
+        let len = 4 * (1 + random.below(1024));
         boxes.push(make(random, len, !alone && k + 1 == reads));
     }
     if alone {
@@ -60,13 +58,6 @@ fn windows_are_ready_in_order_after_their_data_and_errors() {
         let windows: Vec<_> = (0..60).map(|n| boxes(&mut random, n, 40)).collect();
         let reads: Vec<_> =
             windows.iter().flatten().filter(|b| b.u64("len") > 0).cloned().collect();
-        // Each kind is read in order.
-        let mean = [0, 100, 256, 511][random.below(4) as usize];
-        bench.set("mean", mean);
-        let mut kinds: [VecDeque<_>; 2] = Default::default();
-        for read in &reads {
-            kinds[usize::from(read.u64("len") > mean)].push_back(read);
-        }
         let failures = if random.chance(0.5) { 0.1 } else { 0.0 };
 
         let mut started = 0;
@@ -94,7 +85,6 @@ fn windows_are_ready_in_order_after_their_data_and_errors() {
                     failed.insert((window, range));
                 }
             }
-            bench.set("prefer_short", u64::from(random.chance(0.5)));
             bench.step();
             counted += bench.get("count_reads");
             bytes += bench.get("count_bytes");
@@ -111,8 +101,7 @@ fn windows_are_ready_in_order_after_their_data_and_errors() {
                 done += 1;
             }
             for got in bench.take(desc) {
-                let kind = &mut kinds[usize::from(got.u64("len") > mean)];
-                let read = kind.pop_front().expect("a read that was asked for");
+                let read = &reads[issued];
                 issued += 1;
                 for (field, expected) in [
                     ("dma_addr", read.u64("addr")),
@@ -137,32 +126,6 @@ fn windows_are_ready_in_order_after_their_data_and_errors() {
         assert_eq!(counted, reads.len() as u64);
         assert_eq!(bytes, reads.iter().map(|b| b.u64("len")).sum::<u64>());
         assert!(failed.is_empty());
-    }
-}
-
-/// Boxes wait while the engine takes none; then the kind that is asked for goes first.
-#[test]
-fn what_waits_goes_out_by_kind() {
-    let library = library();
-    let mut bench = Bench::new(library.instance(1), 1);
-    let (input, desc) = (bench.driver("reads"), bench.monitor(DESC));
-    let (short, long) = (100, 400);
-    let read = |len: u64| Beat::new().with("len", len);
-    bench.set("mean", 256);
-    for prefer_short in [0, 1] {
-        bench.set("prefer_short", prefer_short);
-        bench.stall_monitor(desc, 1.0);
-        // The first one is at the output at once.
-        bench.send_all(input, [long, long, short, long, short, long].map(read));
-        bench.run(20);
-        bench.stall_monitor(desc, 0.0);
-        bench.run(20);
-        let lens: Vec<u64> = bench.take(desc).iter().map(|read| read.u64("len")).collect();
-        let expected = match prefer_short {
-            0 => [long, long, long, long, short, short],
-            _ => [long, short, short, long, long, long],
-        };
-        assert_eq!(lens, expected);
     }
 }
 
