@@ -69,7 +69,7 @@ fn marks_are_answered_once_in_the_interval_for_each_queue_pair() {
     let mut found = [const { Vec::new() }; 3];
     let mut others = 0;
     // For more than three intervals, of two queue pairs.
-    let rounds = (3.6 * interval / 24.0) as u64;
+    let rounds = (3.6 * interval / 24.0) as usize;
     for _ in 0..rounds {
         bench.write_marked(0, 3);
         bench.write_marked(2, 3);
