@@ -11,10 +11,6 @@
 //! run; it lengthens the open box or sends it and opens the next. A box that is cut ends with its
 //! last needed word, and the next one starts with a needed word.
 //!
-//! Where all gaps are equally wide, one that is worth reading through is worth it everywhere or nowhere, and reads would be
-//! all too long or all too short. So the window's blocks have 0, 8, 4 and 12 B more in turn, in the order of the directory, but
-//! never more than the threshold: a part of the gaps is read through, as many as the width asks for.
-//!
 //! Boxes are cut at cache lines, so that no two reads wait for the same one. What is behind the
 //! cut may be so short that both would have been a single read after all: a box that is full waits
 //! for the next one, and both leave as one if that is not longer than the longest box.
@@ -25,8 +21,6 @@ use drdma_emit::prelude::*;
 
 /// Window, and its end.
 const TAG: usize = WINDOW_INDEX + 1;
-/// A gap of so many words is worth it in every block, if it is in any.
-const NARROWEST: u64 = 4;
 /// A box: address, place, bytes, window and its end.
 const BOX: usize = 64 + 17 + 13 + TAG;
 
@@ -53,7 +47,7 @@ pub struct Boxes {
     /// Widest gap in bytes that is read through; unless it is 0, gaps within a cache line are, too.
     pub merge_threshold: Signal<In, Bits<13>>,
     /// The widest gap in bytes that is worth reading through, which may change at any time: a window has what it was
-    /// when the one before ended. Of its blocks each second one has up to 12 B more; see the module.
+    /// when the one before ended.
     pub worth: Signal<In, Bits<13>>,
 
     /// A new entry of the directory; fields as from `Directory`.
@@ -92,20 +86,11 @@ pub struct Boxes {
     widest: Signal<Local, Bits<13>>,
     // Settings in words.
     most: DFF<Bits<11>>,
-    most_gap: DFF<Bits<7>>,
-    worth_gap: DFF<Bits<7>>,
-    /// Of the entry that is fetched next.
     gap: DFF<Bits<7>>,
-    /// All gaps that are at most as wide as the threshold are read through.
-    all_worth: DFF<Bit>,
-    following: Signal<Local, Bits<4>>,
-    less: Signal<Local, Bits<4>>,
-    less_gap: Signal<Local, Bits<8>>,
-    own_gap: Signal<Local, Bits<7>>,
     through: DFF<Bit>,
     reach: Signal<Local, Bits<7>>,
-    size: Signal<Local, Bits<3>>,
-    rest: Signal<Local, Bits<6>>,
+    size: DFF<Bits<3>>,
+    rest: DFF<Bits<6>>,
 
     list: Ram<70, 1, 8>,
     busy: DFF<Bit>,
@@ -118,9 +103,6 @@ pub struct Boxes {
 
     words_valid: DFF<Bit>,
     words_bits: DFF<Bits<64>>,
-    words_gap: DFF<Bits<7>>,
-    words_size: DFF<Bits<3>>,
-    words_rest: DFF<Bits<6>>,
     words_free: Signal<Local, Bit>,
 
     window_0: Signal<Local, Bits<64>>,
@@ -137,15 +119,12 @@ pub struct Boxes {
     gaps_line: DFF<Bits<64>>,
     line: [Signal<Local, Bits<16>>; 4],
     gaps_entry: DFF<Bits<70>>,
-    gaps_gap: DFF<Bits<7>>,
-    gaps_rest: DFF<Bits<6>>,
     gaps_free: Signal<Local, Bit>,
 
     ends_valid: DFF<Bit>,
     ends_bits: DFF<Bits<64>>,
     ends_ends: DFF<Bits<64>>,
     ends_entry: DFF<Bits<70>>,
-    ends_gap: DFF<Bits<7>>,
     ends_free: Signal<Local, Bit>,
 
     // The runs of one block.
@@ -163,7 +142,6 @@ pub struct Boxes {
     run_block: DFF<Bits<56>>,
     run_place: DFF<Bits<13>>,
     run_follows: DFF<Bit>,
-    run_gap: DFF<Bits<7>>,
     run_is_first: DFF<Bit>,
     run_free: Signal<Local, Bit>,
     other_ends: Signal<Local, Bits<64>>,
@@ -256,25 +234,25 @@ impl Logic for Boxes {
         if self.gap.q.val().get_bit(6) {
             self.reach.next = 64.into();
         }
-        self.size.next = 0.into();
-        self.rest.next = 0.into();
+        self.size.d.next = 0.into();
+        self.rest.d.next = 0.into();
         if self.reach.val().get_bit(6) {
-            self.size.next = 6.into();
+            self.size.d.next = 6.into();
         } else if self.reach.val().get_bit(5) {
-            self.size.next = 5.into();
-            self.rest.next = bit_cast::<6, 5>(self.reach.val().get_bits::<5>(0));
+            self.size.d.next = 5.into();
+            self.rest.d.next = bit_cast::<6, 5>(self.reach.val().get_bits::<5>(0));
         } else if self.reach.val().get_bit(4) {
-            self.size.next = 4.into();
-            self.rest.next = bit_cast::<6, 4>(self.reach.val().get_bits::<4>(0));
+            self.size.d.next = 4.into();
+            self.rest.d.next = bit_cast::<6, 4>(self.reach.val().get_bits::<4>(0));
         } else if self.reach.val().get_bit(3) {
-            self.size.next = 3.into();
-            self.rest.next = bit_cast::<6, 3>(self.reach.val().get_bits::<3>(0));
+            self.size.d.next = 3.into();
+            self.rest.d.next = bit_cast::<6, 3>(self.reach.val().get_bits::<3>(0));
         } else if self.reach.val().get_bit(2) {
-            self.size.next = 2.into();
-            self.rest.next = bit_cast::<6, 2>(self.reach.val().get_bits::<2>(0));
+            self.size.d.next = 2.into();
+            self.rest.d.next = bit_cast::<6, 2>(self.reach.val().get_bits::<2>(0));
         } else if self.reach.val().get_bit(1) {
-            self.size.next = 1.into();
-            self.rest.next = bit_cast::<6, 1>(self.reach.val().get_bits::<1>(0));
+            self.size.d.next = 1.into();
+            self.rest.d.next = bit_cast::<6, 1>(self.reach.val().get_bits::<1>(0));
         }
 
         // The list of the window that is being planned, and of the one that is done here.
@@ -334,7 +312,7 @@ impl Logic for Boxes {
                     self.open.d.next = true;
                     self.before.d.next = self.base.val() + 64;
                     self.slack.d.next = bit_cast::<8, 6>(self.run_to.q.val())
-                        + bit_cast::<8, 7>(self.run_gap.q.val())
+                        + bit_cast::<8, 7>(self.gap.q.val())
                         + 1;
                     self.open_words.d.next =
                         self.base.val() + bit_cast::<11, 6>(self.run_to.q.val()) + 1;
@@ -417,9 +395,6 @@ impl Logic for Boxes {
             // Entries without words are those of a beat that did not fit.
             self.words_valid.d.next = self.fetching.val() && self.words_any.val();
             self.words_bits.d.next = self.words.val();
-            self.words_gap.d.next = self.gap.q.val();
-            self.words_size.d.next = self.size.val();
-            self.words_rest.d.next = self.rest.val();
             if self.fetching.val() {
                 self.next_entry.d.next = self.next_entry.q.val() + 1;
                 if !self.busy.q.val() {
@@ -454,25 +429,23 @@ impl Logic for Boxes {
             self.gaps_valid.d.next = self.words_valid.q.val();
             self.gaps_bits.d.next = self.words_bits.q.val();
             self.gaps_entry.d.next = self.list.read_data.val();
-            self.gaps_gap.d.next = self.words_gap.q.val();
-            self.gaps_rest.d.next = self.words_rest.q.val();
             self.gaps_window.d.next = self.window_0.val();
-            if self.words_size.q.val() == 1 {
+            if self.size.q.val() == 1 {
                 self.gaps_window.d.next = self.window_1.val();
             }
-            if self.words_size.q.val() == 2 {
+            if self.size.q.val() == 2 {
                 self.gaps_window.d.next = self.window_2.val();
             }
-            if self.words_size.q.val() == 3 {
+            if self.size.q.val() == 3 {
                 self.gaps_window.d.next = self.window_3.val();
             }
-            if self.words_size.q.val() == 4 {
+            if self.size.q.val() == 4 {
                 self.gaps_window.d.next = self.window_4.val();
             }
-            if self.words_size.q.val() == 5 {
+            if self.size.q.val() == 5 {
                 self.gaps_window.d.next = self.window_5.val();
             }
-            if self.words_size.q.val() == 6 {
+            if self.size.q.val() == 6 {
                 self.gaps_window.d.next = self.window_6.val();
             }
         }
@@ -482,11 +455,10 @@ impl Logic for Boxes {
             self.ends_valid.d.next = self.gaps_valid.q.val();
             self.ends_bits.d.next = self.gaps_bits.q.val();
             self.ends_entry.d.next = self.gaps_entry.q.val();
-            self.ends_gap.d.next = self.gaps_gap.q.val();
             self.ends_ends.d.next = self.gaps_bits.q.val()
                 & !(self.gaps_line.q.val()
                     | self.gaps_window.q.val()
-                    | (self.gaps_window.q.val() >> self.gaps_rest.q.val()));
+                    | (self.gaps_window.q.val() >> self.rest.q.val()));
         }
 
         // The next block's runs.
@@ -498,7 +470,6 @@ impl Logic for Boxes {
             self.run_block.d.next = self.ends_entry.q.val().get_bits::<56>(0);
             self.run_place.d.next = self.ends_entry.q.val().get_bits::<13>(56);
             self.run_follows.d.next = self.ends_entry.q.val().get_bit(69);
-            self.run_gap.d.next = self.ends_gap.q.val();
             self.run_from.d.next = self.next_first.index.val();
             self.run_to.d.next = self.next_end.index.val();
             self.state.d.next = RunState::Use;
@@ -522,44 +493,11 @@ impl Logic for Boxes {
             }
         }
 
-        // The next entry's gap: so many words less as the reversed bits of its number say.
-        self.most_gap.d.next = self.merge_threshold.val().get_bits::<7>(2);
-        if self.merge_threshold.val().get_bits::<4>(9).any() {
-            self.most_gap.d.next = 127.into();
-        }
-        self.following.next = self.next_entry.q.val().get_bits::<4>(0) + 1;
-        if !self.busy.q.val() {
-            self.following.next = 1.into();
-        }
-        self.less.next = 0.into();
-        for k in 0..4 {
-            self.less.next = self.less.val().replace_bit(k, self.following.val().get_bit(3 - k));
-        }
-        self.less_gap.next =
-            bit_cast::<8, 7>(self.worth_gap.q.val()) - bit_cast::<8, 4>(self.less.val());
-        self.own_gap.next = self.less_gap.val().get_bits::<7>(0);
-        if self.less_gap.val().get_bit(7) || (self.less_gap.val() < NARROWEST) {
-            self.own_gap.next = NARROWEST.into();
-        }
-        if self.all_worth.q.val() || (self.worth_gap.q.val() < NARROWEST) {
-            self.own_gap.next = self.worth_gap.q.val();
-        }
-        if self.words_free.val() && self.fetching.val() {
-            self.gap.d.next = self.own_gap.val();
-            if self.most_gap.q.val() < self.own_gap.val() {
-                self.gap.d.next = self.most_gap.q.val();
-            }
-        }
-        // No two windows' settings mix.
+        // No two words of a window have different gaps.
         if self.finish.val() || (!self.busy.q.val() && !self.window_valid.val()) {
             self.gap.d.next = self.widest.val().get_bits::<7>(2);
             if self.widest.val().get_bits::<4>(9).any() {
                 self.gap.d.next = 127.into();
-            }
-            self.worth_gap.d.next = self.worth.val().get_bits::<7>(2);
-            self.all_worth.d.next = self.worth.val().get_bits::<4>(9).any();
-            if self.worth.val().get_bits::<4>(9).any() {
-                self.worth_gap.d.next = 127.into();
             }
         }
 

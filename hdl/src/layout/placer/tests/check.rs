@@ -1,7 +1,6 @@
 //! What must hold of any plan, whatever the schedule: written from the contract, not from the RTL.
 
 use super::WINDOWS;
-use crate::layout::balance::own_gap;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A beat that is sent.
@@ -93,8 +92,7 @@ pub fn check(
     boxes: &[Box],
     sizes: &[u64],
     max_read: u64,
-    threshold: u64,
-    worth: [u64; 2],
+    thresholds: [u64; 2],
 ) -> Vec<Window> {
     let mut windows = windows(placed, boxes, sizes);
     // Where does each byte of each window's memory come from?
@@ -137,14 +135,13 @@ pub fn check(
         assert!(window.blocks.len() <= 112, "{} blocks", window.blocks.len());
         assert!(window.size <= 256, "{} units of 128 B", window.size);
         assert!(window.placed.len() <= 2048, "{} placed beats", window.placed.len());
-        let planned = |worth| {
-            let widest = Widest::new(window, threshold, worth);
-            gaps(window, &needed[index], &widest)?;
-            merged(window, max_read, &widest)
+        let planned = |threshold| {
+            gaps(window, &needed[index], threshold)?;
+            merged(window, max_read, threshold)
         };
-        if let Err(error) = planned(worth[0]) {
-            let other = planned(worth[1]);
-            assert_eq!(other, Ok(()), "up to {threshold} B, {worth:?} B are worth it; {error}");
+        if let Err(error) = planned(thresholds[0]) {
+            let other = planned(thresholds[1]);
+            assert_eq!(other, Ok(()), "up to {thresholds:?} B; {error}");
         }
         places(window);
     }
@@ -168,31 +165,13 @@ fn source(window: &Window, max_read: u64) -> BTreeMap<u64, u64> {
     source
 }
 
-/// What a window's blocks read through.
-struct Widest {
-    /// Which of the window's blocks each one is.
-    order: BTreeMap<u64, usize>,
-    threshold: u64,
-    worth: u64,
-}
-
-impl Widest {
-    fn new(window: &Window, threshold: u64, worth: u64) -> Self {
-        let order = places(window).into_values().zip(0..).collect();
-        Self { order, threshold, worth }
-    }
-
-    /// True if the bytes from `end` to `start`, of which none are needed, are read through: what is worth it, or in
-    /// turn up to 60 B less, but no less than 16 B.
-    fn through(&self, end: u64, start: u64) -> bool {
-        let worth = own_gap(self.worth, self.order[&((end - 1) / 256)] as u64);
-        start - end <= self.threshold.min(worth)
-            || (self.threshold > 0 && (end - 1) / 64 == start / 64)
-    }
+/// True if the bytes from `end` to `start`, of which none are needed, are read through.
+fn through(end: u64, start: u64, threshold: u64) -> bool {
+    start - end <= threshold || (threshold > 0 && (end - 1) / 64 == start / 64)
 }
 
 /// Boxes start and end with needed words, and every gap in one is to be read through.
-fn gaps(window: &Window, needed: &BTreeSet<u64>, widest: &Widest) -> Result<(), String> {
+fn gaps(window: &Window, needed: &BTreeSet<u64>, threshold: u64) -> Result<(), String> {
     for read in &window.boxes {
         let words: Vec<_> = needed.range(read.addr / 4..(read.addr + read.len) / 4).collect();
         assert_eq!(words.first(), Some(&&(read.addr / 4)), "starts in a gap: {read:x?}");
@@ -203,7 +182,7 @@ fn gaps(window: &Window, needed: &BTreeSet<u64>, widest: &Widest) -> Result<(), 
         );
         for pair in words.windows(2) {
             let (end, start) = (4 * (pair[0] + 1), 4 * pair[1]);
-            if !widest.through(end, start) {
+            if !through(end, start, threshold) {
                 return Err(format!("a gap to {start:x} in {read:x?}"));
             }
         }
@@ -213,7 +192,7 @@ fn gaps(window: &Window, needed: &BTreeSet<u64>, widest: &Widest) -> Result<(), 
 
 /// A box that could have gone on to the next one is as long as can be, up to a cache line, and both
 /// together are too long.
-fn merged(window: &Window, max_read: u64, widest: &Widest) -> Result<(), String> {
+fn merged(window: &Window, max_read: u64, threshold: u64) -> Result<(), String> {
     let mut boxes = window.boxes.clone();
     boxes.sort_by_key(|b| b.ram);
     for pair in boxes.windows(2) {
@@ -221,7 +200,7 @@ fn merged(window: &Window, max_read: u64, widest: &Widest) -> Result<(), String>
         let joint = b.addr.wrapping_sub(a.addr);
         let behind = joint == b.ram - a.ram
             && joint >= a.len
-            && widest.through(a.addr + a.len, a.addr + joint);
+            && through(a.addr + a.len, a.addr + joint, threshold);
         if behind && a.addr / 4096 == b.addr / 4096 {
             let line = (a.addr % 4096 + max_read) / 64 * 64;
             let wrong = [
@@ -237,8 +216,8 @@ fn merged(window: &Window, max_read: u64, widest: &Widest) -> Result<(), String>
     Ok(())
 }
 
-/// The window's blocks by their places: a successor lies right behind its block, any other 9 words further.
-fn places(window: &Window) -> BTreeMap<u64, u64> {
+/// A successor right behind its block, any other 9 words further.
+fn places(window: &Window) {
     let mut places = BTreeMap::new();
     for read in &window.boxes {
         for block in read.addr / 256..=(read.addr + read.len - 1) / 256 {
@@ -259,5 +238,4 @@ fn places(window: &Window) -> BTreeMap<u64, u64> {
         assert_eq!(place, expected, "the place of block {block:x} behind {before:x?}");
         before = Some((place, block));
     }
-    places
 }

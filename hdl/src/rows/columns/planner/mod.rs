@@ -54,10 +54,6 @@ use spans::Spans;
 
 /// Bits of a group on its way to its pace.
 const GROUP: usize = 52;
-/// Bytes of a cache line.
-const LINE: u64 = 64;
-/// A gap of so many bytes is worth it in every part, if it is in any.
-const NARROWEST: u64 = 16;
 
 /// The block; see the module.
 ///
@@ -95,8 +91,7 @@ pub struct Planner {
     pub header_base: Signal<In, Bits<26>>,
     /// Window.
     pub header_window: Signal<In, Bits<WINDOW_INDEX>>,
-    /// The widest gap in bytes that is worth reading through, in some parts of the rows up to 60 B less; it may change until
-    /// the chunk is taken.
+    /// The widest gap in bytes that is worth reading through; it may change until the chunk is taken.
     pub header_gap: Signal<In, Bits<13>>,
 
     /// 512 rows of a chunk.
@@ -152,18 +147,8 @@ pub struct Planner {
     pub box_window_end: Signal<Out, Bit>,
 
     longest: DFF<Bits<13>>,
-    /// Widest gap that is read through, whatever is worth it.
-    most: DFF<Bits<12>>,
     widest: Signal<Local, Bits<13>>,
-    /// The header's gap; whether all gaps up to the threshold are worth it; and which of 16 headers in turn it is.
-    worth: DFF<Bits<9>>,
-    all_worth: DFF<Bit>,
-    turn: DFF<Bits<4>>,
-    part_turn: Signal<Local, Bits<4>>,
-    less: Signal<Local, Bits<4>>,
-    less_worth: Signal<Local, Bits<10>>,
-    own_worth: Signal<Local, Bits<12>>,
-    part_threshold: Signal<Local, Bits<12>>,
+    threshold: DFF<Bits<12>>,
     /// Parts of a row are not cut apart within a cache line: their reads would wait for each other.
     beside: DFF<Bits<12>>,
     through: DFF<Bit>,
@@ -192,9 +177,7 @@ pub struct Planner {
 impl Logic for Planner {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self, clk, worth, all_worth, turn, longest, most, beside, through, index, last, blocks
-        );
+        dff_setup!(self, clk, longest, threshold, beside, through, index, last, blocks);
 
         // Settings: at most 4 KiB, in cache lines. A gap of 3 bytes has no word of its own.
         self.unused.next = self.max_read.val().get_bits::<6>(0);
@@ -209,12 +192,6 @@ impl Logic for Planner {
         if !self.planned.val() && (self.header_gap.val() < self.merge_threshold.val()) {
             self.widest.next = self.header_gap.val();
         }
-        self.most.d.next = self.merge_threshold.val().get_bits::<12>(0);
-        if self.merge_threshold.val().get_bit(12) {
-            self.most.d.next = 4095.into();
-        } else if !self.merge_threshold.val().get_bits::<10>(2).any() {
-            self.most.d.next = 3.into();
-        }
         self.through.d.next = self.merge_threshold.val().any();
 
         self.places.clk.next = self.clk.val();
@@ -224,17 +201,20 @@ impl Logic for Planner {
         self.header_ready.next = self.places.header_ready.val();
         // A header is planned with the gap that it came with.
         if self.header_ready.val() && self.header_valid.val() {
-            self.turn.d.next = self.turn.q.val() + 1;
-            self.worth.d.next = self.header_gap.val().get_bits::<9>(0);
-            self.all_worth.d.next =
-                self.planned.val() || self.header_gap.val().get_bits::<4>(9).any();
-            self.beside.d.next = self.widest.val().get_bits::<12>(0);
+            self.threshold.d.next = self.widest.val().get_bits::<12>(0);
             if self.widest.val().get_bit(12) {
-                self.beside.d.next = 4095.into();
-            } else if (self.widest.val() < LINE) && !(self.merge_threshold.val() < LINE) {
-                self.beside.d.next = LINE.into();
-            } else if self.widest.val() < LINE {
-                self.beside.d.next = self.most.d.val();
+                self.threshold.d.next = 4095.into();
+            } else if !self.widest.val().get_bits::<10>(2).any() {
+                self.threshold.d.next = 3.into();
+            }
+            self.beside.d.next = self.threshold.d.val();
+            if (self.widest.val() < 64) && !(self.merge_threshold.val() < 64) {
+                self.beside.d.next = 64.into();
+            } else if self.widest.val() < 64 {
+                self.beside.d.next = self.merge_threshold.val().get_bits::<12>(0);
+                if !self.merge_threshold.val().get_bits::<10>(2).any() {
+                    self.beside.d.next = 3.into();
+                }
             }
         }
         self.places.header_addr.next = self.header_addr.val();
@@ -255,27 +235,6 @@ impl Logic for Planner {
         self.sized.next = self.places.sized.val();
         self.size.next = self.places.size.val();
 
-        // Its parts have so many words less as the reversed bits of their numbers say, from header to header one further.
-        self.part_turn.next = self.turn.q.val() + self.places.group_index.val().get_bits::<4>(0);
-        self.less.next = 0.into();
-        for k in 0..4 {
-            self.less.next = self.less.val().replace_bit(k, self.part_turn.val().get_bit(3 - k));
-        }
-        self.less_worth.next =
-            bit_cast::<10, 9>(self.worth.q.val()) - (bit_cast::<10, 4>(self.less.val()) << 2);
-        self.own_worth.next = bit_cast::<12, 10>(self.less_worth.val());
-        if self.less_worth.val().get_bit(9) || (self.less_worth.val() < NARROWEST) {
-            self.own_worth.next = NARROWEST.into();
-        }
-        if self.worth.q.val() < NARROWEST {
-            self.own_worth.next = bit_cast::<12, 9>(self.worth.q.val());
-        }
-        self.part_threshold.next = self.own_worth.val();
-        if self.all_worth.q.val() || (self.most.q.val() < self.own_worth.val()) {
-            self.part_threshold.next = self.most.q.val();
-        } else if !self.own_worth.val().get_bits::<10>(2).any() {
-            self.part_threshold.next = 3.into();
-        }
         self.groups.clk.next = self.clk.val();
         self.groups.rst.next = self.rst.val();
         self.groups.in_valid.next = self.places.group_valid.val();
@@ -286,7 +245,7 @@ impl Logic for Planner {
                 | (bit_cast::<GROUP, 5>(self.places.group_index.val()) << 27)
                 | (bit_cast::<GROUP, 7>(self.places.group_blocks.val()) << 32)
                 | (bit_cast::<GROUP, 1>(self.places.group_last.val().into()) << 39)
-                | (bit_cast::<GROUP, 12>(self.part_threshold.val()) << 40);
+                | (bit_cast::<GROUP, 12>(self.threshold.q.val()) << 40);
         self.paces.clk.next = self.clk.val();
         self.paces.rst.next = self.rst.val();
         self.paces.max_read.next = self.longest.q.val();
@@ -368,9 +327,5 @@ impl Logic for Planner {
         self.box_len.next = self.spans.box_len.val();
         self.box_window.next = self.spans.box_window.val();
         self.box_window_end.next = self.spans.box_window_end.val();
-
-        if self.rst.val() {
-            self.turn.d.next = 0.into();
-        }
     }
 }

@@ -1,6 +1,5 @@
 //! The plan of a chunk, byte by byte.
 
-use crate::layout::balance::own_gap;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,12 +83,8 @@ impl Group {
 /// Up to where a gap is read through.
 #[derive(Clone, Copy, Debug)]
 pub struct Near {
-    /// Between rows, in bytes, at most.
-    threshold: u64,
-    /// What is worth it; none: all.
-    worth: Option<u64>,
-    /// The number of the chunk.
-    turn: u64,
+    /// Between rows, in bytes.
+    pub rows: u64,
     /// Between lanes of a row.
     pub lanes: u64,
     /// Within a cache line.
@@ -98,16 +93,10 @@ pub struct Near {
 
 impl Near {
     /// By the setting, and what is worth it.
-    pub fn new(threshold: u64, worth: Option<u64>, turn: u64) -> Self {
+    pub fn new(threshold: u64, gap: Option<u64>) -> Self {
+        let rows = gap.map_or(threshold, |gap| threshold.min(gap));
         // Reads of one cache line would wait for each other.
-        let lanes = worth.map_or(threshold, |worth| threshold.min(worth.max(64)));
-        Self { threshold, worth, turn, lanes, line: threshold > 0 }
-    }
-
-    /// Between rows of a part, in bytes: what is worth it, or in turn up to 60 B less, but no less than 16 B.
-    fn rows(&self, part: usize) -> u64 {
-        let worth = |worth: u64| own_gap(worth, self.turn + part as u64);
-        self.worth.map_or(self.threshold, |gap| self.threshold.min(worth(gap)))
+        Self { rows, lanes: rows.max(threshold.min(64)), line: threshold > 0 }
     }
 }
 
@@ -172,13 +161,7 @@ struct Part {
 
 /// A group's stretches of rows without a wider gap, cut at 4 KiB and so that none is too long: at
 /// the last cache line that is near enough.
-fn parts(
-    group: &Group,
-    rows: &BTreeMap<u64, u64>,
-    max_read: u64,
-    most: Near,
-    part: usize,
-) -> Vec<Part> {
+fn parts(group: &Group, rows: &BTreeMap<u64, u64>, max_read: u64, most: Near) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let limit = |from: u64| ((from + max_read) / 64 * 64).min((from / 4096 + 1) * 4096);
     // The open part, and the end of its last row.
@@ -190,7 +173,7 @@ fn parts(
         let mut from = start - start % 4;
         if let Some((begun, before)) = open {
             let through =
-                start <= before + near(most.rows(part)) || group.one_line(before, start, most.line);
+                start <= before + near(most.rows) || group.one_line(before, start, most.line);
             let goes_on = through && closer == far * group.step;
             if goes_on && start < limit(begun) {
                 from = begun;
@@ -234,8 +217,8 @@ fn joined(parts: &[Part], max_read: u64) -> Vec<Part> {
 pub fn plan(chunk: &Chunk, max_read: u64, most: Near) -> Vec<Box> {
     let (mut boxes, rows) = (Vec::new(), chunk.needed());
     let groups = groups(chunk, most.lanes);
-    for (k, group) in groups.iter().flat_map(|group| group.split(chunk.rows)).enumerate() {
-        for part in joined(&parts(&group, &rows, max_read, most, k), max_read) {
+    for group in groups.iter().flat_map(|group| group.split(chunk.rows)) {
+        for part in joined(&parts(&group, &rows, max_read, most), max_read) {
             let offset = part.from - (group.lo - group.lo % 4) - part.closer;
             let ram = group.ram - group.lo % 4 + offset;
             let (addr, len, window) = (part.from, part.to - part.from, chunk.window);
@@ -256,7 +239,7 @@ pub fn check(chunk: &Chunk, boxes: &[Box], max_read: u64, most: Near) {
     let mut used: BTreeMap<u64, u64> = BTreeMap::new();
     let mut left = boxes.iter().filter(|b| b.len > 0).copied().peekable();
     let groups = groups(chunk, most.lanes);
-    for (k, group) in groups.iter().flat_map(|group| group.split(chunk.rows)).enumerate() {
+    for group in groups.iter().flat_map(|group| group.split(chunk.rows)) {
         let base = group.ram - group.lo % 4;
         // Needed words by the rows that need them: the first and the last.
         let mut needed: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
@@ -271,7 +254,7 @@ pub fn check(chunk: &Chunk, boxes: &[Box], max_read: u64, most: Near) {
         let of_group: Vec<_> = std::iter::from_fn(|| left.next_if(own)).collect();
         let through = |r1: u64, r2: u64| {
             let (end, start) = (r1 * group.step + group.len, r2 * group.step);
-            start.saturating_sub(end) <= near(most.rows(k))
+            start.saturating_sub(end) <= near(most.rows)
                 || group.one_line(group.lo + end, group.lo + start, most.line)
         };
         let mut brought = BTreeSet::new();
