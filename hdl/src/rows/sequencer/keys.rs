@@ -7,9 +7,9 @@ use crate::request::{FunctionWrite, KEY_BITS, KeyWrite};
 use drdma_emit::prelude::*;
 
 /// Bits of a [`FunctionWrite`].
-const FUNCTION_BITS: usize = 79;
+const FUNCTION_BITS: usize = <FunctionWrite as Synth>::BITS;
 /// Bits of a [`KeyWrite`].
-const KEY_WRITE_BITS: usize = 153;
+const KEY_WRITE_BITS: usize = <KeyWrite as Synth>::BITS;
 
 /// What is done next.
 #[derive(Copy, Clone, PartialEq, Debug, LogicState)]

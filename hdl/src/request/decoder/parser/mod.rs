@@ -50,7 +50,7 @@ pub enum DecoderState {
     JudgeHead,
     /// The payload, which stands in the entry.
     Inline,
-    /// Tells of a payload of no bytes.
+    /// A payload of no bytes: a set of one byte is written for it.
     Empty,
     /// An atomic's operands, which stand before its destination.
     Operands,
