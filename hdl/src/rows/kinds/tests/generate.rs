@@ -1,10 +1,16 @@
 //! Random regions with kinds, and what they lead to.
 
-use super::{ALL, BASE, NOWHERE, POOL};
+use super::{ALL, BASE, NOWHERE, POOL, SIZE};
 use drdma_abi::work_request::{Chain, Element};
 use drdma_semantics::kinds::{Entry, Kind, Kinds, Selection};
 use drdma_semantics::region::{Column, Extent, Region};
 use drdma_verilated::testbench::Random;
+
+/// Where data begin whose first byte is before their memory region.
+const HEAD: u64 = BASE - 1;
+/// Bytes of data that end with their memory region, and where these begin.
+const TAIL_BYTES: u64 = 4200;
+const TAIL: u64 = BASE + SIZE - TAIL_BYTES;
 
 /// Host memory: a pool of random bytes, then what was made for regions.
 pub struct Maker<'a> {
@@ -34,7 +40,15 @@ impl Maker<'_> {
         let pool = BASE + self.random.below(POOL / 2);
         match self.random.below(4) {
             0 => Kind::Fixed { width: self.range(1, 90) as u32 },
-            1 => Kind::Offsets { log_entry: self.range(2, 3) as u8, data: pool, lkey: ALL },
+            1 => {
+                let (data, lkey) = match self.random.below(16) {
+                    0 => (pool, NOWHERE),
+                    1..=3 => (HEAD, ALL),
+                    4..=6 => (TAIL, ALL),
+                    _ => (pool, ALL),
+                };
+                Kind::Offsets { log_entry: self.range(2, 3) as u8, data, lkey }
+            }
             2 => {
                 let count = self.range(1, 9) as u32;
                 let bad = self.one_in(40);
@@ -57,6 +71,16 @@ impl Maker<'_> {
         }
     }
 
+    /// The end of a value that begins at an offset: now and then it is the end of its memory region, or a byte
+    /// behind it.
+    fn value_end(&mut self, data: u64, from: u64) -> u64 {
+        if data == TAIL && self.one_in(30) {
+            return TAIL_BYTES + u64::from(self.one_in(3));
+        }
+        let more = if self.one_in(3) { 0 } else { self.range(0, 150) };
+        from + more
+    }
+
     /// An entry by itself.
     fn entry(&mut self, kind: &Kind) -> Vec<u8> {
         let wrong = self.one_in(400);
@@ -64,10 +88,10 @@ impl Maker<'_> {
         match *kind {
             Kind::Fixed { width } => self.random.bytes(width as usize),
             Kind::Bits { .. } => unreachable!(),
-            Kind::Offsets { log_entry, .. } => {
-                let from = self.range(1, 4000);
-                let more = if self.one_in(3) { 0 } else { self.range(0, 150) };
-                let to = if wrong { from - 1 } else { from + more };
+            Kind::Offsets { log_entry, data, .. } => {
+                let before = data == HEAD && self.one_in(60);
+                let from = if before { 0 } else { self.range(1, 4000) };
+                let to = if wrong && !before { from - 1 } else { self.value_end(data, from) };
                 [short(from, log_entry), short(to, log_entry)].concat()
             }
             Kind::Views { table, count, .. } => {
@@ -102,12 +126,14 @@ impl Maker<'_> {
         }
         let kind = self.kind();
         let bytes = match kind {
-            Kind::Offsets { log_entry, .. } => {
-                let mut at = self.range(0, 100);
+            Kind::Offsets { log_entry, data, .. } => {
+                let mut at = if self.one_in(3) { 0 } else { self.range(1, 100) };
                 let mut bytes = Vec::new();
                 for _ in 0..rows + 1 {
                     bytes.extend(&at.to_le_bytes()[..1 << log_entry]);
-                    at += if self.one_in(3) { 0 } else { self.range(0, 80) };
+                    if at < TAIL_BYTES - 150 {
+                        at = self.value_end(data, at);
+                    }
                     at -= u64::from(self.one_in(400)).min(at);
                 }
                 bytes

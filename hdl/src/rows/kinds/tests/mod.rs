@@ -457,7 +457,7 @@ fn messages_are_those_of_the_semantics() {
     for seed in 0..9 {
         let mut around = Around::new(&library, seed);
         let mut random = Random::new(seed + 100);
-        for number in 0..12 {
+        for number in 0..50 {
             let pool = random.bytes(POOL as usize);
             let mut maker = Maker { random: &mut random, memory: pool };
             let (request, ud) = random_request(&mut maker);
