@@ -2,10 +2,13 @@
 
 use libdrdma::{
     Access, AsyncEvent, Operation, QueuePair, QueuePairAttributes, QueuePairState, ReceiveRequest,
-    SharedReceiveQueue, Status, Transport, WorkRequest,
+    Status, Transport, WorkRequest,
 };
 
-use crate::lab::{Lab, PSNS, all, attributes, pattern, reliable};
+use crate::{
+    lab::{Lab, all, attributes, pattern, reliable},
+    shared::pair,
+};
 
 const FLUSHED: Status = Status::WrFlushError;
 
@@ -27,21 +30,6 @@ fn write_without_key<'m>(lab: &mut Lab, qp: &mut QueuePair<'m>) {
     qp.post_send(&WorkRequest::new(1).operation(write).inline(&[1])).unwrap();
     lab.run();
     assert_eq!(lab.nodes[0].polled(), [(1, Status::RemoteAccessError, 0)]);
-}
-
-/// A queue pair of the first card, and one of the second that uses a shared receive queue.
-fn shared<'m>(lab: &Lab, srq: &SharedReceiveQueue<'m>, transport: Transport) -> [QueuePair<'m>; 2] {
-    let [from, to] = &lab.nodes;
-    let mut a = from.pd.queue_pair(&from.cq).transport(transport).build().unwrap();
-    let builder = to.pd.queue_pair(&to.cq).transport(transport);
-    let mut b = builder.shared_receive_queue(srq).build().unwrap();
-    let connected = |own: usize, qpn| match transport {
-        Transport::Rc => reliable(attributes(own, qpn), own),
-        _ => attributes(own, qpn).rq_psn(PSNS[1 - own]),
-    };
-    a.connect(&connected(0, b.qpn())).unwrap();
-    b.connect(&connected(1, a.qpn())).unwrap();
-    [a, b]
 }
 
 #[test]
@@ -119,7 +107,7 @@ fn a_shared_queue_tells_once_that_few_receives_are_left() {
     let target = lab.nodes[1].memory(&[0; 10]);
     let node = &lab.nodes[1];
     let mut srq = node.pd.shared_receive_queue(&node.cq).blocks(16).build().unwrap();
-    let [mut a, _b] = shared(&lab, &srq, Transport::Rc);
+    let [mut a, _b] = pair(&lab, &srq, Transport::Rc);
     let limit = AsyncEvent::SharedReceiveQueueLimit { queue: srq.number() };
     for i in 0..4 {
         srq.post_recv(&ReceiveRequest::new(i).regions(&all(&target))).unwrap();
@@ -164,7 +152,7 @@ fn the_last_shared_receive_is_told_behind_its_completion() {
     let node = &lab.nodes[1];
     let mut srq = node.pd.shared_receive_queue(&node.cq).build().unwrap();
     // A message that is too long: its completion says why.
-    let [mut a, b] = shared(&lab, &srq, Transport::Rc);
+    let [mut a, b] = pair(&lab, &srq, Transport::Rc);
     srq.post_recv(&ReceiveRequest::new(1).regions(&all(&short))).unwrap();
     srq.post_recv(&ReceiveRequest::new(2).regions(&all(&target))).unwrap();
     a.post_send(&WorkRequest::new(3).regions(&all(&source))).unwrap();
@@ -174,12 +162,12 @@ fn the_last_shared_receive_is_told_behind_its_completion() {
     assert_eq!(events(&lab, 1), []);
     lab.nodes[0].polled();
     // No receive was in use.
-    let [mut a, b] = shared(&lab, &srq, Transport::Rc);
+    let [mut a, b] = pair(&lab, &srq, Transport::Rc);
     write_without_key(&mut lab, &mut a);
     assert_eq!(events(&lab, 1), [fatal(&b), last(&b)]);
     assert_eq!(lab.nodes[1].polled(), []);
     // The application breaks it in the middle of a message.
-    let [mut a, mut b] = shared(&lab, &srq, Transport::Uc);
+    let [mut a, mut b] = pair(&lab, &srq, Transport::Uc);
     let sent = lab.frames[0].len() as u64;
     lab.lose(0, &[sent + 2]);
     a.post_send(&WorkRequest::new(3).regions(&all(&source))).unwrap();

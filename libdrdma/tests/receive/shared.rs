@@ -9,27 +9,33 @@ use crate::lab::{Lab, PSNS, all, attributes, bytes, pattern, reliable};
 
 const SUCCESS: Status = Status::Success;
 
-/// `count` queue pairs of the first card, each with a peer on the second, which share a receive queue.
+/// A queue pair of the first card, and its peer on the second, which uses a shared receive queue.
+pub fn pair<'m>(
+    lab: &Lab,
+    srq: &libdrdma::SharedReceiveQueue<'m>,
+    transport: Transport,
+) -> [QueuePair<'m>; 2] {
+    let [from, to] = &lab.nodes;
+    let mut a = from.pd.queue_pair(&from.cq).transport(transport).build().unwrap();
+    let builder = to.pd.queue_pair(&to.cq).transport(transport);
+    let mut b = builder.shared_receive_queue(srq).build().unwrap();
+    let connected = |own: usize, qpn| match transport {
+        Transport::Rc => reliable(attributes(own, qpn), own),
+        _ => attributes(own, qpn).rq_psn(PSNS[1 - own]),
+    };
+    a.connect(&connected(0, b.qpn())).unwrap();
+    b.connect(&connected(1, a.qpn())).unwrap();
+    [a, b]
+}
+
+/// `count` of them, which share a receive queue.
 fn pairs<'m>(
     lab: &Lab,
     srq: &libdrdma::SharedReceiveQueue<'m>,
     transport: Transport,
     count: usize,
 ) -> Vec<[QueuePair<'m>; 2]> {
-    let make = || {
-        let [from, to] = &lab.nodes;
-        let mut a = from.pd.queue_pair(&from.cq).transport(transport).build().unwrap();
-        let builder = to.pd.queue_pair(&to.cq).transport(transport);
-        let mut b = builder.shared_receive_queue(srq).build().unwrap();
-        let connected = |own: usize, qpn| match transport {
-            Transport::Rc => reliable(attributes(own, qpn), own),
-            _ => attributes(own, qpn).rq_psn(PSNS[1 - own]),
-        };
-        a.connect(&connected(0, b.qpn())).unwrap();
-        b.connect(&connected(1, a.qpn())).unwrap();
-        [a, b]
-    };
-    (0..count).map(|_| make()).collect()
+    (0..count).map(|_| pair(lab, srq, transport)).collect()
 }
 
 #[test]
