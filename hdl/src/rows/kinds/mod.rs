@@ -24,9 +24,10 @@
 //! pointers takes a read's round trip more, and so does each record of a chain. A buffer of views is read when a view first leads there,
 //! and then known for the rest of the request, unless another one took its place of 64.
 
+pub mod follower;
+pub mod giver;
 pub mod lister;
 pub mod record;
-pub mod resolver;
 #[cfg(test)]
 mod tests;
 
@@ -39,9 +40,10 @@ use crate::rows::sequencer::tables::{Bounds, DestInfo, SetInfo};
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
 use drdma_abi::work_request::VIEW;
 use drdma_emit::prelude::*;
+use follower::Follower;
+use giver::Giver;
 use lister::Lister;
 use record::{Answer, Entry, LANE_BITS, Lane, Line, Placed, VALUE};
-use resolver::Resolver;
 
 /// Bytes of a view.
 const VIEW_BYTES: u64 = VIEW as u64;
@@ -55,7 +57,7 @@ const MOST: u64 = 32;
 /// [`Reads::owners`]: whose a read is.
 const ENTRIES: u64 = 0;
 const LISTER: u64 = 1;
-const RESOLVER: u64 = 2;
+const FOLLOWER: u64 = 2;
 
 /// Bytes that the card makes, 1 to 4 of them.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -134,7 +136,8 @@ pub struct Kinds {
     pub made: Stream<Out, Made>,
 
     lister: Lister,
-    resolver: Resolver,
+    follower: Follower,
+    giver: Giver,
     #[init(Ram::new(RamStyle::Ultra))]
     lanes: Ram<LANE_BITS, 1, 15>,
     lane_new: Signal<Local, Lane>,
@@ -223,26 +226,28 @@ impl Logic for Kinds {
         self.lister.set_info.next = self.set_info.val();
         self.lister.bounds.next = self.bounds.val();
         self.lister.set_kinds.next = self.set.record.val();
-        self.lister.refused.next = self.resolver.failed.val();
-        self.lister.judged.next = self.resolver.judged.val();
-        self.lister.too_long.next = self.resolver.too_long.val();
+        self.lister.refused.next = self.giver.failed.val();
+        self.lister.judged.next = self.giver.judged.val();
+        self.lister.too_long.next = self.giver.too_long.val();
         self.dest_read.next = self.lister.dest_read.val();
         self.set_read.next = self.lister.set_read.val();
         self.done.next = self.lister.done.val();
         self.status.next = self.lister.status.val();
         self.bad_dest.next = self.lister.bad_dest.val();
-        self.resolver.clear.next = self.start.val();
-        self.resolver.slot.next = self.slot.val();
-        self.resolver.dest.next = self.lister.dest.val();
-        self.resolver.is_write.next = self.lister.is_write.val();
-        self.resolver.limit.next = self.lister.limit.val();
-        self.resolver.pd.next = self.lister.pd.val();
-        self.cfg.join(&mut self.resolver.cfg);
+        self.follower.clear.next = self.start.val();
+        self.follower.pd.next = self.lister.pd.val();
+        self.cfg.join(&mut self.follower.cfg);
+        self.giver.clear.next = self.start.val();
+        self.giver.slot.next = self.slot.val();
+        self.giver.dest.next = self.lister.dest.val();
+        self.giver.is_write.next = self.lister.is_write.val();
+        self.giver.limit.next = self.lister.limit.val();
+        self.follower.value.join(&mut self.giver.value);
 
         // What is wanted waits for its lane, then for the product.
         self.lister.wanted.ready.next = self.has_room.q.val();
         self.take.next = self.lister.wanted.valid.val() && self.has_room.q.val();
-        self.gone.next = self.entries.output.valid.val() && self.resolver.entry.ready.val();
+        self.gone.next = self.entries.output.valid.val() && self.follower.entry.ready.val();
         if self.take.val() && !self.gone.val() {
             self.on_way.d.next = self.on_way.q.val() + 1;
         } else if !self.take.val() && self.gone.val() {
@@ -312,7 +317,7 @@ impl Logic for Kinds {
         self.ask.next.addr = self.found.val().at;
         self.ask.next.bytes = self.entry_bytes.val();
         self.owners.in_data.next = ENTRIES.into();
-        self.resolver.read.join(&mut self.table_reads.input);
+        self.follower.read.join(&mut self.table_reads.input);
         self.lister.read.join(&mut self.list_reads.input);
         self.table_reads.output.ready.next = false;
         self.list_reads.output.ready.next = false;
@@ -320,7 +325,7 @@ impl Logic for Kinds {
         if self.table_reads.output.valid.val() {
             self.ask.next.addr = self.table_reads.output.data.val().addr;
             self.ask.next.bytes = self.table_reads.output.data.val().bytes;
-            self.owners.in_data.next = RESOLVER.into();
+            self.owners.in_data.next = FOLLOWER.into();
             self.asks.next = self.owners.in_ready.val();
             self.table_reads.output.ready.next =
                 self.owners.in_ready.val() && self.requests.input.ready.val();
@@ -350,7 +355,7 @@ impl Logic for Kinds {
             self.products.out_valid.val() && self.may_pass.val() && self.entries.input.ready.val();
         self.products.out_ready.next =
             self.placed.output.valid.val() && self.may_pass.val() && self.entries.input.ready.val();
-        self.entries.output.join(&mut self.resolver.entry);
+        self.entries.output.join(&mut self.follower.entry);
 
         // Answers: there is room for each.
         self.beat.ready.next = self.owners.out_valid.val();
@@ -361,17 +366,17 @@ impl Logic for Kinds {
         self.answers.input.valid.next =
             self.arrived.val() && (self.owners.out_data.val() == ENTRIES);
         self.answers.input.data.next = self.answer.val();
-        self.answers.output.join(&mut self.resolver.answer);
+        self.answers.output.join(&mut self.follower.answer);
         self.line.next.data = self.beat.data.val();
         self.line.next.error = self.beat.error.val();
         self.lister.line.valid.next = self.arrived.val() && (self.owners.out_data.val() == LISTER);
         self.lister.line.next = self.line.val();
-        self.resolver.line.valid.next =
-            self.arrived.val() && (self.owners.out_data.val() == RESOLVER);
-        self.resolver.line.next = self.line.val();
-        if self.entry_taken.val() && !self.resolver.answer.ready.val() {
+        self.follower.line.valid.next =
+            self.arrived.val() && (self.owners.out_data.val() == FOLLOWER);
+        self.follower.line.next = self.line.val();
+        if self.entry_taken.val() && !self.follower.answer.ready.val() {
             self.waiting.d.next = self.waiting.q.val() + 1;
-        } else if !self.entry_taken.val() && self.resolver.answer.ready.val() {
+        } else if !self.entry_taken.val() && self.follower.answer.ready.val() {
             self.waiting.d.next = self.waiting.q.val() - 1;
         }
 
@@ -379,7 +384,8 @@ impl Logic for Kinds {
         self.quiet.next = !self.on_way.q.val().any()
             && !self.fetched.q.val()
             && !self.owners.count.val().any()
-            && self.resolver.idle.val();
+            && self.follower.idle.val()
+            && self.giver.idle.val();
         self.lister.quiet.next = self.quiet.val();
         self.unused_counts.next = self.owners.free.val()
             | bit_cast::<7, 6>(self.placed.count.val() | self.placed.free.val())
@@ -388,10 +394,10 @@ impl Logic for Kinds {
             | bit_cast::<7, 6>(self.answers.count.val() | self.answers.free.val());
 
         // What goes out.
-        self.token_valid.next = self.resolver.token_valid.val();
-        self.resolver.token_ready.next = self.token_ready.val();
-        self.token.next = self.resolver.token.val();
-        self.resolver.made.join(&mut self.made);
+        self.token_valid.next = self.giver.token_valid.val();
+        self.giver.token_ready.next = self.token_ready.val();
+        self.token.next = self.giver.token.val();
+        self.giver.made.join(&mut self.made);
 
         if self.rst.val() {
             self.on_way.d.next = 0.into();

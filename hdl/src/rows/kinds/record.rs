@@ -138,3 +138,32 @@ pub struct Line {
     /// They could not be read.
     pub error: Bit,
 }
+
+/// What an entry leads to.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Value {
+    /// See [`Wanted`].
+    pub task: Bits<3>,
+    /// See [`Wanted`].
+    pub set: Bits<11>,
+    /// See [`Wanted`].
+    pub lane: Bits<4>,
+    /// See [`Wanted`].
+    pub unit_end: Bit,
+    /// See [`Wanted`].
+    pub give: Bit,
+    /// Where the value lies, from its lane's base on.
+    pub pointer: Bits<64>,
+    /// Its bytes in host memory.
+    pub bytes: Bits<32>,
+    /// Those that a message has of it; none of a bit.
+    pub weight: Bits<33>,
+    /// Its length comes before it.
+    pub has_length: Bit,
+    /// It is a bit,
+    pub is_bit: Bit,
+    /// namely this one.
+    pub bit: Bit,
+    /// It, or the table of buffers, leads nowhere.
+    pub fails: Bit,
+}
