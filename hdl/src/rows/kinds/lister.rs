@@ -17,6 +17,8 @@ const LONGEST: u64 = MAX_MESSAGE;
 /// Bytes of a line of a list, and of a pointer.
 const LINE: u64 = 64;
 const POINTER: u64 = 8;
+/// [`Wanted::rest`], at most.
+const MOST_REST: u64 = 511;
 
 /// What the lister does.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -45,7 +47,7 @@ pub enum ListerState {
     Bound,
     /// A row's lanes are asked for, one a cycle.
     Lanes,
-    /// The row is over.
+    /// A record of a chain is over.
     After,
     /// A list's line, or a record's pointer, is asked for,
     Ask,
@@ -108,7 +110,7 @@ const PLACE_BITS: usize = <Place as Synth>::BITS;
 
 /// See the [module above](super).
 ///
-/// One entry a cycle is asked for; a row costs 4 cycles besides, 5 where it has a bit or an id, and each word without one of these 3.
+/// One entry a cycle is asked for; a row costs a cycle besides, 2 where it has a bit or an id, 5 where it has a pointer, and each word without one of its bits or ids 3.
 ///
 /// # Inputs
 /// `clk`, `rst`; `start`, `dests`, `first_dest`; `dest_info`, `set_info`, `bounds`, `set_kinds`; `refused`, `judged`, `too_long`, `quiet`;
@@ -222,6 +224,8 @@ pub struct Lister {
     same: Signal<Local, Bits<64>>,
     passed: Signal<Local, Bits<6>>,
     wanted_bits: Signal<Local, Bits<64>>,
+    /// The row before was of the same word.
+    same_word: Signal<Local, Bit>,
     lowest: FirstSet<64, 6>,
     #[init(Constant::new(u64::MAX.into()))]
     ones_64: Constant<Bits<64>>,
@@ -237,6 +241,7 @@ pub struct Lister {
     // Rows and messages.
     lane: DFF<Bits<4>>,
     last_lane: Signal<Local, Bit>,
+    behind: Signal<Local, Bits<33>>,
     row: Signal<Local, Bits<32>>,
     counted: DFF<Bits<37>>,
     first_count: DFF<Bits<37>>,
@@ -365,6 +370,7 @@ impl Logic for Lister {
                     ((self.place.q.val().at >> 2) << 2) | bit_cast::<33, 6>(self.first_bit.q.val());
             }
         }
+        self.same_word.next = (self.is_bits.val() || self.is_ids.val()) && self.passed.val().any();
         self.wanted_bits.next = self.same.val() & (self.ones_64.val() << self.passed.val());
         self.lowest.bits.next = self.wanted_bits.val();
         self.some_bit.d.next = self.lowest.any.val();
@@ -381,6 +387,12 @@ impl Logic for Lister {
         self.wanted.pointer.next = 0.into();
         self.wanted.strided.next = self.set_info.val().kind == STRIDED;
         self.wanted.period.next = self.set_kinds.val().period_or_end;
+        self.wanted.apart.next = self.is_pointers.val();
+        self.behind.next = self.rows.val() - 1 - self.place.q.val().at;
+        self.wanted.rest.next = self.behind.val().get_bits::<9>(0);
+        if self.behind.val().get_bits::<24>(9).any() {
+            self.wanted.rest.next = MOST_REST.into();
+        }
         if self.is_pointers.val() {
             self.wanted.row.next = 0.into();
             self.wanted.pointer.next = self.place.q.val().pointer;
@@ -458,7 +470,11 @@ impl Logic for Lister {
                     self.place.d.next.linked = false;
                 }
                 self.state.d.next = ListerState::Seek;
-                if (self.phase.q.val() == ListerPhase::Check) && self.set_info.val().count.any() {
+                // Once, and not again after each message.
+                if (self.phase.q.val() == ListerPhase::Check)
+                    && self.fresh.q.val().get_bit(self.region.q.val().get_bits::<4>(0).index())
+                    && self.set_info.val().count.any()
+                {
                     self.state.d.next = ListerState::Tables;
                 }
             }
@@ -555,27 +571,27 @@ impl Logic for Lister {
                 self.wanted.valid.next = true;
                 if self.wanted.ready.val() {
                     self.lane.d.next = self.lane.q.val() + 1;
-                    if self.last_lane.val() {
+                    if self.last_lane.val() && self.is_chain.val() {
                         self.state.d.next = ListerState::After;
+                    } else if self.last_lane.val() {
+                        self.state.d.next = ListerState::Unit;
+                        self.place.d.next.lane = self.place.q.val().lane + 1;
+                        if !self.by_lane.val()
+                            || (bit_cast::<5, 4>(self.place.q.val().lane) + 1
+                                == self.set_info.val().lanes)
+                        {
+                            self.place.d.next.lane = 0.into();
+                            self.place.d.next.at = self.place.q.val().at + 1;
+                        }
                     }
                 }
             }
             ListerState::After => {
-                self.links.d.next = self.is_chain.val();
+                self.links.d.next = true;
                 self.asked_addr.d.next =
                     self.place.q.val().pointer + bit_cast::<64, 32>(self.set_kinds.val().link);
                 self.asked_bytes.d.next = POINTER.into();
-                self.state.d.next = ListerState::Unit;
-                if self.is_chain.val() {
-                    self.state.d.next = ListerState::Ask;
-                } else if self.by_lane.val()
-                    && (bit_cast::<5, 4>(self.place.q.val().lane) + 1 != self.set_info.val().lanes)
-                {
-                    self.place.d.next.lane = self.place.q.val().lane + 1;
-                } else {
-                    self.place.d.next.lane = 0.into();
-                    self.place.d.next.at = self.place.q.val().at + 1;
-                }
+                self.state.d.next = ListerState::Ask;
             }
             ListerState::Ask => {
                 self.read.valid.next = true;
@@ -612,6 +628,19 @@ impl Logic for Lister {
                 self.state.d.next = ListerState::Seek;
                 if self.phase.q.val() == ListerPhase::Check {
                     self.counted.d.next = self.counted.q.val() + 1;
+                }
+                self.lane.d.next = 0.into();
+                if self.by_lane.val() {
+                    self.lane.d.next = self.place.q.val().lane;
+                }
+                if self.same_word.val() {
+                    self.state.d.next = ListerState::Pick;
+                } else if !self.is_pointers.val()
+                    && !self.is_bits.val()
+                    && !self.is_ids.val()
+                    && (self.place.q.val().at < self.rows.val())
+                {
+                    self.state.d.next = ListerState::Lanes;
                 }
                 if self.interleaved.val() {
                     self.region.d.next = self.region.q.val() + 1;

@@ -26,6 +26,7 @@
 
 pub mod follower;
 pub mod giver;
+pub mod lines;
 pub mod lister;
 pub mod record;
 #[cfg(test)]
@@ -33,7 +34,7 @@ mod tests;
 
 use crate::context::ConfigWrite;
 use crate::primitive::{Fifo, Flatten, Multiplier, Ram, RamStyle, Restore, StreamFifo, StreamSkid};
-use crate::request::{BITS, DEST_COUNT, FIXED, LaneKind, OFFSETS, SetKinds, VIEWS};
+use crate::request::{BITS, DEST_COUNT, FIXED, LaneKind, SetKinds, VIEWS};
 use crate::rows::expander::LaneWrite;
 use crate::rows::sequencer::record::Token;
 use crate::rows::sequencer::tables::{Bounds, DestInfo, SetInfo};
@@ -42,8 +43,9 @@ use drdma_abi::work_request::VIEW;
 use drdma_emit::prelude::*;
 use follower::Follower;
 use giver::Giver;
+use lines::Lines;
 use lister::Lister;
-use record::{Answer, Entry, LANE_BITS, Lane, Line, Placed, VALUE};
+use record::{LANE_BITS, Lane, Line, Placed};
 
 /// Bytes of a view.
 const VIEW_BYTES: u64 = VIEW as u64;
@@ -51,7 +53,7 @@ const VIEW_BYTES: u64 = VIEW as u64;
 const SET_KINDS_BITS: usize = <SetKinds as Synth>::BITS;
 /// Cycles from a lane to the product of its step and a row.
 const STAGES: usize = 5;
-/// Entries on their way from the lister to the resolver, and of those that are read, at most.
+/// Entries that wait for their lanes and products, at most.
 const MOST: u64 = 32;
 
 /// [`Reads::owners`]: whose a read is.
@@ -164,8 +166,7 @@ pub struct Kinds {
     placed_new: Signal<Local, Placed>,
     placed: StreamFifo<Placed, 5, 6>,
     products: Fifo<64, 5, 6>,
-    found: Signal<Local, Entry>,
-    entries: StreamFifo<Entry, 5, 6>,
+    lines: Lines,
 
     // Reads.
     owners: Fifo<2, 6, 7>,
@@ -175,15 +176,8 @@ pub struct Kinds {
     requests: StreamSkid<HostReadRequest>,
     asks: Signal<Local, Bit>,
     ask: Signal<Local, HostReadRequest>,
-    must_read: Signal<Local, Bit>,
-    may_pass: Signal<Local, Bit>,
-    offered: Signal<Local, Bit>,
-    entry_bytes: Signal<Local, Bits<13>>,
-    asks_entry: Signal<Local, Bit>,
-    entry_taken: Signal<Local, Bit>,
-    waiting: DFF<Bits<6>>,
-    answers: StreamFifo<Answer, 5, 6>,
-    answer: Signal<Local, Answer>,
+    has_room_to_ask: Signal<Local, Bit>,
+    is_entries: Signal<Local, Bit>,
     line: Signal<Local, Line>,
     arrived: Signal<Local, Bit>,
     quiet: Signal<Local, Bit>,
@@ -247,7 +241,7 @@ impl Logic for Kinds {
         // What is wanted waits for its lane, then for the product.
         self.lister.wanted.ready.next = self.has_room.q.val();
         self.take.next = self.lister.wanted.valid.val() && self.has_room.q.val();
-        self.gone.next = self.entries.output.valid.val() && self.follower.entry.ready.val();
+        self.gone.next = self.placed.output.valid.val() && self.lines.placed.ready.val();
         if self.take.val() && !self.gone.val() {
             self.on_way.d.next = self.on_way.q.val() + 1;
         } else if !self.take.val() && self.gone.val() {
@@ -290,108 +284,83 @@ impl Logic for Kinds {
                 self.lane.record.val().base + bit_cast::<64, 33>(self.bit_at.val() >> 3);
         }
         self.placed_new.next.bit = self.bit_at.val().get_bits::<3>(0);
+        self.placed_new.next.step = self.step.val().get_bits::<6>(0);
+        // Entries that may share a line with the next one of their lane.
+        self.placed_new.next.near = !self.wanted.q.val().apart
+            && ((self.lane.record.val().kind == BITS)
+                || (self.step.val().get_bits::<6>(0).any()
+                    && !self.step.val().get_bits::<58>(6).any()));
         self.placed.input.valid.next = self.fetched.q.val();
         self.placed.input.data.next = self.placed_new.val();
         self.products.in_valid.next = self.multiplied[STAGES - 1].q.val();
         self.products.in_data.next = self.multiplier.product.val().get_bits::<64>(0);
 
         // Where it lies; some of it is read.
-        self.placed.output.share(&mut self.found);
-        self.found.next.at = self.placed.output.data.val().start + self.products.out_data.val();
-        self.must_read.next = (self.placed.output.data.val().task == VALUE)
-            && (self.placed.output.data.val().kind != FIXED);
-        self.entry_bytes.next = bits::<13>(1) << self.placed.output.data.val().log_entry;
-        if self.placed.output.data.val().kind == OFFSETS {
-            self.entry_bytes.next = bits::<13>(2) << self.placed.output.data.val().log_entry;
-        } else if self.placed.output.data.val().kind == VIEWS {
-            self.entry_bytes.next = VIEW_BYTES.into();
-        }
-        self.offered.next = self.placed.output.valid.val() && self.products.out_valid.val();
-        self.asks_entry.next = self.offered.val()
-            && self.must_read.val()
-            && self.entries.input.ready.val()
-            && (self.waiting.q.val() != MOST);
+        self.lines.clear.next = self.start.val();
+        self.placed.output.join(&mut self.lines.placed);
+        self.lines.product.valid.next = self.products.out_valid.val();
+        self.lines.product.bytes.next = self.products.out_data.val();
+        self.products.out_ready.next = self.lines.product.ready.val();
+        self.lines.entry.join(&mut self.follower.entry);
+        self.lines.answer.join(&mut self.follower.answer);
 
         // Reads: of tables first, then of lists, then of entries.
         self.asks.next = false;
-        self.ask.next.addr = self.found.val().at;
-        self.ask.next.bytes = self.entry_bytes.val();
+        self.ask.next = self.lines.read.val();
         self.owners.in_data.next = ENTRIES.into();
         self.follower.read.join(&mut self.table_reads.input);
         self.lister.read.join(&mut self.list_reads.input);
+        self.has_room_to_ask.next = self.owners.in_ready.val() && self.requests.input.ready.val();
         self.table_reads.output.ready.next = false;
         self.list_reads.output.ready.next = false;
-        self.entry_taken.next = false;
+        self.lines.read.ready.next = false;
         if self.table_reads.output.valid.val() {
-            self.ask.next.addr = self.table_reads.output.data.val().addr;
-            self.ask.next.bytes = self.table_reads.output.data.val().bytes;
+            self.ask.next = self.table_reads.output.data.val();
             self.owners.in_data.next = FOLLOWER.into();
-            self.asks.next = self.owners.in_ready.val();
-            self.table_reads.output.ready.next =
-                self.owners.in_ready.val() && self.requests.input.ready.val();
+            self.asks.next = true;
+            self.table_reads.output.ready.next = self.has_room_to_ask.val();
         } else if self.list_reads.output.valid.val() {
-            self.ask.next.addr = self.list_reads.output.data.val().addr;
-            self.ask.next.bytes = self.list_reads.output.data.val().bytes;
+            self.ask.next = self.list_reads.output.data.val();
             self.owners.in_data.next = LISTER.into();
-            self.asks.next = self.owners.in_ready.val();
-            self.list_reads.output.ready.next =
-                self.owners.in_ready.val() && self.requests.input.ready.val();
+            self.asks.next = true;
+            self.list_reads.output.ready.next = self.has_room_to_ask.val();
         } else {
-            self.asks.next = self.asks_entry.val() && self.owners.in_ready.val();
-            self.entry_taken.next = self.asks_entry.val()
-                && self.owners.in_ready.val()
-                && self.requests.input.ready.val();
+            self.asks.next = self.lines.read.valid.val();
+            self.lines.read.ready.next = self.has_room_to_ask.val();
         }
         self.owners.in_valid.next = self.asks.val() && self.requests.input.ready.val();
         self.requests.input.valid.next = self.asks.val() && self.owners.in_ready.val();
         self.requests.input.data.next = self.ask.val();
         self.requests.output.join(&mut self.read);
 
-        // What is read goes on with its read.
-        self.may_pass.next = !self.must_read.val() || self.entry_taken.val();
-        self.entries.input.valid.next = self.offered.val() && self.may_pass.val();
-        self.entries.input.data.next = self.found.val();
-        self.placed.output.ready.next =
-            self.products.out_valid.val() && self.may_pass.val() && self.entries.input.ready.val();
-        self.products.out_ready.next =
-            self.placed.output.valid.val() && self.may_pass.val() && self.entries.input.ready.val();
-        self.entries.output.join(&mut self.follower.entry);
-
-        // Answers: there is room for each.
-        self.beat.ready.next = self.owners.out_valid.val();
-        self.arrived.next = self.beat.valid.val() && self.owners.out_valid.val();
-        self.owners.out_ready.next = self.beat.valid.val();
-        self.answer.next.data = self.beat.data.val().get_bits::<128>(0);
-        self.answer.next.error = self.beat.error.val();
-        self.answers.input.valid.next =
-            self.arrived.val() && (self.owners.out_data.val() == ENTRIES);
-        self.answers.input.data.next = self.answer.val();
-        self.answers.output.join(&mut self.follower.answer);
+        // What comes goes to whom it is for. Entries have their turns, and the others wait for nothing.
+        self.is_entries.next =
+            self.owners.out_valid.val() && (self.owners.out_data.val() == ENTRIES);
+        self.beat.ready.next =
+            self.owners.out_valid.val() && (!self.is_entries.val() || self.lines.beat.ready.val());
+        self.arrived.next = self.beat.valid.val() && self.beat.ready.val();
+        self.owners.out_ready.next = self.arrived.val();
         self.line.next.data = self.beat.data.val();
         self.line.next.error = self.beat.error.val();
+        self.lines.beat.valid.next = self.beat.valid.val() && self.is_entries.val();
+        self.lines.beat.next = self.line.val();
         self.lister.line.valid.next = self.arrived.val() && (self.owners.out_data.val() == LISTER);
         self.lister.line.next = self.line.val();
         self.follower.line.valid.next =
             self.arrived.val() && (self.owners.out_data.val() == FOLLOWER);
         self.follower.line.next = self.line.val();
-        if self.entry_taken.val() && !self.follower.answer.ready.val() {
-            self.waiting.d.next = self.waiting.q.val() + 1;
-        } else if !self.entry_taken.val() && self.follower.answer.ready.val() {
-            self.waiting.d.next = self.waiting.q.val() - 1;
-        }
 
         // Nothing is on its way.
         self.quiet.next = !self.on_way.q.val().any()
             && !self.fetched.q.val()
             && !self.owners.count.val().any()
+            && self.lines.idle.val()
             && self.follower.idle.val()
             && self.giver.idle.val();
         self.lister.quiet.next = self.quiet.val();
         self.unused_counts.next = self.owners.free.val()
             | bit_cast::<7, 6>(self.placed.count.val() | self.placed.free.val())
-            | bit_cast::<7, 6>(self.products.count.val() | self.products.free.val())
-            | bit_cast::<7, 6>(self.entries.count.val() | self.entries.free.val())
-            | bit_cast::<7, 6>(self.answers.count.val() | self.answers.free.val());
+            | bit_cast::<7, 6>(self.products.count.val() | self.products.free.val());
 
         // What goes out.
         self.token_valid.next = self.giver.token_valid.val();
@@ -406,7 +375,6 @@ impl Logic for Kinds {
             for k in 0..STAGES {
                 self.multiplied[k].d.next = false;
             }
-            self.waiting.d.next = 0.into();
         }
     }
 }

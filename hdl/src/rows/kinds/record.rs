@@ -31,6 +31,10 @@ pub struct Wanted {
     pub strided: Bit,
     /// with so many bytes from a period to the next.
     pub period: Bits<64>,
+    /// Its record stands behind a pointer.
+    pub apart: Bit,
+    /// Rows behind it in its set; at most 511 are counted.
+    pub rest: Bits<9>,
     /// The last lane of its unit.
     pub unit_end: Bit,
     /// It is sent; else it is judged, and its bytes are counted.
@@ -88,6 +92,12 @@ pub struct Placed {
     pub addr: Bits<64>,
     /// See [`Lane`].
     pub number: Bits<32>,
+    /// The entries of the rows behind it are less than 64 bytes from each other,
+    pub near: Bit,
+    /// namely so many, but for bits.
+    pub step: Bits<6>,
+    /// See [`Wanted`].
+    pub rest: Bits<9>,
 }
 
 /// An entry that is asked for, if it must be read.
