@@ -49,6 +49,13 @@ struct Source {
 /// Bits of a [`Line`], which is kept for each lane.
 const LINE_BITS: usize = <Line as Synth>::BITS;
 
+/// A product of a row and a step.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Product {
+    /// Modulo 2^64.
+    pub bytes: Bits<64>,
+}
+
 /// See the [module above](super).
 ///
 /// An entry a cycle. Columns and periods of less than 64 bytes are read a line at a time, as far as the lane's entries reach, and each line once in a
@@ -154,13 +161,6 @@ pub struct Lines {
     gone: Signal<Local, Bit>,
     answered: Signal<Local, Bit>,
     unused_counts: Signal<Local, Bits<10>>,
-}
-
-/// A product of a row and a step.
-#[derive(Copy, Clone, Debug, PartialEq, Record)]
-pub struct Product {
-    /// Modulo 2^64.
-    pub bytes: Bits<64>,
 }
 
 impl Logic for Lines {

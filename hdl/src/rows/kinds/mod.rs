@@ -5,24 +5,25 @@
 //! and has the tables of destinations and sets read here until it is done. Plain regions of such a request are walked here as well.
 //!
 //! ```text
-//! sets, destinations -> Lister --wanted--> lanes, product --entries--> Resolver -> token, made
-//!                        ^  lines, links        |  entries' reads       ^ | tables of buffers
-//!                        +------------------- host_read ---------------+-+
+//! sets, destinations -> Lister --wanted--> lanes, product --> Lines --entries, answers--> Follower --values--> Giver -> token, made
+//!                        ^  lists, links                       ^ |                          ^ |  tables of buffers
+//!                        +---------------------------- host_read ---------------------------+-+
 //! ```
 //!
-//! - **Lister** finds the rows, region by region: bits of bitmaps, ids, pointers, chains. It asks for an entry a cycle.
-//! - Entries that lead elsewhere are read, up to 32 at once.
-//! - **Resolver** follows them in their order, keeps to what docs/semantics.md says of where they may lead, counts the bytes of
-//!   messages, and gives the bytes as tokens of up to 64, each of one piece of host memory, or of bytes that are made here.
+//! - **[`Lister`]** finds the rows, region by region: bits of bitmaps, ids, pointers, chains. It asks for an entry a cycle.
+//! - **[`Lines`]** reads the entries that lead elsewhere, those of a lane that share a cache line together.
+//! - **[`Follower`]** follows them to the ranges of their values, and keeps to what docs/semantics.md says of where these may lie.
+//! - **[`Giver`]** counts the bytes of messages, and gives the bytes as tokens of up to 64, each of one piece of host memory, or of bytes
+//!   that are made here.
 //!
 //! Every destination is judged before the first token of a request: all its rows are walked, and all entries followed. Then its rows are
 //! walked again, and followed and judged anew, since the host may have changed them. The length of a WRITE's message comes before its first
 //! byte, and so its rows are walked a third time.
 //!
 //! Contract: one request at a time, `done` is a pulse at its end, with its status. Nothing is on its way then but tokens.
-//! An entry takes 6 cycles or more, and one each further 64 bytes; 32 that must be read are under way at once; a line of 512 bits of a bitmap, of 64 ids of one byte or of 8
-//! pointers takes a read's round trip more, and so does each record of a chain. A buffer of views is read when a view first leads there,
-//! and then known for the rest of the request, unless another one took its place of 64.
+//! An entry takes a cycle, a row one or two besides, and a value that is given one for its length and each 64 bytes; 512 entries are under way
+//! at once. A list is read 2 KiB at a time: these, and each record of a chain, take a read's round trip. A buffer of views is read when a view
+//! first leads there, and then known for the rest of the request, unless another one took its place of 64.
 
 pub mod follower;
 pub mod giver;
@@ -203,7 +204,7 @@ impl Logic for Kinds {
         self.lanes.write_address.next = (bit_cast::<15, 11>(self.lane_write.set.val()) << 4)
             | bit_cast::<15, 4>(self.lane_write.lane.val());
         self.lanes.write_data.next = self.lane_in.bits.val();
-        self.unused.next = self.lane_write.inline.val() || self.beat.last.val();
+        self.unused.next = self.lane_write.inline.val();
         self.set_in.record.next = self.set_kinds.val();
         self.sets.write_lanes.next = bit_cast::<1, 1>(self.set_valid.val().into());
         self.sets.write_address.next = self.set_index.val();
@@ -339,13 +340,13 @@ impl Logic for Kinds {
         self.beat.ready.next =
             self.owners.out_valid.val() && (!self.is_entries.val() || self.lines.beat.ready.val());
         self.arrived.next = self.beat.valid.val() && self.beat.ready.val();
-        self.owners.out_ready.next = self.arrived.val();
+        self.owners.out_ready.next = self.arrived.val() && self.beat.last.val();
         self.line.next.data = self.beat.data.val();
         self.line.next.error = self.beat.error.val();
         self.lines.beat.valid.next = self.beat.valid.val() && self.is_entries.val();
         self.lines.beat.next = self.line.val();
         self.lister.line.valid.next = self.arrived.val() && (self.owners.out_data.val() == LISTER);
-        self.lister.line.next = self.line.val();
+        self.lister.line.next = self.beat.val();
         self.follower.line.valid.next =
             self.arrived.val() && (self.owners.out_data.val() == FOLLOWER);
         self.follower.line.next = self.line.val();

@@ -140,7 +140,7 @@ pub struct Answer {
     pub error: Bit,
 }
 
-/// What was read of a list, a link or a table.
+/// What was read of entries or of a table.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Line {
     /// 64 bytes.
