@@ -1,6 +1,7 @@
 //! What is given against what the semantics say, message by message.
 
 mod bench;
+mod cycles;
 mod generate;
 
 use crate::context::REGION_TABLE;
@@ -9,7 +10,7 @@ use crate::testing;
 use bench::WithTables;
 use drdma_abi::register::MemoryRegionEntry;
 use drdma_abi::roce::Transport;
-use drdma_abi::work_request::{Element, MessageLayout, Opcode, RegionType};
+use drdma_abi::work_request::{MessageLayout, Opcode, RegionType};
 use drdma_semantics::checks::{Directory, QueuePair, check_contents};
 use drdma_semantics::kinds::{Entry, Kind, Selection};
 use drdma_semantics::memory::{HostMemory, Segments};
@@ -589,87 +590,4 @@ fn memory_that_changes_leads_nowhere_else() {
     }
     println!("{statuses:?}");
     assert!(statuses[&0] > 50 && statuses[&4] > 50, "{statuses:?}");
-}
-
-/// Cycles of a row of one entry in each of the two walks over a SEND, beside the round trips that a request takes.
-#[test]
-fn entries_take_some_cycles_each() {
-    let library = library();
-    let (rows, latency) = (500_u32, 300);
-    let mut random = Random::new(7);
-    let pool = BASE + 64;
-    let table = BASE + POOL;
-    let word = |value: u32| value.to_le_bytes();
-    let mut entries = |of: &dyn Fn(u32) -> Vec<u8>| {
-        let bytes: Vec<u8> = (0..=rows).flat_map(of).collect();
-        let mut memory = random.bytes(POOL as usize);
-        let buffer = |at: u64| Element { offset: BASE + at, len: 1 << 12, lkey: ALL }.to_bytes();
-        memory.extend((0..4).flat_map(|i| buffer(i << 12)));
-        let at = BASE + memory.len() as u64;
-        memory.extend(bytes);
-        memory.extend(vec![0xff; 80]);
-        memory.resize(SIZE as usize, 0);
-        (at, memory)
-    };
-    let views = Kind::Views { table, count: 4, lkey: ALL };
-    let dictionary =
-        |width| Kind::Dictionary { log_entry: 1, values: pool, width, count: 9, lkey: ALL };
-    type Cases<'a> = Vec<(&'a str, Kind, (u64, Vec<u8>))>;
-    let cases: Cases<'_> = vec![
-        ("fixed", Kind::Fixed { width: 8 }, entries(&|_| vec![7; 8])),
-        ("bits", Kind::Bits { first: 3 }, entries(&|row| vec![row as u8])),
-        ("a dictionary of 16 B", dictionary(16), entries(&|row| vec![row as u8 % 9, 0])),
-        ("a dictionary of 90 B", dictionary(90), entries(&|row| vec![row as u8 % 9, 0])),
-        (
-            "offsets of 40 B",
-            Kind::Offsets { log_entry: 2, data: pool, lkey: ALL },
-            entries(&|row| word(row * 40).into()),
-        ),
-        ("views with their bytes", views, entries(&|_| [word(9), [5; 4], [6; 4], [7; 4]].concat())),
-        (
-            "views into 4 buffers",
-            views,
-            entries(&|row| [word(40), [5; 4], word(row % 4), word(row)].concat()),
-        ),
-    ];
-    for (name, kind, (at, memory)) in cases {
-        let mut around = Around::new(&library, 0);
-        around.bench.stall(STALLS[0]);
-        around.latency = latency;
-        let bitmap = BASE + SIZE - 84;
-        let mut memory = memory;
-        let ones = memory.len() - 84;
-        memory[ones..].fill(0xff);
-        around.memory = Segments::new().with(BASE, memory);
-        let rows_of = Selection::Bitmap { bitmap, first: 0, rows, lkey: ALL };
-        let entry = Entry { offset: at, lkey: ALL, kind };
-        let kinds = drdma_semantics::kinds::Kinds { rows: rows_of, entries: vec![entry] };
-        let request = Request {
-            wr_id: 0,
-            opcode: Opcode::Send,
-            imm: 0,
-            row_mask: RowMask::Period,
-            rows_per_message: 10,
-            signaled: true,
-            fetch: None,
-            inline: None,
-            partitioned: None,
-            destinations: vec![Destination {
-                qp: 1,
-                remote_addr: 0,
-                rkey: 0,
-                partition: 0,
-                layout: MessageLayout::Rows,
-                remote_columns: Vec::new(),
-                regions: vec![Region::Kinds(kinds)],
-            }],
-        };
-        let walked = around.walk(&request, false);
-        assert_eq!(walked.status, (0, 0), "{name}");
-        let each = walked.cycles as f64 / f64::from(2 * rows);
-        println!("{name}: {} cycles, {each:.1} an entry of each walk", walked.cycles);
-        // Lines of bits, the first entries, a table and its buffers.
-        let trips = 7 * latency;
-        assert!(walked.cycles <= 2 * u64::from(rows) * 3 + trips, "{name}: {}", walked.cycles);
-    }
 }
