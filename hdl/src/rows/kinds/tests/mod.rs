@@ -102,6 +102,8 @@ struct Around<'a> {
     next_set: u64,
     /// Memory becomes this in that cycle.
     change: Option<(u64, Segments)>,
+    /// See [`Maker::named`]; of a request that may be read anywhere none.
+    named: Vec<Range<u64>>,
 }
 
 impl<'a> Around<'a> {
@@ -130,6 +132,7 @@ impl<'a> Around<'a> {
             bases,
             next_set,
             change: None,
+            named: Vec::new(),
         };
         for entry in entries() {
             for (word, bytes) in entry.to_bytes().chunks(4).enumerate() {
@@ -166,6 +169,11 @@ impl<'a> Around<'a> {
         for read in self.bench.take(self.read) {
             let (addr, bytes) = (read.u64("addr"), read.u64("bytes"));
             assert!((1..=2048).contains(&bytes), "a read of {bytes} B");
+            let is_in = |range: &Range<u64>| range.start <= addr && addr + bytes <= range.end;
+            assert!(
+                self.named.is_empty() || self.named.iter().any(is_in),
+                "{bytes} B at {addr:#x} are read, which no region names"
+            );
             let mut data = vec![0; bytes as usize];
             let error = self.memory.read(addr, &mut data).is_err();
             let beats = data.chunks(64).len();
@@ -479,16 +487,17 @@ struct Made {
     ud: bool,
     memory: Vec<u8>,
     hole: Option<Range<usize>>,
+    named: Vec<Range<u64>>,
 }
 
 fn make(random: &mut Random) -> Made {
     let memory = random.bytes(POOL as usize);
-    let mut maker = Maker { random, memory, hole: None };
+    let mut maker = Maker { random, memory, hole: None, named: Vec::new() };
     let (request, ud) = random_request(&mut maker);
-    let Maker { mut memory, hole, .. } = maker;
+    let Maker { mut memory, hole, named, .. } = maker;
     assert!(memory.len() < (SIZE - TAIL_BYTES) as usize);
     memory.resize(SIZE as usize, 0x77);
-    Made { request, ud, memory, hole }
+    Made { request, ud, memory, hole, named }
 }
 
 fn segments(memory: &[u8], hole: Option<Range<usize>>) -> Segments {
@@ -506,8 +515,9 @@ fn messages_are_those_of_the_semantics() {
         let mut around = Around::new(&library, seed);
         let mut random = Random::new(seed + 100);
         for number in 0..50 {
-            let Made { request, ud, memory, hole } = make(&mut random);
+            let Made { request, ud, memory, hole, named } = make(&mut random);
             around.memory = segments(&memory, hole);
+            around.named = named;
             let expected = expected(&request, ud, &around.memory);
             println!("seed {seed}, request {number}: {:?}", expected.as_ref().err());
             let walked = around.walk(&request, ud);
