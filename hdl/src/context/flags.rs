@@ -52,6 +52,7 @@ pub struct Flags<const A: usize, const R: usize> {
     raised_copies: [Table<1, A>; R],
     lowered_copies: [Table<1, A>; R],
     raise: Signal<Local, Bit>,
+    both: Signal<Local, Bit>,
     raise_index: Signal<Local, Bits<A>>,
     raise_data: Signal<Local, Bits<1>>,
     lower: Signal<Local, Bit>,
@@ -63,19 +64,23 @@ impl<const A: usize, const R: usize> Logic for Flags<A, R> {
     #[hdl_gen]
     fn update(&mut self) {
         self.lowered.read_address[0].next = self.set_index.val();
-        self.raise.next = self.wipe_valid.val()
-            || (self.set_valid.val()
-                && !(self.clear_valid.val() && (self.clear_index.val() == self.set_index.val())));
+        self.raise.next = self.wipe_valid.val() || self.set_valid.val();
+        self.both.next = self.set_valid.val() && (self.clear_index.val() == self.set_index.val());
         self.raise_index.next = self.set_index.val();
         self.raise_data.next = !self.lowered.read_data[0].val();
         self.raised.read_address[0].next = self.clear_index.val();
         self.raised.read_address[1].next = self.set_index.val();
         self.rises.next = self.raise.val()
             && !self.wipe_valid.val()
+            && !(self.both.val() && self.clear_valid.val())
             && (self.raised.read_data[1].val() == self.lowered.read_data[0].val());
         self.lower.next = self.wipe_valid.val() || self.clear_valid.val();
         self.lower_index.next = self.clear_index.val();
+        // What is set and cleared at once is cleared, without a wait for what says that it is cleared.
         self.lower_data.next = self.raised.read_data[0].val();
+        if self.both.val() {
+            self.lower_data.next = self.raise_data.val();
+        }
         if self.wipe_valid.val() {
             self.raise_index.next = self.wipe_index.val();
             self.raise_data.next = 0.into();

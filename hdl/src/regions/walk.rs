@@ -222,8 +222,10 @@ pub struct Walk {
     /// What is there of the bitmap or the pointers, from the row at hand on, and its bits.
     bits: DFF<Bits<512>>,
     have: DFF<Bits<10>>,
-    ones: Signal<Local, Bits<7>>,
+    /// Selected rows of the first 64. While rows are gone through one by one, of those from the row before on: once a word is not passed, none is.
+    ones: DFF<Bits<7>>,
     ones_in_word: CountOnes<64, 7>,
+    ones_in_next: CountOnes<64, 7>,
     passes_word: Signal<Local, Bit>,
     /// The region has a bitmap or pointers.
     lists: Signal<Local, Bit>,
@@ -328,9 +330,13 @@ impl Logic for Walk {
 
         // The bitmap.
         self.ones_in_word.bits.next = self.bits.q.val().get_bits::<64>(0);
-        self.ones.next = self.ones_in_word.count.val();
-        self.passes_word.next =
-            (self.have.q.val() >= 64) && (bit_cast::<33, 7>(self.ones.val()) <= self.skip.q.val());
+        self.ones_in_next.bits.next = self.bits.q.val().get_bits::<64>(64);
+        self.passes_word.next = (self.have.q.val() >= 64)
+            && (bit_cast::<33, 7>(self.ones.q.val()) <= self.skip.q.val());
+        self.ones.d.next = self.ones_in_word.count.val();
+        if (self.state.q.val() == WalkState::Bits) && self.passes_word.val() {
+            self.ones.d.next = self.ones_in_next.count.val();
+        }
         self.lists.next =
             (self.kind_held.q.val() != CONTIGUOUS) && (self.kind_held.q.val() != STRIDED);
         self.beyond.next = self.row.q.val() >= bit_cast::<33, 32>(self.count.q.val());
@@ -631,7 +637,7 @@ impl Logic for Walk {
                 if !self.have.q.val().any() {
                     self.state.d.next = WalkState::Seek;
                 } else if self.passes_word.val() {
-                    self.skip.d.next = self.skip.q.val() - bit_cast::<33, 7>(self.ones.val());
+                    self.skip.d.next = self.skip.q.val() - bit_cast::<33, 7>(self.ones.q.val());
                     self.bits.d.next = self.bits.q.val() >> 64;
                     self.have.d.next = self.have.q.val() - 64;
                     self.row.d.next = self.row.q.val() + 64;

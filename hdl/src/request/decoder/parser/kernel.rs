@@ -397,7 +397,7 @@ impl Logic for Parser {
         self.keys.is_entry.next = self.state.q.val() == DecoderState::KeyEntry;
         self.keys.is_source.next = self.state.q.val() == DecoderState::KeySource;
         self.keys.is_end.next = self.state.q.val() == DecoderState::KeyEnd;
-        self.keys.take.next = self.good.val() && !self.keys.is_bad.val();
+        self.keys.given.next = self.good.val();
         self.keys.addr.next = self.addr.q.val();
         self.keys.lkey.next = self.lkey.q.val();
         self.keys.rows.next = self.count.q.val();
