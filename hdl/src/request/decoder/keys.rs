@@ -80,7 +80,7 @@ pub struct Keys {
     pub is_source: Signal<In, Bit>,
     /// It is a [`PartitionKey`].
     pub is_end: Signal<In, Bit>,
-    /// It is there. If it is bad, no further one comes, and nothing of it is told; what is checked with it means nothing.
+    /// It is there. If it is bad, nothing of it is told, and what is checked with it means nothing; the next one begins another function.
     pub given: Signal<In, Bit>,
     /// The region's address.
     pub addr: Signal<In, Bits<64>>,
@@ -325,8 +325,8 @@ impl Logic for Keys {
         self.take.next = self.given.val() && !self.is_bad.val();
         self.tells.d.next = false;
         self.key_tells.d.next = false;
-        if self.take.val() && self.is_function.val() {
-            self.tells.d.next = true;
+        if self.given.val() && self.is_function.val() {
+            self.tells.d.next = self.take.val();
             self.told.d.next.keys = self.function_keys.val().get_bits::<5>(0);
             self.told.d.next.partitions = self.function_partitions.val().get_bits::<17>(0);
             self.told.d.next.group = self.function_group.val();
@@ -334,7 +334,7 @@ impl Logic for Keys {
             self.told.d.next.range = self.function_code.val() == RANGE;
             self.index.d.next = 0.into();
         }
-        if self.take.val() && self.is_entry.val() {
+        if self.given.val() && self.is_entry.val() {
             self.key.d.next.addr = self.entry_offset.val();
             self.key.d.next.log_width = self.log_width.val();
             self.key.d.next.first = 0.into();
@@ -343,8 +343,8 @@ impl Logic for Keys {
             }
             self.lkey_of_entry.d.next = self.entry_lkey.val();
         }
-        if self.take.val() && self.is_end.val() {
-            self.key_tells.d.next = true;
+        if self.given.val() && self.is_end.val() {
+            self.key_tells.d.next = self.take.val();
             self.key.d.next.key = self.index.q.val();
             self.key.d.next.key_type = self.key_type.val().get_bits::<3>(0);
             self.key.d.next.nullable = self.key_has_validity.val();
