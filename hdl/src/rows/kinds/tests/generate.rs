@@ -42,14 +42,19 @@ impl Maker<'_> {
         at
     }
 
-    /// Bytes that lead to values, and are none: now and then the host does not answer for them.
+    /// Bytes that lead to values, and are none: now and then the host does not answer for them, or for the last of them.
     pub fn put_read(&mut self, bytes: &[u8]) -> u64 {
         let is_hole = self.hole.is_none() && !bytes.is_empty() && self.one_in(80);
         self.memory.resize(self.memory.len() + 64 * usize::from(is_hole), 0x5a);
         let at = self.put(bytes);
         if is_hole {
-            let from = (at - BASE) as usize;
-            self.hole = Some(from..from + bytes.len());
+            // From the beginning, or from a cache line on.
+            let (mut from, end) = (at, at + bytes.len() as u64);
+            let line = (at + self.random.below(bytes.len() as u64)).next_multiple_of(64);
+            if line < end && self.one_in(2) {
+                from = line;
+            }
+            self.hole = Some((from - BASE) as usize..(end - BASE) as usize);
             self.memory.resize(self.memory.len() + 64, 0x5a);
         }
         at
