@@ -8,6 +8,9 @@ use drdma_emit::prelude::*;
 /// Rows that a destination's bitmap has at most which is kept for all columns of a WRITE by columns.
 const KEPT_ROWS: u64 = crate::rows::columns::bitmaps::ROWS;
 
+/// Rows with ids that the column path counts at once.
+const TALLY_ROWS: u64 = 4096;
+
 impl Logic for Plan {
     #[hdl_gen]
     fn update(&mut self) {
@@ -25,6 +28,9 @@ impl Logic for Plan {
             counted,
             all_counted,
             kept_before,
+            uncounted,
+            counting,
+            stored,
             status,
             bad_dest,
             breaks,
@@ -92,11 +98,14 @@ impl Logic for Plan {
         }
         if (self.state.q.val() == PlanState::InspectHead)
             || (self.state.q.val() == PlanState::ColumnHead)
+            || (self.state.q.val() == PlanState::TallyHead)
         {
             self.set_read.next = self.here.val().first_set;
         }
         // The next destination's head is read beside the last state of this one.
-        if (self.state.q.val() == PlanState::Weigh) || (self.state.q.val() == PlanState::ColumnTurn)
+        if (self.state.q.val() == PlanState::Weigh)
+            || (self.state.q.val() == PlanState::ColumnTurn)
+            || (self.state.q.val() == PlanState::TallyTurn)
         {
             self.dest_read.next = self.dest_at.val() + 1;
         }
@@ -152,6 +161,7 @@ impl Logic for Plan {
             self.key.next = self.set.q.val() - bit_cast::<11, 5>(self.pass.q.val());
             if (self.state.q.val() == PlanState::InspectHead)
                 || (self.state.q.val() == PlanState::ColumnHead)
+                || (self.state.q.val() == PlanState::TallyHead)
             {
                 self.key.next = self.dest_info.val().first_set + 1;
             }
@@ -188,7 +198,9 @@ impl Logic for Plan {
         self.scan_bad.next = self.scanned_out.record.val().bad
             && (self.rows.val() != 0)
             && (self.is_pointers.val()
-                || (self.is_bitmap.val() && self.findings_out.record.val().counted));
+                || (self.is_bitmap.val()
+                    && (self.findings_out.record.val().counted
+                        || (self.stored.q.val() && self.partitioned.q.val()))));
 
         // Measurement.
         self.measure.clk.next = self.clk.val();
@@ -275,7 +287,7 @@ impl Logic for Plan {
         self.stretch_partition.next = self.item_out.q.val().partition;
         self.stretch_column.next = self.item_out.q.val().column;
         self.stretch_fetch.next = self.item_out.q.val().fetch;
-        self.stretch_kept.next = self.item_out.q.val().kept;
+        self.stretch_kept.next = self.item_out.q.val().kept && (self.item_out.q.val().task == WALK);
         self.stretch_fetch_addr.next = self.item_out.q.val().low;
         self.stretch_made.next = self.stretch_keys.q.val();
         self.stretch_begins.next = self.stretch_opens.q.val();
@@ -309,9 +321,12 @@ impl Logic for Plan {
         // A WRITE by columns has all rows for all columns, if they are few enough.
         self.kept_whole.next =
             self.columns.q.val().any() && (self.set_info.val().count <= bits::<32>(KEPT_ROWS));
+        self.ids_kept.next = self.set_info.val().ids.any()
+            && self.kept_whole.val()
+            && (self.stored.q.val() || self.kept_before.q.val());
         self.kept.next = self.column.q.val()
             && self.is_bitmap.val()
-            && !self.set_info.val().ids.any()
+            && (!self.set_info.val().ids.any() || self.ids_kept.val())
             && !self.set_info.val().fetch
             && !self.sparse.val()
             && (self.kept_whole.val() || !self.chunks.rows.val().get_bits::<2>(11).any());
@@ -354,13 +369,20 @@ impl Logic for Plan {
         self.next_item.next.chunk_end =
             self.column.q.val() && (self.last_dest.val() || self.apart.q.val());
         self.next_item.next.ids = self.set_info.val().ids;
+        if self.column.q.val() && self.ids_kept.val() {
+            // Their rows are there as bitmaps.
+            self.next_item.next.ids = 0.into();
+        }
         self.next_item.next.partition = self.head.q.val().partition;
         self.next_item.next.sparse = self.sparse.val();
         self.next_item.next.fetch = self.column.q.val() && self.set_info.val().fetch;
         self.next_item.next.kept = self.kept.val();
         self.next_item.next.phase = self.phase.q.val();
-        self.next_item.next.loads =
-            !self.phase.q.val().any() && !(self.kept_whole.val() && self.kept_before.q.val());
+        self.next_item.next.loads = !self.phase.q.val().any()
+            && !(self.kept_whole.val()
+                && (self.kept_before.q.val()
+                    || (self.stored.q.val()
+                        && (self.findings_out.record.val().counted || self.partitioned.q.val()))));
         self.shared.next.set = self.set.q.val();
         self.shared.next.lanes = self.set_info.val().lanes;
         self.shared.next.starts = self.set_info.val().starts;
@@ -381,6 +403,11 @@ impl Logic for Plan {
         self.shared.next.full_bytes = self.measured_out.record.val().full_bytes;
         self.shared.next.tail_bytes = self.measured_out.record.val().tail_bytes;
         self.shared.next.first_stretch = self.turn.q.val().row == 0;
+
+        // Bits are counted at once, ids as many as the column path keeps.
+        self.tally_last.next =
+            !self.set_info.val().ids.any() || (self.rows_left.val() <= bits::<32>(TALLY_ROWS));
+        self.tallied.next = false;
 
         // Scans that have not ended; what must be read for the item.
         self.asks.next = false;
@@ -544,9 +571,10 @@ impl Logic for Plan {
                         self.index.d.next = self.index.q.val() + 1;
                         self.state.d.next = PlanState::InspectHead;
                     }
-                    if self.pointers.q.val()
-                        || (self.finding.val().counted && !self.all_counted.q.val())
-                    {
+                    // Pointers are looked at now, bits when it is known which path counts them.
+                    if self.finding.val().counted && !self.all_counted.q.val() {
+                        self.uncounted.d.next = true;
+                    } else if self.pointers.q.val() {
                         self.index.d.next = self.index.q.val();
                         self.state.d.next = PlanState::ScanRead;
                     }
@@ -573,6 +601,14 @@ impl Logic for Plan {
                     self.state.d.next = PlanState::ScanRead;
                     if self.last_set.val() {
                         self.state.d.next = PlanState::InspectNext;
+                        if self.counting.q.val() {
+                            self.index.d.next = self.index.q.val() + 1;
+                            self.state.d.next = PlanState::CountRead;
+                            if self.last_dest.val() {
+                                self.index.d.next = 0.into();
+                                self.state.d.next = PlanState::Await;
+                            }
+                        }
                     }
                 }
             }
@@ -584,6 +620,92 @@ impl Logic for Plan {
                     self.state.d.next = PlanState::Begin;
                     if self.judge.q.val() {
                         self.state.d.next = PlanState::Await;
+                    }
+                    if self.uncounted.q.val()
+                        || (self.columns.q.val().any() && self.partitioned.q.val())
+                    {
+                        self.state.d.next = PlanState::Settled;
+                    }
+                }
+            }
+            PlanState::Settled => {
+                self.counting.d.next = true;
+                self.state.d.next = PlanState::Begin;
+                if self.judge.q.val() {
+                    self.state.d.next = PlanState::Await;
+                }
+                // Ids are kept for all columns, whether their rows must be counted or not.
+                if self.chunks.column.val()
+                    && (self.uncounted.q.val()
+                        || (self.partitioned.q.val()
+                            && self.kept_whole.val()
+                            && !self.kept_before.q.val()))
+                {
+                    self.judge.d.next = true;
+                    self.state.d.next = PlanState::TallyRead;
+                } else if self.uncounted.q.val() {
+                    self.state.d.next = PlanState::CountRead;
+                }
+            }
+            PlanState::CountRead => {
+                self.state.d.next = PlanState::CountHead;
+            }
+            PlanState::CountHead => {
+                self.head.d.next = self.here.val();
+                self.set.d.next = self.here.val().first_set;
+                self.sets_left.d.next = self.here.val().sets;
+                self.counts.d.next = self.findings_out.record.val().counted;
+                self.state.d.next = PlanState::ScanRead;
+                if !self.findings_out.record.val().counted || (self.here.val().sets == 0) {
+                    self.index.d.next = self.index.q.val() + 1;
+                    self.state.d.next = PlanState::CountRead;
+                    if self.last_dest.val() {
+                        self.index.d.next = 0.into();
+                        self.state.d.next = PlanState::Await;
+                    }
+                }
+            }
+            PlanState::TallyRead => {
+                self.state.d.next = PlanState::TallyHead;
+            }
+            PlanState::TallyHead => {
+                self.head.d.next = self.here.val();
+                self.set.d.next = self.here.val().first_set;
+                self.state.d.next = PlanState::TallyTurn;
+            }
+            PlanState::TallyTurn => {
+                self.next_item.next.task = SCAN.into();
+                self.next_item.next.column = true;
+                self.shared.next.set = self.key.val();
+                self.next_item.next.rows = self.rows_left.val();
+                if !self.tally_last.val() {
+                    self.next_item.next.rows = TALLY_ROWS.into();
+                }
+                self.next_item.next.last = self.tally_last.val();
+                self.next_item.next.chunk_start = self.index.q.val() == 0;
+                self.next_item.next.chunk_end = self.last_dest.val();
+                self.next_item.next.ids = self.set_info.val().ids;
+                self.next_item.next.sparse = false;
+                self.next_item.next.fetch = false;
+                self.next_item.next.kept = self.kept_whole.val() && !self.set_info.val().fetch;
+                self.next_item.next.loads = self.turn.q.val().row == 0;
+                self.tallied.next = self.is_bitmap.val()
+                    && (self.findings_out.record.val().counted || self.partitioned.q.val());
+                self.reads.next = true;
+                self.asks.next = self.tallied.val() && self.tally_last.val() && self.free.val();
+                self.push.next = self.tallied.val() && self.free.val();
+                if self.free.val() || !self.tallied.val() {
+                    self.index.d.next = self.index.q.val() + 1;
+                    self.state.d.next = PlanState::TallyHead;
+                    if self.last_dest.val() {
+                        self.index.d.next = 0.into();
+                        self.turn.d.next.row = self.turn.q.val().row + TALLY_ROWS;
+                        self.state.d.next = PlanState::TallyRead;
+                        if self.tally_last.val() {
+                            self.turn.d.next.row = 0.into();
+                            self.stored.d.next = self.kept_whole.val();
+                            self.state.d.next = PlanState::Await;
+                        }
                     }
                 }
             }
@@ -977,6 +1099,9 @@ impl Logic for Plan {
             self.partitioned.d.next = false;
             self.same.d.next = false;
             self.counted.d.next = true;
+            self.uncounted.d.next = false;
+            self.counting.d.next = false;
+            self.stored.d.next = false;
             self.chunks.start.next = true;
             self.column.d.next = false;
             self.first_turn.d.next = true;
@@ -1009,7 +1134,9 @@ impl Logic for Plan {
                     || !self.next_item.val().ids.any()
                     || self.next_item.val().chunk_start)
                 // And a stretch of a bitmap for all its chunks.
-                && (!self.next_item.val().kept || self.next_item.val().loads);
+                && (!self.next_item.val().kept
+                    || self.next_item.val().loads
+                    || (self.next_item.val().task == SCAN));
             self.stretch_keys.d.next = self.set_info.val().made;
             self.stretch_opens.d.next = self.fresh.q.val();
             if self.has_stretch.d.val() {

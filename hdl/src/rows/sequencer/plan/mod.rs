@@ -182,6 +182,18 @@ pub struct Plan {
     kept_before: DFF<Bit>,
     /// The set has few enough rows for their bitmap to be kept for all columns.
     kept_whole: Signal<Local, Bit>,
+    /// Rows of some destinations must be counted, and have not been.
+    uncounted: DFF<Bit>,
+    /// All destinations are inspected, and their rows are being counted.
+    counting: DFF<Bit>,
+    /// The rows of this column were kept as they were counted.
+    stored: DFF<Bit>,
+    /// The rows of the request's ids are kept for all columns.
+    ids_kept: Signal<Local, Bit>,
+    /// A destination's rows are counted by the column path.
+    tallied: Signal<Local, Bit>,
+    /// The last stretch of rows that are counted.
+    tally_last: Signal<Local, Bit>,
     status: DFF<Bits<8>>,
     bad_dest: DFF<Bits<DEST_COUNT>>,
     // The failure is the queue pair's too.
@@ -346,6 +358,12 @@ impl Default for Plan {
             all_counted: Default::default(),
             kept_before: Default::default(),
             kept_whole: Default::default(),
+            uncounted: Default::default(),
+            counting: Default::default(),
+            stored: Default::default(),
+            ids_kept: Default::default(),
+            tallied: Default::default(),
+            tally_last: Default::default(),
             release_valid: Default::default(),
             qp_error: Default::default(),
             dest_read: Default::default(),

@@ -26,6 +26,18 @@ pub enum PlanState {
     Scan,
     /// The next destination.
     InspectNext,
+    /// Until it is known whether it is a column request.
+    Settled,
+    /// Rows of the row path are counted: a destination is read.
+    CountRead,
+    /// Its head.
+    CountHead,
+    /// Rows of a column request are counted: the first destination is read.
+    TallyRead,
+    /// A destination's head; its set is read.
+    TallyHead,
+    /// Its stretch; the next destination is read.
+    TallyTurn,
     /// Until all scans have ended.
     Await,
     /// Judgement, destination by destination.
