@@ -58,6 +58,10 @@ impl Logic for Plan {
             outstanding,
             bad,
             unequal,
+            quick_valid,
+            quick_long,
+            quick_dest,
+            quick_all,
             first_of_dest,
             elements_before,
             column,
@@ -83,6 +87,11 @@ impl Logic for Plan {
             phase
         );
 
+        for k in 0..4 {
+            self.quick_set[k].clock.next = self.clk.val();
+            self.quick_index[k].clock.next = self.clk.val();
+        }
+
         // What the tables say; of a column, its set.
         self.here.next = self.dest_info.val();
         self.here.next.first_set =
@@ -99,6 +108,7 @@ impl Logic for Plan {
         if (self.state.q.val() == PlanState::InspectHead)
             || (self.state.q.val() == PlanState::ColumnHead)
             || (self.state.q.val() == PlanState::TallyHead)
+            || (self.state.q.val() == PlanState::QuickHead)
         {
             self.set_read.next = self.here.val().first_set;
         }
@@ -106,6 +116,7 @@ impl Logic for Plan {
         if (self.state.q.val() == PlanState::Weigh)
             || (self.state.q.val() == PlanState::ColumnTurn)
             || (self.state.q.val() == PlanState::TallyTurn)
+            || (self.state.q.val() == PlanState::QuickSet)
         {
             self.dest_read.next = self.dest_at.val() + 1;
         }
@@ -162,6 +173,7 @@ impl Logic for Plan {
             if (self.state.q.val() == PlanState::InspectHead)
                 || (self.state.q.val() == PlanState::ColumnHead)
                 || (self.state.q.val() == PlanState::TallyHead)
+                || (self.state.q.val() == PlanState::QuickHead)
             {
                 self.key.next = self.dest_info.val().first_set + 1;
             }
@@ -226,10 +238,8 @@ impl Logic for Plan {
         self.measured_new.next.full_count = self.measure.write_full_count.val();
         self.measured_new.next.full_bytes = self.measure.write_full_bytes.val();
         self.measured_new.next.tail_bytes = self.measure.write_tail_bytes.val();
-        self.measured_in.record.next = self.measured_new.val();
         self.measured.write_lanes.next = bit_cast::<1, 1>(self.measure.write_valid.val().into());
         self.measured.write_address.next = self.measure.write_set.val();
-        self.measured.write_data.next = self.measured_in.bits.val();
         self.measured.read_enable.next = true;
         self.measured.read_address.next = self.key.val();
         self.measured_out.bits.next = self.measured.read_data.val();
@@ -239,6 +249,40 @@ impl Logic for Plan {
         self.multiplier.enable.next = true;
         self.multiplier.a.next = self.head.q.val().units;
         self.multiplier.b.next = self.largest.q.val();
+        // Of destinations that are alike: the length of their one message, a product a destination.
+        self.quick_rows.next = self.rows.val();
+        if self.is_bitmap.val() {
+            self.quick_rows.next = self.scanned_out.record.val().count;
+            if self.rows.val() == 0 {
+                self.quick_rows.next = 0.into();
+            }
+        }
+        self.quick.next = false;
+        if self.state.q.val() == PlanState::QuickSet {
+            self.multiplier.a.next = self.quick_rows.val();
+            self.multiplier.b.next = self.set_info.val().row_bytes;
+        }
+        self.quick_set[0].d.next = self.key.val();
+        self.quick_index[0].d.next = self.index.q.val();
+        for k in 0..3 {
+            self.quick_set[k + 1].d.next = self.quick_set[k].q.val();
+            self.quick_index[k + 1].d.next = self.quick_index[k].q.val();
+        }
+        self.quick_done.next = self.quick_valid.q.val().get_bit(3);
+        self.quick_excess.next =
+            self.multiplier.product.val() > bit_cast::<68, 32>(self.max_message.val());
+        if self.quick_done.val() {
+            self.measured_new.next.full_count = 0.into();
+            self.measured_new.next.tail_bytes = self.multiplier.product.val().get_bits::<32>(0);
+            self.measured.write_lanes.next = 1.into();
+            self.measured.write_address.next = self.quick_set[3].q.val();
+            if self.quick_excess.val() && !self.quick_long.q.val() {
+                self.quick_long.d.next = true;
+                self.quick_dest.d.next = self.quick_index[3].q.val();
+            }
+        }
+        self.measured_in.record.next = self.measured_new.val();
+        self.measured.write_data.next = self.measured_in.bits.val();
         self.beyond_mtu.d.next =
             self.multiplier.product.val() > bit_cast::<68, 13>(self.mtu.q.val());
         self.beyond_any.d.next =
@@ -711,8 +755,64 @@ impl Logic for Plan {
             }
 
             PlanState::Await => {
+                self.bad.d.next = false;
+                self.quick_long.d.next = false;
+                self.quick_all.d.next = false;
                 if self.outstanding.q.val() == 0 {
                     self.state.d.next = PlanState::JudgeRead;
+                    if self.same.q.val() {
+                        self.state.d.next = PlanState::QuickRead;
+                    }
+                }
+            }
+            PlanState::QuickRead => {
+                self.state.d.next = PlanState::QuickHead;
+            }
+            PlanState::QuickHead => {
+                self.head.d.next = self.here.val();
+                self.set.d.next = self.here.val().first_set;
+                self.state.d.next = PlanState::QuickSet;
+            }
+            PlanState::QuickSet => {
+                self.state.d.next = PlanState::QuickEnd;
+                if self.scan_bad.val() {
+                    self.bad.d.next = true;
+                } else if !self.findings_out.record.val().measure
+                    || (!self.findings_out.record.val().uneven
+                        && !self.head.q.val().is_ud
+                        && (self.quick_rows.val() < self.head.q.val().units))
+                {
+                    // It has no more rows than one message, whose length may be what must be known.
+                    self.quick.next = self.findings_out.record.val().measure;
+                    self.index.d.next = self.index.q.val() + 1;
+                    self.state.d.next = PlanState::QuickHead;
+                    if self.last_dest.val() {
+                        self.quick_all.d.next = true;
+                        self.state.d.next = PlanState::QuickEnd;
+                    }
+                }
+            }
+            PlanState::QuickEnd => {
+                if !self.quick_valid.q.val().any() {
+                    self.bad_dest.d.next = 0.into();
+                    if self.quick_long.q.val() {
+                        self.bad_dest.d.next = self.quick_dest.q.val();
+                        self.status.d.next = self.length.val();
+                        self.state.d.next = PlanState::Finish;
+                    } else if self.bad.q.val() {
+                        // All have the same ids, and the first one needs them, too.
+                        if !self.partitioned.q.val() {
+                            self.bad_dest.d.next = self.index.q.val();
+                        }
+                        self.status.d.next = self.protection.val();
+                        self.state.d.next = PlanState::Finish;
+                    } else if self.quick_all.q.val() {
+                        self.index.d.next = 0.into();
+                        self.state.d.next = PlanState::Begin;
+                    } else {
+                        // This destination and those behind it are measured one after the other.
+                        self.state.d.next = PlanState::JudgeRead;
+                    }
                 }
             }
             PlanState::JudgeRead => {
@@ -1092,6 +1192,9 @@ impl Logic for Plan {
             }
         }
 
+        self.quick_valid.d.next =
+            (self.quick_valid.q.val() << 1) | bit_cast::<4, 1>(self.quick.val().into());
+
         // A request, or a column of it, begins.
         if self.begins.val() {
             self.index.d.next = 0.into();
@@ -1158,6 +1261,7 @@ impl Logic for Plan {
             self.under_way.d.next = 0.into();
             self.bounds_given.d.next = false;
             self.headed.d.next = false;
+            self.quick_valid.d.next = 0.into();
         }
     }
 }

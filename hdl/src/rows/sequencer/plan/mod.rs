@@ -26,7 +26,7 @@ const STAGES: usize = 4;
 /// stretch every 6 cycles.
 ///
 /// A column request (see [`Chunks`]) gives its stretches chunk by chunk, a [`HEAD`](super::record::HEAD)
-/// item before each chunk; all items but its scans are marked with `column`. A
+/// item before each chunk. A
 /// bitmap for one destination is one *sparse* chunk, whose windows the column path cuts.
 ///
 /// A WRITE by columns is worked through column by column, each as a request of its own with the sets of one lane that
@@ -270,6 +270,19 @@ pub struct Plan {
     unequal: DFF<Bit>,
     first_of_dest: DFF<Bit>,
     elements_before: DFF<Bits<36>>,
+    // Quick judgement: products on their way, their sets and destinations.
+    quick_rows: Signal<Local, Bits<32>>,
+    quick: Signal<Local, Bit>,
+    quick_valid: DFF<Bits<STAGES>>,
+    quick_set: [DFF<Bits<11>>; STAGES],
+    quick_index: [DFF<Bits<DEST_COUNT>>; STAGES],
+    quick_done: Signal<Local, Bit>,
+    quick_excess: Signal<Local, Bit>,
+    /// The first destination whose one message is too long.
+    quick_long: DFF<Bit>,
+    quick_dest: DFF<Bits<DEST_COUNT>>,
+    /// All destinations were judged.
+    quick_all: DFF<Bit>,
     measure: Measure,
     measured: Ram<96, 1, 11>,
     measured_new: Signal<Local, Measured>,
@@ -470,6 +483,16 @@ impl Default for Plan {
             unequal: Default::default(),
             first_of_dest: Default::default(),
             elements_before: Default::default(),
+            quick_rows: Default::default(),
+            quick: Default::default(),
+            quick_valid: Default::default(),
+            quick_set: Default::default(),
+            quick_index: Default::default(),
+            quick_done: Default::default(),
+            quick_excess: Default::default(),
+            quick_long: Default::default(),
+            quick_dest: Default::default(),
+            quick_all: Default::default(),
             measure: Default::default(),
             measured: Default::default(),
             measured_new: Default::default(),

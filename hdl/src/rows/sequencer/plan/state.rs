@@ -40,6 +40,14 @@ pub enum PlanState {
     TallyTurn,
     /// Until all scans have ended.
     Await,
+    /// Quick judgement of destinations that are alike: the first one is read.
+    QuickRead,
+    /// A destination's head; its set is read.
+    QuickHead,
+    /// Its rows are multiplied, if they are one message; the next destination is read.
+    QuickSet,
+    /// Until all products have come.
+    QuickEnd,
     /// Judgement, destination by destination.
     JudgeRead,
     /// Its head.

@@ -696,6 +696,37 @@ fn a_destination_like_the_first_is_inspected_in_three_cycles() {
     assert_eq!(many - few, 60 * 3);
 }
 
+/// Cycles between the last count and the first stretch that each further destination costs.
+#[test]
+fn a_destination_with_one_message_is_judged_in_two_cycles() {
+    let library = library();
+    let first = |dests: u64| {
+        let mut card = Card::new(&library, 3);
+        card.columns.enable(&mut card.bench, 256);
+        let region = || region(RegionType::Bitmapped, vec![(0, 48, 48)], 640);
+        let written = |_| Dest { is_write: true, units: 700, ..dest(vec![region()], false) };
+        let mut request = Request {
+            dests: (0..dests).map(written).collect(),
+            status: (0, 0),
+            shared: None,
+            apart: false,
+            column: None,
+        };
+        let posted = card.post(&mut request);
+        let tokens = card.finish(1);
+        check(&tokens[0], &request, posted, &card);
+        let items = card.bench.received_at(card.columns.items);
+        // A scan of each destination, then its stretches.
+        items[dests as usize] - items[dests as usize - 1]
+    };
+    let (few, many) = (first(4), first(64));
+    println!(
+        "from the last scan to the first stretch: {few} cycles of 4 destinations, {many} of 64"
+    );
+    // Scans arrive a turn every 2 cycles, and are counted in as many.
+    assert!(many - few <= 60 * 2 + 10, "{} cycles for 60 destinations", many - few);
+}
+
 #[test]
 fn zero_rows_switch_the_column_path_off() {
     let library = library();
