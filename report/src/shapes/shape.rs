@@ -207,10 +207,13 @@ impl Shape {
         if !drdma_abi::roce::MTUS.contains(&self.mtu) {
             return Err(format!("mtu={}: it is one of {:?}", self.mtu, drdma_abi::roce::MTUS));
         }
-        if self.by_columns && (!self.write || self.mask == RowMask::Element || self.destinations == 1)
+        if self.by_columns
+            && (!self.write || self.mask == RowMask::Element || self.destinations == 1)
         {
-            return Err("layout=columns: these are WRITEs to several destinations under row mask Period"
-                .to_owned());
+            return Err(
+                "layout=columns: these are WRITEs to several destinations under row mask Period"
+                    .to_owned(),
+            );
         }
         if self.by.is_partitioned() && self.mask == RowMask::Element {
             return Err("mask=element: a partitioned region (by=ids, key4 or key8) has rows only"

@@ -58,6 +58,8 @@ impl Logic for Plan {
             outstanding,
             bad,
             unequal,
+            quick_rows,
+            tally_end,
             quick_valid,
             quick_long,
             quick_dest,
@@ -116,7 +118,7 @@ impl Logic for Plan {
         if (self.state.q.val() == PlanState::Weigh)
             || (self.state.q.val() == PlanState::ColumnTurn)
             || (self.state.q.val() == PlanState::TallyTurn)
-            || (self.state.q.val() == PlanState::QuickSet)
+            || (self.state.q.val() == PlanState::QuickTimes)
         {
             self.dest_read.next = self.dest_at.val() + 1;
         }
@@ -250,16 +252,13 @@ impl Logic for Plan {
         self.multiplier.a.next = self.head.q.val().units;
         self.multiplier.b.next = self.largest.q.val();
         // Of destinations that are alike: the length of their one message, a product a destination.
-        self.quick_rows.next = self.rows.val();
-        if self.is_bitmap.val() {
-            self.quick_rows.next = self.scanned_out.record.val().count;
-            if self.rows.val() == 0 {
-                self.quick_rows.next = 0.into();
-            }
+        self.quick_rows.d.next = self.rows.val();
+        if self.is_bitmap.val() && (self.rows.val() != 0) {
+            self.quick_rows.d.next = self.scanned_out.record.val().count;
         }
         self.quick.next = false;
-        if self.state.q.val() == PlanState::QuickSet {
-            self.multiplier.a.next = self.quick_rows.val();
+        if self.state.q.val() == PlanState::QuickTimes {
+            self.multiplier.a.next = self.quick_rows.q.val();
             self.multiplier.b.next = self.set_info.val().row_bytes;
         }
         self.quick_set[0].d.next = self.key.val();
@@ -449,8 +448,9 @@ impl Logic for Plan {
         self.shared.next.first_stretch = self.turn.q.val().row == 0;
 
         // Bits are counted at once, ids as many as the column path keeps.
-        self.tally_last.next =
-            !self.set_info.val().ids.any() || (self.rows_left.val() <= bits::<32>(TALLY_ROWS));
+        self.tally_end.d.next = bit_cast::<33, 32>(self.turn.q.val().row) + bits::<33>(TALLY_ROWS);
+        self.tally_last.next = !self.set_info.val().ids.any()
+            || (bit_cast::<33, 32>(self.set_info.val().count) <= self.tally_end.q.val());
         self.tallied.next = false;
 
         // Scans that have not ended; what must be read for the item.
@@ -774,13 +774,16 @@ impl Logic for Plan {
                 self.state.d.next = PlanState::QuickSet;
             }
             PlanState::QuickSet => {
+                self.state.d.next = PlanState::QuickTimes;
+            }
+            PlanState::QuickTimes => {
                 self.state.d.next = PlanState::QuickEnd;
                 if self.scan_bad.val() {
                     self.bad.d.next = true;
                 } else if !self.findings_out.record.val().measure
                     || (!self.findings_out.record.val().uneven
                         && !self.head.q.val().is_ud
-                        && (self.quick_rows.val() < self.head.q.val().units))
+                        && (self.quick_rows.q.val() < self.head.q.val().units))
                 {
                     // It has no more rows than one message, whose length may be what must be known.
                     self.quick.next = self.findings_out.record.val().measure;

@@ -44,8 +44,10 @@ pub enum PlanState {
     QuickRead,
     /// A destination's head; its set is read.
     QuickHead,
-    /// Its rows are multiplied, if they are one message; the next destination is read.
+    /// Its rows.
     QuickSet,
+    /// They are multiplied, if they are one message; the next destination is read.
+    QuickTimes,
     /// Until all products have come.
     QuickEnd,
     /// Judgement, destination by destination.
