@@ -91,6 +91,11 @@ impl ReceiveState {
         self.posted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Receives that have not completed.
+    pub fn waiting(&self) -> u32 {
+        self.posted().iter().filter(|entry| !entry.done).count() as u32
+    }
+
     /// True if something is posted that has not completed.
     pub fn is_busy(&self) -> bool {
         self.posted().iter().any(|entry| !entry.done)
@@ -197,11 +202,31 @@ impl ReceiveQueue {
         self.pd
     }
 
+    pub fn state(&self) -> &Arc<ReceiveState> {
+        &self.state
+    }
+
+    pub fn completion_queue(&self) -> &Arc<CompletionQueueInner> {
+        &self.completion_queue
+    }
+
+    /// Lets the context tell when fewer receives than `limit` are left; 0: it does not.
+    pub fn arm_limit(&self, limit: u32) -> Result<(), Error> {
+        let blocks = self.state.blocks;
+        if limit > blocks {
+            let limits = "0 to the blocks of the queue";
+            return Err(Error::Limits { what: "limit", value: limit.into(), limits });
+        }
+        self.context.inner.events.limit(&self.state, &self.completion_queue, limit);
+        Ok(())
+    }
+
     /// Takes the ring from the card, and what is posted from the completion queue.
     pub fn close(&mut self) {
         let stopped = self.stop();
         self.context.inner.lock().note(stopped);
         self.completion_queue.detach_receives(&self.state);
+        self.context.inner.events.forget(self.state.number);
     }
 
     /// Tells the card of the ring, which is empty and at position 0 from now on.
