@@ -132,7 +132,11 @@ fn a_shared_queue_tells_once_that_few_receives_are_left() {
     send(&mut lab);
     assert_eq!(events(&lab, 1), [], "three are left");
     send(&mut lab);
-    assert_eq!(events(&lab, 1), [limit.clone()], "two are left, of which nothing was polled");
+    assert_eq!(
+        events(&lab, 1),
+        std::slice::from_ref(&limit),
+        "two are left, of which nothing was polled"
+    );
     send(&mut lab);
     assert_eq!(events(&lab, 1), [], "the limit is used up");
     assert_eq!(lab.nodes[1].polled().len(), 3);
