@@ -290,7 +290,7 @@ impl Logic for Walk {
         self.keys.key.next = self.key.q.val();
         self.keys.pd.next = self.held.q.val().pd;
         self.keys.addr.next = self.addr.q.val();
-        self.keys.bytes.next = bit_cast::<32, 13>(self.bytes.q.val());
+        self.keys.bytes.next = bit_cast::<64, 13>(self.bytes.q.val());
         self.keys.revoke_valid.next = false;
         self.keys.revoke_index.next = 0.into();
         self.covered.next = self.keys.covers.val();

@@ -175,7 +175,7 @@ impl Logic for Fetcher {
         self.keys.key.next = self.at.val().rkey;
         self.keys.pd.next = self.at.val().pd;
         self.keys.addr.next = self.addr.q.val();
-        self.keys.bytes.next = bit_cast::<32, 13>(self.bytes.q.val());
+        self.keys.bytes.next = bit_cast::<64, 13>(self.bytes.q.val());
         self.keys.revoke_valid.next = false;
         self.keys.revoke_index.next = 0.into();
         self.allowed.d.next = self.keys.readable.val();

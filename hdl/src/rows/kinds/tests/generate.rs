@@ -1,15 +1,25 @@
 //! Random regions with kinds, and what they lead to.
 
-use super::{ALL, BASE, NOWHERE, POOL};
+use super::{ALL, BASE, NOWHERE, POOL, SIZE};
 use drdma_abi::work_request::{Chain, Element};
 use drdma_semantics::kinds::{Entry, Kind, Kinds, Selection};
 use drdma_semantics::region::{Column, Extent, Region};
 use drdma_verilated::testbench::Random;
+use std::ops::Range;
+
+/// Where data begin whose first byte is before their memory region.
+const HEAD: u64 = BASE - 1;
+/// Bytes of data that end with their memory region, and where these begin.
+pub const TAIL_BYTES: u64 = 4200;
+const TAIL: u64 = BASE + SIZE - TAIL_BYTES;
 
 /// Host memory: a pool of random bytes, then what was made for regions.
+///
+/// With `hole`, a part of it that regions name and that holds no bytes of values: the host does not answer for it.
 pub struct Maker<'a> {
     pub random: &'a mut Random,
     pub memory: Vec<u8>,
+    pub hole: Option<Range<usize>>,
 }
 
 impl Maker<'_> {
@@ -29,23 +39,45 @@ impl Maker<'_> {
         at
     }
 
+    /// Bytes that lead to values, and are none: now and then the host does not answer for them.
+    pub fn put_read(&mut self, bytes: &[u8]) -> u64 {
+        let is_hole = self.hole.is_none() && !bytes.is_empty() && self.one_in(80);
+        self.memory.resize(self.memory.len() + 64 * usize::from(is_hole), 0x5a);
+        let at = self.put(bytes);
+        if is_hole {
+            let from = (at - BASE) as usize;
+            self.hole = Some(from..from + bytes.len());
+            self.memory.resize(self.memory.len() + 64, 0x5a);
+        }
+        at
+    }
+
     /// A kind that leads elsewhere, or fixed.
     fn kind(&mut self) -> Kind {
         let pool = BASE + self.random.below(POOL / 2);
         match self.random.below(4) {
             0 => Kind::Fixed { width: self.range(1, 90) as u32 },
-            1 => Kind::Offsets { log_entry: self.range(2, 3) as u8, data: pool, lkey: ALL },
+            1 => {
+                let (data, lkey) = match self.random.below(16) {
+                    0 => (pool, NOWHERE),
+                    1..=3 => (HEAD, ALL),
+                    4..=6 => (TAIL, ALL),
+                    _ => (pool, ALL),
+                };
+                Kind::Offsets { log_entry: self.range(2, 3) as u8, data, lkey }
+            }
             2 => {
                 let count = self.range(1, 9) as u32;
                 let bad = self.one_in(40);
-                let table: Vec<u8> = (0..count)
+                // One more than there are: what lies behind the table would be a buffer.
+                let table: Vec<u8> = (0..count + 1)
                     .flat_map(|i| {
                         let lkey = if bad && i == count / 2 { NOWHERE } else { ALL };
                         let offset = BASE + self.random.below(POOL / 2);
                         Element { offset, len: self.range(100, POOL / 2) as u32, lkey }.to_bytes()
                     })
                     .collect();
-                Kind::Views { table: self.put(&table), count, lkey: ALL }
+                Kind::Views { table: self.put_read(&table), count, lkey: ALL }
             }
             _ => Kind::Dictionary {
                 log_entry: self.range(0, 3) as u8,
@@ -57,6 +89,16 @@ impl Maker<'_> {
         }
     }
 
+    /// The end of a value that begins at an offset: now and then it is the end of its memory region, or a byte
+    /// behind it.
+    fn value_end(&mut self, data: u64, from: u64) -> u64 {
+        if data == TAIL && self.one_in(30) {
+            return TAIL_BYTES + u64::from(self.one_in(3));
+        }
+        let more = if self.one_in(3) { 0 } else { self.range(0, 150) };
+        from + more
+    }
+
     /// An entry by itself.
     fn entry(&mut self, kind: &Kind) -> Vec<u8> {
         let wrong = self.one_in(400);
@@ -64,10 +106,16 @@ impl Maker<'_> {
         match *kind {
             Kind::Fixed { width } => self.random.bytes(width as usize),
             Kind::Bits { .. } => unreachable!(),
-            Kind::Offsets { log_entry, .. } => {
-                let from = self.range(1, 4000);
-                let more = if self.one_in(3) { 0 } else { self.range(0, 150) };
-                let to = if wrong { from - 1 } else { from + more };
+            Kind::Offsets { log_entry, data, .. } => {
+                let before = data == HEAD && self.one_in(60);
+                let from = if before { 0 } else { self.range(1, 4000) };
+                let to = if wrong && !before { from - 1 } else { self.value_end(data, from) };
+                // Offsets that lead back into the data, around 2^64.
+                let around = 0_u64.wrapping_sub(0x4000);
+                let (from, to) = match log_entry {
+                    3 if self.one_in(400) => (from + around, to + around),
+                    _ => (from, to),
+                };
                 [short(from, log_entry), short(to, log_entry)].concat()
             }
             Kind::Views { table, count, .. } => {
@@ -76,8 +124,9 @@ impl Maker<'_> {
                     view.extend(self.random.bytes(12));
                     return view;
                 }
+                let wrong = wrong || self.one_in(150);
                 let index = if wrong { count } else { self.random.below(count.into()) as u32 };
-                let at = (table - BASE) as usize + 16 * index.min(count - 1) as usize;
+                let at = (table - BASE) as usize + 16 * index as usize;
                 let size = u32::from_le_bytes(self.memory[at + 8..at + 12].try_into().unwrap());
                 let len = self.range(13, 99) as u32;
                 let offset = self.range(0, u64::from(size - len)) as u32
@@ -102,19 +151,25 @@ impl Maker<'_> {
         }
         let kind = self.kind();
         let bytes = match kind {
-            Kind::Offsets { log_entry, .. } => {
-                let mut at = self.range(0, 100);
+            Kind::Offsets { log_entry, data, .. } => {
+                let mut at = if self.one_in(3) { 0 } else { self.range(1, 100) };
                 let mut bytes = Vec::new();
                 for _ in 0..rows + 1 {
                     bytes.extend(&at.to_le_bytes()[..1 << log_entry]);
-                    at += if self.one_in(3) { 0 } else { self.range(0, 80) };
+                    if at < TAIL_BYTES - 150 {
+                        at = self.value_end(data, at);
+                    }
                     at -= u64::from(self.one_in(400)).min(at);
                 }
                 bytes
             }
             kind => (0..rows).flat_map(|_| self.entry(&kind)).collect(),
         };
-        Entry { offset: self.put(&bytes), lkey: ALL, kind }
+        let offset = match kind {
+            Kind::Offsets { .. } | Kind::Dictionary { .. } => self.put_read(&bytes),
+            _ => self.put(&bytes),
+        };
+        Entry { offset, lkey: ALL, kind }
     }
 
     pub fn columns(&mut self, rows: u32) -> Vec<Entry> {
@@ -171,7 +226,7 @@ impl Maker<'_> {
         }
         self.memory.resize((at - BASE) as usize, 0);
         self.memory.extend(bytes);
-        let pointers = self.put(&pointers);
+        let pointers = self.put_read(&pointers);
         let limit =
             (longest + self.random.below(2)) as u32 - u32::from(longest > 1 && self.one_in(20));
         let chain = Chain { end, next: next as u32, limit: limit.max(1) };
@@ -207,7 +262,7 @@ impl Maker<'_> {
                     .collect();
                 let pattern =
                     vec![Extent { offset: self.random.below(60), len: self.range(1, 80) as u32 }];
-                let pointers = self.put(&pointers);
+                let pointers = self.put_read(&pointers);
                 let count = count as u32;
                 Region::PointerMapped { pointers, count, lkey: ALL, target_lkey: ALL, pattern }
             }
@@ -224,7 +279,7 @@ impl Maker<'_> {
                 let pointers: Vec<u8> = (0..count)
                     .flat_map(|_| (base + size * self.random.below(count.max(1))).to_le_bytes())
                     .collect();
-                let (pointers, count) = (self.put(&pointers), count as u32);
+                let (pointers, count) = (self.put_read(&pointers), count as u32);
                 let rows = Selection::Pointers { pointers, count, lkey: ALL, target_lkey: ALL };
                 Region::Kinds(Kinds { rows, entries })
             }
@@ -244,7 +299,7 @@ impl Maker<'_> {
                         _ => self.random.u64() as u8,
                     })
                     .collect();
-                let bitmap = self.put(&bytes);
+                let bitmap = self.put_read(&bytes);
                 if choice == 6 && first == 0 {
                     let columns = vec![Column {
                         base: BASE + self.random.below(POOL / 4),

@@ -1,6 +1,7 @@
 //! What is given against what the semantics say, message by message.
 
 mod bench;
+mod cycles;
 mod generate;
 
 use crate::context::REGION_TABLE;
@@ -18,13 +19,14 @@ use drdma_semantics::region::{Region, RowMask};
 use drdma_semantics::request::{Destination, Request};
 use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId, Random, STALLS};
 use drdma_verilated::{Library, Word};
-use generate::Maker;
+use generate::{Maker, TAIL_BYTES};
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 /// Host memory, whose first part is a pool of random bytes.
 const BASE: u64 = 0x0012_3400_0000_0ff0;
 const POOL: u64 = 1 << 14;
-const SIZE: u64 = 1 << 18;
+const SIZE: u64 = 1 << 19;
 const PD: u32 = 9;
 /// The keys of all memory, and of memory that is not there.
 const ALL: u32 = 0x0100_0003;
@@ -98,6 +100,8 @@ struct Around<'a> {
     under_way: VecDeque<(u64, Beat)>,
     bases: BTreeMap<(u64, u64), u64>,
     next_set: u64,
+    /// Memory becomes this in that cycle.
+    change: Option<(u64, Segments)>,
 }
 
 impl<'a> Around<'a> {
@@ -114,8 +118,19 @@ impl<'a> Around<'a> {
         let latency = [300, 1, 40][seed as usize % 3];
         let (memory, under_way, bases) = (Segments::new(), VecDeque::new(), BTreeMap::new());
         let next_set = 7;
-        let mut around =
-            Self { bench, read, beat, token, made, memory, latency, under_way, bases, next_set };
+        let mut around = Self {
+            bench,
+            read,
+            beat,
+            token,
+            made,
+            memory,
+            latency,
+            under_way,
+            bases,
+            next_set,
+            change: None,
+        };
         for entry in entries() {
             for (word, bytes) in entry.to_bytes().chunks(4).enumerate() {
                 let data = u32::from_le_bytes(bytes.try_into().unwrap());
@@ -145,15 +160,23 @@ impl<'a> Around<'a> {
     fn step(&mut self) {
         self.bench.step();
         let now = self.bench.cycles();
+        if let Some((_, memory)) = self.change.take_if(|(due, _)| *due <= now) {
+            self.memory = memory;
+        }
         for read in self.bench.take(self.read) {
             let (addr, bytes) = (read.u64("addr"), read.u64("bytes"));
-            assert!((1..=64).contains(&bytes), "a read of {bytes} B");
+            assert!((1..=2048).contains(&bytes), "a read of {bytes} B");
             let mut data = vec![0; bytes as usize];
             let error = self.memory.read(addr, &mut data).is_err();
-            data.resize(64, 0xee);
-            let beat = Beat::from([("last", 1), ("error", error.into())])
-                .with("data", Word::from_bytes(&data));
-            self.under_way.push_back((now + self.latency, beat));
+            let beats = data.chunks(64).len();
+            for (number, part) in data.chunks(64).enumerate() {
+                let mut part = part.to_vec();
+                part.resize(64, 0xee);
+                let last = number + 1 == beats;
+                let beat = Beat::from([("last", u64::from(last)), ("error", error.into())])
+                    .with("data", Word::from_bytes(&part));
+                self.under_way.push_back((now + self.latency, beat));
+            }
         }
         while self.under_way.front().is_some_and(|(due, _)| *due <= now) {
             let (_, beat) = self.under_way.pop_front().unwrap();
@@ -296,7 +319,7 @@ impl<'a> Around<'a> {
             "asked",
             &[("slot", 5.into()), ("dests", count.into()), ("first_dest", 100.into())],
         );
-        let mut cycles = 0;
+        let mut cycles = 0_u64;
         while self.bench.get("done") == 0 {
             self.step();
             cycles += 1;
@@ -337,7 +360,7 @@ impl<'a> Around<'a> {
             dest.ended = token.u64("dest_end") == 1;
         }
         assert!(made.is_empty(), "bytes that no token has");
-        Walked { status, given }
+        Walked { status, given, cycles }
     }
 }
 
@@ -351,6 +374,7 @@ struct Dest {
 struct Walked {
     status: (u8, u16),
     given: Vec<Dest>,
+    cycles: u64,
 }
 
 /// What the semantics say of a request.
@@ -402,8 +426,7 @@ fn random_request(maker: &mut Maker<'_>) -> (Request, bool) {
         let ids: Vec<u8> = (0..rows)
             .flat_map(|_| maker.random.below(4).to_le_bytes()[..width as usize].to_vec())
             .collect();
-        let at = BASE + maker.memory.len() as u64;
-        maker.memory.extend(ids);
+        let at = maker.put_read(&ids);
         partitioned = Some(Partitioned {
             ids: at,
             width,
@@ -450,6 +473,31 @@ fn random_request(maker: &mut Maker<'_>) -> (Request, bool) {
     (request, ud)
 }
 
+/// A request, and the host's memory.
+struct Made {
+    request: Request,
+    ud: bool,
+    memory: Vec<u8>,
+    hole: Option<Range<usize>>,
+}
+
+fn make(random: &mut Random) -> Made {
+    let memory = random.bytes(POOL as usize);
+    let mut maker = Maker { random, memory, hole: None };
+    let (request, ud) = random_request(&mut maker);
+    let Maker { mut memory, hole, .. } = maker;
+    assert!(memory.len() < (SIZE - TAIL_BYTES) as usize);
+    memory.resize(SIZE as usize, 0x77);
+    Made { request, ud, memory, hole }
+}
+
+fn segments(memory: &[u8], hole: Option<Range<usize>>) -> Segments {
+    let hole = hole.unwrap_or(memory.len()..memory.len());
+    Segments::new()
+        .with(BASE, &memory[..hole.start])
+        .with(BASE + hole.end as u64, &memory[hole.end..])
+}
+
 #[test]
 fn messages_are_those_of_the_semantics() {
     let library = library();
@@ -457,14 +505,9 @@ fn messages_are_those_of_the_semantics() {
     for seed in 0..9 {
         let mut around = Around::new(&library, seed);
         let mut random = Random::new(seed + 100);
-        for number in 0..12 {
-            let pool = random.bytes(POOL as usize);
-            let mut maker = Maker { random: &mut random, memory: pool };
-            let (request, ud) = random_request(&mut maker);
-            let mut memory = maker.memory;
-            assert!(memory.len() < SIZE as usize);
-            memory.resize(SIZE as usize, 0x77);
-            around.memory = Segments::new().with(BASE, memory);
+        for number in 0..50 {
+            let Made { request, ud, memory, hole } = make(&mut random);
+            around.memory = segments(&memory, hole);
             let expected = expected(&request, ud, &around.memory);
             println!("seed {seed}, request {number}: {:?}", expected.as_ref().err());
             let walked = around.walk(&request, ud);
@@ -492,4 +535,59 @@ fn messages_are_those_of_the_semantics() {
     }
     println!("{failures:?}, {bytes} bytes");
     assert!(failures.len() == 3 && bytes > 50_000, "{failures:?}, {bytes} bytes");
+}
+
+/// The host changes what leads to values while they are found: whatever it becomes, no token leaves the memory of the
+/// request's keys, and no message is of another length than it says.
+#[test]
+fn memory_that_changes_leads_nowhere_else() {
+    let library = library();
+    let mut statuses = BTreeMap::new();
+    for seed in 0..9 {
+        let mut around = Around::new(&library, seed);
+        let mut random = Random::new(seed + 200);
+        for number in 0..50 {
+            let Made { request, ud, memory, .. } = make(&mut random);
+            let mut changed = memory.clone();
+            let rarity = 20 << random.below(7);
+            for word in changed[POOL as usize..(SIZE - TAIL_BYTES) as usize].chunks_exact_mut(4) {
+                let value = match random.below(rarity) {
+                    0..=7 => random.below(4200) as u32,
+                    8 => random.u64() as u32,
+                    _ => continue,
+                };
+                word.copy_from_slice(&value.to_le_bytes());
+            }
+            if expected(&request, ud, &segments(&memory, None)).is_err() {
+                continue;
+            }
+            around.memory = segments(&memory, None);
+            let longest = 1 << (4 + random.below(10));
+            let due = around.bench.cycles() + random.below(longest);
+            around.change = Some((due, segments(&changed, None)));
+            let Walked { status, given, .. } = around.walk(&request, ud);
+            around.change = None;
+            *statuses.entry(status.0).or_insert(0) += 1;
+            let context = format!("seed {seed}, request {number}, {status:?}: {request:?}");
+            for dest in given {
+                for (announced, bytes) in dest.messages.iter().chain(&dest.open) {
+                    assert!(!ud || bytes.len() <= 1 << LOG_MTU, "{context}");
+                    assert!(
+                        !request.opcode.is_write() || bytes.len() as u64 <= *announced,
+                        "{context}"
+                    );
+                }
+                for (announced, bytes) in &dest.messages {
+                    assert!(
+                        !request.opcode.is_write() || bytes.len() as u64 == *announced,
+                        "{context}"
+                    );
+                }
+                assert!(status.0 != 0 || dest.open.is_none(), "{context}");
+                assert!(status.0 != 0 || dest.ended || dest.messages.is_empty(), "{context}");
+            }
+        }
+    }
+    println!("{statuses:?}");
+    assert!(statuses[&0] > 50 && statuses[&4] > 50, "{statuses:?}");
 }
