@@ -46,9 +46,9 @@ const REASONS: &[(&str, &str)] = &[
     ("columns-1024", PLANNED_IN_TURN),
 ];
 
-const ENTRY_BY_ENTRY: &str = "Kinds of columns are walked entry by entry, the columns of fixed width beside them too: 7 cycles for \
-     one of these, 12 for a bit, 14 for a string, all destinations one after the other. WRITEs are walked three times, because the \
-     lengths of their messages come first.";
+const ENTRY_BY_ENTRY: &str = "Kinds of columns are walked entry by entry, the columns of fixed width beside them too: a cycle for each entry, and one \
+     or two a row. Ids and bitmaps are read again for each destination and walk, and WRITEs are walked three times, because the lengths of \
+     their messages come first.";
 const SHORT_REQUESTS: &str = "The requests are as short as those that they are compared with, 48 KiB in all, and what passes until the first window is \
      gathered counts: with 2 Ki rows and 8 destinations it is 88.9 % of the bound.";
 const CHAIN_AFTER_CHAIN: &str = "The card follows a chain when it is done with the one before, and all chains three times, because \
