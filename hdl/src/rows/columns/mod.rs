@@ -195,8 +195,8 @@ pub struct Columns {
     info: Signal<Local, BeatInfo>,
     mask: Signal<Local, Mask>,
     beat: Join<768, BEAT_INFO_BITS, BEAT_BITS>,
-    // The card has more UltraRAM to spare than block memory.
-    #[init(Fifo::new(RamStyle::Ultra))]
+    // As deep as a block RAM is in its widest shape; an UltraRAM is eight times as deep.
+    #[init(Fifo::new(RamStyle::Block))]
     beats: Fifo<BEAT_BITS, 9, 10>,
     info_out: Restore<BeatInfo, BEAT_INFO_BITS>,
     planner: Planner,

@@ -112,6 +112,7 @@ pub struct Fetcher {
     /// Pages that can be used.
     pages: DFF<Bits<COUNT>>,
     has_page: DFF<Bit>,
+    came_back: DFF<Bit>,
     // The packet at hand: its place, its bytes, and those of the READ from it on.
     addr: DFF<Bits<64>>,
     left: DFF<Bits<32>>,
@@ -164,9 +165,10 @@ impl Logic for Fetcher {
 
         // Pages.
         self.has_page.d.next = self.pages.q.val().any();
-        if self.page_free.val() && self.page_back.val() {
+        self.came_back.d.next = self.page_back.val();
+        if self.page_free.val() && self.came_back.q.val() {
             self.pages.d.next = self.pages.q.val() + 2;
-        } else if self.page_free.val() || self.page_back.val() {
+        } else if self.page_free.val() || self.came_back.q.val() {
             self.pages.d.next = self.pages.q.val() + 1;
         }
 
@@ -373,9 +375,9 @@ impl Logic for Fetcher {
             }
         }
         if self.takes_page.val() {
-            if self.page_free.val() && self.page_back.val() {
+            if self.page_free.val() && self.came_back.q.val() {
                 self.pages.d.next = self.pages.q.val() + 1;
-            } else if !self.page_free.val() && !self.page_back.val() {
+            } else if !self.page_free.val() && !self.came_back.q.val() {
                 self.pages.d.next = self.pages.q.val() - 1;
             } else {
                 self.pages.d.next = self.pages.q.val();
@@ -388,6 +390,7 @@ impl Logic for Fetcher {
             self.decided.d.next = false;
             self.pages.d.next = PAGES.into();
             self.has_page.d.next = false;
+            self.came_back.d.next = false;
             self.freed.d.next = 0.into();
         }
     }

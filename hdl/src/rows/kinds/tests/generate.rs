@@ -20,6 +20,8 @@ pub struct Maker<'a> {
     pub random: &'a mut Random,
     pub memory: Vec<u8>,
     pub hole: Option<Range<usize>>,
+    /// What a request's regions name, each by itself: nothing else may be read to find values.
+    pub named: Vec<Range<u64>>,
 }
 
 impl Maker<'_> {
@@ -36,6 +38,7 @@ impl Maker<'_> {
         self.memory.resize(self.memory.len() + gap, 0x5a);
         let at = BASE + self.memory.len() as u64;
         self.memory.extend(bytes);
+        self.named.push(at..at + bytes.len() as u64);
         at
     }
 
@@ -77,7 +80,9 @@ impl Maker<'_> {
                         Element { offset, len: self.range(100, POOL / 2) as u32, lkey }.to_bytes()
                     })
                     .collect();
-                Kind::Views { table: self.put_read(&table), count, lkey: ALL }
+                let table = self.put_read(&table);
+                self.named.last_mut().unwrap().end -= 16;
+                Kind::Views { table, count, lkey: ALL }
             }
             _ => Kind::Dictionary {
                 log_entry: self.range(0, 3) as u8,
@@ -147,7 +152,9 @@ impl Maker<'_> {
     fn column(&mut self, rows: u32) -> Entry {
         if self.one_in(4) {
             let offset = BASE + self.random.below(POOL / 2);
-            return Entry { offset, lkey: ALL, kind: Kind::Bits { first: self.range(0, 7) as u8 } };
+            let first = self.range(0, 7);
+            self.named.push(offset..offset + (first + u64::from(rows)).div_ceil(8));
+            return Entry { offset, lkey: ALL, kind: Kind::Bits { first: first as u8 } };
         }
         let kind = self.kind();
         let bytes = match kind {
@@ -225,6 +232,7 @@ impl Maker<'_> {
             longest = longest.max(len);
         }
         self.memory.resize((at - BASE) as usize, 0);
+        self.named.push(at..at + bytes.len() as u64);
         self.memory.extend(bytes);
         let pointers = self.put_read(&pointers);
         let limit =
