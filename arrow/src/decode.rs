@@ -169,6 +169,22 @@ impl Batch {
             return Err(DecodeError::MessageLength { path, bytes, expected });
         }
         run.bytes -= expected as u64;
+        // Most columns are one message.
+        if run.bytes == 0 && self.messages.is_empty() {
+            match &run.what {
+                What::Columns(group) if group.len() == 1 => {
+                    self.columns[group[0]] = Some(message);
+                    self.due.pop_front();
+                    return Ok(());
+                }
+                What::Bytes(number) => {
+                    self.bytes[*number] = Some(message);
+                    self.due.pop_front();
+                    return Ok(());
+                }
+                _ => {}
+            }
+        }
         self.messages.push(message);
         if run.bytes > 0 {
             return Ok(());

@@ -1,7 +1,10 @@
 //! Receiving batches.
 #![allow(unsafe_code)]
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
 
 use arrow_array::RecordBatch;
 use arrow_buffer::{Buffer, MutableBuffer};
@@ -12,6 +15,8 @@ use libdrdma::{
 
 use crate::{Format, ReceiveError, decode::Stream, slabs::Slabs};
 
+/// Completions that are taken together: the card is told once that there is room again.
+const BURST: usize = 32;
 /// Slabs of a receiver, at most.
 const MAX_SLABS: usize = 1 << 15;
 
@@ -31,6 +36,10 @@ pub struct Receiver {
     slabs: Arc<Slabs>,
     count: usize,
     posted: usize,
+    /// What was taken from the completion queue, and is not looked at yet; those slabs count as posted.
+    taken: VecDeque<WorkCompletion>,
+    /// Room for the slabs that are being posted.
+    free: Vec<usize>,
     /// Slabs that may still be written to, and are not used again.
     lost: usize,
     /// By the queue pair's index. `None`: its messages are no batches.
@@ -70,6 +79,8 @@ impl Receiver {
             slabs,
             count,
             posted: 0,
+            taken: VecDeque::with_capacity(BURST),
+            free: Vec::new(),
             lost: 0,
             streams,
             copied: 0,
@@ -114,8 +125,11 @@ impl Receiver {
     /// receive failed, or the card did.
     pub fn poll(&mut self) -> Result<Option<Received>, ReceiveError> {
         loop {
-            self.post()?;
-            let Some(completion) = self.completions.poll().next() else { return Ok(None) };
+            if self.taken.is_empty() {
+                self.post()?;
+                self.taken.extend(self.completions.poll().take(BURST));
+            }
+            let Some(completion) = self.taken.pop_front() else { return Ok(None) };
             self.posted -= 1;
             if let Some(received) = self.arrived(&completion)? {
                 return Ok(Some(received));
@@ -123,27 +137,29 @@ impl Receiver {
         }
     }
 
-    /// Posts every free slab that the queue has a place for.
+    /// Posts every free slab that the queue has a place for, with one doorbell.
     fn post(&mut self) -> Result<(), ReceiveError> {
-        while let Some(slab) = self.slabs.take() {
-            let posted = self.slabs.region(slab).and_then(|region| {
-                let regions = [region];
-                let request = ReceiveRequest::new(slab as u64).regions(&regions);
-                Ok(self.queue.post_recv(&request)?)
-            });
-            match posted {
-                Ok(()) => self.posted += 1,
-                Err(error) => {
-                    self.slabs.put(slab);
-                    // Places in the queue are free in the order of the receives: the oldest one is a message whose
-                    // missing packet comes once more. Until then the slab waits.
-                    let is_full =
-                        matches!(error, ReceiveError::Post(PostError::ReceiveQueueFull { .. }));
-                    return if is_full && self.posted > 0 { Ok(()) } else { Err(error) };
-                }
-            }
+        self.slabs.take_all(&mut self.free);
+        if self.free.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let slabs = &self.slabs;
+        let requests = self
+            .free
+            .iter()
+            .rev()
+            .map(|slab| ReceiveRequest::new(*slab as u64).regions(slabs.region(*slab)));
+        let (posted, result) = self.queue.post_recv_list(requests);
+        self.posted += posted;
+        self.free.truncate(self.free.len() - posted);
+        self.slabs.put(&self.free);
+        self.free.clear();
+        match result {
+            // Places in the queue are free in the order of the receives: the oldest one is a message whose
+            // missing packet comes once more. Until then the slabs wait.
+            Err(PostError::ReceiveQueueFull { .. }) if self.posted > 0 => Ok(()),
+            result => Ok(result?),
+        }
     }
 
     fn arrived(&mut self, completion: &WorkCompletion) -> Result<Option<Received>, ReceiveError> {

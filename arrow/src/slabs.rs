@@ -8,7 +8,7 @@ use std::{
 };
 
 use arrow_buffer::Buffer;
-use libdrdma::{Access, Contiguous, DmaMemory, MemoryRegion, ProtectionDomain, Region};
+use libdrdma::{Access, Contiguous, DmaMemory, ProtectionDomain, Region};
 
 use crate::ReceiveError;
 
@@ -20,7 +20,8 @@ const ALIGNMENT: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Slabs {
     memory: DmaMemory,
-    region: Arc<MemoryRegion>,
+    /// Each slab's, for its receives.
+    regions: Vec<Region<'static>>,
     bytes: usize,
     stride: usize,
     free: Mutex<Vec<usize>>,
@@ -37,8 +38,12 @@ impl Slabs {
         let memory = DmaMemory::new(bytes_in_all)
             .map_err(|source| ReceiveError::Allocation { bytes: bytes_in_all, source })?;
         let region = Arc::new(pd.register_with(memory.clone(), Access::LOCAL_WRITE)?);
+        let part = |slab: usize| {
+            Contiguous::new(&region).offset((slab * stride) as u64).len(bytes as u64).build()
+        };
+        let regions = (0..count).map(part).collect::<Result<_, _>>()?;
         let free = Mutex::new((0..count).rev().collect());
-        Ok(Arc::new(Self { memory, region, bytes, stride, free }))
+        Ok(Arc::new(Self { memory, regions, bytes, stride, free }))
     }
 
     fn free(&self) -> MutexGuard<'_, Vec<usize>> {
@@ -50,20 +55,20 @@ impl Slabs {
         self.free().len()
     }
 
-    /// Takes a free slab to post it.
-    pub fn take(&self) -> Option<usize> {
-        self.free().pop()
+    /// Takes all free slabs into an empty list, to post them: the last one first.
+    pub fn take_all(&self, into: &mut Vec<usize>) {
+        debug_assert!(into.is_empty(), "its slabs would be forgotten");
+        std::mem::swap(&mut *self.free(), into);
     }
 
-    /// Gives back a slab that was not posted.
-    pub fn put(&self, slab: usize) {
-        self.free().push(slab);
+    /// Gives back slabs that were not posted.
+    pub fn put(&self, slabs: &[usize]) {
+        self.free().extend_from_slice(slabs);
     }
 
     /// The region of a slab that was taken, for a receive.
-    pub fn region(&self, slab: usize) -> Result<Region<'static>, ReceiveError> {
-        let (offset, len) = (slab * self.stride, self.bytes);
-        Ok(Contiguous::new(&self.region).offset(offset as u64).len(len as u64).build()?)
+    pub fn region(&self, slab: usize) -> &[Region<'static>] {
+        std::slice::from_ref(&self.regions[slab])
     }
 
     /// The message in a slab, whose receive has completed with so many bytes. The slab is free when the last
@@ -95,6 +100,6 @@ impl UnwindSafe for Lent {}
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        self.slabs.put(self.slab);
+        self.slabs.put(&[self.slab]);
     }
 }

@@ -65,6 +65,20 @@ enum drdma_wc_flags {
   DRDMA_WC_WITH_INV = 8,
 };
 
+// What happened: the codes of `ibv_event_type`, of those that there are.
+enum drdma_event_type {
+  // The card has put a queue pair in the error state, and no completion tells why: its peer has sent a WRITE, a READ or an
+  // atomic without a right key, or an invalid request.
+  DRDMA_EVENT_QP_FATAL = 1,
+  // The card has stopped working; told once.
+  DRDMA_EVENT_DEVICE_FATAL = 8,
+  // A shared receive queue has fewer receives than its limit, which is used up with this.
+  DRDMA_EVENT_SRQ_LIMIT_REACHED = 15,
+  // A queue pair with a shared receive queue is in the error state, and takes no further receive from it: all completions
+  // of those that it has taken can be polled.
+  DRDMA_EVENT_QP_LAST_WQE_REACHED = 16,
+};
+
 // What memory, and a queue pair, allow beside being sent from: the bits of `ibv_access_flags`.
 enum drdma_access_flags {
   // The card writes to it for requests of this process: receives, READs, atomics.
@@ -272,6 +286,18 @@ struct drdma_ssq;
 
 // The buffers that views point into.
 struct drdma_view_table;
+
+// An asynchronous event. It need not be acknowledged: the events of an object end with it.
+struct drdma_async_event {
+  // A `drdma_event_type`. There may be others one day.
+  uint32_t event_type;
+  // Of a queue pair: its number on the wire, drdma_qp_num. Otherwise 0.
+  uint32_t qp_num;
+  // Of a queue pair: drdma_qp_index. Otherwise 0.
+  uint32_t qp_index;
+  // Of a shared receive queue: drdma_srq_queue. Otherwise 0.
+  uint32_t srq_queue;
+};
 
 // A completion.
 struct drdma_wc {
@@ -653,6 +679,20 @@ struct drdma_view_buffer {
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
+
+// Waits for an asynchronous event, and takes it. `timeout_ms` is -1 for ever, 0 not at all; EAGAIN: there was none.
+int drdma_get_async_event(struct drdma_context *context,
+                          struct drdma_async_event *event,
+                          int timeout_ms);
+
+// A file descriptor that is readable while there are asynchronous events; -1 on failure, with errno. The first call starts a
+// thread that looks for them.
+int drdma_async_event_fd(struct drdma_context *context);
+
+// Asks for an event when fewer than `limit` receives of the queue are left, which may be now; 0 takes that back. EINVAL: more
+// than its blocks.
+int drdma_set_srq_limit(struct drdma_srq *srq,
+                        uint32_t limit);
 
 // Makes a completion channel.
 struct drdma_comp_channel *drdma_create_comp_channel(struct drdma_context *context);

@@ -5,6 +5,7 @@
 //! function: it becomes the error EIO.
 #![allow(non_camel_case_types, clippy::missing_safety_doc)]
 
+mod async_event;
 mod completion;
 mod device;
 mod error;
@@ -16,6 +17,7 @@ mod region;
 mod shared;
 mod values;
 
+pub use async_event::*;
 pub use completion::*;
 pub use device::*;
 pub use error::drdma_last_error;

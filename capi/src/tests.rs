@@ -371,3 +371,49 @@ fn features_have_the_bits_of_the_register() {
     ];
     assert!(bits.iter().all(|(ours, theirs)| *ours as u32 == theirs.bits()));
 }
+
+#[test]
+fn asynchronous_events_are_taken_or_waited_for() {
+    let nodes = [Node::new(1), Node::new(2)];
+    // SAFETY: all of them come from here, and are destroyed at the end.
+    unsafe {
+        let srq = drdma_create_srq(nodes[1].pd, nodes[1].cq, 0);
+        let pairs = connected(&nodes, drdma_qp_type::DRDMA_QPT_RC, srq);
+        let mut event: drdma_async_event = std::mem::zeroed();
+        let context = nodes[1].context;
+        let mut take = || {
+            let code = drdma_get_async_event(context, &raw mut event, 0);
+            (code, event.event_type, event.qp_num, event.qp_index, event.srq_queue)
+        };
+        assert_eq!(take().0, libc::EAGAIN);
+        let mut write = request(1, code::DRDMA_WR_RDMA_WRITE, &[]);
+        let payload = [1];
+        (write.send_flags, write.inline_length) = (drdma_send_flags::DRDMA_SEND_INLINE as u32, 1);
+        (write.inline_data, write.rkey) = (payload.as_ptr().cast(), 0x1234_5678);
+        send(pairs[0], &write);
+        run(&nodes);
+        let (number, index) = (drdma_qp_num(pairs[1]), drdma_qp_index(pairs[1]));
+        let fatal = drdma_event_type::DRDMA_EVENT_QP_FATAL as u32;
+        assert_eq!(take(), (0, fatal, number, index, 0));
+        let last = drdma_event_type::DRDMA_EVENT_QP_LAST_WQE_REACHED as u32;
+        assert_eq!(take(), (0, last, number, index, 0));
+        assert_eq!(drdma_set_srq_limit(srq, 1), 0);
+        let limit = drdma_event_type::DRDMA_EVENT_SRQ_LIMIT_REACHED as u32;
+        assert_eq!(take(), (0, limit, 0, 0, drdma_srq_queue(srq).into()));
+        assert_eq!(take().0, libc::EAGAIN);
+        assert_eq!(drdma_set_srq_limit(srq, 1 << 20), libc::EINVAL);
+        assert_eq!(last_error(), "limit is 1048576: it must be 0 to the blocks of the queue");
+        let fd = drdma_async_event_fd(context);
+        assert!(fd >= 0, "{}", last_error());
+        let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        assert_eq!(drdma_set_srq_limit(srq, 1), 0);
+        assert_eq!(libc::poll(&raw mut poll, 1, 20_000), 1, "the thread finds it");
+        assert_eq!(take().1, limit);
+        assert_eq!(drdma_async_event_fd(ptr::null_mut()), -1);
+        assert_eq!(drdma_get_async_event(context, ptr::null_mut(), 0), libc::EINVAL);
+        assert_eq!(last_error(), "event is NULL");
+        nodes[0].polled();
+        destroy(pairs, &[]);
+        assert_eq!(drdma_destroy_srq(srq), 0);
+    }
+}

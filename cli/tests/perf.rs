@@ -4,12 +4,20 @@
 mod support;
 
 use std::{
+    convert::Infallible,
     io::{BufRead as _, BufReader, Write as _},
-    net::TcpStream,
+    net::{TcpListener, TcpStream},
     os::unix::net::UnixDatagram,
     process::{Child, Command, Stdio},
+    thread::{self, JoinHandle},
 };
 
+use drdma_abi::roce::Transport;
+use drdma_semantics::{
+    answers::{atomic_answer, read_answer},
+    frame::Frame,
+    packets::{Flow, segments},
+};
 use serde_json::{Value, json};
 use support::Folder;
 
@@ -83,6 +91,36 @@ fn every_kind_of_region_sends_what_it_should() {
 }
 
 #[test]
+fn reads_and_atomics_fill_every_kind_of_memory() {
+    // (operation, region, bytes, requests) of a transfer; a READ asks with one packet.
+    for (op, region, bytes, requests) in [
+        ("read", "contiguous", 2000, 1),
+        ("read", "strided", 2000, 1),
+        ("read", "bitmapped", 2000, 1),
+        ("read", "pointers", 2000, 1),
+        ("read", "list", 2000, 17),
+        ("compare-and-swap", "contiguous", 8, 1),
+        ("fetch-and-add", "contiguous", 8, 1),
+    ] {
+        let size = bytes.to_string();
+        let common = ["--op", op, "--region", region, "--size", &size, "--mtu", "1024"];
+        let counts = ["--iters", "30", "--qps", "3", "--depth", "4", "--outstanding", "2"];
+        let found = one(&[&["bw", "--device", "soft:"], &common[..], &counts].concat());
+        let case = format!("{op} {region}: {found}");
+        assert_eq!(found["op"], op, "{case}");
+        assert_eq!((&found["bytes"], &found["outstanding"]), (&json!(bytes), &json!(2)), "{case}");
+        assert_eq!(found["requests"], requests, "{case}");
+        assert_eq!(found["cost"]["packets"], 30 * requests, "{case}");
+        assert_eq!(found["cost"]["payload_bytes"], 0, "{case}");
+        let found = one(&[&["lat", "--device", "soft:", "-n", "5"], &common[..]].concat());
+        assert_eq!(found["cost"]["packets"], 5 * requests, "{case}");
+    }
+    // Without a size.
+    let found = one(&["bw", "--device", "soft:", "--op", "fetch-and-add", "-n", "2"]);
+    assert_eq!((&found["bytes"], &found["outstanding"]), (&json!(8), &json!(16)));
+}
+
+#[test]
 fn all_queue_pairs_of_a_card_take_turns() {
     let found = one(&["bw", "--device", "soft:", "--size", "64", "--qps", "4096", "-n", "8192"]);
     assert_eq!(found["messages"], 1);
@@ -121,6 +159,24 @@ fn plain_bytes_go_at_the_rate_of_the_wire_on_the_simulated_hardware() {
 }
 
 #[test]
+fn the_simulated_hardware_reads_at_the_rate_of_the_wire() {
+    let rate = |args: &[&str], name: &str| {
+        let found = one(&[&["bw", "--device", "rtl:"], args].concat());
+        found["rates"][name].as_f64().unwrap()
+    };
+    let read = rate(&["--op", "read", "--size", "65536", "--iters", "30"], "average_gbps");
+    assert!((90.0..98.3).contains(&read), "{read} Gb/s; headers take 1.6 of the link");
+    // One READ at a time waits a round trip for each; 16 of them share it.
+    let small = ["--op", "read", "--size", "64", "--iters", "100", "--outstanding"];
+    let alone = rate(&[&small[..], &["1"]].concat(), "messages_per_s");
+    let many = rate(&[&small[..], &["16"]].concat(), "messages_per_s");
+    assert!(many > 1.5 * alone, "{many} and {alone} a second");
+    // Atomics of a queue pair find each what the one before left.
+    let atomics = ["--op", "compare-and-swap", "--qps", "4", "--iters", "60"];
+    assert!(rate(&atomics, "messages_per_s") > 1e6);
+}
+
+#[test]
 fn lists_are_slower_than_the_region_that_says_the_same() {
     let rate = |region| {
         let found = one(&["bw", "--device", "rtl:", "--region", region, "--iters", "30"]);
@@ -145,6 +201,12 @@ fn latency_is_some_round_trips_and_every_transfer_is_in_the_histogram() {
     let far = one(&["lat", "--device", "rtl:?latency_ns=2600", "--size", "64", "--iters", "10"]);
     let more = far["latency"]["median_ns"].as_f64().unwrap() - ns("median_ns");
     assert!((2000.0..3600.0).contains(&more), "{more}");
+    // A READ fetches nothing but its request: a round trip, and the data's way into memory.
+    for op in ["read", "fetch-and-add"] {
+        let found = one(&["lat", "--device", "rtl:", "--op", op, "--size", "8", "--iters", "10"]);
+        let median = found["latency"]["median_ns"].as_f64().unwrap();
+        assert!((1300.0..ns("median_ns")).contains(&median), "{found}");
+    }
 }
 
 #[test]
@@ -182,10 +244,37 @@ fn what_cannot_be_measured_is_told_before_anything_is_built() {
             &["--connect", "127.0.0.1:1"],
             "--connect needs --wire: something that the packets of a simulated card go over",
         ),
+        (&["--op", "read", "--transport", "uc"], "--op read needs --transport rc, not uc"),
+        (
+            &["--op", "fetch-and-add", "--transport", "ud"],
+            "--op fetch-and-add needs --transport rc, not ud",
+        ),
+        (
+            &["--op", "compare-and-swap", "--size", "16"],
+            "--op compare-and-swap is on 8 B, not on 16 B",
+        ),
+        (&["--op", "fetch-and-add", "--all"], "--op fetch-and-add is on 8 B, not on 2 B"),
+        (
+            &["--op", "fetch-and-add", "--region", "strided"],
+            "--op fetch-and-add fills 8 B that lie together: --region strided has no meaning",
+        ),
+        (
+            &["--op", "read", "--region", "strided", "--rows-per-message", "3"],
+            "--rows-per-message 3 has no meaning with --op read: a READ is one message",
+        ),
+        (&["--outstanding", "4"], "--outstanding 4 is of READs and atomics, not of --op send"),
+        (
+            &["--op", "fetch-and-add", "--qps", "4096", "--depth", "17"],
+            "69632 atomics under way are more than a completion queue has room for: 65536",
+        ),
     ] {
         let args = [&["bw", "--device", "soft:"], args].concat();
         assert_eq!(fails(&args), (2, format!("error: {text}")));
     }
+    let (code, error) = fails(&["bw", "--device", "rtl:", "--op", "read", "--region", "pointers"]);
+    let text =
+        "a READ fills contiguous memory or a list on rtl:, not --region pointers; soft: fills any";
+    assert_eq!((code, error), (2, format!("error: {text}")));
     let board = ["bw", "--device", "vfio:0000:65:00.0"];
     let (code, error) = fails(&board);
     assert!(code == 2 && error.contains("a board needs somebody who receives"), "{error}");
@@ -197,6 +286,8 @@ fn what_cannot_be_measured_is_told_before_anything_is_built() {
         &["--transport", "xrc"],
         &["--qps", "0"],
         &["--qps", "4097"],
+        &["--op", "read", "--outstanding", "0"],
+        &["--op", "read", "--outstanding", "17"],
     ] {
         assert_eq!(fails(&[&["bw", "--device", "soft:"], args].concat()).0, 2, "{args:?}");
     }
@@ -282,13 +373,99 @@ fn two_processes_agree_on_what_arrived() {
 }
 
 #[test]
+fn one_who_listens_answers_reads_and_atomics() {
+    for (device, op, size) in [
+        ("soft:", "read", 3000),
+        ("soft:", "compare-and-swap", 8),
+        ("rtl:", "read", 3000),
+        ("rtl:", "fetch-and-add", 8),
+    ] {
+        let folder = Folder::new();
+        let listener = Listener::new(&folder, &["--json"]);
+        let size_text = size.to_string();
+        let far = ["--device", device, "--connect", &listener.1, "--wire", "dgram:card,peer"];
+        let what = ["--op", op, "--size", &size_text, "--mtu", "1024", "--qps", "2"];
+        let counts = ["--iters", "20", "--warmup", "3", "--json"];
+        let found = lines(&folder, &[&["bw"], &far[..], &what, &counts].concat());
+        let (code, arrived, error) = listener.end();
+        assert_eq!(code, 0, "{error}");
+        let arrived: Value = serde_json::from_str(&arrived).unwrap();
+        assert_eq!((&arrived["messages"], &arrived["bytes"]), (&json!(23), &json!(23 * size)));
+        assert_eq!(found[0]["cost"]["packets"], 20, "{op} on {device}");
+    }
+}
+
+/// A peer that answers the first READ or atomic of a card with zeros.
+fn answer_with_zeros(folder: &Folder) -> (String, JoinHandle<()>) {
+    let socket = UnixDatagram::bind(folder.file("peer")).unwrap();
+    let card = folder.file("card");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let peer = thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        let mut hello = String::new();
+        BufReader::new(&stream).read_line(&mut hello).unwrap();
+        let at = json!({"mac": 5, "ip": 6, "qpns": [256], "remote_addr": 4096, "rkey": 7});
+        writeln!(&stream, "{}", json!({"welcome": at})).unwrap();
+        let mut bytes = [0; 4096];
+        let len = socket.recv(&mut bytes).unwrap();
+        let frame = Frame::parse(&bytes[..len]).unwrap();
+        let flow = Flow {
+            source_mac: frame.ethernet.destination,
+            dest_mac: frame.ethernet.source,
+            source_ip: frame.ip.destination,
+            dest_ip: frame.ip.source,
+            tos: 0,
+            ttl: 64,
+            vlan: None,
+            qpn: 256,
+            dest_qpn: 0x11,
+            pkey: frame.bth.pkey,
+            qkey: 0,
+            transport: Transport::Rc,
+            mtu: 4096,
+        };
+        let psn = frame.bth.psn;
+        let answer = match frame.reth {
+            Some(reth) => {
+                let segment = segments(reth.dma_length, flow.mtu).next().unwrap();
+                let Ok(answer) = read_answer(&flow, &segment, psn, 1, |_| Ok::<(), Infallible>(()));
+                answer
+            }
+            None => atomic_answer(&flow, psn, 1, 0),
+        };
+        socket.send_to(&answer, card).unwrap();
+        // Until the card's process ends.
+        let _ = BufReader::new(&stream).read_line(&mut hello);
+    });
+    (address, peer)
+}
+
+#[test]
+fn data_that_do_not_lie_there_are_no_result() {
+    for (op, text) in [
+        ("read", "error: a READ of 8 B brought 0x00 where 0x"),
+        ("fetch-and-add", "error: an atomic brought 0x0 where 0x"),
+    ] {
+        let folder = Folder::new();
+        let (address, peer) = answer_with_zeros(&folder);
+        let far = ["--device", "soft:", "--connect", &address, "--wire", "dgram:card,peer"];
+        let what = ["--op", op, "--size", "8", "--iters", "1", "--warmup", "0"];
+        let output = folder.drdma(&[&["lat"], &far[..], &what].concat());
+        peer.join().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(1) && error.starts_with(text), "{error}");
+    }
+}
+
+#[test]
 fn one_who_listens_tells_what_is_wrong() {
     // Nobody sends.
     let folder = Folder::new();
     let listener = Listener::new(&folder, &["--timeout", "1"]);
     let stream = TcpStream::connect(&listener.1).unwrap();
     let hello = json!({
-        "drdma": 1, "transport": 0, "mtu": 1024, "mac": 2, "ip": 3, "qpns": [17], "longest": 64,
+        "drdma": 2, "transport": 0, "mtu": 1024, "mac": 2, "ip": 3, "qpns": [17], "longest": 64,
     });
     writeln!(&stream, "{hello}").unwrap();
     let mut reply = String::new();

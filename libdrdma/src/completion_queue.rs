@@ -117,7 +117,9 @@ impl<'a> CompletionQueueBuilder<'a> {
         };
         // Dropped with what it has taken, if the card fails.
         context.inner.lock().device.write_entry(COMPLETION_QUEUES, number, &entry)?;
-        Ok(CompletionQueue { inner: Arc::new(inner) })
+        let inner = Arc::new(inner);
+        context.inner.events.add_completions(&inner);
+        Ok(CompletionQueue { inner })
     }
 }
 

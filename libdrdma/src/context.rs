@@ -22,6 +22,7 @@ use drdma_driver::{Card, CardError, Device, DmaMemory, RegisterWindow};
 use crate::{
     CompletionChannel, CompletionChannelBuilder, Features, HostTables, ProtectionDomain,
     QueuePairState, Resolver,
+    async_event::Events,
     completion_queue::CompletionQueueBuilder,
     send_queue::{Pending, QueueState},
 };
@@ -61,6 +62,8 @@ pub(crate) struct ContextInner {
     /// The [`QueuePairState`] of every queue pair: completions change it.
     states: Vec<AtomicU8>,
     queues: Mutex<Queues>,
+    /// What no completion tells.
+    pub events: Events,
     /// The channel of completion queues that have no other.
     channel: OnceLock<CompletionChannel>,
     /// Who knows the Ethernet addresses of peers.
@@ -244,6 +247,7 @@ impl Context {
             opened: Instant::now(),
             states: (0..QUEUE_PAIRS.entries).map(|_| AtomicU8::new(0)).collect(),
             queues: Mutex::default(),
+            events: Events::default(),
             channel: OnceLock::new(),
             resolver: Mutex::new(Arc::new(HostTables::default())),
         };
@@ -284,6 +288,10 @@ impl Context {
 
     /// The same. False if another thread was doing it.
     pub(crate) fn look(&self) -> Result<bool, CardError> {
+        self.look_once().inspect_err(|error| self.inner.events.fatal(error))
+    }
+
+    fn look_once(&self) -> Result<bool, CardError> {
         let inner = &*self.inner;
         if inner.runs_by_itself() && !inner.attention.load(Ordering::Acquire) {
             let now = inner.opened.elapsed().as_millis() as u64;

@@ -18,6 +18,7 @@
 //! | [`Partitioned`] | one region for all connections, by a partition id a row: [`PartitionedWorkRequest`] |
 //! | [`CompletionQueue`] | how requests ended: [`WorkCompletion`] |
 //! | [`CompletionChannel`] | sleeping until something has completed |
+//! | [`AsyncEvent`] | what no completion tells |
 //!
 //! # A shuffle
 //!
@@ -136,6 +137,7 @@ mod access;
 mod address;
 mod append_region;
 mod arena;
+mod async_event;
 mod body;
 mod borrow;
 mod channel;
@@ -184,6 +186,7 @@ pub use access::Access;
 pub use address::{MacAddress, ParseMacError};
 pub use append_region::{AppendRegion, AppendRegionBuilder, AppendedRows};
 pub use arena::Arena;
+pub use async_event::AsyncEvent;
 pub use channel::{
     CompletionChannel, CompletionChannelBuilder, Completions, NextCompletion, WaitPolicy,
 };

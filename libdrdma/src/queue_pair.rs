@@ -1,6 +1,6 @@
 //! Queue pairs.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use drdma_abi::{
     receive::{AttributesEntry, QUEUE_PAIR_ATTRIBUTES},
@@ -13,6 +13,7 @@ use drdma_driver::CardError;
 use crate::{
     CompletionQueue, Context, Destination, Error, ModifyError, PostError, ProtectionDomain,
     QueuePairAttributes, QueuePairState, ReceiveRequest, SharedReceiveQueue, VlanTag, WorkRequest,
+    async_event::{Watch, WatchedPair},
     body::Inline,
     borrow::Borrow,
     queue_pair_state::{Attribute, check, transition},
@@ -136,7 +137,8 @@ impl<'a> QueuePairBuilder<'a> {
             (index, qpn)
         };
         context.set_state(index, QueuePairState::Reset);
-        let slot = Slot { context: self.pd.context.clone(), index, responds: false };
+        let context = self.pd.context.clone();
+        let slot = Slot { context, index, responds: false, watch: None };
         let queue = SendQueue::new(self.pd, self.cq, Some(index), self.send_blocks)?;
         let attributes = QueuePairAttributes::default();
         let transport = self.transport;
@@ -165,6 +167,8 @@ struct Slot {
     index: u32,
     /// The card has attributes of it that concern receiving and retries.
     responds: bool,
+    /// A peer may reach it, and events of it are told.
+    watch: Option<Watch>,
 }
 
 impl Slot {
@@ -176,6 +180,13 @@ impl Slot {
         let entry = AttributesEntry::default();
         let mut hardware = self.context.inner.lock();
         hardware.device.write_entry(QUEUE_PAIR_ATTRIBUTES, self.index, &entry)
+    }
+
+    /// No event of it is told any longer.
+    fn unwatch(&mut self) {
+        if let Some(watch) = self.watch.take() {
+            self.context.inner.events.unwatch(watch);
+        }
     }
 
     /// Does `work`, which takes the queue pair from the card, and goes to another place if requests
@@ -213,6 +224,7 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
+        self.unwatch();
         self.context.inner.set_state(self.index, QueuePairState::Reset);
         let pending = self.context.inner.shared_requests();
         let forgotten = self.forget();
@@ -354,6 +366,7 @@ impl<'m> QueuePair<'m> {
         self.check_receiving(to, attributes)?;
         match to {
             QueuePairState::Reset => {
+                self.slot.unwatch();
                 self.slot.forget()?;
                 // What names a queue pair that has no peer is not meant for another one.
                 if from == QueuePairState::Reset {
@@ -369,6 +382,7 @@ impl<'m> QueuePair<'m> {
                 }
             }
             QueuePairState::Error => {
+                self.slot.context.inner.events.explain(self.slot.index);
                 self.slot.forget()?;
                 self.queue.halt()?;
                 self.receives.iter_mut().try_for_each(ReceiveQueue::halt)?;
@@ -381,6 +395,7 @@ impl<'m> QueuePair<'m> {
                 if self.responds() {
                     self.write_attributes(ANEW)?;
                     self.write_entry(&QueuePairEntry { state: 2, ..self.entry() })?;
+                    self.watch();
                 }
             }
             QueuePairState::ReadyToSend => {
@@ -422,6 +437,19 @@ impl<'m> QueuePair<'m> {
     /// True if it answers what a peer asks for.
     fn responds(&self) -> bool {
         self.has_receives() || self.attributes.rq_psn.is_some()
+    }
+
+    /// Its events are told from now on.
+    fn watch(&mut self) {
+        let receives = self.receives.as_ref().map(|receives| {
+            (Arc::downgrade(receives.state()), Arc::downgrade(receives.completion_queue()))
+        });
+        self.slot.watch = Some(self.slot.context.inner.events.watch(WatchedPair {
+            index: self.slot.index,
+            qpn: self.qpn,
+            shared: self.shared.is_some(),
+            receives,
+        }));
     }
 
     fn has_receives(&self) -> bool {

@@ -91,6 +91,11 @@ impl ReceiveState {
         self.posted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Receives that have not completed.
+    pub fn waiting(&self) -> u32 {
+        self.posted().iter().filter(|entry| !entry.done).count() as u32
+    }
+
     /// True if something is posted that has not completed.
     pub fn is_busy(&self) -> bool {
         self.posted().iter().any(|entry| !entry.done)
@@ -197,11 +202,31 @@ impl ReceiveQueue {
         self.pd
     }
 
+    pub fn state(&self) -> &Arc<ReceiveState> {
+        &self.state
+    }
+
+    pub fn completion_queue(&self) -> &Arc<CompletionQueueInner> {
+        &self.completion_queue
+    }
+
+    /// Lets the context tell when fewer receives than `limit` are left; 0: it does not.
+    pub fn arm_limit(&self, limit: u32) -> Result<(), Error> {
+        let blocks = self.state.blocks;
+        if limit > blocks {
+            let limits = "0 to the blocks of the queue";
+            return Err(Error::Limits { what: "limit", value: limit.into(), limits });
+        }
+        self.context.inner.events.limit(&self.state, &self.completion_queue, limit);
+        Ok(())
+    }
+
     /// Takes the ring from the card, and what is posted from the completion queue.
     pub fn close(&mut self) {
         let stopped = self.stop();
         self.context.inner.lock().note(stopped);
         self.completion_queue.detach_receives(&self.state);
+        self.context.inner.events.forget(self.state.number);
     }
 
     /// Tells the card of the ring, which is empty and at position 0 from now on.
@@ -283,6 +308,37 @@ impl ReceiveQueue {
 
     /// Posts a receive and rings the doorbell.
     pub fn post(&mut self, request: &ReceiveRequest<'_, '_>) -> Result<(), PostError> {
+        self.stage(request)?;
+        self.ring()
+    }
+
+    /// Posts receives up to the first one that is refused, and rings the doorbell once; says how many they are.
+    pub fn post_list<'a, 'm: 'a>(
+        &mut self,
+        requests: impl IntoIterator<Item = ReceiveRequest<'a, 'm>>,
+    ) -> (usize, Result<(), PostError>) {
+        let (mut count, mut result) = (0, Ok(()));
+        for request in requests {
+            result = self.stage(&request);
+            if result.is_err() {
+                break;
+            }
+            count += 1;
+        }
+        let rung = if count > 0 { self.ring() } else { Ok(()) };
+        (count, result.and(rung))
+    }
+
+    /// Hands the card what was staged.
+    fn ring(&mut self) -> Result<(), PostError> {
+        let doorbell = RECEIVE_DOORBELLS.entry(self.state.number);
+        let rung = self.context.inner.write_register(doorbell, self.tail);
+        self.completion_queue.stir();
+        Ok(rung?)
+    }
+
+    /// Writes a receive to the ring.
+    fn stage(&mut self, request: &ReceiveRequest<'_, '_>) -> Result<(), PostError> {
         let regions = request.regions;
         if regions.len() > MAX_REGIONS {
             let (regions, limit) = (regions.len(), MAX_REGIONS);
@@ -322,22 +378,17 @@ impl ReceiveQueue {
         self.write(request, granules);
         let position = self.tail;
         self.tail = self.tail.wrapping_add(needed);
-        let holds: Vec<Hold> = regions
-            .iter()
-            .map(|region| region.hold.clone())
-            .filter(|hold| !hold.is_nothing())
-            .collect();
-        let hold = match request.append {
-            Some(append) => Hold::Append(append.shared.clone()),
-            None => Hold::all(holds),
+        let hold = match (request.append, regions) {
+            (Some(append), _) => Hold::Append(append.shared.clone()),
+            (None, [region]) => region.hold.clone(),
+            (None, regions) => {
+                let holds = regions.iter().map(|region| region.hold.clone());
+                Hold::all(holds.filter(|hold| !hold.is_nothing()).collect())
+            }
         };
         let wr_id = request.wr_id;
         posted.push_back(Posted { position, wr_id, hold, done: false });
-        drop(posted);
-        let doorbell = RECEIVE_DOORBELLS.entry(self.state.number);
-        let rung = self.context.inner.write_register(doorbell, self.tail);
-        self.completion_queue.stir();
-        Ok(rung?)
+        Ok(())
     }
 
     fn write(&self, request: &ReceiveRequest<'_, '_>, granules: usize) {

@@ -86,6 +86,28 @@ impl<'m> SharedReceiveQueue<'m> {
     pub fn post_recv(&mut self, request: &ReceiveRequest<'_, 'm>) -> Result<(), PostError> {
         self.shared.lock().post(request)
     }
+
+    /// Posts receives one after the other, up to the first one that is refused, and rings the doorbell once: says how
+    /// many are posted, and why no more.
+    pub fn post_recv_list<'a>(
+        &mut self,
+        requests: impl IntoIterator<Item = ReceiveRequest<'a, 'm>>,
+    ) -> (usize, Result<(), PostError>)
+    where
+        'm: 'a,
+    {
+        self.shared.lock().post_list(requests)
+    }
+
+    /// Lets the context tell by [`AsyncEvent::SharedReceiveQueueLimit`](crate::AsyncEvent::SharedReceiveQueueLimit) when
+    /// fewer than `limit` receives are left, which may be now (`ibv_modify_srq` with `IBV_SRQ_LIMIT`). One event
+    /// follows one call; 0 takes the limit back. A receive counts until its completion is there.
+    ///
+    /// # Errors
+    /// More receives than the queue has room for.
+    pub fn arm_limit(&mut self, limit: u32) -> Result<(), Error> {
+        self.shared.lock().arm_limit(limit)
+    }
 }
 
 impl Drop for SharedReceiveQueue<'_> {

@@ -1,5 +1,6 @@
 //! Every experiment.
 
+mod kinds;
 mod small_sends;
 
 use drdma_abi::roce::Transport;
@@ -37,7 +38,10 @@ pub fn all() -> Vec<Experiment> {
     all.extend(bitmaps());
     all.extend(records());
     all.extend(small_packets());
+    all.extend(kinds::partitions());
+    all.extend(kinds::columns());
     let mut all: Vec<_> = all.into_iter().map(pipelined).collect();
+    all.push(kinds::chase());
     all.push(small_sends::latency());
     all.extend(small_sends::rates());
     all
@@ -205,7 +209,8 @@ impl Table {
         let ids = (0..self.rows).map(|_| random.below(destinations as u64) as u8).collect();
         self.buffers.push(ids);
         let ids = Piece { at: at(self.buffers.len() - 1, 0), len: self.rows };
-        let list = Partitioned { ids, keys: None, destinations, columns: self.columns.clone() };
+        let (columns, kinds) = (self.columns.clone(), Vec::new());
+        let list = Partitioned { ids, keys: None, destinations, columns, kinds };
         Experiment {
             posts: vec![Post::Partitioned(list)],
             buffers: self.buffers.clone(),
@@ -512,9 +517,10 @@ mod tests {
     }
 
     #[test]
-    fn every_experiment_but_latency_is_of_pipelined_requests() {
+    fn every_experiment_of_a_rate_is_of_pipelined_requests() {
         for experiment in all() {
-            let least = if experiment.id == "latency" { 1 } else { PIPELINED };
+            let time = matches!(experiment.target, Target::Latency { .. } | Target::RoundTrips(_));
+            let least = if time { 1 } else { PIPELINED };
             assert!(experiment.posts.len() >= least, "{}", experiment.id);
         }
         // Each is of data of its own.

@@ -1,11 +1,14 @@
 //! One experiment: what is sent, what is expected of it, and what came out.
 
+use std::collections::HashSet;
+
 use drdma_abi::roce::{Transport, WIRE_OVERHEAD};
 use drdma_sim::{clock::NS_PER_CYCLE, pcie::usage::Usage};
 use libdrdma::{Counters, counter};
 
 use crate::{
     bound::{self, Bound, Need, Run},
+    catalogue,
     layout::{self, Destination, Piece, Post, Region, RowMask},
     rig::{self, RunError, Simulated},
 };
@@ -31,6 +34,11 @@ pub enum Target {
     /// At most so many cycles beyond so many round trips of PCIe, each of which takes
     /// [`ROUND_TRIP_CYCLES`]; the card must make exactly so many.
     Latency { round_trips: u64, cycles: u64 },
+    /// At most a fifth more cycles, up to the last byte, than so many round trips of PCIe, each of which takes
+    /// [`ROUND_TRIP_CYCLES`].
+    RoundTrips(u64),
+    /// So much of the rate of another experiment, as a share of 1.
+    Beside { id: &'static str, share: f64 },
     /// A baseline: this many Gb/s, within a factor.
     About { gbps: f64, factor: f64 },
 }
@@ -233,12 +241,21 @@ impl Experiment {
         self.posts.iter().map(Post::destinations).max().unwrap_or(0)
     }
 
-    /// Runs it.
+    /// Runs it, and the one that it is compared with.
     ///
     /// # Errors
     /// The card did something wrong, or nothing.
     pub fn run(&self) -> Result<Figure, RunError> {
-        Ok(self.judge(&self.measure()?))
+        let beside = match self.target {
+            Target::Beside { id, .. } => {
+                let all = catalogue::all();
+                let other = all.iter().find(|other| other.id == id);
+                let missing = || RunError::Refused(format!("there is no experiment `{id}`"));
+                Some(other.ok_or_else(missing)?.measure()?.gbps())
+            }
+            _ => None,
+        };
+        Ok(self.judge(&self.measure()?, beside))
     }
 
     /// Runs it on the simulated card and checks every message.
@@ -275,8 +292,8 @@ impl Experiment {
         bound.whole_ns - bound.latency_ns
     }
 
-    /// Compares a measurement with the target.
-    fn judge(&self, found: &Measurement) -> Figure {
+    /// Compares a measurement with the target, and with the Gb/s of another experiment.
+    fn judge(&self, found: &Measurement, beside: Option<f64>) -> Figure {
         let gbps = found.gbps();
         let (packets, posts) = (found.mega(found.packets), found.mega(found.posts));
         let (measured, target, met) = match self.target {
@@ -312,6 +329,21 @@ impl Experiment {
                     first <= most && reads == round_trips,
                 )
             }
+            Target::RoundTrips(trips) => {
+                let most = trips * ROUND_TRIP_CYCLES * 6 / 5;
+                let cycles = found.cycles();
+                (
+                    format!(
+                        "{cycles} cycles, {:.1} round trips",
+                        cycles as f64 / ROUND_TRIP_CYCLES as f64
+                    ),
+                    format!("<= {most} cycles, {trips} round trips and a fifth"),
+                    cycles <= most,
+                )
+            }
+            Target::Beside { id, share } => {
+                share_of(&format!("rate of `{id}`"), gbps, beside.unwrap_or(f64::INFINITY), share)
+            }
             Target::About { gbps: about, factor } => {
                 let met = gbps >= about / factor && gbps <= about * factor;
                 let (low, high) = (about / factor, about * factor);
@@ -323,6 +355,7 @@ impl Experiment {
             Target::MegaPosts(_) => posts,
             Target::MegaCompletions(_) => found.mega_completions(),
             Target::Latency { .. } => found.first_byte_cycles() as f64,
+            Target::RoundTrips(_) => found.cycles() as f64,
             _ => gbps,
         };
         Figure {
@@ -352,18 +385,21 @@ impl Experiment {
     fn need(&self, messages: &[Destination], addresses: &[u64], ring_bytes: u64) -> Need {
         let run = |Piece { at, len }: Piece| Run { addr: addresses[at.buffer] + at.offset, len };
         let indexes = self.posts.iter().flat_map(Post::indexes).map(run).collect();
-        // The first payload may be that of any request.
-        let pointers = self.posts.iter().all(|post| {
-            let regions = post.regions();
-            let pointers = |region: &&Region| matches!(region, Region::PointerMapped { .. });
-            !regions.is_empty() && regions.iter().all(pointers)
+        // The first payload may be that of any request. That a text's bytes are behind its offsets is left out.
+        let trips = self.posts.iter().flat_map(|post| match post {
+            Post::Partitioned(_) => vec![(2, 2)],
+            _ => post.regions().into_iter().map(Region::trips).collect(),
         });
+        let (first, last): (Vec<_>, Vec<_>) = trips.unzip();
+        let made: HashSet<_> = self.posts.iter().flat_map(Post::made).collect();
+        let read = |piece: &&Piece| !made.contains(&piece.at.buffer);
         Need {
             // The rings lie apart from everything else; together they could be read no slower.
             requests: vec![Run { addr: 1 << 60, len: ring_bytes }],
             indexes,
-            data: pieces(messages).copied().map(run).collect(),
-            trips: if pointers { 3 } else { 2 },
+            data: pieces(messages).filter(read).copied().map(run).collect(),
+            trips: first.into_iter().min().unwrap_or(2),
+            depth: last.into_iter().max().unwrap_or(2),
             wire_bytes: self.wire_bytes(messages),
         }
     }

@@ -46,6 +46,15 @@ pub enum Region {
         /// Columns {row 0, bytes of a value}.
         columns: Vec<(Place, u64)>,
     },
+    /// The same rows of columns whose entries are not what is sent.
+    BitmappedKinds {
+        /// The bitmap's first byte.
+        bitmap: Place,
+        /// Bits.
+        rows: u64,
+        /// The columns.
+        columns: Vec<KindColumn>,
+    },
     /// Records at pointers.
     PointerMapped {
         /// The buffer that the pointers are written to, when the records' addresses are known.
@@ -57,7 +66,21 @@ pub enum Region {
         /// Bytes of a record.
         len: u64,
     },
+    /// Records of lists: each begins with a pointer of 8 B to the next one, the last one with 0.
+    Chased {
+        /// The buffer that the pointers to the first records are written to, when their addresses are known.
+        pointers: usize,
+        /// The buffer of the records, in which the links are written then.
+        target: usize,
+        /// Where in it the records of each list lie, all lists being equally long.
+        lists: Vec<Vec<u64>>,
+        /// Bytes that are sent of a record, which lie behind its pointer.
+        len: u64,
+    },
 }
+
+/// Bytes of a pointer.
+pub const POINTER: u64 = 8;
 
 impl Region {
     /// The pieces of every row, in order.
@@ -75,35 +98,144 @@ impl Region {
                     pattern.iter().map(extent).collect()
                 })
                 .collect(),
-            Self::Bitmapped { bitmap, rows, columns } => {
-                let bits = &buffers[bitmap.buffer][bitmap.offset as usize..];
-                (0..*rows)
-                    .filter(|row| bits[*row as usize / 8] >> (row % 8) & 1 == 1)
-                    .map(|row| {
-                        let value =
-                            |(base, width): &(Place, u64)| piece(*base, row * width, *width);
-                        columns.iter().map(value).collect()
-                    })
-                    .collect()
-            }
+            Self::Bitmapped { bitmap, rows, columns } => selected(*bitmap, *rows, buffers)
+                .map(|row| {
+                    let value = |(base, width): &(Place, u64)| piece(*base, row * width, *width);
+                    columns.iter().map(value).collect()
+                })
+                .collect(),
+            Self::BitmappedKinds { bitmap, rows, columns } => selected(*bitmap, *rows, buffers)
+                .map(|row| columns.iter().flat_map(|column| column.row(row, buffers)).collect())
+                .collect(),
             Self::PointerMapped { target, offsets, len, .. } => offsets
                 .iter()
                 .map(|offset| vec![piece(Place { buffer: *target, offset: 0 }, *offset, *len)])
+                .collect(),
+            Self::Chased { target, lists, len, .. } => lists
+                .iter()
+                .flatten()
+                .map(|offset| {
+                    vec![piece(Place { buffer: *target, offset: 0 }, offset + POINTER, *len)]
+                })
                 .collect(),
         }
     }
 
     /// What the card reads to know where the data are.
-    fn index(&self) -> Option<Piece> {
+    fn indexes(&self) -> Vec<Piece> {
         match self {
             Self::Bitmapped { bitmap, rows, .. } => {
-                Some(Piece { at: *bitmap, len: rows.div_ceil(8) })
+                vec![Piece { at: *bitmap, len: rows.div_ceil(8) }]
+            }
+            Self::BitmappedKinds { bitmap, rows, columns } => {
+                let bits = Piece { at: *bitmap, len: rows.div_ceil(8) };
+                let columns = columns.iter().flat_map(|column| column.indexes(*rows));
+                [bits].into_iter().chain(columns).collect()
             }
             Self::PointerMapped { pointers, offsets, .. } => {
                 let at = Place { buffer: *pointers, offset: 0 };
-                Some(Piece { at, len: 8 * offsets.len() as u64 })
+                vec![Piece { at, len: POINTER * offsets.len() as u64 }]
             }
-            Self::Contiguous(_) | Self::Strided { .. } => None,
+            Self::Chased { pointers, target, lists, .. } => {
+                let at = Place { buffer: *pointers, offset: 0 };
+                let first = Piece { at, len: POINTER * lists.len() as u64 };
+                let link = |offset: &u64| Piece {
+                    at: Place { buffer: *target, offset: *offset },
+                    len: POINTER,
+                };
+                [first].into_iter().chain(lists.iter().flatten().map(link)).collect()
+            }
+            Self::Contiguous(_) | Self::Strided { .. } => Vec::new(),
+        }
+    }
+
+    /// Round trips to the host of which each needs the answer of the one before, until the first byte of payload is
+    /// read, and until the last one is; the request itself is the first.
+    pub fn trips(&self) -> (u32, u32) {
+        match self {
+            Self::PointerMapped { .. } => (3, 3),
+            Self::Chased { lists, .. } => {
+                (3, 2 + lists.iter().map(Vec::len).max().unwrap_or(0) as u32)
+            }
+            _ => (2, 2),
+        }
+    }
+}
+
+/// The rows whose bits are set.
+fn selected(bitmap: Place, rows: u64, buffers: &[Vec<u8>]) -> impl Iterator<Item = u64> {
+    let bits = &buffers[bitmap.buffer][bitmap.offset as usize..];
+    (0..rows).filter(|row| bits[*row as usize / 8] >> (row % 8) & 1 == 1)
+}
+
+/// A column, or some, whose entries are not what is sent.
+#[derive(Clone, Debug)]
+pub enum KindColumn {
+    /// Text: between two of the offsets of 4 B lies a value, which is sent as its length, of 4 B, and its bytes.
+    Text {
+        /// The buffer of the offsets, one more than rows.
+        offsets: usize,
+        /// The buffer of the values.
+        data: usize,
+        /// A buffer that the card does not read: the lengths.
+        lengths: usize,
+    },
+    /// Columns of a bit a row, whose bits of a row follow each other when it is sent.
+    Bits {
+        /// The buffer of each: row 0 is the lowest bit of byte 0.
+        columns: Vec<usize>,
+        /// A buffer that the card does not read: the bits of each row, in whole bytes.
+        packed: usize,
+    },
+}
+
+impl KindColumn {
+    /// The pieces of a row.
+    fn row(&self, row: u64, buffers: &[Vec<u8>]) -> Vec<Piece> {
+        let piece = |buffer: usize, offset, len| Piece { at: Place { buffer, offset }, len };
+        match self {
+            Self::Text { offsets, data, lengths } => {
+                let offset = |row: u64| {
+                    let bytes = &buffers[*offsets][4 * row as usize..][..4];
+                    u64::from(u32::from_le_bytes(bytes.try_into().expect("4 B")))
+                };
+                let (start, end) = (offset(row), offset(row + 1));
+                vec![piece(*lengths, 4 * row, 4), piece(*data, start, end - start)]
+            }
+            Self::Bits { columns, packed } => {
+                let len = columns.len().div_ceil(8) as u64;
+                vec![piece(*packed, len * row, len)]
+            }
+        }
+    }
+
+    /// What the card reads of it beside what is sent as it lies.
+    fn indexes(&self, rows: u64) -> Vec<Piece> {
+        let whole = |buffer: usize, len| Piece { at: Place { buffer, offset: 0 }, len };
+        match self {
+            Self::Text { offsets, .. } => vec![whole(*offsets, 4 * (rows + 1))],
+            Self::Bits { columns, .. } => {
+                columns.iter().map(|column| whole(*column, rows.div_ceil(8))).collect()
+            }
+        }
+    }
+
+    /// The buffer that the card does not read: it makes the bytes.
+    fn made(&self) -> usize {
+        match self {
+            Self::Text { lengths: made, .. } | Self::Bits { packed: made, .. } => *made,
+        }
+    }
+
+    fn moved(&self, by: usize) -> Self {
+        match self {
+            Self::Text { offsets, data, lengths } => {
+                Self::Text { offsets: offsets + by, data: data + by, lengths: lengths + by }
+            }
+            Self::Bits { columns, packed } => Self::Bits {
+                columns: columns.iter().map(|column| column + by).collect(),
+                packed: packed + by,
+            },
         }
     }
 }
@@ -119,6 +251,8 @@ pub struct Partitioned {
     pub destinations: usize,
     /// Columns {row 0, bytes of a value}.
     pub columns: Vec<(Place, u64)>,
+    /// Columns behind them; every row is sent if there are any.
+    pub kinds: Vec<KindColumn>,
 }
 
 /// Keys that the card makes ids of, by Murmur3.
@@ -145,7 +279,8 @@ impl Partitioned {
                     at: Place { offset: base.offset + row * width, ..*base },
                     len: *width,
                 };
-                self.columns.iter().map(value).collect()
+                let kinds = self.kinds.iter().flat_map(|column| column.row(row, buffers));
+                self.columns.iter().map(value).chain(kinds).collect()
             })
             .collect()
     }
@@ -199,8 +334,26 @@ impl Post {
     /// What the card reads to know where the data are.
     pub fn indexes(&self) -> Vec<Piece> {
         match self {
-            Self::Partitioned(list) => vec![list.keys.map_or(list.ids, |keys| keys.at)],
-            _ => self.regions().into_iter().filter_map(Region::index).collect(),
+            Self::Partitioned(list) => {
+                let ids = list.keys.map_or(list.ids, |keys| keys.at);
+                let kinds = list.kinds.iter().flat_map(|column| column.indexes(list.ids.len));
+                [ids].into_iter().chain(kinds).collect()
+            }
+            _ => self.regions().into_iter().flat_map(Region::indexes).collect(),
+        }
+    }
+
+    /// Buffers that the card does not read: their bytes are made of others'.
+    pub fn made(&self) -> Vec<usize> {
+        match self {
+            Self::Partitioned(list) => list.kinds.iter().map(KindColumn::made).collect(),
+            _ => {
+                let kinds = self.regions().into_iter().flat_map(|region| match region {
+                    Region::BitmappedKinds { columns, .. } => &columns[..],
+                    _ => &[],
+                });
+                kinds.map(KindColumn::made).collect()
+            }
         }
     }
 
@@ -264,7 +417,12 @@ impl Region {
                 *bitmap = bitmap.moved(buffers);
                 *columns = moved_columns(columns, buffers);
             }
-            Self::PointerMapped { pointers, target, .. } => {
+            Self::BitmappedKinds { bitmap, columns, .. } => {
+                *bitmap = bitmap.moved(buffers);
+                *columns = columns.iter().map(|column| column.moved(buffers)).collect();
+            }
+            Self::PointerMapped { pointers, target, .. }
+            | Self::Chased { pointers, target, .. } => {
                 *pointers += buffers;
                 *target += buffers;
             }
@@ -285,6 +443,7 @@ impl Post {
                 ids: list.ids.moved(buffers),
                 keys: list.keys.map(|keys| Keys { at: keys.at.moved(buffers), ..keys }),
                 columns: moved_columns(&list.columns, buffers),
+                kinds: list.kinds.iter().map(|column| column.moved(buffers)).collect(),
                 ..*list
             }),
             Self::Own { to, regions } => Self::Own { to: *to, regions: moved(regions) },
@@ -404,6 +563,7 @@ mod tests {
             keys: None,
             destinations: 2,
             columns: vec![(at(1, 3), 2), (at(0, 1), 1)],
+            kinds: Vec::new(),
         };
         let post = Post::Partitioned(list);
         assert_eq!(post.indexes(), [Piece { at: at(3, 0), len: 5 }]);
@@ -413,6 +573,70 @@ mod tests {
             destinations.iter().map(|to| to.messages.iter().map(text).collect()).collect();
         let first = vec![vec![105, 106, 2]];
         assert_eq!(found, [first, vec![vec![103, 104, 1, 109, 110, 4], vec![111, 112, 5]]]);
+    }
+
+    #[test]
+    fn text_goes_behind_its_length_and_bits_share_bytes() {
+        // Ids, a column, offsets, text, its lengths; three columns of bits, and the bits of a row.
+        let offsets = [0u32, 2, 2, 5].iter().flat_map(|at| at.to_le_bytes()).collect();
+        let lengths = [2u32, 0, 3].iter().flat_map(|len| len.to_le_bytes()).collect();
+        let buffers: Vec<Vec<u8>> = vec![
+            vec![1, 0, 1],
+            vec![7, 8, 9],
+            offsets,
+            b"abcde".to_vec(),
+            lengths,
+            vec![0b101],
+            vec![0b011],
+            vec![0b110],
+            vec![0b011, 0b110, 0b101],
+        ];
+        let list = Partitioned {
+            ids: Piece { at: at(0, 0), len: 3 },
+            keys: None,
+            destinations: 2,
+            columns: vec![(at(1, 0), 1)],
+            kinds: vec![
+                KindColumn::Text { offsets: 2, data: 3, lengths: 4 },
+                KindColumn::Bits { columns: vec![5, 6, 7], packed: 8 },
+            ],
+        };
+        let post = Post::Partitioned(list);
+        let read: Vec<_> =
+            post.indexes().iter().map(|piece| (piece.at.buffer, piece.len)).collect();
+        assert_eq!(read, [(0, 3), (2, 16), (5, 1), (6, 1), (7, 1)]);
+        assert_eq!(post.made(), [4, 8]);
+        assert_eq!(post.moved(9).made(), [13, 17]);
+        let destinations =
+            messages(std::slice::from_ref(&post), &buffers, RowMask::Period, (9, false));
+        let text = |message: &Vec<Piece>| bytes(message, &buffers);
+        let found: Vec<Vec<_>> =
+            destinations.iter().map(|to| to.messages.iter().map(text).collect()).collect();
+        // The same columns of the rows that a bitmap selects: the first one of bits has ones in row 0 and 2.
+        let Post::Partitioned(list) = &post else { unreachable!() };
+        let columns = list.kinds.clone();
+        let region = Region::BitmappedKinds { bitmap: at(5, 0), rows: 3, columns };
+        let selected: Vec<_> =
+            region.rows(&buffers).iter().map(|row| bytes(row, &buffers)).collect();
+        let expected: [&[u8]; 2] =
+            [&[2, 0, 0, 0, b'a', b'b', 0b011], &[3, 0, 0, 0, 99, 100, 101, 0b101]];
+        assert_eq!(selected, expected);
+        assert_eq!(Post::Own { to: 0, regions: vec![region] }.made(), [4, 8]);
+        let first = vec![8, 0, 0, 0, 0, 0b110];
+        let second = [&[7, 2, 0, 0, 0, b'a', b'b', 0b011][..], &[9, 3, 0, 0, 0], b"cde", &[0b101]];
+        assert_eq!(found, [[first], [second.concat()]]);
+    }
+
+    #[test]
+    fn the_records_of_a_list_follow_each_other() {
+        let lists = vec![vec![16, 0], vec![8, 20]];
+        let region = Region::Chased { pointers: 2, target: 0, lists, len: 2 };
+        assert_eq!(region.trips(), (3, 4));
+        let links: Vec<_> =
+            region.indexes().iter().map(|p| (p.at.buffer, p.at.offset, p.len)).collect();
+        assert_eq!(links, [(2, 0, 16), (0, 16, 8), (0, 0, 8), (0, 8, 8), (0, 20, 8)]);
+        let found = sent(Post::Own { to: 0, regions: vec![region] }, RowMask::Period, 9);
+        assert_eq!(found, [[[24, 25, 8, 9, 16, 17, 28, 29]]]);
     }
 
     #[test]
@@ -431,6 +655,7 @@ mod tests {
                 keys: None,
                 destinations: 2,
                 columns: vec![(at(0, 1), 4)],
+                kinds: Vec::new(),
             }),
         ] {
             let found = |post: Post| {

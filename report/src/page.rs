@@ -56,6 +56,8 @@ anything else fails the report, however fast it is.
   be fetched: data, bitmaps, ids, pointers and requests. `report/src/bound` has the proof. It leaves out jitter
   and waiting, so no card reaches all of it.
 - *Paper* is what the D-RDMA paper reports, in Gb/s where it is a number.
+- A *rate of* another experiment is what that one reached, by its name in [the details](#in-detail). Chains of records are measured
+  like latency: from the doorbell to the last byte, beside the round trips to the host that no card can do without.
 - A figure that stands a second time, *without a plan*, is of a request that leaves its reads to the card's
   registers; the first time the request carries the fetch plan that `FetchPlan::cheapest` finds for it by the
   costs that `drdma calibrate` measures on this card. *With the schedule* the request says of every gap whether

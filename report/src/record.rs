@@ -63,7 +63,7 @@ impl Record {
         let Some(&then) = self.0.get(id) else {
             return Some(format!("{id}: {} is not recorded", figure.measured));
         };
-        let time = matches!(target, Target::Latency { .. });
+        let time = matches!(target, Target::Latency { .. } | Target::RoundTrips(_));
         is_worse(figure.value, then, time)
             .then(|| format!("{id}: {}, {then} is recorded", figure.measured))
     }

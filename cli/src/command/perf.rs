@@ -1,4 +1,4 @@
-//! `drdma bw` and `drdma lat`: how fast a card sends.
+//! `drdma bw` and `drdma lat`: how fast a card sends and fetches.
 
 use std::{
     net::{Ipv4Addr, TcpListener},
@@ -12,15 +12,17 @@ use drdma_cli::{
     device::{self, Kind},
     job::Local,
     perf::{
-        self, Clock, Far, Iterations, LOCAL, Measure, Op, Outcome, PEER, PerfError, Plan,
+        self, ATOMIC_BYTES, Clock, Far, Iterations, LOCAL, Measure, OUTSTANDING, Op, Outcome, PEER,
+        PerfError, Plan,
         remote::{self, Remote, RemoteError},
         render,
         shape::{Layout, Shape, Widths},
+        transport_name,
     },
 };
 use drdma_sim::wire::Network;
 use drdma_wire::{Wire, WireSpec};
-use libdrdma::MacAddress;
+use libdrdma::{Features, MacAddress};
 use serde_json::json;
 
 use super::{Failure, demo::mtu, note, say, tuning::Tuning};
@@ -40,15 +42,19 @@ const LOOK_CYCLES: u64 = 8;
 
 /// Measure bandwidth: transfers that follow each other as fast as the card sends them.
 ///
-/// A transfer is one message of --size bytes, whose place in memory --region tells. Rates are from the
+/// A transfer is one message of --size bytes, whose place in memory --region tells: where it is sent from, or
+/// where a READ puts it. Atomics are of 8 B. Rates are from the
 /// first doorbell to the last completion: those of rtl: in simulated time, by the card's counter of cycles;
 /// those of a board by the wall. The clock of soft: means nothing: it is shown what was sent and fetched,
 /// without times. The peak is the average of the fastest tenth of the transfers. Peers check every packet,
-/// and in the end that as many messages and bytes arrived as were sent.
+/// and in the end that as many messages and bytes arrived as were sent; what READs and atomics bring is
+/// compared with what lies there.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   drdma bw --device rtl: --size 65536
   drdma bw --device rtl: --region bitmapped --columns 5x8 --select 0.25 --qps 4
+  drdma bw --device rtl: --op read --size 65536
+  drdma bw --device rtl: --op fetch-and-add --qps 16
   drdma bw --device soft: --all --json
 
 Between two processes:
@@ -65,13 +71,14 @@ pub struct BwArguments {
 
 /// Measure latency: every transfer waits for the one before.
 ///
-/// A transfer's time is from just before its doorbell until its completion is seen, which on RC the peer
-/// has acknowledged. On rtl: that is simulated time, by the card's counter of cycles; it includes the
+/// A transfer's time is from just before its doorbell until its completion is seen: on RC the peer has
+/// acknowledged it, and the data of a READ or an atomic lie in memory. On rtl: that is simulated time, by the card's counter of cycles; it includes the
 /// reads of that counter, and looking for completions every 8 cycles. The simulated peers acknowledge at
 /// once: a switch and a real peer take longer. The clock of soft: means nothing: it has no times to show.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   drdma lat --device rtl: --size 64
+  drdma lat --device rtl: --op compare-and-swap
   drdma lat --device rtl: --region pointers --columns 1x64 --size 1024 --histogram
   drdma lat --device rtl: --all --json")]
 pub struct LatArguments {
@@ -89,7 +96,8 @@ struct Common {
     /// `vfio:0000:65:00.0` a board.
     #[arg(long, value_name = "URI", required_unless_present = "listen")]
     device: Option<String>,
-    /// Payload bytes of a transfer, 4,096 unless given; of regions with rows, the whole rows that fit.
+    /// Payload bytes of a transfer, 4,096 unless given; of regions with rows, the whole rows that fit. Atomics are
+    /// of 8.
     #[arg(long, short, value_name = "BYTES",
           value_parser = clap::value_parser!(u64).range(1..=LONGEST))]
     size: Option<u64>,
@@ -100,7 +108,10 @@ struct Common {
     /// What transfers do.
     #[arg(long, value_enum, default_value_t = Op::Send)]
     op: Op,
-    /// The transport: rc, uc or ud.
+    /// READs and atomics that a queue pair has outstanding; 16 unless given.
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(OUTSTANDING)))]
+    outstanding: Option<u8>,
+    /// The transport: rc, uc or ud; READs and atomics are on rc.
     #[arg(long, value_name = "TRANSPORT", default_value = "rc", value_parser = transport)]
     transport: Transport,
     /// Path MTU in bytes.
@@ -138,7 +149,8 @@ struct Common {
     /// Print JSON, one object a size, instead of a table.
     #[arg(long)]
     json: bool,
-    /// Receive for one card of another process, instead of sending: the peer's end of --connect.
+    /// Receive for one card of another process, and answer its READs and atomics, instead of sending: the peer's end of
+    /// --connect.
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["device", "connect"],
           requires = "wire")]
     listen: Option<String>,
@@ -166,14 +178,6 @@ struct Common {
 fn transport(text: &str) -> Result<Transport, String> {
     let found = Transport::ALL.into_iter().find(|transport| transport_name(*transport) == text);
     found.ok_or_else(|| "must be rc, uc or ud".to_owned())
-}
-
-fn transport_name(transport: Transport) -> &'static str {
-    match transport {
-        Transport::Rc => "rc",
-        Transport::Uc => "uc",
-        Transport::Ud => "ud",
-    }
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -222,7 +226,8 @@ impl Common {
     /// Bytes of the transfers.
     fn sizes(&self, shape: &Shape, kind: Kind) -> Vec<u64> {
         if !self.all {
-            return vec![self.size.unwrap_or(SIZE)];
+            let size = if self.op.is_atomic() { ATOMIC_BYTES } else { SIZE };
+            return vec![self.size.unwrap_or(size)];
         }
         let top = self.size.unwrap_or(if kind == Kind::Board { ALL } else { ALL_SIMULATED });
         let datagram = shape.transport == Transport::Ud && shape.layout == Layout::Contiguous;
@@ -280,6 +285,7 @@ impl Common {
         let plan = Plan {
             measure,
             op: self.op,
+            outstanding: self.outstanding,
             sizes: self.sizes(&shape, kind),
             shape,
             qps: self.qps,
@@ -290,6 +296,7 @@ impl Common {
         };
         // Before the minutes that building may take.
         plan.rows()?;
+        self.check_gaps(kind)?;
         let clock = match kind {
             Kind::Board => Clock::Wall,
             Kind::Rtl if self.connect.is_none() => Clock::Card,
@@ -339,6 +346,20 @@ impl Common {
         say("Messages, packets, reads and bytes of requests are those of a transfer.\n")
     }
 
+    /// Refuses READs into regions that the simulated hardware does not fill. A board tells what it does when it is
+    /// open.
+    fn check_gaps(&self, kind: Kind) -> Result<(), Failure> {
+        let fills = kind.features().contains(Features::SCATTERS);
+        if kind != Kind::Rtl || fills || !self.op.is_answered() || !self.region.has_gaps() {
+            return Ok(());
+        }
+        let region = self.region.name();
+        let text = format!(
+            "a READ fills contiguous memory or a list on rtl:, not --region {region}; soft: fills any"
+        );
+        Err(Failure::Usage(text))
+    }
+
     /// Refuses what no network is common to.
     fn check_network(&self, kind: Kind) -> Result<(), Failure> {
         let text = match (kind, &self.connect, &self.wire) {
@@ -375,6 +396,9 @@ impl Common {
             "depth": depth,
             "region": self.region,
         });
+        if self.op.is_answered() {
+            line["outstanding"] = json!(self.outstanding.unwrap_or(OUTSTANDING));
+        }
         if self.region != Layout::Contiguous {
             line["columns"] = json!(self.columns);
         }

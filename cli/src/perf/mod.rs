@@ -1,13 +1,16 @@
-//! How fast a card sends: bandwidth and latency of transfers of given sizes, whose bytes lie one after
-//! another or with gaps between them.
+//! How fast a card sends and fetches: bandwidth and latency of transfers of given sizes, whose bytes lie one
+//! after another or with gaps between them.
 //!
 //! | module | |
 //! |---|---|
 //! | [`shape`] | what a transfer is made of |
+//! | [`fetched`] | what READs and atomics bring, and whether it is right |
 //! | [`figures`] | rates, percentiles, histograms |
 //! | [`remote`] | a peer in another process |
 //! | [`render`] | tables for people |
 
+mod error;
+mod fetched;
 pub mod figures;
 pub mod remote;
 pub mod render;
@@ -15,26 +18,29 @@ pub mod shape;
 
 use std::{
     collections::VecDeque,
+    fmt,
     time::{Duration, Instant},
 };
 
 use clap::ValueEnum;
-use drdma_abi::work_request::BLOCK;
-use drdma_driver::CardError;
+use drdma_abi::{roce::Transport, work_request::BLOCK};
 use drdma_sim::{
     clock::NS_PER_CYCLE,
-    wire::{Network, PeerConfig, PeerId, Writable},
+    wire::{Network, Peer, PeerConfig, PeerId, RemoteMemory},
 };
 use libdrdma::{
-    CompletionQueue, Context, MacAddress, MemoryRegionError, ModifyError, Operation, PostError,
-    QueuePair, QueuePairAttributes, RegionError, Status, WorkRequest, counter,
+    Access, CompletionQueue, Context, MacAddress, MemoryRegion, Operation, PostError, QueuePair,
+    QueuePairAttributes, Status, WorkRequest, counter,
 };
 use serde::Serialize;
 
 use crate::{device, job::Local};
+pub use error::PerfError;
+pub use fetched::ATOMIC_BYTES;
+use fetched::Counting;
 use figures::{Latency, Rates};
-use remote::{Remote, RemoteError};
-use shape::{Request, Rows, Shape, ShapeError};
+use remote::Remote;
+use shape::{Layout, Request, Rows, Shape};
 
 /// The card's own addresses unless others are given.
 pub const LOCAL: Local = Local { mac: 0x0200_0000_0001, ip: 0x0a00_0001 };
@@ -45,22 +51,63 @@ const FIRST_QPN: u32 = 0x11;
 const FIRST_PEER_QPN: u32 = 0x100;
 /// The queue key of datagrams.
 const QKEY: u32 = 0x1ee7_0001;
-/// What WRITEs go to.
+/// What WRITEs go to, and READs and atomics come from.
 const REMOTE: (u64, u32) = (0x10_0000_0000, 0x00d0_0d1e);
 /// The most blocks that a send queue has, and the most entries of a completion queue.
 const MOST: usize = 1 << 16;
+/// READs and atomics that a queue pair has outstanding unless told, and at most.
+pub const OUTSTANDING: u8 = 16;
 
 /// Payload bytes of all copies of a transfer, unless two have more.
 const COPIES: u64 = 16 << 20;
 
 /// What transfers do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Op {
     /// SENDs.
     Send,
     /// WRITEs, all of them to the same place.
     Write,
+    /// READs, all of them of the same place; every byte that they bring is checked.
+    Read,
+    /// Compare and swap of 8 B, a place a queue pair: each swaps what the one before left, which is checked.
+    CompareAndSwap,
+    /// Fetch and add of 1 to 8 B, a place a queue pair: what each one brings is checked.
+    FetchAndAdd,
+}
+
+impl Op {
+    /// True if the peer answers with data.
+    pub fn is_answered(self) -> bool {
+        !matches!(self, Self::Send | Self::Write)
+    }
+
+    /// True for atomics.
+    pub fn is_atomic(self) -> bool {
+        matches!(self, Self::CompareAndSwap | Self::FetchAndAdd)
+    }
+
+    /// What memory allows that its transfers lie in.
+    fn access(self) -> Access {
+        if self.is_answered() { Access::LOCAL_WRITE } else { Access::empty() }
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.to_possible_value();
+        f.write_str(value.as_ref().map_or("", |value| value.get_name()))
+    }
+}
+
+/// A transport, as the command line and JSON say it.
+pub fn transport_name(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Rc => "rc",
+        Transport::Uc => "uc",
+        Transport::Ud => "ud",
+    }
 }
 
 /// What is measured.
@@ -89,8 +136,10 @@ pub enum Clock {
 pub struct Plan {
     /// Bandwidth or latency.
     pub measure: Measure,
-    /// SEND or WRITE.
+    /// What transfers do.
     pub op: Op,
+    /// READs and atomics that a queue pair has outstanding, 1 to [`OUTSTANDING`]; as many unless told.
+    pub outstanding: Option<u8>,
     /// How transfers are made.
     pub shape: Shape,
     /// Bytes of the transfers, one measurement each.
@@ -130,107 +179,59 @@ impl Plan {
     /// as far as memory is not wasted.
     fn copies(&self, rows: &Rows) -> u64 {
         match self.measure {
-            Measure::Bandwidth => {
-                let under_way = u64::from(self.depth) * u64::from(self.qps);
-                under_way.min(COPIES / rows.bytes()).max(2)
-            }
+            // Each has its own, so that what it brings can be looked at.
+            Measure::Bandwidth if self.op.is_atomic() => self.under_way(),
+            Measure::Bandwidth => self.under_way().min(COPIES / rows.bytes()).max(2),
             Measure::Latency => 1,
+        }
+    }
+
+    /// Transfers that are under way at once.
+    fn under_way(&self) -> u64 {
+        u64::from(self.depth) * u64::from(self.qps)
+    }
+
+    /// Refuses what the operation is not made for.
+    fn check_op(&self) -> Result<(), PerfError> {
+        let Self { op, outstanding, .. } = *self;
+        let Shape { layout, transport, rows_per_message, .. } = self.shape;
+        if !op.is_answered() {
+            return match outstanding {
+                Some(outstanding) => Err(PerfError::Outstanding { op, outstanding }),
+                None => Ok(()),
+            };
+        }
+        if transport != Transport::Rc {
+            return Err(PerfError::Transport { op, transport });
+        }
+        if op.is_atomic() {
+            if layout != Layout::Contiguous {
+                return Err(PerfError::AtomicRegion { op, region: layout });
+            }
+            if let Some(size) = self.sizes.iter().copied().find(|size| *size != ATOMIC_BYTES) {
+                return Err(PerfError::AtomicSize { op, size });
+            }
+            let under_way = self.under_way();
+            if under_way > MOST as u64 {
+                return Err(PerfError::AtomicsUnderWay { under_way });
+            }
+        }
+        match rows_per_message {
+            Some(rows) => Err(PerfError::ReadRows { op, rows }),
+            None => Ok(()),
         }
     }
 
     /// The rows of every size.
     ///
     /// # Errors
-    /// A size that no transfer of that shape has.
+    /// A size that no transfer of that shape has; what the operation is not made for.
     pub fn rows(&self) -> Result<Vec<Rows>, PerfError> {
+        self.check_op()?;
         let rows = |size: &u64| {
             self.shape.rows(*size).map_err(|source| PerfError::Shape { size: *size, source })
         };
         self.sizes.iter().map(rows).collect()
-    }
-}
-
-/// Why nothing was measured.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PerfError {
-    /// A transfer that cannot be.
-    #[error("{size} B: {source}")]
-    Shape {
-        /// Its bytes.
-        size: u64,
-        /// Why.
-        source: ShapeError,
-    },
-    /// A transfer of more requests than a queue has room for.
-    #[error(
-        "{size} B are {requests} requests, more than a send queue of {MOST} blocks has room for"
-    )]
-    Requests {
-        /// Bytes of the transfer.
-        size: u64,
-        /// Its requests.
-        requests: usize,
-    },
-    /// A resource of the card is used up, or it failed while it was set up.
-    #[error(transparent)]
-    Setup(#[from] libdrdma::Error),
-    /// Memory was not registered.
-    #[error(transparent)]
-    Memory(#[from] MemoryRegionError),
-    /// A region that cannot be.
-    #[error(transparent)]
-    Region(#[from] RegionError),
-    /// A queue pair was not connected.
-    #[error(transparent)]
-    Connect(#[from] ModifyError),
-    /// A request was not posted.
-    #[error(transparent)]
-    Post(#[from] PostError),
-    /// The card failed.
-    #[error(transparent)]
-    Card(#[from] CardError),
-    /// A request ended badly.
-    #[error("a request of {size} B completed with {status}")]
-    Status {
-        /// Bytes of the transfer.
-        size: u64,
-        /// How it ended.
-        status: Status,
-    },
-    /// Nothing happened for too long.
-    #[error("no packet and no completion for {} s", waited.as_secs())]
-    TimedOut {
-        /// How long.
-        waited: Duration,
-    },
-    /// A peer complains.
-    #[error("the card sent wrong packets: {0}")]
-    Wire(String),
-    /// What arrived is not what was sent.
-    #[error("{sent} messages of {sent_bytes} B were sent, {arrived} of {arrived_bytes} B arrived")]
-    Arrived {
-        /// Messages.
-        sent: u64,
-        /// Their bytes.
-        sent_bytes: u64,
-        /// Messages that arrived whole.
-        arrived: u64,
-        /// Their bytes.
-        arrived_bytes: u64,
-    },
-    /// The peer in the other process.
-    #[error(transparent)]
-    Remote(#[from] RemoteError),
-    /// What the caller does with a measurement failed.
-    #[error("{0}")]
-    Show(String),
-}
-
-impl PerfError {
-    /// True if what was asked for cannot be measured on any card.
-    pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Shape { .. } | Self::Requests { .. })
     }
 }
 
@@ -292,6 +293,7 @@ pub struct PeerQp {
 /// The requests of a size.
 struct Transfer<'m> {
     rows: Rows,
+    tables: &'m [MemoryRegion],
     /// The same of several places in memory, which take turns.
     copies: Vec<Vec<Request<'m>>>,
 }
@@ -331,12 +333,13 @@ pub fn run(
     let mut tables = Vec::new();
     for rows in plan.rows()? {
         let copies = plan.copies(&rows);
-        tables.push((rows, copies, shape.tables(&pd, &rows, copies)?));
+        tables.push((rows, copies, shape.tables(&pd, &rows, copies, plan.op.access())?));
     }
     let mut transfers = Vec::new();
     for (rows, copies, tables) in &tables {
         let copies = (0..*copies).map(|copy| shape.requests(rows, tables, copy));
-        transfers.push(Transfer { rows: *rows, copies: copies.collect::<Result<_, _>>()? });
+        let copies = copies.collect::<Result<_, _>>()?;
+        transfers.push(Transfer { rows: *rows, tables, copies });
     }
     let most = |count: fn(&Transfer) -> usize| transfers.iter().map(count).max().unwrap_or(1);
     let blocks = most(|transfer| transfer.blocks());
@@ -358,9 +361,10 @@ pub fn run(
         cq: &cq,
         qps: Vec::new(),
         under_way: vec![VecDeque::new(); qps],
+        counting: vec![Counting::new(REMOTE.0); qps],
         peers: Vec::new(),
         remote: None,
-        write_to: REMOTE,
+        place: REMOTE,
         sent: (0, 0),
         started: Instant::now(),
     };
@@ -370,15 +374,18 @@ pub fn run(
         let builder = pd.queue_pair(&cq).transport(shape.transport).qpn(*qpn);
         let mut qp = builder.send_blocks(blocks).build()?;
         let [_, _, mac @ ..] = peer.at.mac.to_be_bytes();
-        qp.connect(
-            &QueuePairAttributes::new()
-                .path_mtu(shape.mtu)
-                .dest_mac(MacAddress(mac))
-                .dest_ip(peer.at.ip.into())
-                .dest_qpn(peer.qpn)
-                .qkey(QKEY)
-                .start_psn(0),
-        )?;
+        let mut attributes = QueuePairAttributes::new()
+            .path_mtu(shape.mtu)
+            .dest_mac(MacAddress(mac))
+            .dest_ip(peer.at.ip.into())
+            .dest_qpn(peer.qpn)
+            .qkey(QKEY)
+            .start_psn(0);
+        if plan.op.is_answered() {
+            let outstanding = plan.outstanding.unwrap_or(OUTSTANDING);
+            attributes = attributes.rq_psn(0).max_rd_atomic(outstanding);
+        }
+        qp.connect(&attributes)?;
         bench.qps.push(qp);
     }
     for transfer in &transfers {
@@ -397,16 +404,37 @@ fn peer_config(
 ) -> PeerConfig {
     let (transport, mtu) = shape;
     let (addr, rkey) = REMOTE;
+    // An atomic may be longer than what is sent.
+    let memory = RemoteMemory { addr, len: longest.max(ATOMIC_BYTES), rkey };
     PeerConfig {
         card_mac: Some(card.mac),
         card_ip: Some(card.ip),
         mtu,
         start_psn: Some(0),
         qkey: QKEY,
-        writable: Some(Writable { addr, len: longest, rkey }),
+        writable: Some(memory),
+        readable: Some(memory),
         keep_messages: false,
         ..PeerConfig::new(transport, peer.at.mac, peer.at.ip, peer.qpn, card_qpn)
     }
+}
+
+/// Messages, READs and atomics of a peer, and their bytes.
+fn arrived(peer: &Peer) -> (u64, u64) {
+    let answered = peer.answered();
+    (
+        peer.message_count() + answered.reads + answered.atomics,
+        peer.message_bytes() + answered.read_bytes + answered.atomics * ATOMIC_BYTES,
+    )
+}
+
+/// A transfer under way.
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    /// Its requests that are not complete.
+    left: usize,
+    /// Its place in memory.
+    copy: usize,
 }
 
 /// An open card with its queue pairs connected.
@@ -417,11 +445,14 @@ struct Bench<'a, 'm> {
     clock: Clock,
     cq: &'a CompletionQueue,
     qps: Vec<QueuePair<'m>>,
-    /// The requests left of every transfer that a queue pair has under way.
-    under_way: Vec<VecDeque<usize>>,
+    /// The transfers that a queue pair has under way.
+    under_way: Vec<VecDeque<UnderWay>>,
+    /// What the atomics of a queue pair find.
+    counting: Vec<Counting>,
     peers: Vec<PeerId>,
     remote: Option<Box<Remote>>,
-    write_to: (u64, u32),
+    /// What transfers go to, or come from.
+    place: (u64, u32),
     /// Messages and bytes that were posted so far.
     sent: (u64, u64),
     started: Instant,
@@ -448,8 +479,9 @@ impl<'m> Bench<'_, 'm> {
                 Ok(peers)
             }
             Far::Remote(mut remote) => {
-                let (peers, write_to) = remote.meet(shape, local, qpns, longest)?;
-                self.write_to = write_to;
+                let (peers, place) = remote.meet(shape, local, qpns, longest)?;
+                self.place = place;
+                self.counting.fill(Counting::new(place.0));
                 self.remote = Some(remote);
                 Ok(peers)
             }
@@ -473,6 +505,9 @@ impl<'m> Bench<'_, 'm> {
             Measure::Latency => 1,
         };
         self.send(transfer, self.plan.warmup, depth)?;
+        if self.plan.op == Op::Read {
+            fetched::clear(transfer)?;
+        }
         self.context.clear_counters()?;
         let before = self.context.statistics();
         let (rates, latency) = match self.plan.measure {
@@ -501,6 +536,11 @@ impl<'m> Bench<'_, 'm> {
         if let Some(complaints) = device::complaints(&self.network.errors()) {
             return Err(PerfError::Wire(complaints));
         }
+        if self.plan.op == Op::Read {
+            // Every transfer of a latency measurement began with the first place.
+            let used = if self.plan.measure == Measure::Latency { 1 } else { iterations };
+            fetched::check(transfer, used, self.place.0)?;
+        }
         let requests = transfer.requests() as u64;
         Ok(Outcome { bytes: size, messages, requests, iterations, rates, latency, cost })
     }
@@ -518,7 +558,7 @@ impl<'m> Bench<'_, 'm> {
         let mut last = (Instant::now(), self.network.traffic().frames);
         while done < count {
             let turn = (posted % u64::from(self.plan.qps)) as usize;
-            let copy = &transfer.copies[(posted % transfer.copies.len() as u64) as usize];
+            let copy = (posted % transfer.copies.len() as u64) as usize;
             if posted < count && self.post(transfer, copy, turn, depth)? {
                 posted += 1;
                 continue;
@@ -552,23 +592,30 @@ impl<'m> Bench<'_, 'm> {
     fn post(
         &mut self,
         transfer: &Transfer<'m>,
-        requests: &[Request<'m>],
+        copy: usize,
         index: usize,
         depth: usize,
     ) -> Result<bool, PerfError> {
         if self.under_way[index].len() >= depth {
             return Ok(false);
         }
-        let (mut remote_addr, rkey) = self.write_to;
+        let (mut remote_addr, rkey) = self.place;
+        let requests = &transfer.copies[copy];
+        let next = self.counting[index].next();
         let mut batch = self.qps[index].batch();
         for request in requests {
-            let operation = match self.plan.op {
-                Op::Send => Operation::Send,
-                Op::Write => Operation::Write { remote_addr, rkey },
+            let post = WorkRequest::new(index as u64);
+            let post = match self.plan.op {
+                Op::Send => post,
+                Op::Write => post.operation(Operation::Write { remote_addr, rkey }),
+                Op::Read => post.read(remote_addr, rkey),
+                Op::CompareAndSwap => {
+                    post.compare_and_swap(remote_addr, rkey, next, next.wrapping_add(1))
+                }
+                Op::FetchAndAdd => post.fetch_and_add(remote_addr, rkey, 1),
             };
             remote_addr += request.bytes;
-            let request = WorkRequest::new(index as u64)
-                .operation(operation)
+            let request = post
                 .row_mask(request.row_mask)
                 .rows_per_message(request.rows_per_message)
                 .regions(&request.regions);
@@ -582,7 +629,10 @@ impl<'m> Bench<'_, 'm> {
             }
         }
         batch.submit()?;
-        self.under_way[index].push_back(requests.len());
+        if self.plan.op.is_atomic() {
+            self.counting[index].posted();
+        }
+        self.under_way[index].push_back(UnderWay { left: requests.len(), copy });
         self.sent.0 += transfer.rows.messages();
         self.sent.1 += transfer.rows.bytes();
         Ok(true)
@@ -597,13 +647,18 @@ impl<'m> Bench<'_, 'm> {
                 return Err(PerfError::Status { size: transfer.rows.bytes(), status });
             }
             // Requests of a queue pair complete in order.
-            let under_way = &mut self.under_way[completion.wr_id as usize];
-            if let Some(left) = under_way.front_mut() {
-                *left -= 1;
-                if *left == 0 {
-                    under_way.pop_front();
-                    complete += 1;
-                }
+            let index = completion.wr_id as usize;
+            let under_way = &mut self.under_way[index];
+            let Some(first) = under_way.front_mut() else { continue };
+            first.left -= 1;
+            if first.left > 0 {
+                continue;
+            }
+            let copy = first.copy;
+            under_way.pop_front();
+            complete += 1;
+            if self.plan.op.is_atomic() {
+                self.counting[index].check(fetched::atomic(transfer, copy))?;
             }
         }
         Ok(complete)
@@ -614,9 +669,8 @@ impl<'m> Bench<'_, 'm> {
         let (arrived, arrived_bytes) = match self.remote.take() {
             Some(remote) => remote.finish()?,
             None => self.peers.iter().fold((0, 0), |(messages, bytes), peer| {
-                self.network.with_peer(*peer, |peer| {
-                    (messages + peer.message_count(), bytes + peer.message_bytes())
-                })
+                let (more, more_bytes) = self.network.with_peer(*peer, |peer| arrived(peer));
+                (messages + more, bytes + more_bytes)
             }),
         };
         let (sent, sent_bytes) = self.sent;

@@ -16,11 +16,11 @@ use drdma_sim::wire::{Network, PeerId};
 use drdma_wire::{Sent, Wire};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{FIRST_PEER_QPN, PeerQp, REMOTE, peer_config};
+use super::{FIRST_PEER_QPN, PeerQp, REMOTE, arrived, peer_config};
 use crate::{cable::Cable, device, job::Local};
 
 /// The version of what the two say to each other.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// The longest line.
 const LINE: u64 = 1 << 16;
 /// The most queue pairs: all that a card has. Their numbers, of up to 8 digits, are in a line.
@@ -77,12 +77,12 @@ struct Done {
     done: bool,
 }
 
-/// What arrived at a peer.
+/// What arrived at a peer: SENDs and WRITEs, and the READs and atomics that it answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Arrived {
-    /// Messages that arrived whole.
+    /// Messages that arrived whole, READs and atomics.
     pub messages: u64,
-    /// Their bytes.
+    /// Their bytes, and those that READs and atomics asked for.
     pub bytes: u64,
     /// What was wrong with the packets, if anything was.
     pub complaints: Option<String>,
@@ -156,7 +156,7 @@ impl Remote {
         Ok(Self { line: Line::new(TcpStream::connect(address)?)?, cable })
     }
 
-    /// Arranges for a peer of each queue pair; gives them, and where WRITEs go.
+    /// Arranges for a peer of each queue pair; gives them, and where WRITEs go and READs and atomics come from.
     pub(super) fn meet(
         &mut self,
         (transport, mtu): (Transport, u32),
@@ -258,12 +258,10 @@ pub fn serve_one(
             false => thread::sleep(PAUSE),
         }
     }
-    let arrived = peers.iter().fold((0, 0), |(messages, bytes), peer| {
-        network.with_peer(*peer, |peer| {
-            (messages + peer.message_count(), bytes + peer.message_bytes())
-        })
+    let (messages, bytes) = peers.iter().fold((0, 0), |(messages, bytes), peer| {
+        let (more, more_bytes) = network.with_peer(*peer, |peer| arrived(peer));
+        (messages + more, bytes + more_bytes)
     });
-    let (messages, bytes) = arrived;
     let complaints = device::complaints(&network.errors());
     let arrived = Arrived { messages, bytes, complaints };
     line.say(&arrived)?;
@@ -337,8 +335,8 @@ mod tests {
             change(&mut hello);
             peers_for(&hello, Local { mac: 4, ip: 5 }, &Network::new()).unwrap_err()
         };
-        let text = "it has version 2 of the protocol, this one version 1";
-        assert_eq!(refused(|hello| hello.drdma = 2), text);
+        let text = "it has version 1 of the protocol, this one version 2";
+        assert_eq!(refused(|hello| hello.drdma = 1), text);
         assert_eq!(refused(|hello| hello.transport = 3), "transport 3");
         assert_eq!(refused(|hello| hello.mtu = 1500), "a path MTU of 1500 B");
         assert_eq!(refused(|hello| hello.qpns.clear()), "0 queue pairs");

@@ -9,8 +9,8 @@ use drdma_abi::{
 };
 use drdma_driver::memory::PAGE;
 use libdrdma::{
-    Bitmapped, Contiguous, MemoryRegion, MemoryRegionError, PointerMapped, ProtectionDomain,
-    Region, RegionError, RowMask, Strided,
+    Access, Bitmapped, Contiguous, MemoryRegion, MemoryRegionError, PointerMapped,
+    ProtectionDomain, Region, RegionError, RowMask, Strided,
 };
 use serde::Serialize;
 
@@ -31,6 +31,24 @@ pub enum Layout {
     Pointers,
     /// The values of `strided`, as plain scatter-gather lists of up to 16 values.
     List,
+}
+
+impl Layout {
+    /// Its name, as the command line and JSON say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Contiguous => "contiguous",
+            Self::Strided => "strided",
+            Self::Bitmapped => "bitmapped",
+            Self::Pointers => "pointers",
+            Self::List => "list",
+        }
+    }
+
+    /// True if its regions have gaps; those of a list have none.
+    pub fn has_gaps(self) -> bool {
+        !matches!(self, Self::Contiguous | Self::List)
+    }
 }
 
 /// The widths of a row's values, in bytes.
@@ -215,7 +233,7 @@ impl Shape {
         Ok(rows)
     }
 
-    /// The memory of `copies` transfers. Each has its own: what two requests under way have in common the
+    /// The memory of `copies` transfers, which allows `access` where their bytes lie. Each has its own: what two requests under way have in common the
     /// card reads once for both, which is not what is measured here.
     ///
     /// # Errors
@@ -225,10 +243,11 @@ impl Shape {
         pd: &ProtectionDomain,
         rows: &Rows,
         copies: u64,
+        access: Access,
     ) -> Result<Vec<MemoryRegion>, MemoryRegionError> {
         let table = |bytes: u64| {
             let all = step(bytes).saturating_mul(copies);
-            pd.allocate(usize::try_from(all).unwrap_or(usize::MAX))
+            pd.allocate_with(usize::try_from(all).unwrap_or(usize::MAX), access)
         };
         let period = self.period();
         Ok(match self.layout {

@@ -263,6 +263,22 @@ impl CompletionQueueInner {
         state.halt_receives(queue);
     }
 
+    /// The same, if the queue completes here.
+    pub fn halt_receives_of(&self, queue: &Arc<ReceiveState>) {
+        let mut state = self.lock();
+        self.drain(&mut state);
+        let own = state.receives[queue.number as usize].as_ref();
+        if own.is_some_and(|own| Arc::ptr_eq(own, queue)) {
+            state.halt_receives(queue);
+        }
+    }
+
+    /// Takes everything from the ring, for polling later: what the completions say of queue pairs and queues is known
+    /// then.
+    pub fn take_all(&self) {
+        self.drain(&mut self.lock());
+    }
+
     /// Takes everything from the ring, for polling later.
     fn drain(&self, state: &mut State) {
         while let Some(completion) = self.take(state) {
@@ -308,9 +324,19 @@ impl CompletionQueueInner {
         completion.opcode = CompletionOpcode::of(entry.opcode);
         if completion.status != Status::Success {
             let queue = queue.clone();
-            let failed = match queue.queue_pair() {
+            let named = match queue.queue_pair() {
                 Some(owner) => vec![owner],
-                None => self.in_error(queue.queue_pairs(&entry)),
+                None => queue.queue_pairs(&entry),
+            };
+            // What is flushed does not tell why.
+            if completion.status != Status::WrFlushError
+                && let Some(failed) = named.get(usize::from(completion.destination))
+            {
+                self.context.inner.events.explain(*failed);
+            }
+            let failed = match queue.queue_pair() {
+                Some(_) => named,
+                None => self.in_error(named),
             };
             for queue_pair in failed {
                 self.context.inner.set_state(queue_pair, QueuePairState::Error);
@@ -344,6 +370,9 @@ impl CompletionQueueInner {
             if let Some(queue_pair) = completion.qp.filter(|qp| *qp < QUEUE_PAIR_ERRORS.entries)
                 && self.in_error(vec![queue_pair]).contains(&queue_pair)
             {
+                if completion.status != Status::WrFlushError {
+                    self.context.inner.events.explain(queue_pair);
+                }
                 self.context.inner.set_state(queue_pair, QueuePairState::Error);
             }
             if !queue.is_shared() {

@@ -4,6 +4,7 @@
 mod append;
 mod connected;
 mod described;
+mod events;
 mod fetches;
 mod keys;
 mod lab;

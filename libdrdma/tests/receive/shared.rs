@@ -1,8 +1,8 @@
 //! Shared receive queues, and queue pairs that do not stop each other.
 
 use libdrdma::{
-    Destination, Error, QueuePair, QueuePairState, ReceiveRequest, SharedWorkRequest, Status,
-    Transport, WorkRequest,
+    Destination, Error, PostError, QueuePair, QueuePairState, ReceiveRequest, SharedWorkRequest,
+    Status, Transport, WorkRequest,
 };
 
 use crate::lab::{Lab, PSNS, all, attributes, bytes, pattern, reliable};
@@ -60,6 +60,34 @@ fn whoever_needs_a_receive_first_gets_the_oldest() {
         srq.post_recv(&ReceiveRequest::new(i)).unwrap();
     }
     assert!(srq.post_recv(&ReceiveRequest::new(7)).is_err());
+}
+
+#[test]
+fn a_list_of_receives_is_posted_up_to_the_first_that_is_refused() {
+    let mut lab = Lab::new();
+    let source = lab.nodes[0].memory(&pattern(600));
+    let targets: Vec<_> = (0..4).map(|_| lab.nodes[1].memory(&[0; 600])).collect();
+    let regions: Vec<_> = targets.iter().map(all).collect();
+    let node = &lab.nodes[1];
+    let mut srq = node.pd.shared_receive_queue(&node.cq).blocks(2).build().unwrap();
+    let mut pairs = pairs(&lab, &srq, Transport::Rc, 1);
+    let list = || (0..).zip(&regions).map(|(i, region)| ReceiveRequest::new(i).regions(region));
+    let (posted, result) = srq.post_recv_list(list());
+    assert!(
+        matches!(result, Err(PostError::ReceiveQueueFull { needed: 1, free: 0 })),
+        "{result:?}"
+    );
+    assert_eq!(posted, 2);
+    assert!(matches!(srq.post_recv_list([]), (0, Ok(()))));
+    for wr_id in 10..12 {
+        pairs[0][0].post_send(&WorkRequest::new(wr_id).regions(&all(&source))).unwrap();
+    }
+    lab.run();
+    assert_eq!(lab.nodes[1].polled(), [(0, SUCCESS, 600), (1, SUCCESS, 600)]);
+    assert!(targets[..2].iter().all(|target| bytes(target) == pattern(600)));
+    // There is room again for those that were refused.
+    let (posted, result) = srq.post_recv_list(list().skip(2));
+    assert_eq!((posted, result.is_ok()), (2, true));
 }
 
 #[test]

@@ -28,6 +28,10 @@
 //! pointers) and data:
 //! `T >= fetch(all)`, `T >= L + fetch(indexes and data)`, `T >= (R - 1) * L + fetch(data)`.
 //!
+//! **Chains.** A record's address is read with the record before it. So the last of `h` records of a chain behind an
+//! array of pointers is in the card after `2 + h` round trips, and whatever else is read meanwhile
+//! `T >= (2 + h) * L`.
+//!
 //! A byte that several destinations or requests need counts once, wherever its value is kept meanwhile. Left
 //! out is what only makes a card slower: reads of one cache line wait for each other, jitter, the pace at
 //! which the shell takes reads, the card's memory. `brute.rs` compares with all schedules of small inputs.
@@ -69,6 +73,9 @@ pub struct Need {
     /// Round trips before the first payload can be in the card, R: 2, or 3 if indexes say where data are
     /// (pointers), or 1 if the requests hold the data.
     pub trips: u32,
+    /// Round trips before the last payload can be in the card: R, or more if the last byte's address is read in further ones
+    /// (chains).
+    pub depth: u32,
     /// Bytes on the wire, with preamble, gap and FCS.
     pub wire_bytes: u64,
 }
@@ -91,7 +98,7 @@ pub struct Bound {
 impl Bound {
     /// The bound for a host. Without data all is 0.
     pub fn of(need: Need, host: &pcie::Config) -> Self {
-        let Need { requests, indexes, data, trips, wire_bytes } = need;
+        let Need { requests, indexes, data, trips, depth, wire_bytes } = need;
         if data.is_empty() {
             return Self::default();
         }
@@ -106,6 +113,7 @@ impl Bound {
             fetch_ns(&all, host),
             trip + fetch_ns(&described, host),
             (trips - 1.0) * trip + fetch_ns(&alone, host),
+            f64::from(depth) * trip,
         ];
         let one = Price { read: 1.0, ..Price::default() };
         Self {
@@ -254,7 +262,8 @@ mod tests {
 
     fn need(data: Vec<Run>, wire_bytes: u64) -> Need {
         let requests = vec![Run { addr: 1 << 40, len: 64 }];
-        Need { requests, indexes: vec![Run { addr: 1 << 41, len: 64 }], data, trips: 2, wire_bytes }
+        let indexes = vec![Run { addr: 1 << 41, len: 64 }];
+        Need { requests, indexes, data, trips: 2, depth: 2, wire_bytes }
     }
 
     #[test]
@@ -273,6 +282,12 @@ mod tests {
         let pointers = Bound::of(Need { trips: 3, ..need(data, 1000) }, &host());
         near(pointers.whole_ns, 2000.0 + 8000.0 * 1001.0 / 4.0);
         near(pointers.latency_ns, 3000.0);
+    }
+
+    #[test]
+    fn a_chain_takes_a_round_trip_for_each_record() {
+        let chain = Need { trips: 3, depth: 10, ..need(every(4096, 10, 8), 1000) };
+        near(Bound::of(chain, &host()).whole_ns, 10_000.0);
     }
 
     #[test]

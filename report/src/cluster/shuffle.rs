@@ -190,6 +190,7 @@ fn bound(table: &Table, node: usize, ring_bytes: u64) -> Bound {
         }],
         data,
         trips: 2,
+        depth: 2,
         wire_bytes,
     };
     Bound::of(need, &host::host())

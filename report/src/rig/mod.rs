@@ -48,6 +48,8 @@ const COLUMN_DISTANCE: u64 = 1 << 32;
 const REQUEST_BLOCKS: usize = (4 + MAX_REGIONS * (2 + MAX_ELEMENTS)).div_ceil(BLOCK / GRANULE);
 /// Blocks of a ring, at most.
 const MOST_BLOCKS: usize = 1 << 16;
+/// The pointer that ends a chain.
+const CHAIN_END: u64 = 0;
 /// Cycles between two looks at completions.
 pub const CYCLES_PER_LOOK: u64 = 64;
 /// Simulated time without a frame after which a run has failed: 4 ms.
@@ -290,6 +292,17 @@ fn load(experiment: &Experiment, pd: &ProtectionDomain) -> Result<Vec<MemoryRegi
             let base = memory[*target].addr();
             let words: Vec<u8> = offsets.iter().flat_map(|at| (base + at).to_le_bytes()).collect();
             memory[*pointers].store_at(0, &words);
+        }
+        if let Region::Chased { pointers, target, lists, .. } = region {
+            let base = memory[*target].addr();
+            for (list, records) in lists.iter().enumerate() {
+                let first = records.first().map_or(0, |at| base + at);
+                memory[*pointers].store_at(list * layout::POINTER as usize, &first.to_le_bytes());
+                for (at, next) in records.iter().zip(1..) {
+                    let next = records.get(next).map_or(CHAIN_END, |at| base + at);
+                    memory[*target].store_at(*at as usize, &next.to_le_bytes());
+                }
+            }
         }
     }
     Ok(memory)

@@ -2,16 +2,17 @@
 
 use libdrdma::{
     Bitmapped, CompletionQueue, Contiguous, Destination, KeyType, MemoryRegion, Operation,
-    PartitionDestination, PartitionKeys, Partitioned, PartitionedRegion, PartitionedWorkRequest,
-    PointerMapped, PostGuard, ProtectionDomain, QueuePair, RegionError, RemoteColumn, RowMask,
-    SharedOperation, SharedPostGuard, SharedWorkRequest, Strided, Values, WorkRequest,
+    PartitionDestination, PartitionId, PartitionKeys, Partitioned, PartitionedRegion,
+    PartitionedWorkRequest, PointerMapped, PostGuard, ProtectionDomain, QueuePair, RegionError,
+    RemoteColumn, RowMask, SharedOperation, SharedPostGuard, SharedWorkRequest, Strided, Values,
+    WorkRequest,
     optimizer::{CostTable, FetchPlan, Fragment, Limits, Schedule},
 };
 
-use super::{REMOTE, RKEY, RunError, column_addr};
+use super::{CHAIN_END, REMOTE, RKEY, RunError, column_addr};
 use crate::{
     experiment::{Experiment, Fetched},
-    layout::{self, Piece, Place, Post, Region},
+    layout::{self, KindColumn, Piece, Place, Post, Region},
 };
 
 /// Blocks of the shared send queue: as many as there can be.
@@ -213,12 +214,38 @@ fn partitioned<'m>(
 ) -> Result<PartitionedRegion<'m, u8>, RegionError> {
     let Piece { at, len } = list.ids;
     let region = Partitioned::new(&memory[at.buffer]).offset(at.offset).rows(len);
-    list.columns
-        .iter()
-        .fold(region, |region, (base, width)| {
-            region.column(&memory[base.buffer], base.offset, *width)
-        })
-        .build()
+    with_columns(region, list, memory).build()
+}
+
+/// A partitioned region with its columns.
+fn with_columns<'m, I: PartitionId>(
+    region: Partitioned<'m, I>,
+    list: &layout::Partitioned,
+    memory: &'m [MemoryRegion],
+) -> Partitioned<'m, I> {
+    let region = list.columns.iter().fold(region, |region, (base, width)| {
+        region.column(&memory[base.buffer], base.offset, *width)
+    });
+    let kinds = kind_columns(&list.kinds, memory);
+    kinds
+        .into_iter()
+        .fold(region, |region, (entries, values)| region.typed_column(entries, 0, values))
+}
+
+/// Where the entries of columns are, and what they lead to.
+fn kind_columns<'m>(
+    columns: &[KindColumn],
+    memory: &'m [MemoryRegion],
+) -> Vec<(&'m MemoryRegion, Values<'m>)> {
+    let of = |column: &KindColumn| match column {
+        KindColumn::Text { offsets, data, .. } => {
+            vec![(&memory[*offsets], Values::offsets_32(&memory[*data], 0))]
+        }
+        KindColumn::Bits { columns, .. } => {
+            columns.iter().map(|column| (&memory[*column], Values::bits(0))).collect()
+        }
+    };
+    columns.iter().flat_map(of).collect()
 }
 
 /// A partitioned region whose ids the card makes, likewise.
@@ -232,13 +259,7 @@ fn keyed<'m>(
     let key = &memory[at.buffer];
     let by = PartitionKeys::murmur3(partitions);
     let by = by.key(key, at.offset, Values::fixed(width), KeyType::Integer);
-    let region = Partitioned::by(by).rows(list.ids.len);
-    list.columns
-        .iter()
-        .fold(region, |region, (base, width)| {
-            region.column(&memory[base.buffer], base.offset, *width)
-        })
-        .build()
+    with_columns(Partitioned::by(by).rows(list.ids.len), list, memory).build()
 }
 
 /// Regions in the library's words.
@@ -280,10 +301,26 @@ fn told_with<'m>(
                 })
                 .build()
         }
+        Region::BitmappedKinds { bitmap, rows, columns } => {
+            let region = Bitmapped::new(&memory[bitmap.buffer]).offset(bitmap.offset).rows(*rows);
+            let columns = kind_columns(columns, memory);
+            columns
+                .into_iter()
+                .fold(region, |region, (entries, values)| region.typed_column(entries, 0, values))
+                .build()
+        }
         Region::PointerMapped { pointers, target, offsets, len } => {
             PointerMapped::new(&memory[*pointers], &memory[*target])
                 .count(offsets.len() as u64)
                 .extent(0, *len)
+                .build()
+        }
+        Region::Chased { pointers, target, lists, len } => {
+            let longest = lists.iter().map(Vec::len).max().unwrap_or(0) as u64;
+            PointerMapped::new(&memory[*pointers], &memory[*target])
+                .count(lists.len() as u64)
+                .extent(layout::POINTER, *len)
+                .chase(0, CHAIN_END, longest)
                 .build()
         }
     }

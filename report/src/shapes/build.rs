@@ -144,6 +144,7 @@ fn columns(shape: &Shape, posts: u64) -> (Vec<Vec<u8>>, Vec<Post>) {
                 keys: shape.by.key_width().map(keys),
                 destinations: shape.destinations,
                 columns,
+                kinds: Vec::new(),
             });
         }
         let destination = |to: usize| {
@@ -165,7 +166,7 @@ fn partitions(shape: &Shape) -> u64 {
 }
 
 /// A key of that partition.
-fn key_of(random: &mut Random, partition: usize, width: u64, partitions: u64) -> Vec<u8> {
+pub fn key_of(random: &mut Random, partition: usize, width: u64, partitions: u64) -> Vec<u8> {
     loop {
         let key = random.u64();
         let hash = match width {

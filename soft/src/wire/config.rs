@@ -18,9 +18,9 @@ pub enum Behaviour {
     Refuse(u8),
 }
 
-/// Memory that a peer lets others WRITE.
+/// Memory of a peer, and the key that opens it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Writable {
+pub struct RemoteMemory {
     /// First byte.
     pub addr: u64,
     /// Bytes.
@@ -61,12 +61,15 @@ pub struct PeerConfig {
     /// Queue key, for UD.
     pub qkey: u32,
     /// What may be written; `None` allows everything under any key.
-    pub writable: Option<Writable>,
+    pub writable: Option<RemoteMemory>,
+    /// What may be READ, and changed by atomics, on RC; `None` allows neither. What nothing was written to holds
+    /// a pattern ([`content`](super::content)).
+    pub readable: Option<RemoteMemory>,
     /// How it answers.
     pub behaviour: Behaviour,
     /// Nanoseconds between a packet and its answer.
     pub answer_delay_ns: u64,
-    /// Keep the messages that arrive; without it only their number and bytes are counted.
+    /// Keep the messages that arrive, and what WRITEs bring; without it only their number and bytes are counted.
     pub keep_messages: bool,
 }
 
@@ -89,6 +92,7 @@ impl PeerConfig {
             pkey: DEFAULT_PKEY,
             qkey: 0,
             writable: None,
+            readable: None,
             behaviour: Behaviour::Normal,
             answer_delay_ns: 0,
             keep_messages: true,

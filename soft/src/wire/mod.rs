@@ -4,6 +4,7 @@
 //! takes from it every frame that arrives ([`Network::receive`]). Tests and tools hold another
 //! handle of the same network, through which they add peers and see what arrived there.
 
+mod answer;
 pub mod capture;
 pub mod config;
 pub mod peer;
@@ -18,10 +19,12 @@ use std::{
 use drdma_abi::roce::{Ethernet, VlanTag, WIRE_OVERHEAD};
 
 use crate::clock::SimClock;
+pub use answer::{Answer, Answered};
 pub use capture::{Capture, CapturedFrame};
-pub use config::{Behaviour, PeerConfig, Writable};
+pub use config::{Behaviour, PeerConfig, RemoteMemory};
 use drdma_semantics::frame::{Frame, FrameError};
 pub use peer::{Message, MessageKind, Peer, PeerError};
+pub use sparse::{content, content_at};
 
 /// A peer of a [`Network`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -104,6 +107,8 @@ struct State {
     cable: Option<Cable>,
     /// There is a peer at every address.
     everywhere: bool,
+    /// When the last answer to a READ or an atomic has arrived at the card, in picoseconds.
+    answered_ps: u64,
 }
 
 /// Which ways the port of the card is open.
@@ -120,6 +125,11 @@ impl Default for Port {
         Self { transmit: true, receive: true }
     }
 }
+
+/// Picoseconds of a nanosecond.
+const PS_PER_NS: u64 = 1000;
+/// Picoseconds that a byte takes on the link to the card, at 100 Gb/s.
+const PS_PER_BYTE: u64 = 80;
 
 /// Bytes of the transmit FIFO.
 pub const PORT_FIFO: usize = 32 * 1024;
@@ -407,8 +417,21 @@ impl State {
         };
         let peer = &mut self.peers[id];
         let due = time_ns.saturating_add(peer.config().answer_delay_ns);
-        if let Some(answer) = peer.receive(&frame) {
-            self.deliver(answer, due);
+        match peer.receive(&frame) {
+            Answer::Nothing => {}
+            // It does not overtake data, and takes no room of theirs.
+            Answer::Acknowledgement(frame) => {
+                let at = due.max(self.answered_ps.div_ceil(PS_PER_NS));
+                self.deliver(frame, at);
+            }
+            Answer::Data(frames) => {
+                self.answered_ps = self.answered_ps.max(due.saturating_mul(PS_PER_NS));
+                for frame in frames {
+                    let wire_bytes = (frame.len() + WIRE_OVERHEAD) as u64;
+                    self.answered_ps = self.answered_ps.saturating_add(wire_bytes * PS_PER_BYTE);
+                    self.deliver(frame, self.answered_ps.div_ceil(PS_PER_NS));
+                }
+            }
         }
     }
 }

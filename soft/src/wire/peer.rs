@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use drdma_abi::roce::{Bth, Ethernet, Ipv4, TTL, Transport, operation, syndrome};
 
 use crate::wire::{
-    config::{Behaviour, PeerConfig},
+    answer::{Answer, Answered, Question},
+    config::{Behaviour, PeerConfig, RemoteMemory},
     sparse::SparseMemory,
 };
 use drdma_semantics::{
@@ -98,15 +99,25 @@ pub enum PeerError {
         /// Bytes announced.
         expected: u32,
     },
-    /// A WRITE that is not allowed.
-    #[error("a WRITE of {len} B to {addr:#x} with key {rkey:#x} is not allowed")]
+    /// A WRITE, a READ or an atomic that is not allowed.
+    #[error("a {verb} of {len} B at {addr:#x} with key {rkey:#x} is not allowed")]
     Access {
-        /// Where to.
+        /// What it is.
+        verb: &'static str,
+        /// Where.
         addr: u64,
         /// Bytes.
         len: u32,
         /// Key.
         rkey: u32,
+    },
+    /// An atomic on bytes that are not aligned.
+    #[error("a {verb} at {addr:#x}, which is no multiple of 8")]
+    AtomicAddress {
+        /// What it is.
+        verb: &'static str,
+        /// Where.
+        addr: u64,
     },
 }
 
@@ -134,6 +145,7 @@ pub struct Peer {
     messages: Vec<Message>,
     message_count: u64,
     message_bytes: u64,
+    answered: Answered,
     memory: SparseMemory,
     errors: Vec<PeerError>,
 }
@@ -163,6 +175,10 @@ impl Peer {
     /// A peer to which nothing was sent yet.
     pub fn new(config: PeerConfig) -> Self {
         let expected = config.start_psn.map(|psn| (config.card_qpn, psn & MASK_24));
+        let memory = match config.readable {
+            Some(_) => SparseMemory::patterned(),
+            None => SparseMemory::new(),
+        };
         Self {
             expected: expected.into_iter().collect(),
             config,
@@ -173,7 +189,8 @@ impl Peer {
             messages: Vec::new(),
             message_count: 0,
             message_bytes: 0,
-            memory: SparseMemory::new(),
+            answered: Answered::default(),
+            memory,
             errors: Vec::new(),
         }
     }
@@ -209,7 +226,12 @@ impl Peer {
         self.message_bytes
     }
 
-    /// What WRITEs left in the peer's memory.
+    /// The READs and atomics that were answered.
+    pub fn answered(&self) -> Answered {
+        self.answered
+    }
+
+    /// The peer's memory: what WRITEs and atomics left there.
     pub fn memory(&self) -> &SparseMemory {
         &self.memory
     }
@@ -219,30 +241,33 @@ impl Peer {
         &self.errors
     }
 
-    /// Takes a packet that was addressed to this peer, and gives the answer, if there is one.
-    pub fn receive(&mut self, frame: &Frame<'_>) -> Option<Vec<u8>> {
+    /// Takes a packet that was addressed to this peer, and gives the answer. A READ or an atomic that comes
+    /// again is answered as a SEND that does: its data are not.
+    pub fn receive(&mut self, frame: &Frame<'_>) -> Answer {
         match self.config.behaviour {
-            Behaviour::Dead => return None,
+            Behaviour::Dead => return Answer::Nothing,
             Behaviour::Anything => {
                 let asked = frame.transport() == Some(Transport::Rc) && frame.bth.ack_req == 1;
-                return asked.then(|| self.answer(frame, syndrome::ACK | 31, frame.bth.psn));
+                return self.answer_if(asked, frame, syndrome::ACK | 31, frame.bth.psn);
             }
             _ => {}
         }
         self.check_fields(frame);
         if frame.transport() != Some(self.config.transport) {
             self.errors.push(PeerError::Transport(frame.bth.opcode));
-            return None;
+            return Answer::Nothing;
         }
-        let Some(place) = place(frame.operation()) else {
+        let question = Question::of(frame).filter(|_| self.config.readable.is_some());
+        let place = place(frame.operation());
+        if place.is_none() && question.is_none() {
             self.errors.push(PeerError::Transport(frame.bth.opcode));
-            return None;
-        };
+            return Answer::Nothing;
+        }
         let source = frame.deth.map_or(self.config.card_qpn, |deth| deth.source_qp);
         let psn = frame.bth.psn;
         if self.refused {
             // Sent before the sender knew.
-            return None;
+            return Answer::Nothing;
         }
         let expected = *self.expected.entry(source).or_insert(psn);
         let distance = psn_distance(psn, expected);
@@ -262,26 +287,44 @@ impl Peer {
                 Behaviour::Refuse(syndrome) => Some(syndrome),
                 Behaviour::Normal | Behaviour::Anything | Behaviour::Dead => None,
             };
-            let refusal = refusal.or_else(|| self.check_access(frame));
+            let refusal = refusal.or_else(|| self.check_access(frame, question.as_ref()));
             if let Some(code) = refusal {
                 self.refused = true;
-                return Some(self.answer(frame, code, psn));
+                return self.answer_if(true, frame, code, psn);
             }
         }
-        self.expected.insert(source, psn_add(psn, 1));
-        self.take(frame, &place, source);
-        (self.config.transport == Transport::Rc && frame.bth.ack_req == 1)
-            .then(|| self.answer(frame, syndrome::ACK | 31, psn))
+        let packets = question.map_or(1, |question| question.packets(self.config.mtu));
+        self.expected.insert(source, psn_add(psn, packets));
+        if let Some(question) = question {
+            return self.reply(frame, &question);
+        }
+        if let Some(place) = place {
+            self.take(frame, &place, source);
+        }
+        let asked = self.config.transport == Transport::Rc && frame.bth.ack_req == 1;
+        self.answer_if(asked, frame, syndrome::ACK | 31, psn)
+    }
+
+    /// Executes a READ or an atomic that is in order.
+    fn reply(&mut self, frame: &Frame<'_>, question: &Question) -> Answer {
+        if self.partial.take().is_some() {
+            let (opcode, state) = (frame.bth.opcode, "inside a message");
+            self.errors.push(PeerError::Sequence { opcode, state });
+        }
+        self.msn = psn_add(self.msn, 1);
+        let (flow, psn, msn) = (self.flow(frame), frame.bth.psn, self.msn);
+        let Self { memory, answered, .. } = self;
+        Answer::Data(question.execute(memory, answered, &flow, psn, msn))
     }
 
     /// What a responder does with an RC packet that is not the next.
-    fn out_of_order(&mut self, frame: &Frame<'_>, distance: i32, next: u32) -> Option<Vec<u8>> {
+    fn out_of_order(&mut self, frame: &Frame<'_>, distance: i32, next: u32) -> Answer {
         if distance < 0 {
             let last = psn_add(next, MASK_24);
-            return Some(self.answer(frame, syndrome::ACK | 31, last));
+            return self.answer_if(true, frame, syndrome::ACK | 31, last);
         }
         let first = !std::mem::replace(&mut self.gap_reported, true);
-        first.then(|| self.answer(frame, syndrome::NAK_PSN, next))
+        self.answer_if(first, frame, syndrome::NAK_PSN, next)
     }
 
     /// The fields that are the same in every packet of the flow.
@@ -289,7 +332,8 @@ impl Peer {
         let config = &self.config;
         let source = frame.deth.map_or(config.card_qpn, |deth| deth.source_qp);
         let last = place(frame.operation()).is_some_and(|place| place.last);
-        let ack = u8::from(config.transport == Transport::Rc && last);
+        let asks = last || Question::of(frame).is_some();
+        let ack = u8::from(config.transport == Transport::Rc && asks);
         let Ethernet { source: mac, .. } = frame.ethernet;
         let tag = frame.tag.map_or(0, |tag| {
             TAGGED | u64::from(tag.pcp) << 13 | u64::from(tag.dei) << 12 | u64::from(tag.vid)
@@ -323,21 +367,24 @@ impl Peer {
         }
     }
 
-    /// The NAK that a WRITE out of bounds is answered with.
-    fn check_access(&mut self, frame: &Frame<'_>) -> Option<u8> {
-        let (reth, writable) = (frame.reth?, self.config.writable?);
-        let end = u128::from(reth.virtual_address) + u128::from(reth.dma_length);
-        let limit = u128::from(writable.addr) + u128::from(writable.len);
-        let good =
-            reth.rkey == writable.rkey && reth.virtual_address >= writable.addr && end <= limit;
-        if good {
+    /// The NAK that a WRITE, a READ or an atomic out of bounds is answered with, or an atomic that is not aligned.
+    fn check_access(&mut self, frame: &Frame<'_>, question: Option<&Question>) -> Option<u8> {
+        if let Some((code, error)) = question.and_then(Question::refusal) {
+            self.errors.push(error);
+            return Some(code);
+        }
+        let (verb, memory, (addr, len, rkey)) = match (question, frame.reth) {
+            (Some(question), _) => (question.verb(), self.config.readable?, question.place()),
+            (None, Some(reth)) => {
+                let place = (reth.virtual_address, reth.dma_length, reth.rkey);
+                ("WRITE", self.config.writable?, place)
+            }
+            (None, None) => return None,
+        };
+        if is_within(memory, addr, len, rkey) {
             return None;
         }
-        self.errors.push(PeerError::Access {
-            addr: reth.virtual_address,
-            len: reth.dma_length,
-            rkey: reth.rkey,
-        });
+        self.errors.push(PeerError::Access { verb, addr, len, rkey });
         Some(syndrome::NAK_REMOTE_ACCESS)
     }
 
@@ -405,29 +452,42 @@ impl Peer {
         }
     }
 
-    /// An acknowledgement to the sender of `frame`.
-    fn answer(&self, frame: &Frame<'_>, syndrome: u8, psn: u32) -> Vec<u8> {
-        acknowledgement(
-            &Flow {
-                source_mac: self.config.mac,
-                dest_mac: frame.ethernet.source,
-                tos: 0,
-                ttl: TTL,
-                vlan: self.config.vlan,
-                source_ip: self.config.ip,
-                dest_ip: frame.ip.source,
-                qpn: self.config.qpn,
-                dest_qpn: self.config.card_qpn,
-                pkey: self.config.pkey,
-                qkey: 0,
-                transport: Transport::Rc,
-                mtu: self.config.mtu,
-            },
-            syndrome,
-            psn,
-            self.msn,
-        )
+    /// An acknowledgement to the sender of `frame`, if there is to be one.
+    fn answer_if(&self, answered: bool, frame: &Frame<'_>, syndrome: u8, psn: u32) -> Answer {
+        match answered {
+            true => {
+                let flow = self.flow(frame);
+                Answer::Acknowledgement(acknowledgement(&flow, syndrome, psn, self.msn))
+            }
+            false => Answer::Nothing,
+        }
     }
+
+    /// What leads back to the sender of `frame`.
+    fn flow(&self, frame: &Frame<'_>) -> Flow {
+        Flow {
+            source_mac: self.config.mac,
+            dest_mac: frame.ethernet.source,
+            tos: 0,
+            ttl: TTL,
+            vlan: self.config.vlan,
+            source_ip: self.config.ip,
+            dest_ip: frame.ip.source,
+            qpn: self.config.qpn,
+            dest_qpn: self.config.card_qpn,
+            pkey: self.config.pkey,
+            qkey: 0,
+            transport: Transport::Rc,
+            mtu: self.config.mtu,
+        }
+    }
+}
+
+/// True if the key opens all of those bytes.
+fn is_within(memory: RemoteMemory, addr: u64, len: u32, rkey: u32) -> bool {
+    let end = u128::from(addr) + u128::from(len);
+    let limit = u128::from(memory.addr) + u128::from(memory.len);
+    rkey == memory.rkey && addr >= memory.addr && end <= limit
 }
 
 /// Stands before a tag's control information, so that a tag of zeros differs from none.

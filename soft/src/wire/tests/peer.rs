@@ -3,7 +3,7 @@ use std::convert::Infallible;
 use drdma_abi::work_request::Opcode;
 
 use super::*;
-use crate::wire::Writable;
+use crate::wire::RemoteMemory;
 use drdma_semantics::packets::{self, MessageHead, segments};
 
 const CARD: Flow = Flow {
@@ -51,9 +51,19 @@ fn packets_of(flow: &Flow, opcode: Opcode, psn: u32, message: &[u8]) -> Vec<Vec<
         .collect()
 }
 
+/// The frames of an answer.
+fn frames(answer: Answer) -> Vec<Vec<u8>> {
+    match answer {
+        Answer::Nothing => Vec::new(),
+        Answer::Acknowledgement(frame) => vec![frame],
+        Answer::Data(frames) => frames,
+    }
+}
+
 /// Gives the packets to the peer, and the syndromes and sequence numbers of its answers.
 fn give(peer: &mut Peer, packets: &[Vec<u8>]) -> Vec<(u8, u32, u32)> {
-    let answers = packets.iter().filter_map(|bytes| peer.receive(&Frame::parse(bytes).unwrap()));
+    let answers =
+        packets.iter().flat_map(|bytes| frames(peer.receive(&Frame::parse(bytes).unwrap())));
     answers
         .map(|bytes| {
             let frame = Frame::parse(&bytes).unwrap();
@@ -106,7 +116,7 @@ fn writes_out_of_bounds_or_with_a_wrong_key_are_answered_with_nak_62() {
     for (addr, len, rkey, allowed) in
         [(0x1ffe, 10, 7, true), (0x1ffe, 9, 7, false), (0x1fff, 100, 7, false), (0, 9999, 8, false)]
     {
-        let writable = Some(Writable { addr, len, rkey });
+        let writable = Some(RemoteMemory { addr, len, rkey });
         let mut peer = Peer::new(PeerConfig { writable, ..config(Transport::Rc) });
         let answers = give(&mut peer, &packets_of(&CARD, Opcode::Write, 100, &[5; 10]));
         let expected = if allowed { (31, 100, 1) } else { (0x62, 100, 0) };
