@@ -132,6 +132,10 @@ enum Command {
         /// Synthesises this block only; what is recorded of the others stays.
         #[arg(long, value_name = "BLOCK")]
         only: Option<String>,
+        /// Synthesises a part of a block, such as `sequencer_kinds_lister`, prints its figures and its longest path, and
+        /// writes nothing.
+        #[arg(long, value_name = "MODULE", conflicts_with_all = ["check", "only"])]
+        part: Option<String>,
         /// Seconds that yosys may take for a block.
         #[arg(long, default_value_t = 1800)]
         limit: u64,
@@ -163,7 +167,10 @@ fn main() -> ExitCode {
         Command::Cluster { docs, only, check, threads, .. } => {
             cluster::measure(&docs, only.as_deref(), check, processors(threads))
         }
-        Command::Resources { docs, check, only, limit } => {
+        Command::Resources { part: Some(part), limit, .. } => {
+            Resources::part(&part, Duration::from_secs(limit)).map(|text| print!("{text}"))
+        }
+        Command::Resources { docs, check, only, limit, .. } => {
             synthesise(&docs, check, only.as_deref(), Duration::from_secs(limit))
         }
     };

@@ -43,7 +43,8 @@ Usage: cargo xtask <command>
   cluster [ARGS]      measure several simulated cards together, and write docs/cluster.md; --only PART
                       runs some of the trials and writes nothing, --check as above
   resources [ARGS]    synthesise every block with yosys, and write docs/resources.md; with --check
-                      fail if the card has grown, with --only BLOCK synthesise that one
+                      fail if the card has grown, with --only BLOCK synthesise that one, with --part
+                      MODULE a part of one, such as sequencer_kinds_lister, and write nothing
   prove [ARGS]        prove properties of the RTL's blocks; --all also those that take long, --only TEXT
                       some of them, --docs writes docs/proofs.md (docs/proofs.md tells more)
   coverage [ARGS]     run the tests of the RTL's blocks with models that count, and write docs/coverage.md:

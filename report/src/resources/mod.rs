@@ -130,6 +130,25 @@ impl Resources {
         Ok(())
     }
 
+    /// What a part of a block takes, by the name of its module without `drdma_card_`, and its longest path.
+    ///
+    /// # Errors
+    /// There is no such module, yosys is missing, fails or needs more than `limit`.
+    pub fn part(name: &str, limit: Duration) -> Result<String, String> {
+        let file = drdma_hdl::top::file().map_err(|error| error.to_string())?;
+        let design = yosys::Design::new(&file)?;
+        if !design.has(name) {
+            return Err(format!(
+                "the card has no module drdma_card_{name}: `cargo xtask verilog` writes them all"
+            ));
+        }
+        let netlist = yosys::Folder::new(limit)?.synthesise(&design, name)?;
+        let (levels, path) = netlist.longest_path()?;
+        let cells = netlist.cells()?;
+        let block = Block { verilog: String::new(), copies: 1, cells, levels, path };
+        Ok(format!("{name}: {block}\n  {}\n", block.path.join("\n  ")))
+    }
+
     /// Reads what was recorded.
     ///
     /// # Errors

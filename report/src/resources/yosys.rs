@@ -61,6 +61,11 @@ impl Design {
         &self.blocks
     }
 
+    /// Whether the card has a module of this name, a block or a part of one.
+    pub fn has(&self, name: &str) -> bool {
+        self.modules.contains_key(&format!("{PREFIX}{name}"))
+    }
+
     /// How often a block stands in the card.
     pub fn copies(&self, block: &str) -> u64 {
         let name = format!("{PREFIX}{block}");
@@ -198,6 +203,7 @@ mod tests {
     fn blocks_are_the_modules_in_the_card() {
         assert_eq!(design("a").blocks(), ["mac", "queue", "card"]);
         assert_eq!(["mac", "queue", "card"].map(|name| design("a").copies(name)), [2, 1, 1]);
+        assert_eq!(["queue_fifo", "fifo"].map(|name| design("a").has(name)), [true, false]);
         assert!(Design::new("module other(); endmodule").is_err());
     }
 
