@@ -267,6 +267,8 @@ layout! {
 /// [`SCATTERS`](features::SCATTERS): a contiguous region takes one, a strided one takes one and another for each extent of its
 /// pattern. If one of the regions is bitmapped or pointer-mapped, each of them takes as many as it has granules.
 pub const RECEIVE_PLACES: usize = 32;
+/// Receives of many regions that may be in use on such a card at a time: of more than 4, or of any that is not contiguous. While so many are, a message that would take another one finds none.
+pub const MANY_RECEIVES: usize = 512;
 
 /// The first byte of a receive queue's entry.
 pub const RECEIVE_MAGIC: u8 = 0xd9;

@@ -15,8 +15,8 @@ use crate::primitive::Lutram;
 /// with all changes of earlier cycles.
 ///
 /// # Inputs
-/// `clk`; `set_valid`, `set_index`; `clear_valid`, `clear_index`; `wipe_valid`, `wipe_index`: an entry is
-/// cleared whatever the memories hold, after power-up; nothing may be set or cleared in those cycles.
+/// `clk`; `set_valid`, `set_index`; `clear_valid`, `clear_index`; `wipe_valid`, with `clear_valid`: the entry is
+/// cleared whatever the memories hold, after power-up; nothing may be set in those cycles.
 /// `ahead`: the entries that are asked for.
 ///
 /// # Outputs
@@ -34,10 +34,8 @@ pub struct Flags<const A: usize, const R: usize> {
     pub clear_valid: Signal<In, Bit>,
     /// Which.
     pub clear_index: Signal<In, Bits<A>>,
-    /// Clear a bit that was never written.
+    /// It was never written.
     pub wipe_valid: Signal<In, Bit>,
-    /// Which.
-    pub wipe_index: Signal<In, Bits<A>>,
     /// Entries that are asked for in the next cycle.
     pub ahead: [Signal<In, Bits<A>>; R],
     /// Those entries' bits.
@@ -52,6 +50,7 @@ pub struct Flags<const A: usize, const R: usize> {
     raised_copies: [Table<1, A>; R],
     lowered_copies: [Table<1, A>; R],
     raise: Signal<Local, Bit>,
+    both: Signal<Local, Bit>,
     raise_index: Signal<Local, Bits<A>>,
     raise_data: Signal<Local, Bits<1>>,
     lower: Signal<Local, Bit>,
@@ -63,23 +62,26 @@ impl<const A: usize, const R: usize> Logic for Flags<A, R> {
     #[hdl_gen]
     fn update(&mut self) {
         self.lowered.read_address[0].next = self.set_index.val();
-        self.raise.next = self.wipe_valid.val()
-            || (self.set_valid.val()
-                && !(self.clear_valid.val() && (self.clear_index.val() == self.set_index.val())));
+        self.raise.next = self.wipe_valid.val() || self.set_valid.val();
+        self.both.next = self.set_valid.val() && (self.clear_index.val() == self.set_index.val());
         self.raise_index.next = self.set_index.val();
         self.raise_data.next = !self.lowered.read_data[0].val();
         self.raised.read_address[0].next = self.clear_index.val();
         self.raised.read_address[1].next = self.set_index.val();
         self.rises.next = self.raise.val()
             && !self.wipe_valid.val()
+            && !(self.both.val() && self.clear_valid.val())
             && (self.raised.read_data[1].val() == self.lowered.read_data[0].val());
-        self.lower.next = self.wipe_valid.val() || self.clear_valid.val();
+        self.lower.next = self.clear_valid.val();
         self.lower_index.next = self.clear_index.val();
+        // What is set and cleared at once is cleared, without a wait for what says that it is cleared.
         self.lower_data.next = self.raised.read_data[0].val();
+        if self.both.val() {
+            self.lower_data.next = self.raise_data.val();
+        }
         if self.wipe_valid.val() {
-            self.raise_index.next = self.wipe_index.val();
+            self.raise_index.next = self.clear_index.val();
             self.raise_data.next = 0.into();
-            self.lower_index.next = self.wipe_index.val();
             self.lower_data.next = 0.into();
         }
         self.raised.write_enable.next = self.raise.val();
@@ -118,8 +120,9 @@ mod tests {
             model.set(port, 0);
         }
         model.set("wipe_valid", 1);
+        model.set("clear_valid", 1);
         for index in 0..ENTRIES {
-            model.set("wipe_index", index);
+            model.set("clear_index", index);
             model.cycle();
         }
         model.set("wipe_valid", 0);

@@ -99,12 +99,12 @@ impl Logic for States {
         self.receiving.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
         self.receiving.write_data.next = self.cfg.data.val().get_bits::<1>(1);
         self.clears.next = self.select.state.val()
-            && !self.select.every.val()
-            && !(self.cfg.data.val().get_bit(0) && self.receiving.read_data[0].val().get_bit(0));
+            && (self.select.every.val()
+                || !(self.cfg.data.val().get_bit(0)
+                    && self.receiving.read_data[0].val().get_bit(0)));
         self.errors.clear_valid.next = self.clears.val();
         self.errors.clear_index.next = self.cfg.index.val().get_bits::<QP>(0);
         self.errors.wipe_valid.next = self.select.every.val();
-        self.errors.wipe_index.next = self.cfg.index.val().get_bits::<QP>(0);
         self.errors.set_valid.next = true;
         self.waits.d.next = false;
         self.set_qp_error_c.ready.next = false;
@@ -139,13 +139,12 @@ impl Logic for States {
             self.error[k].next = self.errors.flag[k].val();
         }
 
-        self.enabling.next = self.select.enable.val() && !self.select.every.val();
+        self.enabling.next = self.select.enable.val();
         self.halts.set_valid.next = self.set_queue_halted_valid.val();
         self.halts.set_index.next = self.set_queue_halted_index.val();
         self.halts.clear_valid.next = self.enabling.val();
         self.halts.clear_index.next = self.cfg.index.val().get_bits::<QUEUE>(0);
         self.halts.wipe_valid.next = self.select.every.val();
-        self.halts.wipe_index.next = self.cfg.index.val().get_bits::<QUEUE>(0);
         for k in 0..HALT_READERS {
             self.halts.ahead[k].next = self.halted_next[k].val();
             self.halted[k].next = self.halts.flag[k].val();

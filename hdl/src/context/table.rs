@@ -39,8 +39,9 @@ pub struct Table<const D: usize, const A: usize> {
 
     #[init(Ram::new(style(D, A)))]
     words: Ram<D, 1, A>,
-    /// The word was written in the cycle in which it was read.
-    passed: DFF<Bit>,
+    /// A word was written in the cycle in which it was read. Two registers, because a write is often known late.
+    wrote: DFF<Bit>,
+    same: DFF<Bit>,
     passing: DFF<Bits<D>>,
 }
 
@@ -55,11 +56,11 @@ impl<const D: usize, const A: usize> Logic for Table<D, A> {
         self.words.write_data.next = self.write_data.val();
         self.words.read_enable.next = true;
         self.words.read_address.next = self.ahead.val();
-        self.passed.d.next =
-            self.write_enable.val() && (self.write_address.val() == self.ahead.val());
+        self.wrote.d.next = self.write_enable.val();
+        self.same.d.next = self.write_address.val() == self.ahead.val();
         self.passing.d.next = self.write_data.val();
         self.read_data.next = self.words.read_data.val();
-        if self.passed.q.val() {
+        if self.wrote.q.val() && self.same.q.val() {
             self.read_data.next = self.passing.q.val();
         }
     }

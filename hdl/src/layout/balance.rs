@@ -74,6 +74,8 @@ pub struct Balance {
     high: Signal<Local, Bit>,
     low: Signal<Local, Bit>,
     decay: Signal<Local, Bits<SUM>>,
+    /// The middle for each bit of the count.
+    part: [Signal<Local, Bits<SUM>>; 8],
     delta: [Signal<Local, Bits<SUM>>; 2],
     held: DFF<Bit>,
     middle: DFF<Bits<10>>,
@@ -93,13 +95,15 @@ impl Logic for Balance {
         for p in 0..2 {
             self.shared[p].d.next = self.valid[p].q.val();
             self.long[p].d.next = bit_cast::<SUM, 13>(self.bytes[p].q.val());
-            self.share[p].d.next = 0.into();
             for k in 0..4 {
+                self.part[4 * p + k].next = 0.into();
                 if self.count[p].q.val().get_bit(k) {
-                    self.share[p].d.next = self.share[p].d.val()
-                        + (bit_cast::<SUM, 10>(self.middle.q.val()) << k.to_bits::<4>());
+                    self.part[4 * p + k].next =
+                        bit_cast::<SUM, 10>(self.middle.q.val()) << k.to_bits::<4>();
                 }
             }
+            self.share[p].d.next = (self.part[4 * p].val() + self.part[4 * p + 1].val())
+                + (self.part[4 * p + 2].val() + self.part[4 * p + 3].val());
             self.delta[p].next = 0.into();
             if self.shared[p].q.val() {
                 self.delta[p].next = self.long[p].q.val() - self.share[p].q.val();

@@ -67,6 +67,8 @@ pub enum WalkState {
     Bits,
     /// A piece of the bitmap or of the pointers, from the row at hand on, is cut,
     Measure,
+    /// of so many bytes,
+    Size,
     /// is looked up in its key,
     Ask,
     /// is read,
@@ -222,8 +224,10 @@ pub struct Walk {
     /// What is there of the bitmap or the pointers, from the row at hand on, and its bits.
     bits: DFF<Bits<512>>,
     have: DFF<Bits<10>>,
-    ones: Signal<Local, Bits<7>>,
+    /// Selected rows of the first 64. While rows are gone through one by one, of those from the row before on: once a word is not passed, none is.
+    ones: DFF<Bits<7>>,
     ones_in_word: CountOnes<64, 7>,
+    ones_in_next: CountOnes<64, 7>,
     passes_word: Signal<Local, Bit>,
     /// The region has a bitmap or pointers.
     lists: Signal<Local, Bit>,
@@ -231,7 +235,8 @@ pub struct Walk {
     rows_left: Signal<Local, Bits<33>>,
     /// Rows from the one of the cycle before on, or [`MANY_ROWS`] if there are more.
     few_rows: DFF<Bits<FEW>>,
-    side_bytes: Signal<Local, Bits<14>>,
+    /// Bytes that they take, as far as was known a cycle before.
+    side_bytes: DFF<Bits<14>>,
     side_bits: DFF<Bits<10>>,
     /// Bits before that of the row at hand.
     ahead: Signal<Local, Bits<3>>,
@@ -245,13 +250,17 @@ pub struct Walk {
     multiplier: Multiplier<33, 64, 97>,
     product: Signal<Local, Bits<97>>,
     length: Signal<Local, Bits<ROW>>,
-    behind: Signal<Local, Bits<ROW>>,
+    /// Bytes of the element from the next one on, as they were a cycle before.
+    behind: DFF<Bits<ROW>>,
     addr: DFF<Bits<64>>,
     bytes: DFF<Bits<13>>,
     key: DFF<Bits<32>>,
     covered: Signal<Local, Bit>,
     /// The piece may be accessed.
     may: Signal<Local, Bit>,
+    /// What the key says of the piece, as it was told a cycle before.
+    was_covered: DFF<Bit>,
+    allowed: DFF<Bit>,
     unused_rights: Signal<Local, Bit>,
     unused_region: Signal<Local, Bits<KEY_REGION>>,
     ends_row: Signal<Local, Bit>,
@@ -290,12 +299,14 @@ impl Logic for Walk {
         self.keys.key.next = self.key.q.val();
         self.keys.pd.next = self.held.q.val().pd;
         self.keys.addr.next = self.addr.q.val();
-        self.keys.bytes.next = bit_cast::<32, 13>(self.bytes.q.val());
+        self.keys.bytes.next = bit_cast::<64, 13>(self.bytes.q.val());
         self.keys.revoke_valid.next = false;
         self.keys.revoke_index.next = 0.into();
         self.covered.next = self.keys.covers.val();
         self.may.next =
             self.covered.val() && (!self.held.q.val().writes || self.keys.fillable.val());
+        self.was_covered.d.next = self.covered.val();
+        self.allowed.d.next = self.may.val();
         self.unused_rights.next = self.keys.readable.val()
             || self.keys.writable.val()
             || self.keys.changeable.val()
@@ -328,9 +339,13 @@ impl Logic for Walk {
 
         // The bitmap.
         self.ones_in_word.bits.next = self.bits.q.val().get_bits::<64>(0);
-        self.ones.next = self.ones_in_word.count.val();
-        self.passes_word.next =
-            (self.have.q.val() >= 64) && (bit_cast::<33, 7>(self.ones.val()) <= self.skip.q.val());
+        self.ones_in_next.bits.next = self.bits.q.val().get_bits::<64>(64);
+        self.passes_word.next = (self.have.q.val() >= 64)
+            && (bit_cast::<33, 7>(self.ones.q.val()) <= self.skip.q.val());
+        self.ones.d.next = self.ones_in_word.count.val();
+        if (self.state.q.val() == WalkState::Bits) && self.passes_word.val() {
+            self.ones.d.next = self.ones_in_next.count.val();
+        }
         self.lists.next =
             (self.kind_held.q.val() != CONTIGUOUS) && (self.kind_held.q.val() != STRIDED);
         self.beyond.next = self.row.q.val() >= bit_cast::<33, 32>(self.count.q.val());
@@ -344,10 +359,10 @@ impl Logic for Walk {
         }
         // A bitmap is read from the byte of the row at hand on.
         self.ahead.next = 0.into();
-        self.side_bytes.next = bit_cast::<14, FEW>(self.few_rows.q.val()) << 3;
+        self.side_bytes.d.next = bit_cast::<14, FEW>(self.few_rows.q.val()) << 3;
         if self.kind_held.q.val() == BITMAPPED {
             self.ahead.next = self.row.q.val().get_bits::<3>(0);
-            self.side_bytes.next = (bit_cast::<14, FEW>(self.few_rows.q.val())
+            self.side_bytes.d.next = (bit_cast::<14, FEW>(self.few_rows.q.val())
                 + bit_cast::<14, 3>(self.ahead.val())
                 + 7)
                 >> 3;
@@ -376,7 +391,7 @@ impl Logic for Walk {
         if self.kind_held.q.val() == CONTIGUOUS {
             self.length.next = self.row_bytes.q.val();
         }
-        self.behind.next = self.length.val() - self.inside.q.val();
+        self.behind.d.next = self.length.val() - self.inside.q.val();
         self.resumable.next = (self.kind_held.q.val() == CONTIGUOUS)
             || (bit_cast::<16, 4>(self.resume.element.val()) < self.elements.q.val());
         self.following.next = self.header.q.val() + 1;
@@ -508,12 +523,9 @@ impl Logic for Walk {
                     }
                     if bit_cast::<16, 7>(self.round.q.val()) == self.elements.q.val() {
                         self.round.d.next = 0.into();
-                        self.state.d.next = WalkState::Divide;
-                        if self.touching.val() {
-                            self.row.d.next = bit_cast::<33, 32>(self.count.q.val());
-                            self.wait.d.next = 0.into();
-                            self.state.d.next = WalkState::Span;
-                        }
+                        self.row.d.next = bit_cast::<33, 32>(self.count.q.val());
+                        self.wait.d.next = 0.into();
+                        self.state.d.next = WalkState::Span;
                     }
                     if !self.data.val().get_bits::<32>(64).any() {
                         self.state.d.next = WalkState::Fail;
@@ -522,7 +534,9 @@ impl Logic for Walk {
             }
             WalkState::Span => {
                 // Where each row begins where the one before ends, all of them are one run.
-                if self.wait.q.val() == PRODUCT {
+                if !self.touches.q.val() {
+                    self.state.d.next = WalkState::Divide;
+                } else if self.wait.q.val() == PRODUCT {
                     self.state.d.next = WalkState::Divide;
                     if (self.period.q.val() == bit_cast::<64, ROW>(self.row_bytes.q.val()))
                         && self.product.val().any()
@@ -631,7 +645,7 @@ impl Logic for Walk {
                 if !self.have.q.val().any() {
                     self.state.d.next = WalkState::Seek;
                 } else if self.passes_word.val() {
-                    self.skip.d.next = self.skip.q.val() - bit_cast::<33, 7>(self.ones.val());
+                    self.skip.d.next = self.skip.q.val() - bit_cast::<33, 7>(self.ones.q.val());
                     self.bits.d.next = self.bits.q.val() >> 64;
                     self.have.d.next = self.have.q.val() - 64;
                     self.row.d.next = self.row.q.val() + 64;
@@ -656,10 +670,6 @@ impl Logic for Walk {
                         self.base.q.val() + bit_cast::<64, 33>(self.row.q.val() >> 3);
                 }
                 self.key.d.next = self.lkey.q.val();
-                self.bytes.d.next = 64.into();
-                if self.side_bytes.val() < 64 {
-                    self.bytes.d.next = self.side_bytes.val().get_bits::<13>(0);
-                }
                 self.side_bits.d.next = self.most_bits.val();
                 self.aligned.d.next = self.ahead.val();
                 if (self.kind_held.q.val() == BITMAPPED)
@@ -669,21 +679,28 @@ impl Logic for Walk {
                 } else if self.kind_held.q.val() != BITMAPPED && (self.few_rows.q.val() < 8) {
                     self.side_bits.d.next = self.few_rows.q.val().get_bits::<10>(0) << 6;
                 }
+                self.state.d.next = WalkState::Size;
+            }
+            WalkState::Size => {
+                self.wait.d.next = 0.into();
+                self.bytes.d.next = 64.into();
+                if self.side_bytes.q.val() < 64 {
+                    self.bytes.d.next = self.side_bytes.q.val().get_bits::<13>(0);
+                }
                 self.state.d.next = WalkState::Ask;
             }
             WalkState::Ask => {
                 if self.wait.q.val() == KEY {
-                    self.state.d.next = WalkState::Fail;
-                    if self.covered.val() {
-                        self.state.d.next = WalkState::Fetch;
-                    }
+                    self.state.d.next = WalkState::Fetch;
                 }
             }
             WalkState::Fetch => {
-                self.step.valid.next = true;
+                self.step.valid.next = self.was_covered.q.val();
                 self.step.side.next = true;
                 self.step.last.next = false;
-                if self.step.ready.val() {
+                if !self.was_covered.q.val() {
+                    self.state.d.next = WalkState::Fail;
+                } else if self.step.ready.val() {
                     self.state.d.next = WalkState::Come;
                 }
             }
@@ -713,8 +730,8 @@ impl Logic for Walk {
                         + self.multiplier.product.val().get_bits::<64>(0)
                         + bit_cast::<64, ROW>(self.inside.q.val());
                     self.bytes.d.next = self.wanted.val();
-                    if self.behind.val() < bit_cast::<ROW, 13>(self.wanted.val()) {
-                        self.bytes.d.next = self.behind.val().get_bits::<13>(0);
+                    if self.behind.q.val() < bit_cast::<ROW, 13>(self.wanted.val()) {
+                        self.bytes.d.next = self.behind.q.val().get_bits::<13>(0);
                     }
                     self.key.d.next = self.lkey.q.val();
                     if self.kind_held.q.val() == BITMAPPED {
@@ -728,16 +745,15 @@ impl Logic for Walk {
             }
             WalkState::Check => {
                 if self.wait.q.val() == KEY {
-                    self.state.d.next = WalkState::Fail;
-                    if self.may.val() {
-                        self.state.d.next = WalkState::Offer;
-                    }
+                    self.state.d.next = WalkState::Offer;
                 }
             }
             WalkState::Offer => {
-                self.step.valid.next = !self.skips.val();
+                self.step.valid.next = !self.skips.val() && self.allowed.q.val();
                 self.step.plain.next = self.bytes.q.val() == self.held.q.val().bytes;
-                if self.step.ready.val() || self.skips.val() {
+                if !self.allowed.q.val() {
+                    self.state.d.next = WalkState::Fail;
+                } else if self.step.ready.val() || self.skips.val() {
                     if self.skips.val() {
                         self.skip_left.d.next =
                             self.skip_left.q.val() - self.bytes.q.val().get_bits::<6>(0);

@@ -565,6 +565,7 @@ impl Logic for Card {
         self.columns.resp_fetch.next = self.sequencer.column_resp_fetch.val();
         self.columns.resp_kept.next = self.sequencer.column_resp_kept.val();
         self.columns.clear.next = self.sequencer.column_clear.val();
+        self.columns.counted.join(&mut self.sequencer.column_counted);
         self.columns.header_valid.next = self.windows.header_valid.val();
         self.columns.header_addr.next = self.expander.beat.addr.val();
         self.columns.header_len.next = self.expander.beat.len.val();

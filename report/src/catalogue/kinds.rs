@@ -18,7 +18,7 @@ const SHORTEST: u64 = 5;
 const LONGEST: u64 = 60;
 /// Bytes of the length of a string in a message.
 const LENGTH: u64 = 4;
-/// Columns that have a validity, and rows and destinations of these: a simulation of 0.2 Gb/s takes its time.
+/// Columns that have a validity, and rows and destinations of these: a simulation of 1.3 Gb/s takes its time.
 const NULLABLE: usize = 16;
 const NULLABLE_ROWS: u64 = 128;
 const NULLABLE_DESTINATIONS: usize = 2;

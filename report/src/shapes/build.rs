@@ -78,7 +78,7 @@ fn build(shape: &Shape, posts: u32) -> Experiment {
         fetched: Fetched::Registers,
         words: None,
         row_mask: shape.mask,
-        by_columns: false,
+        by_columns: shape.by_columns,
         posts,
     }
 }

@@ -63,6 +63,7 @@ fn shape(random: &mut Random) -> Shape {
             _ => At::Odd,
         },
         write: even(random, 2),
+        by_columns: false,
         posts: None,
         seed: random.below(1 << 16),
     }

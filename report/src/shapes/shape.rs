@@ -76,6 +76,8 @@ pub struct Shape {
     pub at: At,
     /// WRITE; otherwise SEND.
     pub write: bool,
+    /// A WRITE by columns: each column goes to an address of its own.
+    pub by_columns: bool,
     /// Requests; otherwise as many as make the first one's latency small.
     pub posts: Option<u32>,
     /// Which rows are selected, where they go, and where columns begin.
@@ -95,6 +97,7 @@ impl Default for Shape {
             pack: None,
             at: At::Page,
             write: true,
+            by_columns: false,
             posts: None,
             seed: 1,
         }
@@ -123,6 +126,7 @@ const BY: [(&str, By); 5] = [
 const AT: [(&str, At); 3] = [("page", At::Page), ("line", At::Line), ("odd", At::Odd)];
 const MASK: [(&str, RowMask); 2] = [("period", RowMask::Period), ("element", RowMask::Element)];
 const OP: [(&str, bool); 2] = [("write", true), ("send", false)];
+const LAYOUT: [(&str, bool); 2] = [("rows", false), ("columns", true)];
 
 fn name<T: PartialEq>(names: &[(&'static str, T)], value: &T) -> &'static str {
     names.iter().find(|(_, known)| known == value).map_or("?", |(name, _)| name)
@@ -178,6 +182,7 @@ impl FromStr for Shape {
                 "pack" => shape.pack = Some(number(key, value)?),
                 "at" => shape.at = named(key, &AT, value)?,
                 "op" => shape.write = named(key, &OP, value)?,
+                "layout" => shape.by_columns = named(key, &LAYOUT, value)?,
                 "posts" => shape.posts = Some(number(key, value)?),
                 "seed" => shape.seed = number(key, value)?,
                 _ => return Err(format!("a shape has no `{key}`")),
@@ -201,6 +206,14 @@ impl Shape {
         within("posts", self.posts.unwrap_or(1).into(), 1, 1 << 13)?;
         if !drdma_abi::roce::MTUS.contains(&self.mtu) {
             return Err(format!("mtu={}: it is one of {:?}", self.mtu, drdma_abi::roce::MTUS));
+        }
+        if self.by_columns
+            && (!self.write || self.mask == RowMask::Element || self.destinations == 1)
+        {
+            return Err(
+                "layout=columns: these are WRITEs to several destinations under row mask Period"
+                    .to_owned(),
+            );
         }
         if self.by.is_partitioned() && self.mask == RowMask::Element {
             return Err("mask=element: a partitioned region (by=ids, key4 or key8) has rows only"
@@ -236,6 +249,9 @@ impl fmt::Display for Shape {
             name(&OP, &self.write),
             self.seed,
         )?;
+        if self.by_columns {
+            write!(f, " layout={}", name(&LAYOUT, &true))?;
+        }
         self.posts.map_or(Ok(()), |posts| write!(f, " posts={posts}"))
     }
 }
@@ -250,6 +266,11 @@ mod tests {
                     at=odd op=send seed=5 posts=4";
         let shape: Shape = text.parse().unwrap();
         assert_eq!(shape.columns, [8, 8, 3]);
+        assert_eq!(shape.to_string(), text);
+        let text = "columns=5x8 rows=100 dests=2 by=ids select=100 mtu=4096 mask=period pack=full \
+                    at=page op=write seed=1 layout=columns";
+        let shape: Shape = text.parse().unwrap();
+        assert!(shape.by_columns);
         assert_eq!(shape.to_string(), text);
         assert_eq!("".parse::<Shape>().unwrap(), Shape::default());
         assert_eq!("columns=5x4".parse::<Shape>().unwrap().rows_per_message(), 204);
@@ -272,6 +293,11 @@ mod tests {
             ("pack=0", "pack=0: it is 1 to 65536"),
             ("posts=0", "posts=0: it is 1 to 8192"),
             ("mtu=1500", "mtu=1500: it is one of [256, 512, 1024, 2048, 4096]"),
+            (
+                "dests=2 op=send layout=columns",
+                "layout=columns: these are WRITEs to several destinations under row mask Period",
+            ),
+            ("layout=pax", "layout=pax: it is one of rows, columns"),
             (
                 "by=ids mask=element",
                 "mask=element: a partitioned region (by=ids, key4 or key8) has rows only",

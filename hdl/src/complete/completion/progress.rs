@@ -121,11 +121,14 @@ impl Logic for Progress {
         self.has_sent.set_valid.next = self.sending_valid.val();
         self.has_sent.set_index.next = self.sending_qp.val();
         // A packet that is sent while its queue pair begins anew is one of the new ones.
-        self.has_sent.clear_valid.next = self.forget.val()
-            && !(self.sending_valid.val() && (self.sending_qp.val() == self.shown.q.val()));
+        self.has_sent.clear_valid.next = self.clear.val()
+            || (self.forget.val()
+                && !(self.sending_valid.val() && (self.sending_qp.val() == self.shown.q.val())));
         self.has_sent.clear_index.next = self.shown.q.val();
         self.has_sent.wipe_valid.next = self.clear.val();
-        self.has_sent.wipe_index.next = self.clear_index.val();
+        if self.clear.val() {
+            self.has_sent.clear_index.next = self.clear_index.val();
+        }
         self.ahead.next = (self.last_sent.q.val() - self.psn.val()).get_bit(23);
         self.genuine.next = self.is_sent.q.val() && !self.ahead.val();
 

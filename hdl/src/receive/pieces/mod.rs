@@ -17,7 +17,7 @@
 
 use crate::context::{ConfigWrite, QP, Table};
 use crate::primitive::{Flatten, Restore};
-use crate::receive::receives::record::{PLACES, ReceiveGranule};
+use crate::receive::receives::record::{PLACES, ReceiveGranule, SLOT};
 use crate::receive::record::{PiecePlace, RegionAsk, RegionSettle, RegionTold, RegionVerdict};
 use crate::regions::entries::{Entries, GRANULE_BITS, KeyWord};
 use crate::regions::walk::Walk;
@@ -37,8 +37,8 @@ const OF_LAST: usize = KIND + 2;
 const KEPT_GRANULE: usize = OF_LAST + 1;
 /// Bits of the number of a granule of a receive.
 const INDEX: usize = PLACES - 1;
-/// Bits of its address: queue pair, number.
-const PLACE: usize = QP + INDEX;
+/// Bits of its address: slot, number.
+const PLACE: usize = SLOT + INDEX;
 
 /// See the [module](self).
 ///
@@ -76,6 +76,8 @@ pub struct Pieces {
 
     entries: Entries,
     granules: Table<KEPT_GRANULE, PLACE>,
+    /// Where those of a queue pair are.
+    slots: Table<SLOT, QP>,
     positions: Table<POSITION, QP>,
     position_in: Flatten<Position, POSITION>,
     position_out: Restore<Position, POSITION>,
@@ -97,7 +99,7 @@ impl Logic for Pieces {
         self.entries.region.next = self.walk.region.val();
         self.entries.granule.next = self.walk.granule.val();
         self.granules.write_enable.next = self.granule.valid.val();
-        self.granules.write_address.next = (bit_cast::<PLACE, QP>(self.granule.qp.val())
+        self.granules.write_address.next = (bit_cast::<PLACE, SLOT>(self.granule.slot.val())
             << INDEX as u64)
             | bit_cast::<PLACE, INDEX>(self.granule.index.val());
         self.granules.write_data.next =
@@ -105,8 +107,13 @@ impl Logic for Pieces {
                 | (bit_cast::<KEPT_GRANULE, 2>(self.granule.kind.val()) << KIND as u64)
                 | (bit_cast::<KEPT_GRANULE, 1>(self.granule.of_last.val().into())
                     << OF_LAST as u64);
-        self.granules.ahead.next = (bit_cast::<PLACE, QP>(self.walk.qp.val()) << INDEX as u64)
+        self.granules.ahead.next = (bit_cast::<PLACE, SLOT>(self.slots.read_data.val())
+            << INDEX as u64)
             | bit_cast::<PLACE, INDEX>(self.walk.granule.val());
+        self.slots.write_enable.next = self.granule.valid.val();
+        self.slots.write_address.next = self.granule.qp.val();
+        self.slots.write_data.next = self.granule.slot.val();
+        self.slots.ahead.next = self.walk.next_qp.val();
         self.of_receive.next = self.walk.receive.val();
         self.walk.data.next = self.entries.data.val();
         if self.of_receive.val() {

@@ -5,7 +5,7 @@ use crate::context::REGION_TABLE;
 use crate::context::testing::clear_tables;
 use crate::regions::testing::*;
 use crate::testing;
-use drdma_abi::receive::rights;
+use drdma_abi::receive::{MANY_RECEIVES, rights};
 use drdma_abi::work_request::GRANULE;
 use drdma_semantics::described::{Unreachable, encode, fragments};
 use drdma_semantics::memory::{Fault, HostMemory, Segments, WritableMemory};
@@ -82,6 +82,8 @@ struct Around<'a> {
     /// What was placed, packet by packet.
     came: Vec<Vec<(u64, u64)>>,
     coming: Vec<(u64, u64)>,
+    /// Of the receive that was taken last.
+    slot: u64,
 }
 
 impl<'a> Around<'a> {
@@ -106,9 +108,21 @@ impl<'a> Around<'a> {
         bench.stall(stalls);
         let memory = Random::new(seed).bytes(SIZE as usize);
         let (under_way, latency) = (VecDeque::new(), 1 + seed * 40 % 300);
-        let (came, coming) = (Vec::new(), Vec::new());
-        let mut around =
-            Self { bench, ask, beat, read, piece, memory, latency, under_way, told, came, coming };
+        let (came, coming, slot) = (Vec::new(), Vec::new(), 0);
+        let mut around = Self {
+            bench,
+            ask,
+            beat,
+            read,
+            piece,
+            memory,
+            latency,
+            under_way,
+            told,
+            came,
+            coming,
+            slot,
+        };
         for entry in entries() {
             for (word, bytes) in entry.to_bytes().chunks(4).enumerate() {
                 let data = u32::from_le_bytes(bytes.try_into().unwrap());
@@ -173,12 +187,15 @@ impl<'a> Around<'a> {
     /// A queue pair takes a receive.
     fn take(&mut self, qp: u64, regions: &[Region]) {
         let mut index = 0;
+        // Any that no other one has.
+        self.slot = (self.slot + 37) % MANY_RECEIVES as u64;
         for (k, region) in regions.iter().enumerate() {
             for granule in granules(region).chunks(GRANULE) {
                 self.bench.set("granule_data", Word::from_bytes(granule));
                 let of_last = u64::from(k + 1 == regions.len());
                 let ports = [
                     ("qp", qp),
+                    ("slot", self.slot),
                     ("index", index),
                     ("kind", region.kind() as u64),
                     ("of_last", of_last),

@@ -49,6 +49,8 @@ pub struct Checker {
     pub span_narrow: Signal<Out, Bit>,
     /// and what it is.
     pub span: Flow<Out, Span>,
+    /// The slot that the entry gets if it has many.
+    pub slot: Signal<In, Bits<SLOT>>,
     /// A granule of an entry whose regions are walked: it is looked at when bytes come.
     pub granule: Flow<Out, ReceiveGranule>,
     /// The entry is in use from now on, under this name.
@@ -243,6 +245,7 @@ impl Logic for Checker {
 
         self.granule.valid.next = self.working.q.val() && self.passes.val();
         self.granule.qp.next = self.qp.q.val();
+        self.granule.slot.next = self.slot.val();
         self.granule.index.next = self.index.q.val().get_bits::<5>(0);
         self.granule.data.next = self.piece_held.q.val().data.get_bits::<128>(0);
         self.granule.kind.next = self.piece_held.q.val().region_kind;

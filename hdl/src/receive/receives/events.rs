@@ -60,6 +60,7 @@ pub struct Events {
     resets: Signal<Local, Bit>,
     /// or one is not broken any more.
     mends: Signal<Local, Bit>,
+    goes_on: Signal<Local, Bit>,
     tells: Signal<Local, Bit>,
     flags: Flags<QP, 1>,
     waiting: StreamFifo<Together, 12, 13>,
@@ -86,19 +87,19 @@ impl Logic for Events {
         self.resets.next = !self.select.every.val()
             && ((self.select.state.val() && !self.cfg.data.val().any())
                 || (self.select.receive_state.val() && (self.cfg.data.val() != GOES_ON)));
-        self.mends.next = self.select.state.val()
-            && !self.select.every.val()
-            && !((self.cfg.data.val() == READY_TO_SEND)
-                && (self.receiving.read_data[0].val() == 1));
+        self.goes_on.next =
+            (self.cfg.data.val() == READY_TO_SEND) && (self.receiving.read_data[0].val() == 1);
+        self.mends.next =
+            self.select.state.val() && !self.select.every.val() && !self.goes_on.val();
         self.tells.next = self.resets.val() || self.mends.val();
 
         // Which queue pairs are broken.
         self.flags.set_valid.next = self.broken.valid.val();
         self.flags.set_index.next = self.broken.qp.val();
-        self.flags.clear_valid.next = self.mends.val();
+        self.flags.clear_valid.next =
+            self.select.state.val() && (self.select.every.val() || !self.goes_on.val());
         self.flags.clear_index.next = self.cfg.index.val().get_bits::<QP>(0);
         self.flags.wipe_valid.next = self.select.every.val();
-        self.flags.wipe_index.next = self.cfg.index.val().get_bits::<QP>(0);
         self.flags.ahead[0].next = self.next_qp.val();
         self.is_broken.next = self.flags.flag[0].val();
 

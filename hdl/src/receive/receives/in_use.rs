@@ -2,20 +2,34 @@
 //!
 //! A queue pair has up to four in use, which are used up in the order in which they were taken. One of more than 4 regions, or with a strided region, is alone.
 //!
+//! The first place of a receive lies beside its name. The others lie in a slot, which the receive has until it is used up. There are 4,096 slots of 4 places for
+//! receives of few regions, and 512 of 32 places for the others. A slot of 4 becomes free without any peer's doing: if each queue pair has one,
+//! the one that takes a further receive has had the last packet of what it has in use; if none of them takes one, another has more than one, and all but the last
+//! are such. A slot of 32 places may stay with a queue pair whose peer is silent: while there is none, an entry that needs it is not taken.
+//!
 //! Contract: what is read is told in the cycle after it was asked for, with all that was written until then. What is told of the oldest receive
-//! means nothing if there is none. Where all are used up, none is taken.
+//! means nothing if there is none. A place is asked for in or after the cycle in which its receive's name is told, the first place also together with the name.
 
 use super::record::*;
+use super::slots::Slots;
 use crate::context::{ConfigWrite, QP, Table, TableSelect};
 use crate::primitive::{Flatten, Restore};
 use drdma_emit::prelude::*;
 
-/// Bits of a span's address: queue pair, place.
-pub const PLACE: usize = QP + 5;
-/// Bits of a place in one of four tables.
-const QUARTER: usize = QP + 3;
+/// Bits of the number of a place.
+pub const PLACE: usize = 5;
 /// As many regions has a receive that is not alone.
 pub const FEW: u64 = 4;
+/// Bits of the number of a place of such a receive, and of its slot.
+const FEW_PLACE: usize = 2;
+const FEW_SLOT: usize = 12;
+/// Bits of a place's address in the slots of either kind.
+const IN_FEW: usize = FEW_SLOT + FEW_PLACE;
+const IN_MANY: usize = SLOT + PLACE;
+/// Bits of what is kept of a receive: its name, its slot, and its first place.
+const KEPT: usize = NAME + FEW_SLOT + SPAN;
+const SLOT_AT: usize = NAME;
+const FIRST_AT: usize = NAME + FEW_SLOT;
 /// Bits of a number of receives, which goes round.
 const COUNT: usize = 3;
 
@@ -24,12 +38,14 @@ const COUNT: usize = 3;
 pub struct InUse {
     /// Clock.
     pub clk: Signal<In, Clock>,
+    /// Synchronous reset; all tables are cleared after it.
+    pub rst: Signal<In, Bit>,
     /// Words that the host writes into tables: nothing is in use once they are cleared.
     pub cfg: Flow<In, ConfigWrite>,
     /// The queue pair that takes a receive in the next cycle, if that is its turn: no other one has one named until then.
     pub checker_qp: Signal<In, Bits<QP>>,
     /// A region of the receive is written: which,
-    pub span_at: Signal<In, Bits<5>>,
+    pub span_at: Signal<In, Bits<PLACE>>,
     /// whether the receive has few regions,
     pub span_narrow: Signal<In, Bit>,
     /// and the region. Of the queue pair that `checker_qp` was in the cycle before.
@@ -38,11 +54,17 @@ pub struct InUse {
     pub named: Flow<In, Name>,
     /// The oldest receive of a queue pair is used up.
     pub cleared: Signal<In, Bit>,
-    /// All of them are.
-    pub cleared_all: Signal<In, Bit>,
     /// That queue pair, which scatter has asked for in the cycle before.
     pub cleared_qp: Signal<In, Bits<QP>>,
 
+    /// There is a slot for a receive of few regions,
+    pub few_room: Signal<Out, Bit>,
+    /// and one for another, whatever becomes of the entry that the checker has.
+    pub many_room: Signal<Out, Bit>,
+    /// The checker has none.
+    pub settled: Signal<In, Bit>,
+    /// That slot.
+    pub slot: Signal<Out, Bits<SLOT>>,
     /// The queue pair that the taker asks for,
     pub taker_qp: Signal<In, Bits<QP>>,
     /// and whether it has a receive in use.
@@ -71,20 +93,25 @@ pub struct InUse {
     wide: Table<1, QP>,
     /// Those that are used up, for taker and scatter.
     ends: [Table<COUNT, QP>; 2],
-    /// By the number of the receive. The regions of one with many lie in all of them.
-    names: [Table<NAME, QP>; 4],
-    spans: [Table<SPAN, QUARTER>; 4],
+    /// By the number of the receive.
+    names: [Table<KEPT, QP>; 4],
+    few: Slots<FEW_SLOT, { FEW_SLOT + 1 }>,
+    many: Slots<SLOT, { SLOT + 1 }>,
+    few_spans: Table<SPAN, IN_FEW>,
+    many_spans: Table<SPAN, IN_MANY>,
+    first: DFF<Span>,
+    first_in: Flatten<Span, SPAN>,
+    /// The first place was asked for.
+    asks_first: DFF<Bit>,
+    at: Signal<Local, Bits<FEW_SLOT>>,
     number: Signal<Local, Bits<2>>,
     oldest: Signal<Local, Bits<2>>,
-    quarter: Signal<Local, Bits<2>>,
-    of_span: DFF<Bits<2>>,
-    asked: Signal<Local, Bits<2>>,
     held: Signal<Local, Bits<COUNT>>,
     checker_at: DFF<Bits<QP>>,
     named_number: Signal<Local, Bits<COUNT>>,
     named_wide: Signal<Local, Bits<1>>,
     spent: Signal<Local, Bits<COUNT>>,
-    name_bits: Signal<Local, Bits<NAME>>,
+    kept: Signal<Local, Bits<KEPT>>,
     span_bits: Signal<Local, Bits<SPAN>>,
     span_in: Flatten<Span, SPAN>,
     span_out: Restore<Span, SPAN>,
@@ -111,9 +138,6 @@ impl Logic for InUse {
             self.named_wide.next = 1.into();
         }
         self.spent.next = self.ends[1].read_data.val() + 1;
-        if self.cleared_all.val() {
-            self.spent.next = self.counts[2].read_data.val();
-        }
         for k in 0..3 {
             self.counts[k].write_enable.next = self.named.valid.val() || self.select.every.val();
             self.counts[k].write_address.next = self.checker_at.q.val();
@@ -123,8 +147,7 @@ impl Logic for InUse {
         self.wide.write_address.next = self.checker_at.q.val();
         self.wide.write_data.next = self.named_wide.val();
         for k in 0..2 {
-            self.ends[k].write_enable.next =
-                self.cleared.val() || self.cleared_all.val() || self.select.every.val();
+            self.ends[k].write_enable.next = self.cleared.val() || self.select.every.val();
             self.ends[k].write_address.next = self.cleared_qp.val();
             self.ends[k].write_data.next = self.spent.val();
         }
@@ -151,47 +174,73 @@ impl Logic for InUse {
         self.used.next = self.counts[2].read_data.val() != self.ends[1].read_data.val();
         self.oldest.next = self.ends[1].read_data.val().get_bits::<2>(0);
 
-        // Names.
+        // Names, with slots and first places.
+        if self.span.valid.val() && !self.span_at.val().any() {
+            self.first.d.next.addr = self.span.addr.val();
+            self.first.d.next.len = self.span.len.val();
+            self.first.d.next.strided = self.span.strided.val();
+            self.first.d.next.extents = self.span.extents.val();
+        }
+        self.first_in.record.next = self.first.q.val();
         self.name_in.record.next = self.named.val();
-        self.name_bits.next = self.names[0].read_data.val();
+        self.at.next = self.few.number.val();
+        if self.named.wide.val() {
+            self.at.next = bit_cast::<FEW_SLOT, SLOT>(self.many.number.val());
+        }
+        self.kept.next = self.names[0].read_data.val();
         for k in 0..4 {
             self.names[k].write_enable.next =
                 self.named.valid.val() && (self.number.val() == k.to_bits());
             self.names[k].write_address.next = self.checker_at.q.val();
-            self.names[k].write_data.next = self.name_in.bits.val();
+            self.names[k].write_data.next = bit_cast::<KEPT, NAME>(self.name_in.bits.val())
+                | (bit_cast::<KEPT, FEW_SLOT>(self.at.val()) << SLOT_AT as u64)
+                | (bit_cast::<KEPT, SPAN>(self.first_in.bits.val()) << FIRST_AT as u64);
             self.names[k].ahead.next = self.next_qp.val();
             if self.oldest.val() == k.to_bits() {
-                self.name_bits.next = self.names[k].read_data.val();
+                self.kept.next = self.names[k].read_data.val();
             }
         }
-        self.name_out.bits.next = self.name_bits.val();
+        self.name_out.bits.next = self.kept.val().get_bits::<NAME>(0);
         self.name.next = self.name_out.record.val();
 
-        // Regions.
+        // Slots. That of the oldest receive becomes free with it.
+        self.few.take.next = self.named.valid.val() && !self.named.wide.val();
+        self.few.give.next = self.cleared.val() && !self.name_out.record.val().wide;
+        self.few.given.next = self.kept.val().get_bits::<FEW_SLOT>(SLOT_AT);
+        self.many.take.next = self.named.valid.val() && self.named.wide.val();
+        self.many.give.next = self.cleared.val() && self.name_out.record.val().wide;
+        self.many.given.next = self.kept.val().get_bits::<SLOT>(SLOT_AT);
+        self.few_room.next = self.few.free.val().any();
+        self.many_room.next =
+            (self.many.free.val() > 1) || (self.many.free.val().any() && self.settled.val());
+        self.slot.next = self.many.number.val();
+
+        // The other places.
         self.span_in.record.next = self.span.val();
-        self.quarter.next = self.span_at.val().get_bits::<2>(3);
-        if self.span_narrow.val() {
-            self.quarter.next = self.number.val();
+        self.few_spans.write_enable.next = self.span.valid.val() && self.span_narrow.val();
+        self.few_spans.write_address.next = (bit_cast::<IN_FEW, FEW_SLOT>(self.few.number.val())
+            << FEW_PLACE as u64)
+            | bit_cast::<IN_FEW, FEW_PLACE>(self.span_at.val().get_bits::<FEW_PLACE>(0));
+        self.few_spans.write_data.next = self.span_in.bits.val();
+        self.few_spans.ahead.next =
+            (bit_cast::<IN_FEW, FEW_SLOT>(self.kept.val().get_bits::<FEW_SLOT>(SLOT_AT))
+                << FEW_PLACE as u64)
+                | bit_cast::<IN_FEW, FEW_PLACE>(self.next_span.val().get_bits::<FEW_PLACE>(0));
+        self.many_spans.write_enable.next = self.span.valid.val() && !self.span_narrow.val();
+        self.many_spans.write_address.next = (bit_cast::<IN_MANY, SLOT>(self.many.number.val())
+            << PLACE as u64)
+            | bit_cast::<IN_MANY, PLACE>(self.span_at.val());
+        self.many_spans.write_data.next = self.span_in.bits.val();
+        self.many_spans.ahead.next =
+            (bit_cast::<IN_MANY, SLOT>(self.kept.val().get_bits::<SLOT>(SLOT_AT)) << PLACE as u64)
+                | bit_cast::<IN_MANY, PLACE>(self.next_span.val());
+        self.asks_first.d.next = !self.next_span.val().any();
+        self.span_bits.next = self.few_spans.read_data.val();
+        if self.name_out.record.val().wide {
+            self.span_bits.next = self.many_spans.read_data.val();
         }
-        self.of_span.d.next = self.next_span.val().get_bits::<2>(3);
-        self.asked.next = self.of_span.q.val();
-        if !self.name_out.record.val().wide {
-            self.asked.next = self.oldest.val();
-        }
-        self.span_bits.next = self.spans[0].read_data.val();
-        for k in 0..4 {
-            self.spans[k].write_enable.next =
-                self.span.valid.val() && (self.quarter.val() == k.to_bits());
-            self.spans[k].write_address.next =
-                bit_cast::<QUARTER, 3>(self.span_at.val().get_bits::<3>(0))
-                    | (bit_cast::<QUARTER, QP>(self.checker_at.q.val()) << 3);
-            self.spans[k].write_data.next = self.span_in.bits.val();
-            self.spans[k].ahead.next =
-                bit_cast::<QUARTER, 3>(self.next_span.val().get_bits::<3>(0))
-                    | (bit_cast::<QUARTER, QP>(self.next_span.val().get_bits::<QP>(5)) << 3);
-            if self.asked.val() == k.to_bits() {
-                self.span_bits.next = self.spans[k].read_data.val();
-            }
+        if self.asks_first.q.val() {
+            self.span_bits.next = self.kept.val().get_bits::<SPAN>(FIRST_AT);
         }
         self.span_out.bits.next = self.span_bits.val();
         self.region.next = self.span_out.record.val();

@@ -25,6 +25,8 @@
 //! words and broken queue pairs can wait. Regions need up to 32 places an entry
 //! (`drdma_abi::receive::RECEIVE_PLACES`): an entry that needs more completes with `local_qp_operation_error`. Where one of them is bitmapped or pointer-mapped, the
 //! granules of all go to [`pieces`](super::pieces), which says where bytes go, piece by piece; no key is looked at before that.
+//! At most 512 receives of more than 4 regions, or with one that is not contiguous, are in use (`drdma_abi::receive::MANY_RECEIVES`): while they are, a take whose turn it is with
+//! another one finds nothing, and that one stays in its queue.
 //! A receive that appends has none: placings say which rows of which append region their bytes become. It stays in its queue until `append_taken`
 //! tells what becomes of it, and all takes wait for that.
 
@@ -48,6 +50,7 @@ pub mod receipts;
 pub mod record;
 pub mod scatter;
 pub mod shapes;
+pub mod slots;
 pub mod strided;
 pub mod taker;
 #[cfg(test)]
@@ -153,6 +156,11 @@ impl Logic for Receives {
         self.taker.in_use.next = self.in_use.taker_used.val();
         self.taker.full.next = self.in_use.taker_full.val();
 
+        self.in_use.settled.next = self.checks.settled.val();
+        self.taker.few_room.next = self.in_use.few_room.val();
+        self.pool.many_room.next = self.in_use.many_room.val();
+        self.checks.slot.next = self.in_use.slot.val();
+
         self.checks.granule.join(&mut self.granule);
         self.placing.join(&mut self.scatter.placing);
         self.piece.join(&mut self.scatter.piece);
@@ -168,7 +176,6 @@ impl Logic for Receives {
         self.in_use.next_span.next = self.scatter.next_span.val();
         self.scatter.region.next = self.in_use.region.val();
         self.in_use.cleared.next = self.scatter.cleared.val();
-        self.in_use.cleared_all.next = self.scatter.cleared_all.val();
         self.scatter.wiped.next = self.in_use.wiped.val();
         self.scatter.wiped_qp.next = self.in_use.wiped_qp.val();
         self.in_use.cleared_qp.next = self.scatter.cleared_qp.val();

@@ -5,7 +5,8 @@
 //!
 //! Contract: one operation starts a cycle, in the order of the ports below; it sees all that started before it.
 //! `seen` belongs to the look that was taken in the cycle before, `popped` to the pop two cycles before. A
-//! pop takes two turns. One that `keeps` leaves the entry of a receive that appends where it is. The host's words are taken at once: they come at least two cycles apart, except while all
+//! pop takes two turns. One that `keeps` leaves the entry of a receive that appends where it is, and finds nothing where the entry has many regions and there is no
+//! room for them. The host's words are taken at once: they come at least two cycles apart, except while all
 //! tables are cleared, when nothing else may be offered.
 
 use super::record::*;
@@ -17,8 +18,15 @@ use drdma_emit::prelude::*;
 
 /// Bits of a [`QueueState`].
 const STATE: usize = 3 * 32 + 2 * BLOCK + 2 * HELD + LIFE + 5;
-/// Bits of a block in the pool: 64 B, and whether they could not be read.
-const STORED: usize = 513;
+/// Bits of a block in the pool: 64 B, whether they could not be read, and whether they would be the first block of an entry of many regions.
+const STORED: usize = 514;
+const UNREAD_BIT: usize = 512;
+const MANY_BIT: usize = 513;
+/// Where the number and the types of an entry's regions stand in its head.
+const REGIONS_AT: usize = 16;
+const TYPES_AT: usize = 96;
+/// A receive of so many regions has few.
+const FEW: u64 = super::in_use::FEW;
 /// A queue with no more blocks than this gets further ones: then 16 fit at least. The first holds while so many places are free that the planner
 /// gives a queue 112 blocks.
 const REFILL_OF_MANY: u64 = 96;
@@ -50,6 +58,7 @@ pub enum PoolOperation {
 /// See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 #[check(ReceiveHeader::field("flags").start == FLAGS_AT)]
+#[check(ReceiveHeader::field("regions").start == REGIONS_AT && ReceiveHeader::field("types").start == TYPES_AT)]
 pub struct Pool {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -69,6 +78,8 @@ pub struct Pool {
     pub seen: Signals<Out, QueueState>,
     /// The taker wants a block.
     pub pop: Stream<In, Pop>,
+    /// There is room for a receive of many regions.
+    pub many_room: Signal<In, Bit>,
     /// That block.
     pub popped: Flow<Out, Popped>,
     /// Blocks that were read.
@@ -109,6 +120,10 @@ pub struct Pool {
     usable: Signal<Local, Bit>,
     /// The block stays.
     stays: Signal<Local, Bit>,
+    /// It would need room that there is not.
+    no_room: Signal<Local, Bit>,
+    /// The block that comes has many regions, if it is an entry's first one.
+    many: Signal<Local, Bit>,
 
     // The pool; each block's successor in its list, for both who read it.
     #[init(Ram::new(RamStyle::Ultra))]
@@ -208,11 +223,15 @@ impl Logic for Pool {
                 || (self.asked.q.val().life == self.standing.record.val().life));
         self.stays.next = self.asked.q.val().keeps
             && self.blocks.read_data.val().get_bit(APPEND_BIT)
-            && !self.blocks.read_data.val().get_bit(512);
+            && !self.blocks.read_data.val().get_bit(UNREAD_BIT);
+        self.no_room.next = self.asked.q.val().keeps
+            && self.blocks.read_data.val().get_bit(MANY_BIT)
+            && !self.blocks.read_data.val().get_bit(UNREAD_BIT)
+            && !self.many_room.val();
         self.popped.valid.next = false;
         self.popped.kind.next = PoppedKind::Nothing;
         self.popped.data.next = self.blocks.read_data.val().get_bits::<512>(0);
-        self.popped.error.next = self.blocks.read_data.val().get_bit(512);
+        self.popped.error.next = self.blocks.read_data.val().get_bit(UNREAD_BIT);
         self.popped.position.next = self.standing.record.val().position;
         self.popped.posted.next =
             self.standing.record.val().producer - self.standing.record.val().position;
@@ -275,7 +294,9 @@ impl Logic for Pool {
             }
             PoolOperation::Give => {
                 self.popped.valid.next = true;
-                if self.usable.val() {
+                if self.usable.val()
+                    && !(self.standing.record.val().here.any() && self.no_room.val())
+                {
                     if self.standing.record.val().here.any() {
                         self.popped.kind.next = PoppedKind::Block;
                         if !self.stays.val() {
@@ -328,8 +349,11 @@ impl Logic for Pool {
         self.states.write_data.next = self.changed.bits.val();
 
         self.blocks.write_address.next = self.free_head.q.val();
+        self.many.next = self.arrived.q.val().data.get_bits::<32>(TYPES_AT).any()
+            || (self.arrived.q.val().data.get_bits::<REGIONS>(REGIONS_AT) > FEW);
         self.blocks.write_data.next = bit_cast::<STORED, 512>(self.arrived.q.val().data)
-            | (bit_cast::<STORED, 1>(self.arrived.q.val().error.into()) << 512);
+            | (bit_cast::<STORED, 1>(self.arrived.q.val().error.into()) << UNREAD_BIT as u64)
+            | (bit_cast::<STORED, 1>(self.many.val().into()) << MANY_BIT as u64);
         self.blocks.read_enable.next = self.operation.q.val() == PoolOperation::Pop;
         self.blocks.read_address.next = self.standing.record.val().head;
         self.links.write_enable.next = self.link_writes.val();

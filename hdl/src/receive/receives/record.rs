@@ -2,7 +2,7 @@
 
 use crate::context::{CQ, QP, QUEUE};
 use drdma_abi::described::receive_entry_flags;
-use drdma_abi::receive::RECEIVE_PLACES;
+use drdma_abi::receive::{MANY_RECEIVES, RECEIVE_PLACES};
 use drdma_emit::prelude::*;
 
 const _: () = assert!(RECEIVE_PLACES == 32, "places of a receive have numbers of 5 bits");
@@ -18,6 +18,10 @@ pub const LIFE: usize = 16;
 pub const REGIONS: usize = 5;
 /// Bits of a number of places of a receive: up to [`RECEIVE_PLACES`].
 pub const PLACES: usize = 6;
+
+/// Bits of the number of a slot for the places of a receive of many regions.
+pub const SLOT: usize = 9;
+const _: () = assert!(MANY_RECEIVES == 1 << SLOT, "slots have numbers of 9 bits");
 
 /// The bit of an entry's first block that says that the receive appends.
 pub const APPEND_BIT: usize = FLAGS_AT + receive_entry_flags::APPEND.trailing_zeros() as usize;
@@ -167,7 +171,9 @@ pub struct Popped {
 pub struct ReceiveGranule {
     /// The queue pair that takes it.
     pub qp: Bits<QP>,
-    /// Its number, behind the entry's head.
+    /// Its slot,
+    pub slot: Bits<SLOT>,
+    /// and its number, behind the entry's head.
     pub index: Bits<5>,
     /// It.
     pub data: Bits<128>,

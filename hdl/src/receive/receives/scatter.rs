@@ -57,7 +57,9 @@ pub enum ScatterState {
     Piece,
     /// A failed receive halts its queue.
     Halt,
-    /// What is given up is answered.
+    /// Whether the queue pair that gives up has a receive in use still:
+    Recount,
+    /// it is used up as well. If there is none, what is given up is answered.
     Answer,
 }
 
@@ -101,8 +103,6 @@ pub struct Scatter {
     pub region: Signals<In, Span>,
     /// A queue pair's oldest receive is used up,
     pub cleared: Signal<Out, Bit>,
-    /// or all that it has,
-    pub cleared_all: Signal<Out, Bit>,
     /// this one's.
     pub cleared_qp: Signal<Out, Bits<QP>>,
     /// The entry of a queue pair is cleared with all tables:
@@ -158,6 +158,8 @@ pub struct Scatter {
     receives: DFF<Bit>,
     /// There is one.
     present: DFF<Bit>,
+    /// There was one when the queue pair gave up.
+    had_one: DFF<Bit>,
     held: DFF<Name>,
     cursor: DFF<Cursor>,
     /// Bytes that are left, to skip and to write.
@@ -197,14 +199,13 @@ impl Logic for Scatter {
         self.placings.output.ready.next = false;
         self.piece.ready.next = false;
         self.given_up.valid.next = false;
-        self.given_up.used.next = self.present.q.val();
+        self.given_up.used.next = self.had_one.q.val();
         self.order.valid.next = false;
         self.halt.valid.next = false;
         self.halt.queue.next = self.held.q.val().queue;
         self.halt.life.next = self.held.q.val().life;
         self.halt.kind.next = MarkKind::Halt;
         self.cleared.next = false;
-        self.cleared_all.next = false;
         self.cleared_qp.next = self.current.q.val().qp;
 
         // What fits the region that the cursor is in.
@@ -357,6 +358,7 @@ impl Logic for Scatter {
             ScatterState::Load => {
                 self.held.d.next = self.name.val();
                 self.present.d.next = self.used.val();
+                self.had_one.d.next = self.used.val();
                 self.silent.d.next = !self.name.shared.val()
                     && self.failures.read_data.val().get_bit(LIFE)
                     && (self.failures.read_data.val().get_bits::<LIFE>(0) == self.name.life.val());
@@ -417,7 +419,7 @@ impl Logic for Scatter {
                 if self.gives_up.q.val()
                     && (!self.used.val() || (self.resets.q.val() && !self.name.shared.val()))
                 {
-                    self.state.d.next = ScatterState::Answer;
+                    self.state.d.next = ScatterState::Recount;
                 }
             }
             ScatterState::Open => {
@@ -590,7 +592,7 @@ impl Logic for Scatter {
                             self.uses_up.val() && (self.silent.q.val() || !self.fails.val());
                         self.state.d.next = ScatterState::Idle;
                         if self.gives_up.q.val() {
-                            self.state.d.next = ScatterState::Answer;
+                            self.state.d.next = ScatterState::Recount;
                         }
                         if self.completes.val() && self.fails.val() {
                             self.state.d.next = ScatterState::Halt;
@@ -610,14 +612,21 @@ impl Logic for Scatter {
                     self.cleared.next = true;
                     self.state.d.next = ScatterState::Idle;
                     if self.gives_up.q.val() {
-                        self.state.d.next = ScatterState::Answer;
+                        self.state.d.next = ScatterState::Recount;
                     }
                 }
             }
+            ScatterState::Recount => {
+                self.present.d.next = self.used.val();
+                self.state.d.next = ScatterState::Answer;
+            }
             ScatterState::Answer => {
-                self.given_up.valid.next = true;
-                self.cleared_all.next = self.present.q.val();
+                self.cleared.next = self.present.q.val();
+                self.given_up.valid.next = !self.present.q.val();
                 self.state.d.next = ScatterState::Idle;
+                if self.present.q.val() {
+                    self.state.d.next = ScatterState::Recount;
+                }
             }
         }
 
@@ -652,12 +661,11 @@ impl Logic for Scatter {
         self.cursors.ahead.next = self.current.d.val().qp;
         self.failures.ahead.next = self.current.d.val().qp;
         // The first place with a new placing, then the one behind the cursor's.
-        self.next_span.next = (bit_cast::<PLACE, QP>(self.current.d.val().qp) << 5)
-            | bit_cast::<PLACE, 5>(self.cursor.d.val().behind.get_bits::<5>(0));
+        self.next_span.next = self.cursor.d.val().behind.get_bits::<PLACE>(0);
         self.columns.next_region.next = self.current.d.val().region;
         self.columns.next_column.next = self.cursor.d.val().behind.get_bits::<4>(0);
         if self.state.q.val() == ScatterState::Idle {
-            self.next_span.next = bit_cast::<PLACE, QP>(self.current.d.val().qp) << 5;
+            self.next_span.next = 0.into();
             self.columns.next_column.next = 0.into();
         }
         // Columns from the first one on, each a cycle ahead.
@@ -668,8 +676,7 @@ impl Logic for Scatter {
             self.columns.next_column.next = 0.into();
         }
         if (self.state.q.val() == ScatterState::Aim) && !self.dense.last.val() {
-            self.next_span.next = (bit_cast::<PLACE, QP>(self.current.d.val().qp) << 5)
-                | bit_cast::<PLACE, 5>(self.aim_place.val().get_bits::<5>(0));
+            self.next_span.next = self.aim_place.val().get_bits::<PLACE>(0);
         }
     }
 }

@@ -7,7 +7,7 @@
 //! entry with strided regions. One whose blocks are not
 //! there yet waits for them, and tells the planner so; nothing overtakes it. A take of a shared queue by a queue pair whose last
 //! receive is still in use waits for its completion, which must be on its way; what is taken of a queue of its own waits until there is room among those in
-//! use. A receive that appends stays in its queue until `append_taken` says that it is used up; nothing is taken before. What is given up has its turn
+//! use, and a slot for its regions. An entry of many regions for which there is no slot is as if it were not posted. A receive that appends stays in its queue until `append_taken` says that it is used up; nothing is taken before. What is given up has its turn
 //! when all takes before it are answered, and before all behind it.
 
 use super::events::Events;
@@ -128,6 +128,8 @@ pub struct Taker {
     pub next_qp: Signal<Out, Bits<QP>>,
     /// That of the cycle before has.
     pub in_use: Signal<In, Bit>,
+    /// There is a slot for a receive of few regions. For one of many there is, if the pool gives its entry.
+    pub few_room: Signal<In, Bit>,
     /// It has as many as it may, or one of many regions.
     pub full: Signal<In, Bit>,
     /// Something is at work.
@@ -285,7 +287,9 @@ impl Logic for Taker {
             self.now.next.position = self.block.q.val().position;
             self.now.next.queue = self.current.q.val().queue;
             self.now.next.life = self.block.q.val().life;
-            self.now.next.wide = self.types.val().any() || (self.regions.val() > FEW);
+            self.now.next.wide = (self.types.val().any() || (self.regions.val() > FEW))
+                && !self.block.q.val().error
+                && !self.flush.q.val();
             self.now.next.pieces = (self.types.val() & ODD_BITS).any();
             self.granules.next = bit_cast::<512, 256>(self.block.q.val().data.get_bits::<256>(256));
             // Two regions, then four a block.
@@ -377,6 +381,14 @@ impl Logic for Taker {
             || self.flush.q.val()
             || !self.in_use.val()
             || (!self.full.val() && !self.now.val().wide);
+        // What the checker has gets its slot first.
+        if self.found.val()
+            && !self.goes_on.q.val()
+            && !self.now.val().wide
+            && !(self.settled.val() && self.few_room.val())
+        {
+            self.fits.next = false;
+        }
         if self.flush.q.val() {
             self.asks.next = self.events.is_broken.val();
         }

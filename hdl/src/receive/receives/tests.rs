@@ -4,5 +4,6 @@ mod appends;
 mod giving_up;
 mod host;
 mod rates;
+mod slots;
 mod traffic;
 mod transposer;

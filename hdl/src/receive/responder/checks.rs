@@ -111,7 +111,7 @@ impl Logic for Checks {
         self.keys.key.next = self.at.val().progress.rkey;
         self.keys.pd.next = self.at.val().pd;
         self.keys.addr.next = self.at.val().progress.addr;
-        self.keys.bytes.next = self.at.val().progress.remaining;
+        self.keys.bytes.next = bit_cast::<64, 32>(self.at.val().progress.remaining);
         self.keys.revoke_valid.next = self.revoke_valid.val();
         self.keys.revoke_index.next = self.at.val().progress.rkey.get_bits::<REGION>(0);
         self.revoke_ready.next = self.keys.revoke_ready.val();

@@ -67,7 +67,7 @@ pub struct Keys {
     /// The first byte that is accessed.
     pub addr: Signal<In, Bits<64>>,
     /// Bytes.
-    pub bytes: Signal<In, Bits<32>>,
+    pub bytes: Signal<In, Bits<64>>,
     /// The range may be written.
     pub writable: Signal<Out, Bit>,
     /// The range may be read.
@@ -111,7 +111,7 @@ pub struct Keys {
     key1: DFF<Bits<32>>,
     pd1: DFF<Bits<32>>,
     addr1: DFF<Bits<64>>,
-    bytes1: DFF<Bits<32>>,
+    bytes1: DFF<Bits<64>>,
     // Two: where the range begins in the memory region, whose key this is.
     named2: DFF<Bit>,
     memory2: DFF<Bit>,
@@ -123,7 +123,7 @@ pub struct Keys {
     some2: DFF<Bit>,
     offset2: DFF<Bits<65>>,
     len2: DFF<Bits<64>>,
-    bytes2: DFF<Bits<32>>,
+    bytes2: DFF<Bits<64>>,
     // Three: where it ends there.
     named3: DFF<Bit>,
     memory3: DFF<Bit>,
@@ -214,7 +214,7 @@ impl Logic for Keys {
         self.atomic_right3.d.next = self.atomic_right2.q.val();
         self.revocable3.d.next = self.named2.q.val() && self.some2.q.val();
         self.end3.d.next = bit_cast::<65, 64>(self.offset2.q.val().get_bits::<64>(0))
-            + bit_cast::<65, 32>(self.bytes2.q.val());
+            + bit_cast::<65, 64>(self.bytes2.q.val());
         self.len3.d.next = self.len2.q.val();
 
         self.covered.next =
@@ -304,18 +304,17 @@ mod tests {
                     .wrapping_add(random.below(3))
                     .wrapping_sub(1),
                 _ => edge(&mut random),
-            } as u32;
+            };
             model.set("key", u64::from(key));
             model.set("pd", u64::from(pd));
             model.set("addr", addr);
-            model.set("bytes", u64::from(bytes));
+            model.set("bytes", bytes);
             let named = entries[key as usize & 7];
             let is_memory = named.valid == 1;
             let known = named.valid != 0 && named.lkey == key && named.pd == pd;
-            let may = |right| known && allows(&named, right, pd, addr, bytes.into());
+            let may = |right| known && allows(&named, right, pd, addr, bytes);
             let all = MemoryRegionEntry { rights: rights::ALL, ..named };
-            let covers =
-                known && is_memory && allows(&all, rights::REMOTE_READ, pd, addr, bytes.into());
+            let covers = known && is_memory && allows(&all, rights::REMOTE_READ, pd, addr, bytes);
             let fillable = covers && named.rights & rights::LOCAL_WRITE != 0;
             told.push_back((known, covers, fillable, (!is_memory, named.addr & 0x1ff)));
             asked.push_back((

@@ -209,10 +209,9 @@ impl Logic for Contexts {
         self.stopped.clk.next = self.clk.val();
         self.stopped.set_valid.next = self.stop_valid.val();
         self.stopped.set_index.next = self.stop_queue.val();
-        self.stopped.clear_valid.next = self.cfg_enable.val() && !self.cfg_every.val();
+        self.stopped.clear_valid.next = self.cfg_enable.val();
         self.stopped.clear_index.next = self.cfg_index.val().get_bits::<QUEUE>(0);
         self.stopped.wipe_valid.next = self.cfg_every.val();
-        self.stopped.wipe_index.next = self.cfg_index.val().get_bits::<QUEUE>(0);
         self.stopped.ahead[0].next = self.queue.val();
         self.halted.next = self.queue_halted.val() || self.stopped.flag[0].val();
 

@@ -59,7 +59,7 @@ pub struct KeyCheck {
 /// a dictionary, bytes, and ranges of numbers of 16 B.
 ///
 /// # Inputs
-/// `clk`, `rst`, `granule`, `is_function`, `is_entry`, `is_source`, `is_end`, `take`; `addr`, `lkey`, `rows` of the region.
+/// `clk`, `rst`, `granule`, `is_function`, `is_entry`, `is_source`, `is_end`, `given`; `addr`, `lkey`, `rows` of the region.
 ///
 /// # Outputs
 /// `is_bad`; `last`: the key at hand is the last one; `check`, valid if the granule needs one; `ids`, bytes of an id, with the function;
@@ -80,8 +80,8 @@ pub struct Keys {
     pub is_source: Signal<In, Bit>,
     /// It is a [`PartitionKey`].
     pub is_end: Signal<In, Bit>,
-    /// It is taken, and not bad.
-    pub take: Signal<In, Bit>,
+    /// It is there. If it is bad, nothing of it is told, and what is checked with it means nothing; the next one begins another function.
+    pub given: Signal<In, Bit>,
     /// The region's address.
     pub addr: Signal<In, Bits<64>>,
     /// Its local key.
@@ -166,6 +166,8 @@ pub struct Keys {
     /// Binary logarithm of a width.
     log_width: Signal<Local, Bits<3>>,
     width_is_bad: Signal<Local, Bit>,
+    /// The granule is taken, and not bad.
+    take: Signal<Local, Bit>,
     /// It is of numbers of 1 to 8 B.
     is_short: Signal<Local, Bit>,
     type_is_bad: Signal<Local, Bit>,
@@ -299,7 +301,7 @@ impl Logic for Keys {
         self.check.step.next = bits::<64>(1) << self.key.q.val().log_width;
         self.check.key.next = self.lkey_of_entry.q.val();
         if self.is_entry.val() {
-            self.check.valid.next = self.take.val()
+            self.check.valid.next = self.given.val()
                 && self.rows.val().any()
                 && self.told.q.val().range
                 && (self.told.q.val().partitions != 1);
@@ -308,22 +310,23 @@ impl Logic for Keys {
             self.check.key.next = self.lkey.val();
         }
         if self.is_source.val() {
-            self.check.valid.next = self.take.val() && self.rows.val().any();
+            self.check.valid.next = self.given.val() && self.rows.val().any();
             self.check.is_long.next = self.key.q.val().log_width != KEY_BITS;
         }
         if self.is_end.val() {
             self.check.valid.next =
-                self.take.val() && self.rows.val().any() && self.key_has_validity.val();
+                self.given.val() && self.rows.val().any() && self.key_has_validity.val();
             self.check.base.next = self.key_validity.val();
             self.check.span.next = bit_cast::<35, 33>(self.validity_bytes.val());
             self.check.key.next = self.key_lkey.val();
         }
 
         // What is told.
+        self.take.next = self.given.val() && !self.is_bad.val();
         self.tells.d.next = false;
         self.key_tells.d.next = false;
-        if self.take.val() && self.is_function.val() {
-            self.tells.d.next = true;
+        if self.given.val() && self.is_function.val() {
+            self.tells.d.next = self.take.val();
             self.told.d.next.keys = self.function_keys.val().get_bits::<5>(0);
             self.told.d.next.partitions = self.function_partitions.val().get_bits::<17>(0);
             self.told.d.next.group = self.function_group.val();
@@ -331,7 +334,7 @@ impl Logic for Keys {
             self.told.d.next.range = self.function_code.val() == RANGE;
             self.index.d.next = 0.into();
         }
-        if self.take.val() && self.is_entry.val() {
+        if self.given.val() && self.is_entry.val() {
             self.key.d.next.addr = self.entry_offset.val();
             self.key.d.next.log_width = self.log_width.val();
             self.key.d.next.first = 0.into();
@@ -340,8 +343,8 @@ impl Logic for Keys {
             }
             self.lkey_of_entry.d.next = self.entry_lkey.val();
         }
-        if self.take.val() && self.is_end.val() {
-            self.key_tells.d.next = true;
+        if self.given.val() && self.is_end.val() {
+            self.key_tells.d.next = self.take.val();
             self.key.d.next.key = self.index.q.val();
             self.key.d.next.key_type = self.key_type.val().get_bits::<3>(0);
             self.key.d.next.nullable = self.key_has_validity.val();

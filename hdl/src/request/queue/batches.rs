@@ -353,13 +353,16 @@ impl Logic for Batches {
         self.cut_queues.clk.next = self.clk.val();
         self.cut_queues.set_valid.next = self.cut.val();
         self.cut_queues.set_index.next = self.at.q.val().queue;
-        self.cut_queues.clear_valid.next = self.at.q.val().first
-            && !self.judged.q.val()
-            && self.at.q.val().fresh
-            && self.busy.q.val();
+        self.cut_queues.clear_valid.next = self.wipe_valid.val()
+            || (self.at.q.val().first
+                && !self.judged.q.val()
+                && self.at.q.val().fresh
+                && self.busy.q.val());
         self.cut_queues.clear_index.next = self.at.q.val().queue;
         self.cut_queues.wipe_valid.next = self.wipe_valid.val();
-        self.cut_queues.wipe_index.next = self.wipe_index.val();
+        if self.wipe_valid.val() {
+            self.cut_queues.clear_index.next = self.wipe_index.val();
+        }
         self.cut_queues.ahead[0].next = self.at.d.val().queue;
         self.cut_turn.valid.next = self.cut.val();
         self.cut_turn.queue.next = self.at.q.val().queue;

@@ -594,10 +594,8 @@ impl Logic for Queue {
         // What is deferred will have turns as well: no more is fetched for this one than it may have then.
         self.behind_turns.next = self.rests.count.val() + self.deferred.q.val();
         self.share.rests.next = self.behind_turns.val();
-        self.share.doorbells.next = 0.into();
-        if self.doorbells.output.data.val().queue != self.queue.q.val() {
-            self.share.doorbells.next = self.doorbells.count.val();
-        }
+        self.share.doorbells.next = self.doorbells.count.val();
+        self.share.elsewhere.next = self.doorbells.output.data.val().queue != self.queue.q.val();
         self.share.behind.next = self.batches.wholes_behind.val();
         self.share.other.next = self.batches.behind.val()
             || (self.batches.reading.val() && (self.batches.queue_now.val() != self.queue.q.val()));

@@ -17,7 +17,7 @@ const _: () = assert!(MEASURE == 1 << 4, "the kernel looks at the bits from the 
 /// least that one's blocks.
 ///
 /// # Inputs
-/// `clk`; `rests`, `doorbells`, `behind`: how many there are of others; `other`: there is another one; `judges`: the turn
+/// `clk`; `rests`, `doorbells` if `elsewhere`, `behind`: how many there are of others; `other`: there is another one; `judges`: the turn
 /// is judged, with `idle` (its queue has no batch that is not over), `pace` (0: none), `is_cut` (a turn was cut before,
 /// with `cut_slow`, `cut_length` and `cut_had`).
 ///
@@ -30,8 +30,10 @@ pub struct Share {
     pub clk: Signal<In, Clock>,
     /// Batches that are not over, or deferred.
     pub rests: Signal<In, Bits<11>>,
-    /// Doorbells that wait, if the first one is of another queue.
+    /// Doorbells that wait,
     pub doorbells: Signal<In, Bits<11>>,
+    /// and the first one is of another queue: else they do not count.
+    pub elsewhere: Signal<In, Bit>,
     /// Whole batches that were fetched, each of another queue than the one before.
     pub behind: Signal<In, Bits<BEHIND>>,
     /// There is another queue.
@@ -75,19 +77,19 @@ impl Logic for Share {
     fn update(&mut self) {
         self.most.next = 256.into();
         if self.rests.val().get_bits::<10>(1).any()
-            || self.doorbells.val().get_bits::<10>(1).any()
+            || (self.elsewhere.val() && self.doorbells.val().get_bits::<10>(1).any())
             || self.behind.val().get_bits::<5>(1).any()
         {
             self.most.next = 128.into();
         }
         if self.rests.val().get_bits::<9>(2).any()
-            || self.doorbells.val().get_bits::<9>(2).any()
+            || (self.elsewhere.val() && self.doorbells.val().get_bits::<9>(2).any())
             || self.behind.val().get_bits::<4>(2).any()
         {
             self.most.next = 64.into();
         }
         if self.rests.val().get_bits::<8>(3).any()
-            || self.doorbells.val().get_bits::<8>(3).any()
+            || (self.elsewhere.val() && self.doorbells.val().get_bits::<8>(3).any())
             || self.behind.val().get_bits::<3>(3).any()
         {
             self.most.next = 32.into();
@@ -115,7 +117,7 @@ impl Logic for Share {
         if self.judges.val() {
             self.kept.d.next = self.own.val();
             self.crowd.d.next = self.rests.val().any()
-                || self.doorbells.val().any()
+                || (self.elsewhere.val() && self.doorbells.val().any())
                 || self.behind.val().any()
                 || self.other.val()
                 || self.own.val().any();

@@ -20,9 +20,13 @@ pub const ROWS: u64 = 8192;
 /// 3 cycles from a turn, or from the last beat of its stretch, to its first bits; 4 turns may wait. Both sides
 /// are registered, and all streams may stall.
 ///
+/// A stretch may also come beat by beat as `store`, without back-pressure, while no turn waits or is at work
+/// that loads one; its turns do not load then.
+///
 /// # Inputs
 /// `turn` stream {`index` (the destination), `phase` (how far behind the stretch's first row the turn's first one is, in units
-/// of 16 rows; a turn that does not start with a multiple of 64 rows has less than 128), `rows` (1 to 4,096), `loads`}; `resp` stream {`data`, `error`, `last` (the last of the stretch)}; `out_ready`.
+/// of 16 rows; a turn that does not start with a multiple of 64 rows has less than 128), `rows` (1 to 4,096), `loads`}; `resp` stream {`data`, `error`, `last` (the last of the stretch)};
+/// `store` {`index`, `beat`, `data`, `error` (this beat or one before it could not be read)}; `out_ready`.
 ///
 /// # Outputs
 /// `turn_ready`, `resp_ready`; `out` stream {`data` 512, `error`}: bit 0 of a turn's first beat is its
@@ -55,6 +59,16 @@ pub struct Bitmaps {
     pub resp_error: Signal<In, Bit>,
     /// The last of the stretch.
     pub resp_last: Signal<In, Bit>,
+    /// A beat of a destination's stretch is given.
+    pub store_valid: Signal<In, Bit>,
+    /// The destination.
+    pub store_index: Signal<In, Bits<DEST_INDEX>>,
+    /// Its place in the stretch.
+    pub store_beat: Signal<In, Bits<4>>,
+    /// A bit a row.
+    pub store_data: Signal<In, Bits<512>>,
+    /// It, or one before it, could not be read.
+    pub store_error: Signal<In, Bit>,
     /// 512 rows are offered.
     pub out_valid: Signal<Out, Bit>,
     /// The taker is ready.
@@ -77,6 +91,12 @@ pub struct Bitmaps {
     beat: DFF<Bits<4>>,
     bad: DFF<Bit>,
     storing: Signal<Local, Bit>,
+    // What is written, and where.
+    write: Signal<Local, Bit>,
+    write_index: Signal<Local, Bits<DEST_INDEX>>,
+    write_beat: Signal<Local, Bits<4>>,
+    write_data: Signal<Local, Bits<512>>,
+    write_error: Signal<Local, Bit>,
     // The next 512 bits of the turn.
     word: DFF<Bits<3>>,
     last_word: Signal<Local, Bit>,
@@ -119,11 +139,22 @@ impl Logic for Bitmaps {
         self.resp_ready.next =
             self.turns.out_valid.val() && self.loads.val() && !self.loaded.q.val();
         self.storing.next = self.resp_valid.val() && self.resp_ready.val();
+        self.write.next = self.storing.val();
+        self.write_index.next = self.index.val();
+        self.write_beat.next = self.beat.q.val();
+        self.write_data.next = self.resp_data.val();
+        self.write_error.next = self.bad.q.val() || self.resp_error.val();
+        if self.store_valid.val() {
+            self.write.next = true;
+            self.write_index.next = self.store_index.val();
+            self.write_beat.next = self.store_beat.val();
+            self.write_data.next = self.store_data.val();
+            self.write_error.next = self.store_error.val();
+        }
         self.errors.clk.next = self.clk.val();
-        self.errors.write_enable.next = self.storing.val();
-        self.errors.write_address.next = self.index.val();
-        self.errors.write_data.next =
-            bit_cast::<1, 1>((self.bad.q.val() || self.resp_error.val()).into());
+        self.errors.write_enable.next = self.write.val();
+        self.errors.write_address.next = self.write_index.val();
+        self.errors.write_data.next = bit_cast::<1, 1>(self.write_error.val().into());
         self.errors.read_address[0].next = self.index.val();
         if self.storing.val() {
             self.beat.d.next = self.beat.q.val() + 1;
@@ -153,11 +184,11 @@ impl Logic for Bitmaps {
             self.phase.val().get_bits::<7>(2) + (bit_cast::<7, 3>(self.word.q.val()) << 3);
         for b in 0..8 {
             self.banks[b].clk.next = self.clk.val();
-            self.banks[b].write_lanes.next = bit_cast::<1, 1>(self.storing.val().into());
-            self.banks[b].write_address.next = (bit_cast::<BEAT, DEST_INDEX>(self.index.val())
-                << 4)
-                | bit_cast::<BEAT, 4>(self.beat.q.val());
-            self.banks[b].write_data.next = self.resp_data.val().get_bits::<64>(b * 64);
+            self.banks[b].write_lanes.next = bit_cast::<1, 1>(self.write.val().into());
+            self.banks[b].write_address.next =
+                (bit_cast::<BEAT, DEST_INDEX>(self.write_index.val()) << 4)
+                    | bit_cast::<BEAT, 4>(self.write_beat.val());
+            self.banks[b].write_data.next = self.write_data.val().get_bits::<64>(b * 64);
             self.banks[b].read_enable.next = self.moves.val();
             self.banks[b].read_address.next = (bit_cast::<BEAT, DEST_INDEX>(self.index.val()) << 4)
                 | bit_cast::<BEAT, 4>(self.start.val().get_bits::<4>(3));

@@ -29,6 +29,7 @@ pub mod addresser;
 pub mod bitmaps;
 pub mod compact;
 pub mod condenser;
+pub mod counter;
 pub mod ids;
 pub mod packer;
 pub mod planner;
@@ -49,12 +50,10 @@ use crate::request::{DEST_COUNT, DEST_INDEX};
 use crate::rows::sequencer::record::{CONTEXT_BITS, Context, Item};
 use addresser::Addresser;
 use condenser::Condenser;
-use drdma_emit::prelude::BlockDefault;
-use drdma_emit::prelude::hdl_gen;
+use drdma_emit::prelude::*;
 use packer::Packer;
 use planner::Planner;
-use record::{BEAT_INFO_BITS, BeatInfo, MASK_BITS, Mask};
-use rust_hdl_core::prelude::*;
+use record::{BEAT_INFO_BITS, BeatInfo, Counted, MASK_BITS, Mask};
 use scanner::Scanner;
 use source::Source;
 
@@ -110,6 +109,8 @@ pub struct Columns {
     pub fail_index: Signal<Out, Bits<DEST_INDEX>>,
     /// The request ends; only while `idle`.
     pub clear: Signal<In, Bit>,
+    /// The rows of a destination are counted.
+    pub counted: Flow<Out, Counted>,
     /// A chunk is announced.
     pub header_valid: Signal<In, Bit>,
     /// Something is done with it:
@@ -195,8 +196,8 @@ pub struct Columns {
     info: Signal<Local, BeatInfo>,
     mask: Signal<Local, Mask>,
     beat: Join<768, BEAT_INFO_BITS, BEAT_BITS>,
-    // The card has more UltraRAM to spare than block memory.
-    #[init(Fifo::new(RamStyle::Ultra))]
+    // As deep as a block RAM is in its widest shape; an UltraRAM is eight times as deep.
+    #[init(Fifo::new(RamStyle::Block))]
     beats: Fifo<BEAT_BITS, 9, 10>,
     info_out: Restore<BeatInfo, BEAT_INFO_BITS>,
     planner: Planner,
@@ -242,6 +243,7 @@ impl Logic for Columns {
         self.resp_ready.next = self.source.resp_ready.val();
         self.failed.next = self.source.failed.val();
         self.fail_index.next = self.source.fail_index.val();
+        self.source.counted.join(&mut self.counted);
 
         // What nobody needs is left out.
         self.condenser.merge_threshold.next = self.merge_threshold.val();

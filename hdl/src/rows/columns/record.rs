@@ -4,6 +4,7 @@
 #![allow(missing_docs)]
 
 use crate::request::DEST_INDEX;
+use drdma_emit::prelude::Record;
 use rust_hdl_core::prelude::*;
 
 /// Which of 512 rows of a turn are selected.
@@ -25,6 +26,52 @@ pub struct Mask {
 
 /// Bits of a [`Mask`].
 pub const MASK_BITS: usize = 519;
+
+/// What is known of a mask whose rows are only counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct CountTag {
+    /// The first mask of a turn.
+    pub first: Bit,
+    /// The last mask of a turn.
+    pub end: Bit,
+    /// It could not be read.
+    pub bad: Bit,
+    /// The turn is the destination's first one.
+    pub opens: Bit,
+    /// The turn is the destination's last one.
+    pub closes: Bit,
+    /// The mask is kept.
+    pub kept: Bit,
+    /// Its place among the masks of its destination, modulo 16.
+    pub beat: Bits<4>,
+    /// Where the sum is asked for.
+    pub set: Bits<11>,
+    /// The destination's place in the request.
+    pub index: Bits<DEST_INDEX>,
+}
+
+/// What has been counted of a destination.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Tally {
+    /// Rows.
+    pub count: Bits<32>,
+    /// A read has failed.
+    pub bad: Bit,
+}
+
+/// Bits of a [`Tally`].
+pub const TALLY_BITS: usize = 33;
+
+/// The rows of a destination.
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
+pub struct Counted {
+    /// Where they were asked for: the `set` of the turn's context.
+    pub set: Bits<11>,
+    /// Rows that are selected.
+    pub count: Bits<32>,
+    /// They could not be read.
+    pub bad: Bit,
+}
 
 /// Up to 64 selected rows of a mask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]

@@ -1,17 +1,18 @@
 //! The masks of the column path: which rows of a turn are selected.
 
 use super::bitmaps::Bitmaps;
+use super::counter::Counter;
 use super::ids::Ids;
-use super::record::{MASK_BITS, Mask};
+use super::record::{CountTag, Counted, MASK_BITS, Mask};
 use crate::primitive::{Fifo, Flatten, Pack, Restore, Skid};
 use crate::request::{BITMAPPED, DEST_INDEX};
-use crate::rows::sequencer::record::{CONTEXT_BITS, Context, Item};
+use crate::rows::sequencer::record::{CONTEXT_BITS, Context, Item, SCAN};
 use drdma_emit::prelude::*;
 
 /// A context, and whether the chunk is sparse.
 const SHARED_BITS: usize = CONTEXT_BITS + 1;
 /// Bits of an item's fields that masks need.
-const FIELDS_BITS: usize = 40;
+const FIELDS_BITS: usize = 43;
 /// Bits of an item that waits: what masks need of it, and its context.
 const WAITING_BITS: usize = FIELDS_BITS + CONTEXT_BITS;
 /// A mask, and the rows that are to be read for it.
@@ -26,6 +27,10 @@ const PAIR_BITS: usize = MASK_BITS + 512;
 ///
 /// Of an item that is `kept`, the bits come out of a stretch that was read with an earlier item of its destination,
 /// or comes with this one ([`Bitmaps`]).
+///
+/// The rows of a [`SCAN`] are only counted ([`Counter`]): it gives no mask, and its failure is told with its
+/// count. Its item has any number of rows if they have bits, and 1 to 4,096 if they have ids; `loads` with a
+/// destination's first one, `last` with the last one. If it is `kept`, its masks are kept as a stretch that begins with row 0.
 ///
 /// One mask a cycle, also from item to item, but 256 ids of two bytes a cycle; a mask 2
 /// cycles after its bits or, strided, 5 after its item. 4 items may wait. May stall at any time.
@@ -103,6 +108,8 @@ pub struct Source {
     pub fail_index: Signal<Out, Bits<DEST_INDEX>>,
     /// Nothing is at work.
     pub idle: Signal<Out, Bit>,
+    /// The rows of a destination are counted.
+    pub counted: Flow<Out, Counted>,
 
     // Items that wait; those with ids are being compared meanwhile.
     has_ids: Signal<Local, Bit>,
@@ -112,6 +119,7 @@ pub struct Source {
     next: Signal<Local, Bits<FIELDS_BITS>>,
     next_context: Restore<Context, CONTEXT_BITS>,
     ids: Ids,
+    scans: Signal<Local, Bit>,
     has_kept: Signal<Local, Bit>,
     bitmaps: Bitmaps,
     queued: Signal<Local, Bit>,
@@ -126,7 +134,13 @@ pub struct Source {
     has_fetch: DFF<Bit>,
     left: DFF<Bits<32>>,
     sparse: DFF<Bit>,
-    word: DFF<Bits<3>>,
+    /// Its rows are counted; which of its destination's they are.
+    counts: DFF<Bit>,
+    opens: DFF<Bit>,
+    stores: DFF<Bit>,
+    first_word: DFF<Bit>,
+    /// Masks of the item before this one, modulo 16.
+    word: DFF<Bits<4>>,
     chunk_start: DFF<Bit>,
     chunk_end: DFF<Bit>,
     last: DFF<Bit>,
@@ -142,7 +156,7 @@ pub struct Source {
     has_failed: DFF<Bit>,
     failed_index: DFF<Bits<DEST_INDEX>>,
     failing: Signal<Local, Bit>,
-    unused: Signal<Local, Bits<165>>,
+    unused: Signal<Local, Bits<162>>,
     // 512 bits, and how many of them count: 64-bit words that do as a whole or in part, and the
     // bits of a part.
     raw_valid: DFF<Bit>,
@@ -154,6 +168,9 @@ pub struct Source {
     part_bits: DFF<Bits<64>>,
     tag: DFF<Mask>,
     raw_sparse: DFF<Bit>,
+    raw_counts: DFF<Bit>,
+    count_tag: DFF<CountTag>,
+    counter: Counter,
     raw_context: DFF<Context>,
     ones: Constant<Bits<512>>,
     short_ones: Constant<Bits<64>>,
@@ -203,6 +220,7 @@ impl Default for Source {
             next: Default::default(),
             next_context: Default::default(),
             ids: Default::default(),
+            scans: Default::default(),
             has_kept: Default::default(),
             bitmaps: Default::default(),
             queued: Default::default(),
@@ -226,6 +244,14 @@ impl Default for Source {
             sparse: Default::default(),
             many: Default::default(),
             raw_sparse: Default::default(),
+            counted: Default::default(),
+            counts: Default::default(),
+            opens: Default::default(),
+            stores: Default::default(),
+            first_word: Default::default(),
+            raw_counts: Default::default(),
+            count_tag: Default::default(),
+            counter: Default::default(),
             word: Default::default(),
             chunk_start: Default::default(),
             chunk_end: Default::default(),
@@ -276,6 +302,12 @@ impl Logic for Source {
             left,
             sparse,
             raw_sparse,
+            counts,
+            opens,
+            stores,
+            first_word,
+            raw_counts,
+            count_tag,
             word,
             chunk_start,
             chunk_end,
@@ -297,7 +329,8 @@ impl Logic for Source {
         self.contexts.rst.next = self.rst.val();
 
         // A step takes 512 rows of the item.
-        self.advance.next = !self.raw_valid.q.val() || self.masks.in_ready.val();
+        self.advance.next =
+            !self.raw_valid.q.val() || self.raw_counts.q.val() || self.masks.in_ready.val();
         self.final_word.next = self.left.q.val() <= 512;
         self.many.next = self.left.q.val().get_bits::<23>(9).any();
         self.resp_ready.next = self.busy.q.val()
@@ -365,7 +398,8 @@ impl Logic for Source {
             if self.final_word.val() {
                 self.busy.d.next = false;
             }
-            if self.failing.val() && !self.has_failed.q.val() {
+            self.first_word.d.next = false;
+            if self.failing.val() && !self.has_failed.q.val() && !self.counts.q.val() {
                 self.has_failed.d.next = true;
                 self.failed_index.d.next = self.context.q.val().index;
             }
@@ -374,7 +408,8 @@ impl Logic for Source {
         self.items.clk.next = self.clk.val();
         self.items.rst.next = self.rst.val();
         self.has_ids.next = self.item.val().ids.any();
-        self.has_kept.next = self.item.val().kept;
+        self.scans.next = self.item.val().task == SCAN;
+        self.has_kept.next = self.item.val().kept && !self.scans.val();
         self.item_fields.next = 0.into();
         self.item_fields.next = self.item_fields.val().replace_bit(0, self.item.val().chunk_start);
         self.item_fields.next = self.item_fields.val().replace_bit(1, self.item.val().chunk_end);
@@ -387,12 +422,16 @@ impl Logic for Source {
         self.item_fields.next = self.item_fields.val().replace_bit(37, self.item.val().sparse);
         self.item_fields.next = self.item_fields.val().replace_bit(38, self.item.val().fetch);
         self.item_fields.next = self.item_fields.val().replace_bit(39, self.has_kept.val());
+        self.item_fields.next = self.item_fields.val().replace_bit(40, self.scans.val());
+        self.item_fields.next = self.item_fields.val().replace_bit(41, self.item.val().loads);
+        self.item_fields.next =
+            self.item_fields.val().replace_bit(42, self.scans.val() && self.item.val().kept);
         self.item_in.record.next = self.item_context.val();
         self.queued.next = (!self.has_ids.val() || self.ids.turn_ready.val())
             && (!self.has_kept.val() || self.bitmaps.turn_ready.val());
         self.items.in_valid.next = self.item_valid.val() && self.queued.val();
         self.items.in_data.next = bit_cast::<WAITING_BITS, FIELDS_BITS>(self.item_fields.val())
-            | (bit_cast::<WAITING_BITS, CONTEXT_BITS>(self.item_in.bits.val()) << 40);
+            | (bit_cast::<WAITING_BITS, CONTEXT_BITS>(self.item_in.bits.val()) << 43);
         self.ids.turn_valid.next =
             self.item_valid.val() && self.has_ids.val() && self.items.in_ready.val();
         self.ids.turn_partition.next = self.item.val().partition;
@@ -407,7 +446,7 @@ impl Logic for Source {
         self.bitmaps.turn_loads.next = self.item.val().loads;
         self.item_ready.next = self.items.in_ready.val() && self.queued.val();
         self.next.next = self.items.out_data.val().get_bits::<FIELDS_BITS>(0);
-        self.next_context.bits.next = self.items.out_data.val().get_bits::<CONTEXT_BITS>(40);
+        self.next_context.bits.next = self.items.out_data.val().get_bits::<CONTEXT_BITS>(43);
         self.items.out_ready.next = self.take_item.val();
         if self.take_item.val() {
             self.busy.d.next = self.items.out_valid.val();
@@ -420,16 +459,23 @@ impl Logic for Source {
             self.sparse.d.next = self.next.val().get_bit(37);
             self.has_fetch.d.next = self.next.val().get_bit(38);
             self.by_kept.d.next = self.next.val().get_bit(39);
+            self.counts.d.next = self.next.val().get_bit(40);
+            self.opens.d.next = self.next.val().get_bit(41);
+            self.stores.d.next = self.next.val().get_bit(42);
+            self.first_word.d.next = true;
+            // A destination's second scan has its rows from 4,096 on.
             self.word.d.next = 0.into();
+            if self.next.val().get_bit(40) && !self.next.val().get_bit(41) {
+                self.word.d.next = 8.into();
+            }
             self.context.d.next = self.next_context.record.val();
         }
         // The rest of the item does not matter to masks.
-        self.unused.next = bit_cast::<165, 3>(self.item.val().task)
-            | (bit_cast::<165, 32>(self.item.val().first) << 3)
-            | (bit_cast::<165, 64>(self.item.val().low) << 35)
-            | (bit_cast::<165, 64>(self.item.val().high) << 99);
-        self.unused.next = self.unused.val().replace_bit(163, self.item.val().never);
-        self.unused.next = self.unused.val().replace_bit(164, self.item.val().column);
+        self.unused.next = bit_cast::<162, 32>(self.item.val().first)
+            | (bit_cast::<162, 64>(self.item.val().low) << 32)
+            | (bit_cast::<162, 64>(self.item.val().high) << 96);
+        self.unused.next = self.unused.val().replace_bit(160, self.item.val().never);
+        self.unused.next = self.unused.val().replace_bit(161, self.item.val().column);
 
         if self.advance.val() {
             self.raw_valid.d.next = self.step.val();
@@ -460,7 +506,7 @@ impl Logic for Source {
             self.part_bits.d.next = self.short_ones.val()
                 ^ (self.short_ones.val() << self.left.q.val().get_bits::<6>(0));
             self.tag.d.next.bits = 0.into();
-            self.tag.d.next.word = self.word.q.val();
+            self.tag.d.next.word = self.word.q.val().get_bits::<3>(0);
             self.tag.d.next.chunk_start = self.chunk_start.q.val();
             self.tag.d.next.turn_end = self.final_word.val();
             self.tag.d.next.chunk_end = self.final_word.val() && self.chunk_end.q.val();
@@ -468,6 +514,16 @@ impl Logic for Source {
                 self.final_word.val() && self.last.q.val() && !self.failing.val();
             self.raw_context.d.next = self.context.q.val();
             self.raw_sparse.d.next = self.sparse.q.val();
+            self.raw_counts.d.next = self.counts.q.val();
+            self.count_tag.d.next.first = self.first_word.q.val();
+            self.count_tag.d.next.end = self.final_word.val();
+            self.count_tag.d.next.bad = self.failing.val();
+            self.count_tag.d.next.opens = self.opens.q.val();
+            self.count_tag.d.next.closes = self.last.q.val();
+            self.count_tag.d.next.kept = self.stores.q.val();
+            self.count_tag.d.next.beat = self.word.q.val();
+            self.count_tag.d.next.set = self.context.q.val().set;
+            self.count_tag.d.next.index = self.context.q.val().index;
         }
 
         // Rows beyond the item's do not count.
@@ -497,10 +553,21 @@ impl Logic for Source {
         self.mask.next.bits = self.cut.whole.val();
         self.mask_in.record.next = self.mask.val();
         self.context_in.record.next = self.raw_context.q.val();
-        self.masks.in_valid.next = self.raw_valid.q.val();
+        self.masks.in_valid.next = self.raw_valid.q.val() && !self.raw_counts.q.val();
         self.masks.in_data.next = bit_cast::<PAIR_BITS, MASK_BITS>(self.mask_in.bits.val())
             | (bit_cast::<PAIR_BITS, 512>(self.cut_fetch.whole.val()) << 519);
-        self.contexts.in_valid.next = self.raw_valid.q.val();
+        self.contexts.in_valid.next = self.raw_valid.q.val() && !self.raw_counts.q.val();
+        self.counter.clk.next = self.clk.val();
+        self.counter.rst.next = self.rst.val();
+        self.counter.mask_valid.next = self.raw_valid.q.val() && self.raw_counts.q.val();
+        self.counter.mask_bits.next = self.cut.whole.val();
+        self.counter.mask_tag.next = self.count_tag.q.val();
+        self.counter.counted.join(&mut self.counted);
+        self.bitmaps.store_valid.next = self.counter.kept_valid.val();
+        self.bitmaps.store_index.next = self.counter.kept_index.val();
+        self.bitmaps.store_beat.next = self.counter.kept_beat.val();
+        self.bitmaps.store_data.next = self.counter.kept_data.val();
+        self.bitmaps.store_error.next = self.counter.kept_error.val();
         self.contexts.in_data.next =
             bit_cast::<SHARED_BITS, CONTEXT_BITS>(self.context_in.bits.val()) << 1
                 | bit_cast::<SHARED_BITS, 1>(self.raw_sparse.q.val().into());

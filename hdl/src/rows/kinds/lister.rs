@@ -1,10 +1,10 @@
 //! Finds the rows of a request's regions, and says what is wanted of each.
 
-use super::record::{DESTINATION, Line, MESSAGE, TABLE, VALUE, VERDICT, Wanted};
-use crate::primitive::{FirstSet, Flatten, Lutram, Restore};
+use super::record::{DESTINATION, MESSAGE, TABLE, VALUE, VERDICT, Wanted};
+use crate::primitive::{FirstSet, Flatten, Lutram, Ram, Restore};
 use crate::request::{BITMAPPED, CONTIGUOUS, DEST_COUNT, POINTER_MAPPED, STRIDED, SetKinds};
 use crate::rows::sequencer::tables::{Bounds, DestInfo, SetInfo};
-use crate::shell::host_read::HostReadRequest;
+use crate::shell::host_read::{HostReadBeat, HostReadRequest};
 use drdma_abi::completion::Status;
 use drdma_abi::work_request::MAX_MESSAGE;
 use drdma_emit::prelude::*;
@@ -14,9 +14,17 @@ const OPERATION: u64 = Status::LocalQpOperationError as u64;
 const LENGTH: u64 = Status::LocalLengthError as u64;
 /// Bytes of a message, at most.
 const LONGEST: u64 = MAX_MESSAGE;
-/// Bytes of a line of a list, and of a pointer.
-const LINE: u64 = 64;
+/// Bytes of a pointer.
 const POINTER: u64 = 8;
+/// Bytes of a list that are read at once: so many lines of 64.
+const LOG_LINES: usize = 5;
+const LINES_SHIFT: u64 = LOG_LINES as u64;
+const LIST_WINDOW: u64 = 64 << LOG_LINES;
+const LOG_WINDOW: u64 = 6 + LOG_LINES as u64;
+/// Bits of the number of such a window in its list.
+const WINDOW: usize = 30 - LOG_LINES;
+/// [`Wanted::rest`], at most.
+const MOST_REST: u64 = 511;
 
 /// What the lister does.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -35,7 +43,9 @@ pub enum ListerState {
     Tables,
     /// Is there a further row, and is its line of the list at hand?
     Seek,
-    /// A word of the line: where is its next row?
+    /// A word of the line,
+    Word,
+    /// or a pointer: where is its next row?
     Scan,
     /// Which row is that, if there is one?
     Pick,
@@ -45,11 +55,11 @@ pub enum ListerState {
     Bound,
     /// A row's lanes are asked for, one a cycle.
     Lanes,
-    /// The row is over.
+    /// A record of a chain is over.
     After,
-    /// A list's line, or a record's pointer, is asked for,
+    /// Lines of a list, or a record's pointer, are asked for,
     Ask,
-    /// and comes.
+    /// and come.
     Come,
     /// What comes behind a row.
     Unit,
@@ -108,7 +118,7 @@ const PLACE_BITS: usize = <Place as Synth>::BITS;
 
 /// See the [module above](super).
 ///
-/// One entry a cycle is asked for; a row costs 4 cycles besides, 5 where it has a bit or an id, and each word without one of these 3.
+/// One entry a cycle is asked for; a row costs a cycle besides, 2 where it has a bit or an id, 5 where it has a pointer, and 64 of its bits or ids 3 (32 of two bytes).
 ///
 /// # Inputs
 /// `clk`, `rst`; `start`, `dests`, `first_dest`; `dest_info`, `set_info`, `bounds`, `set_kinds`; `refused`, `judged`, `too_long`, `quiet`;
@@ -146,7 +156,7 @@ pub struct Lister {
     /// Reads of lists, and of pointers to further records, one at a time,
     pub read: Stream<Out, HostReadRequest>,
     /// and what comes.
-    pub line: Flow<In, Line>,
+    pub line: Flow<In, HostReadBeat>,
     /// Something wanted leads nowhere; until the next `start`.
     pub refused: Signal<In, Bit>,
     /// A verdict is reached:
@@ -208,20 +218,24 @@ pub struct Lister {
     place_index: Signal<Local, Bits<4>>,
 
     // The list.
-    lines: Lutram<512, 4, 1>,
-    line_of: Lutram<30, 4, 1>,
-    has_line: DFF<Bits<16>>,
+    lines: Ram<512, 1, 9>,
+    window_of: Lutram<WINDOW, 4, 1>,
+    has_window: DFF<Bits<16>>,
+    arrived: DFF<Bits<LOG_LINES>>,
     line_now: Signal<Local, Bits<512>>,
     rows: Signal<Local, Bits<33>>,
     word_number: Signal<Local, Bits<33>>,
     line_number: Signal<Local, Bits<30>>,
     list_bytes: Signal<Local, Bits<36>>,
-    behind_line: Signal<Local, Bits<36>>,
+    window: Signal<Local, Bits<WINDOW>>,
+    behind_window: Signal<Local, Bits<36>>,
     list_rest: Signal<Local, Bits<36>>,
     word: DFF<Bits<64>>,
-    same: Signal<Local, Bits<64>>,
+    picked: Signal<Local, Bits<64>>,
     passed: Signal<Local, Bits<6>>,
     wanted_bits: Signal<Local, Bits<64>>,
+    /// The row before was of the same word.
+    same_word: Signal<Local, Bit>,
     lowest: FirstSet<64, 6>,
     #[init(Constant::new(u64::MAX.into()))]
     ones_64: Constant<Bits<64>>,
@@ -237,6 +251,7 @@ pub struct Lister {
     // Rows and messages.
     lane: DFF<Bits<4>>,
     last_lane: Signal<Local, Bit>,
+    behind: Signal<Local, Bits<33>>,
     row: Signal<Local, Bits<32>>,
     counted: DFF<Bits<37>>,
     first_count: DFF<Bits<37>>,
@@ -321,51 +336,57 @@ impl Logic for Lister {
             }
         }
         self.line_number.next = self.word_number.val().get_bits::<30>(3);
-        self.behind_line.next = bit_cast::<36, 30>(self.line_number.val()) << 6;
-        self.list_rest.next = self.list_bytes.val() - self.behind_line.val();
-        self.lines.read_address[0].next = self.region.q.val().get_bits::<4>(0);
-        self.lines.write_address.next = self.region.q.val().get_bits::<4>(0);
+        self.window.next = self.line_number.val().get_bits::<WINDOW>(LOG_LINES);
+        self.behind_window.next = bit_cast::<36, WINDOW>(self.window.val()) << LOG_WINDOW;
+        self.list_rest.next = self.list_bytes.val() - self.behind_window.val();
+        self.lines.read_enable.next = true;
+        self.lines.read_address.next = (bit_cast::<9, 4>(self.region.q.val().get_bits::<4>(0))
+            << LINES_SHIFT)
+            | bit_cast::<9, LOG_LINES>(self.line_number.val().get_bits::<LOG_LINES>(0));
+        self.lines.write_address.next = (bit_cast::<9, 4>(self.region.q.val().get_bits::<4>(0))
+            << LINES_SHIFT)
+            | bit_cast::<9, LOG_LINES>(self.arrived.q.val());
         self.lines.write_data.next = self.line.data.val();
-        self.lines.write_enable.next = false;
-        self.line_of.read_address[0].next = self.region.q.val().get_bits::<4>(0);
-        self.line_of.write_address.next = self.region.q.val().get_bits::<4>(0);
-        self.line_of.write_data.next = self.line_number.val();
-        self.line_of.write_enable.next = false;
-        self.line_now.next = self.lines.read_data[0].val();
+        self.lines.write_lanes.next = 0.into();
+        self.window_of.read_address[0].next = self.region.q.val().get_bits::<4>(0);
+        self.window_of.write_address.next = self.region.q.val().get_bits::<4>(0);
+        self.window_of.write_data.next = self.window.val();
+        self.window_of.write_enable.next = false;
+        self.line_now.next = self.lines.read_data.val();
 
-        // The rows of a word that are wanted, from the next one on.
-        self.same.next = self.word.q.val();
+        // The rows of a word that are wanted, from the next one on: 64 bits, or what a line's ids say of 64 or 32 rows.
+        self.picked.next = self
+            .line_now
+            .val()
+            .get_bits::<64>(bit_cast::<9, 3>(self.word_number.val().get_bits::<3>(0)).index() * 64);
         self.passed.next = self.place.q.val().at.get_bits::<6>(0);
         self.following.next = ((self.place.q.val().at >> 6) + 1) << 6;
         self.found.next =
             ((self.place.q.val().at >> 6) << 6) | bit_cast::<33, 6>(self.first_bit.q.val());
         if self.is_ids.val() {
-            self.same.next = 0.into();
-            for k in 0..8 {
-                if self.word.q.val().get_bits::<8>(8 * k)
+            self.picked.next = 0.into();
+            for k in 0..64 {
+                if self.line_now.val().get_bits::<8>(8 * k)
                     == self.head.q.val().partition.get_bits::<8>(0)
                 {
-                    self.same.next = self.same.val().replace_bit(k, true);
+                    self.picked.next = self.picked.val().replace_bit(k, true);
                 }
             }
-            self.passed.next = bit_cast::<6, 3>(self.place.q.val().at.get_bits::<3>(0));
-            self.following.next = ((self.place.q.val().at >> 3) + 1) << 3;
-            self.found.next =
-                ((self.place.q.val().at >> 3) << 3) | bit_cast::<33, 6>(self.first_bit.q.val());
             if self.set_info.val().ids.get_bit(1) {
-                self.same.next = 0.into();
-                for k in 0..4 {
-                    if self.word.q.val().get_bits::<16>(16 * k) == self.head.q.val().partition {
-                        self.same.next = self.same.val().replace_bit(k, true);
+                self.picked.next = 0.into();
+                for k in 0..32 {
+                    if self.line_now.val().get_bits::<16>(16 * k) == self.head.q.val().partition {
+                        self.picked.next = self.picked.val().replace_bit(k, true);
                     }
                 }
-                self.passed.next = bit_cast::<6, 2>(self.place.q.val().at.get_bits::<2>(0));
-                self.following.next = ((self.place.q.val().at >> 2) + 1) << 2;
+                self.passed.next = bit_cast::<6, 5>(self.place.q.val().at.get_bits::<5>(0));
+                self.following.next = ((self.place.q.val().at >> 5) + 1) << 5;
                 self.found.next =
-                    ((self.place.q.val().at >> 2) << 2) | bit_cast::<33, 6>(self.first_bit.q.val());
+                    ((self.place.q.val().at >> 5) << 5) | bit_cast::<33, 6>(self.first_bit.q.val());
             }
         }
-        self.wanted_bits.next = self.same.val() & (self.ones_64.val() << self.passed.val());
+        self.same_word.next = (self.is_bits.val() || self.is_ids.val()) && self.passed.val().any();
+        self.wanted_bits.next = self.word.q.val() & (self.ones_64.val() << self.passed.val());
         self.lowest.bits.next = self.wanted_bits.val();
         self.some_bit.d.next = self.lowest.any.val();
         self.first_bit.d.next = self.lowest.index.val();
@@ -381,6 +402,12 @@ impl Logic for Lister {
         self.wanted.pointer.next = 0.into();
         self.wanted.strided.next = self.set_info.val().kind == STRIDED;
         self.wanted.period.next = self.set_kinds.val().period_or_end;
+        self.wanted.apart.next = self.is_pointers.val();
+        self.behind.next = self.rows.val() - 1 - self.place.q.val().at;
+        self.wanted.rest.next = self.behind.val().get_bits::<9>(0);
+        if self.behind.val().get_bits::<24>(9).any() {
+            self.wanted.rest.next = MOST_REST.into();
+        }
         if self.is_pointers.val() {
             self.wanted.row.next = 0.into();
             self.wanted.pointer.next = self.place.q.val().pointer;
@@ -422,7 +449,7 @@ impl Logic for Lister {
                 self.region.d.next = 0.into();
                 self.set.d.next = self.dest_info.val().first_set;
                 self.fresh.d.next = 0xffff.into();
-                self.has_line.d.next = 0.into();
+                self.has_window.d.next = 0.into();
                 self.units.d.next = 0.into();
                 self.counted.d.next = 0.into();
                 self.unequal.d.next = false;
@@ -458,7 +485,11 @@ impl Logic for Lister {
                     self.place.d.next.linked = false;
                 }
                 self.state.d.next = ListerState::Seek;
-                if (self.phase.q.val() == ListerPhase::Check) && self.set_info.val().count.any() {
+                // Once, and not again after each message.
+                if (self.phase.q.val() == ListerPhase::Check)
+                    && self.fresh.q.val().get_bit(self.region.q.val().get_bits::<4>(0).index())
+                    && self.set_info.val().count.any()
+                {
                     self.state.d.next = ListerState::Tables;
                 }
             }
@@ -479,14 +510,11 @@ impl Logic for Lister {
                 }
                 self.links.d.next = false;
                 self.asked_addr.d.next =
-                    self.set_info.val().addr + bit_cast::<64, 36>(self.behind_line.val());
-                self.asked_bytes.d.next = LINE.into();
-                if self.list_rest.val() < LINE {
+                    self.set_info.val().addr + bit_cast::<64, 36>(self.behind_window.val());
+                self.asked_bytes.d.next = bits::<13>(1) << LOG_WINDOW;
+                if self.list_rest.val() < LIST_WINDOW {
                     self.asked_bytes.d.next = self.list_rest.val().get_bits::<13>(0);
                 }
-                self.word.d.next = self.line_now.val().get_bits::<64>(
-                    bit_cast::<9, 3>(self.word_number.val().get_bits::<3>(0)).index() * 64,
-                );
                 if self.place.q.val().at >= self.rows.val() {
                     self.state.d.next = ListerState::RegionEnd;
                 } else if self.is_chain.val() && self.place.q.val().linked {
@@ -494,16 +522,20 @@ impl Logic for Lister {
                 } else if !self.is_pointers.val() && !self.is_bits.val() && !self.is_ids.val() {
                     self.state.d.next = ListerState::Lanes;
                 } else if self
-                    .has_line
+                    .has_window
                     .q
                     .val()
                     .get_bit(self.region.q.val().get_bits::<4>(0).index())
-                    && (self.line_of.read_data[0].val() == self.line_number.val())
+                    && (self.window_of.read_data[0].val() == self.window.val())
                 {
-                    self.state.d.next = ListerState::Scan;
+                    self.state.d.next = ListerState::Word;
                 } else {
                     self.state.d.next = ListerState::Ask;
                 }
+            }
+            ListerState::Word => {
+                self.word.d.next = self.picked.val();
+                self.state.d.next = ListerState::Scan;
             }
             ListerState::Scan => {
                 if self.is_pointers.val() {
@@ -555,29 +587,30 @@ impl Logic for Lister {
                 self.wanted.valid.next = true;
                 if self.wanted.ready.val() {
                     self.lane.d.next = self.lane.q.val() + 1;
-                    if self.last_lane.val() {
+                    if self.last_lane.val() && self.is_chain.val() {
                         self.state.d.next = ListerState::After;
+                    } else if self.last_lane.val() {
+                        self.state.d.next = ListerState::Unit;
+                        self.place.d.next.lane = self.place.q.val().lane + 1;
+                        if !self.by_lane.val()
+                            || (bit_cast::<5, 4>(self.place.q.val().lane) + 1
+                                == self.set_info.val().lanes)
+                        {
+                            self.place.d.next.lane = 0.into();
+                            self.place.d.next.at = self.place.q.val().at + 1;
+                        }
                     }
                 }
             }
             ListerState::After => {
-                self.links.d.next = self.is_chain.val();
+                self.links.d.next = true;
                 self.asked_addr.d.next =
                     self.place.q.val().pointer + bit_cast::<64, 32>(self.set_kinds.val().link);
                 self.asked_bytes.d.next = POINTER.into();
-                self.state.d.next = ListerState::Unit;
-                if self.is_chain.val() {
-                    self.state.d.next = ListerState::Ask;
-                } else if self.by_lane.val()
-                    && (bit_cast::<5, 4>(self.place.q.val().lane) + 1 != self.set_info.val().lanes)
-                {
-                    self.place.d.next.lane = self.place.q.val().lane + 1;
-                } else {
-                    self.place.d.next.lane = 0.into();
-                    self.place.d.next.at = self.place.q.val().at + 1;
-                }
+                self.state.d.next = ListerState::Ask;
             }
             ListerState::Ask => {
+                self.arrived.d.next = 0.into();
                 self.read.valid.next = true;
                 if self.read.ready.val() {
                     self.state.d.next = ListerState::Come;
@@ -592,14 +625,17 @@ impl Logic for Lister {
                     self.place.d.next.before = self.place.q.val().before + 1;
                     self.state.d.next = ListerState::Unit;
                 } else if self.line.valid.val() {
-                    self.lines.write_enable.next = true;
-                    self.line_of.write_enable.next = true;
-                    self.has_line.d.next = self
-                        .has_line
-                        .q
-                        .val()
-                        .replace_bit(self.region.q.val().get_bits::<4>(0).index(), true);
-                    self.state.d.next = ListerState::Seek;
+                    self.lines.write_lanes.next = 1.into();
+                    self.arrived.d.next = self.arrived.q.val() + 1;
+                    if self.line.last.val() {
+                        self.window_of.write_enable.next = true;
+                        self.has_window.d.next = self
+                            .has_window
+                            .q
+                            .val()
+                            .replace_bit(self.region.q.val().get_bits::<4>(0).index(), true);
+                        self.state.d.next = ListerState::Seek;
+                    }
                 }
             }
             ListerState::Unit => {
@@ -612,6 +648,19 @@ impl Logic for Lister {
                 self.state.d.next = ListerState::Seek;
                 if self.phase.q.val() == ListerPhase::Check {
                     self.counted.d.next = self.counted.q.val() + 1;
+                }
+                self.lane.d.next = 0.into();
+                if self.by_lane.val() {
+                    self.lane.d.next = self.place.q.val().lane;
+                }
+                if self.same_word.val() {
+                    self.state.d.next = ListerState::Pick;
+                } else if !self.is_pointers.val()
+                    && !self.is_bits.val()
+                    && !self.is_ids.val()
+                    && (self.place.q.val().at < self.rows.val())
+                {
+                    self.state.d.next = ListerState::Lanes;
                 }
                 if self.interleaved.val() {
                     self.region.d.next = self.region.q.val() + 1;

@@ -5,43 +5,48 @@
 //! and has the tables of destinations and sets read here until it is done. Plain regions of such a request are walked here as well.
 //!
 //! ```text
-//! sets, destinations -> Lister --wanted--> lanes, product --entries--> Resolver -> token, made
-//!                        ^  lines, links        |  entries' reads       ^ | tables of buffers
-//!                        +------------------- host_read ---------------+-+
+//! sets, destinations -> Lister --wanted--> lanes, product --> Lines --entries, answers--> Follower --values--> Giver -> token, made
+//!                        ^  lists, links                       ^ |                          ^ |  tables of buffers
+//!                        +---------------------------- host_read ---------------------------+-+
 //! ```
 //!
-//! - **Lister** finds the rows, region by region: bits of bitmaps, ids, pointers, chains. It asks for an entry a cycle.
-//! - Entries that lead elsewhere are read, up to 32 at once.
-//! - **Resolver** follows them in their order, keeps to what docs/semantics.md says of where they may lead, counts the bytes of
-//!   messages, and gives the bytes as tokens of up to 64, each of one piece of host memory, or of bytes that are made here.
+//! - **[`Lister`]** finds the rows, region by region: bits of bitmaps, ids, pointers, chains. It asks for an entry a cycle.
+//! - **[`Lines`]** reads the entries that lead elsewhere, those of a lane that share a cache line together.
+//! - **[`Follower`]** follows them to the ranges of their values, and keeps to what docs/semantics.md says of where these may lie.
+//! - **[`Giver`]** counts the bytes of messages, and gives the bytes as tokens of up to 64, each of one piece of host memory, or of bytes
+//!   that are made here.
 //!
 //! Every destination is judged before the first token of a request: all its rows are walked, and all entries followed. Then its rows are
 //! walked again, and followed and judged anew, since the host may have changed them. The length of a WRITE's message comes before its first
 //! byte, and so its rows are walked a third time.
 //!
 //! Contract: one request at a time, `done` is a pulse at its end, with its status. Nothing is on its way then but tokens.
-//! An entry takes 6 cycles or more, and one each further 64 bytes; 32 that must be read are under way at once; a line of 512 bits of a bitmap, of 64 ids of one byte or of 8
-//! pointers takes a read's round trip more, and so does each record of a chain. A buffer of views is read when a view first leads there,
-//! and then known for the rest of the request, unless another one took its place of 64.
+//! An entry takes a cycle, a row one or two besides, and a value that is given one for its length and each 64 bytes; 512 entries are under way
+//! at once. A list is read 2 KiB at a time: these, and each record of a chain, take a read's round trip. A buffer of views is read when a view
+//! first leads there, and then known for the rest of the request, unless another one took its place of 64.
 
+pub mod follower;
+pub mod giver;
+pub mod lines;
 pub mod lister;
 pub mod record;
-pub mod resolver;
 #[cfg(test)]
 mod tests;
 
 use crate::context::ConfigWrite;
 use crate::primitive::{Fifo, Flatten, Multiplier, Ram, RamStyle, Restore, StreamFifo, StreamSkid};
-use crate::request::{BITS, DEST_COUNT, FIXED, LaneKind, OFFSETS, SetKinds, VIEWS};
+use crate::request::{BITS, DEST_COUNT, FIXED, LaneKind, SetKinds, VIEWS};
 use crate::rows::expander::LaneWrite;
 use crate::rows::sequencer::record::Token;
 use crate::rows::sequencer::tables::{Bounds, DestInfo, SetInfo};
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
 use drdma_abi::work_request::VIEW;
 use drdma_emit::prelude::*;
+use follower::Follower;
+use giver::Giver;
+use lines::Lines;
 use lister::Lister;
-use record::{Answer, Entry, LANE_BITS, Lane, Line, Placed, VALUE};
-use resolver::Resolver;
+use record::{LANE_BITS, Lane, Line, Placed};
 
 /// Bytes of a view.
 const VIEW_BYTES: u64 = VIEW as u64;
@@ -49,13 +54,13 @@ const VIEW_BYTES: u64 = VIEW as u64;
 const SET_KINDS_BITS: usize = <SetKinds as Synth>::BITS;
 /// Cycles from a lane to the product of its step and a row.
 const STAGES: usize = 5;
-/// Entries on their way from the lister to the resolver, and of those that are read, at most.
+/// Entries that wait for their lanes and products, at most.
 const MOST: u64 = 32;
 
 /// [`Reads::owners`]: whose a read is.
 const ENTRIES: u64 = 0;
 const LISTER: u64 = 1;
-const RESOLVER: u64 = 2;
+const FOLLOWER: u64 = 2;
 
 /// Bytes that the card makes, 1 to 4 of them.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -134,7 +139,8 @@ pub struct Kinds {
     pub made: Stream<Out, Made>,
 
     lister: Lister,
-    resolver: Resolver,
+    follower: Follower,
+    giver: Giver,
     #[init(Ram::new(RamStyle::Ultra))]
     lanes: Ram<LANE_BITS, 1, 15>,
     lane_new: Signal<Local, Lane>,
@@ -161,8 +167,7 @@ pub struct Kinds {
     placed_new: Signal<Local, Placed>,
     placed: StreamFifo<Placed, 5, 6>,
     products: Fifo<64, 5, 6>,
-    found: Signal<Local, Entry>,
-    entries: StreamFifo<Entry, 5, 6>,
+    lines: Lines,
 
     // Reads.
     owners: Fifo<2, 6, 7>,
@@ -172,15 +177,8 @@ pub struct Kinds {
     requests: StreamSkid<HostReadRequest>,
     asks: Signal<Local, Bit>,
     ask: Signal<Local, HostReadRequest>,
-    must_read: Signal<Local, Bit>,
-    may_pass: Signal<Local, Bit>,
-    offered: Signal<Local, Bit>,
-    entry_bytes: Signal<Local, Bits<13>>,
-    asks_entry: Signal<Local, Bit>,
-    entry_taken: Signal<Local, Bit>,
-    waiting: DFF<Bits<6>>,
-    answers: StreamFifo<Answer, 5, 6>,
-    answer: Signal<Local, Answer>,
+    has_room_to_ask: Signal<Local, Bit>,
+    is_entries: Signal<Local, Bit>,
     line: Signal<Local, Line>,
     arrived: Signal<Local, Bit>,
     quiet: Signal<Local, Bit>,
@@ -206,7 +204,7 @@ impl Logic for Kinds {
         self.lanes.write_address.next = (bit_cast::<15, 11>(self.lane_write.set.val()) << 4)
             | bit_cast::<15, 4>(self.lane_write.lane.val());
         self.lanes.write_data.next = self.lane_in.bits.val();
-        self.unused.next = self.lane_write.inline.val() || self.beat.last.val();
+        self.unused.next = self.lane_write.inline.val();
         self.set_in.record.next = self.set_kinds.val();
         self.sets.write_lanes.next = bit_cast::<1, 1>(self.set_valid.val().into());
         self.sets.write_address.next = self.set_index.val();
@@ -223,26 +221,28 @@ impl Logic for Kinds {
         self.lister.set_info.next = self.set_info.val();
         self.lister.bounds.next = self.bounds.val();
         self.lister.set_kinds.next = self.set.record.val();
-        self.lister.refused.next = self.resolver.failed.val();
-        self.lister.judged.next = self.resolver.judged.val();
-        self.lister.too_long.next = self.resolver.too_long.val();
+        self.lister.refused.next = self.giver.failed.val();
+        self.lister.judged.next = self.giver.judged.val();
+        self.lister.too_long.next = self.giver.too_long.val();
         self.dest_read.next = self.lister.dest_read.val();
         self.set_read.next = self.lister.set_read.val();
         self.done.next = self.lister.done.val();
         self.status.next = self.lister.status.val();
         self.bad_dest.next = self.lister.bad_dest.val();
-        self.resolver.clear.next = self.start.val();
-        self.resolver.slot.next = self.slot.val();
-        self.resolver.dest.next = self.lister.dest.val();
-        self.resolver.is_write.next = self.lister.is_write.val();
-        self.resolver.limit.next = self.lister.limit.val();
-        self.resolver.pd.next = self.lister.pd.val();
-        self.cfg.join(&mut self.resolver.cfg);
+        self.follower.clear.next = self.start.val();
+        self.follower.pd.next = self.lister.pd.val();
+        self.cfg.join(&mut self.follower.cfg);
+        self.giver.clear.next = self.start.val();
+        self.giver.slot.next = self.slot.val();
+        self.giver.dest.next = self.lister.dest.val();
+        self.giver.is_write.next = self.lister.is_write.val();
+        self.giver.limit.next = self.lister.limit.val();
+        self.follower.value.join(&mut self.giver.value);
 
         // What is wanted waits for its lane, then for the product.
         self.lister.wanted.ready.next = self.has_room.q.val();
         self.take.next = self.lister.wanted.valid.val() && self.has_room.q.val();
-        self.gone.next = self.entries.output.valid.val() && self.resolver.entry.ready.val();
+        self.gone.next = self.placed.output.valid.val() && self.lines.placed.ready.val();
         if self.take.val() && !self.gone.val() {
             self.on_way.d.next = self.on_way.q.val() + 1;
         } else if !self.take.val() && self.gone.val() {
@@ -285,113 +285,89 @@ impl Logic for Kinds {
                 self.lane.record.val().base + bit_cast::<64, 33>(self.bit_at.val() >> 3);
         }
         self.placed_new.next.bit = self.bit_at.val().get_bits::<3>(0);
+        self.placed_new.next.step = self.step.val().get_bits::<6>(0);
+        // Entries that may share a line with the next one of their lane.
+        self.placed_new.next.near = !self.wanted.q.val().apart
+            && ((self.lane.record.val().kind == BITS)
+                || (self.step.val().get_bits::<6>(0).any()
+                    && !self.step.val().get_bits::<58>(6).any()));
         self.placed.input.valid.next = self.fetched.q.val();
         self.placed.input.data.next = self.placed_new.val();
         self.products.in_valid.next = self.multiplied[STAGES - 1].q.val();
         self.products.in_data.next = self.multiplier.product.val().get_bits::<64>(0);
 
         // Where it lies; some of it is read.
-        self.placed.output.share(&mut self.found);
-        self.found.next.at = self.placed.output.data.val().start + self.products.out_data.val();
-        self.must_read.next = (self.placed.output.data.val().task == VALUE)
-            && (self.placed.output.data.val().kind != FIXED);
-        self.entry_bytes.next = bits::<13>(1) << self.placed.output.data.val().log_entry;
-        if self.placed.output.data.val().kind == OFFSETS {
-            self.entry_bytes.next = bits::<13>(2) << self.placed.output.data.val().log_entry;
-        } else if self.placed.output.data.val().kind == VIEWS {
-            self.entry_bytes.next = VIEW_BYTES.into();
-        }
-        self.offered.next = self.placed.output.valid.val() && self.products.out_valid.val();
-        self.asks_entry.next = self.offered.val()
-            && self.must_read.val()
-            && self.entries.input.ready.val()
-            && (self.waiting.q.val() != MOST);
+        self.lines.clear.next = self.start.val();
+        self.placed.output.join(&mut self.lines.placed);
+        self.lines.product.valid.next = self.products.out_valid.val();
+        self.lines.product.bytes.next = self.products.out_data.val();
+        self.products.out_ready.next = self.lines.product.ready.val();
+        self.lines.entry.join(&mut self.follower.entry);
+        self.lines.answer.join(&mut self.follower.answer);
 
         // Reads: of tables first, then of lists, then of entries.
         self.asks.next = false;
-        self.ask.next.addr = self.found.val().at;
-        self.ask.next.bytes = self.entry_bytes.val();
+        self.ask.next = self.lines.read.val();
         self.owners.in_data.next = ENTRIES.into();
-        self.resolver.read.join(&mut self.table_reads.input);
+        self.follower.read.join(&mut self.table_reads.input);
         self.lister.read.join(&mut self.list_reads.input);
+        self.has_room_to_ask.next = self.owners.in_ready.val() && self.requests.input.ready.val();
         self.table_reads.output.ready.next = false;
         self.list_reads.output.ready.next = false;
-        self.entry_taken.next = false;
+        self.lines.read.ready.next = false;
         if self.table_reads.output.valid.val() {
-            self.ask.next.addr = self.table_reads.output.data.val().addr;
-            self.ask.next.bytes = self.table_reads.output.data.val().bytes;
-            self.owners.in_data.next = RESOLVER.into();
-            self.asks.next = self.owners.in_ready.val();
-            self.table_reads.output.ready.next =
-                self.owners.in_ready.val() && self.requests.input.ready.val();
+            self.ask.next = self.table_reads.output.data.val();
+            self.owners.in_data.next = FOLLOWER.into();
+            self.asks.next = true;
+            self.table_reads.output.ready.next = self.has_room_to_ask.val();
         } else if self.list_reads.output.valid.val() {
-            self.ask.next.addr = self.list_reads.output.data.val().addr;
-            self.ask.next.bytes = self.list_reads.output.data.val().bytes;
+            self.ask.next = self.list_reads.output.data.val();
             self.owners.in_data.next = LISTER.into();
-            self.asks.next = self.owners.in_ready.val();
-            self.list_reads.output.ready.next =
-                self.owners.in_ready.val() && self.requests.input.ready.val();
+            self.asks.next = true;
+            self.list_reads.output.ready.next = self.has_room_to_ask.val();
         } else {
-            self.asks.next = self.asks_entry.val() && self.owners.in_ready.val();
-            self.entry_taken.next = self.asks_entry.val()
-                && self.owners.in_ready.val()
-                && self.requests.input.ready.val();
+            self.asks.next = self.lines.read.valid.val();
+            self.lines.read.ready.next = self.has_room_to_ask.val();
         }
         self.owners.in_valid.next = self.asks.val() && self.requests.input.ready.val();
         self.requests.input.valid.next = self.asks.val() && self.owners.in_ready.val();
         self.requests.input.data.next = self.ask.val();
         self.requests.output.join(&mut self.read);
 
-        // What is read goes on with its read.
-        self.may_pass.next = !self.must_read.val() || self.entry_taken.val();
-        self.entries.input.valid.next = self.offered.val() && self.may_pass.val();
-        self.entries.input.data.next = self.found.val();
-        self.placed.output.ready.next =
-            self.products.out_valid.val() && self.may_pass.val() && self.entries.input.ready.val();
-        self.products.out_ready.next =
-            self.placed.output.valid.val() && self.may_pass.val() && self.entries.input.ready.val();
-        self.entries.output.join(&mut self.resolver.entry);
-
-        // Answers: there is room for each.
-        self.beat.ready.next = self.owners.out_valid.val();
-        self.arrived.next = self.beat.valid.val() && self.owners.out_valid.val();
-        self.owners.out_ready.next = self.beat.valid.val();
-        self.answer.next.data = self.beat.data.val().get_bits::<128>(0);
-        self.answer.next.error = self.beat.error.val();
-        self.answers.input.valid.next =
-            self.arrived.val() && (self.owners.out_data.val() == ENTRIES);
-        self.answers.input.data.next = self.answer.val();
-        self.answers.output.join(&mut self.resolver.answer);
+        // What comes goes to whom it is for. Entries have their turns, and the others wait for nothing.
+        self.is_entries.next =
+            self.owners.out_valid.val() && (self.owners.out_data.val() == ENTRIES);
+        self.beat.ready.next =
+            self.owners.out_valid.val() && (!self.is_entries.val() || self.lines.beat.ready.val());
+        self.arrived.next = self.beat.valid.val() && self.beat.ready.val();
+        self.owners.out_ready.next = self.arrived.val() && self.beat.last.val();
         self.line.next.data = self.beat.data.val();
         self.line.next.error = self.beat.error.val();
+        self.lines.beat.valid.next = self.beat.valid.val() && self.is_entries.val();
+        self.lines.beat.next = self.line.val();
         self.lister.line.valid.next = self.arrived.val() && (self.owners.out_data.val() == LISTER);
-        self.lister.line.next = self.line.val();
-        self.resolver.line.valid.next =
-            self.arrived.val() && (self.owners.out_data.val() == RESOLVER);
-        self.resolver.line.next = self.line.val();
-        if self.entry_taken.val() && !self.resolver.answer.ready.val() {
-            self.waiting.d.next = self.waiting.q.val() + 1;
-        } else if !self.entry_taken.val() && self.resolver.answer.ready.val() {
-            self.waiting.d.next = self.waiting.q.val() - 1;
-        }
+        self.lister.line.next = self.beat.val();
+        self.follower.line.valid.next =
+            self.arrived.val() && (self.owners.out_data.val() == FOLLOWER);
+        self.follower.line.next = self.line.val();
 
         // Nothing is on its way.
         self.quiet.next = !self.on_way.q.val().any()
             && !self.fetched.q.val()
             && !self.owners.count.val().any()
-            && self.resolver.idle.val();
+            && self.lines.idle.val()
+            && self.follower.idle.val()
+            && self.giver.idle.val();
         self.lister.quiet.next = self.quiet.val();
         self.unused_counts.next = self.owners.free.val()
             | bit_cast::<7, 6>(self.placed.count.val() | self.placed.free.val())
-            | bit_cast::<7, 6>(self.products.count.val() | self.products.free.val())
-            | bit_cast::<7, 6>(self.entries.count.val() | self.entries.free.val())
-            | bit_cast::<7, 6>(self.answers.count.val() | self.answers.free.val());
+            | bit_cast::<7, 6>(self.products.count.val() | self.products.free.val());
 
         // What goes out.
-        self.token_valid.next = self.resolver.token_valid.val();
-        self.resolver.token_ready.next = self.token_ready.val();
-        self.token.next = self.resolver.token.val();
-        self.resolver.made.join(&mut self.made);
+        self.token_valid.next = self.giver.token_valid.val();
+        self.giver.token_ready.next = self.token_ready.val();
+        self.token.next = self.giver.token.val();
+        self.giver.made.join(&mut self.made);
 
         if self.rst.val() {
             self.on_way.d.next = 0.into();
@@ -400,7 +376,6 @@ impl Logic for Kinds {
             for k in 0..STAGES {
                 self.multiplied[k].d.next = false;
             }
-            self.waiting.d.next = 0.into();
         }
     }
 }

@@ -31,6 +31,10 @@ pub struct Wanted {
     pub strided: Bit,
     /// with so many bytes from a period to the next.
     pub period: Bits<64>,
+    /// Its record stands behind a pointer.
+    pub apart: Bit,
+    /// Rows behind it in its set; at most 511 are counted.
+    pub rest: Bits<9>,
     /// The last lane of its unit.
     pub unit_end: Bit,
     /// It is sent; else it is judged, and its bytes are counted.
@@ -88,6 +92,12 @@ pub struct Placed {
     pub addr: Bits<64>,
     /// See [`Lane`].
     pub number: Bits<32>,
+    /// The entries of the rows behind it are less than 64 bytes from each other,
+    pub near: Bit,
+    /// namely so many, but for bits.
+    pub step: Bits<6>,
+    /// See [`Wanted`].
+    pub rest: Bits<9>,
 }
 
 /// An entry that is asked for, if it must be read.
@@ -130,11 +140,40 @@ pub struct Answer {
     pub error: Bit,
 }
 
-/// What was read of a list, a link or a table.
+/// What was read of entries or of a table.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Line {
     /// 64 bytes.
     pub data: Bits<512>,
     /// They could not be read.
     pub error: Bit,
+}
+
+/// What an entry leads to.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Value {
+    /// See [`Wanted`].
+    pub task: Bits<3>,
+    /// See [`Wanted`].
+    pub set: Bits<11>,
+    /// See [`Wanted`].
+    pub lane: Bits<4>,
+    /// See [`Wanted`].
+    pub unit_end: Bit,
+    /// See [`Wanted`].
+    pub give: Bit,
+    /// Where the value lies, from its lane's base on.
+    pub pointer: Bits<64>,
+    /// Its bytes in host memory.
+    pub bytes: Bits<32>,
+    /// Those that a message has of it; none of a bit.
+    pub weight: Bits<33>,
+    /// Its length comes before it.
+    pub has_length: Bit,
+    /// It is a bit,
+    pub is_bit: Bit,
+    /// namely this one.
+    pub bit: Bit,
+    /// It, or the table of buffers, leads nowhere.
+    pub fails: Bit,
 }

@@ -59,6 +59,7 @@ pub mod walker;
 use crate::context::{ConfigWrite, QP};
 use crate::primitive::{Flatten, Join, PromptFifo, ReadySlice, Restore, Skid};
 use crate::request::{DEST_COUNT, DEST_INDEX, FunctionWrite, KeyWrite, LaneKind, SetKinds};
+use crate::rows::columns::record::Counted;
 use crate::rows::kinds::{Kinds, Made};
 use beats::Beats;
 use drdma_emit::prelude::*;
@@ -82,7 +83,7 @@ const UNIT_BITS: usize = TOKEN_BITS + CUT_BITS;
 /// # Inputs
 /// `request` stream; `lane_write`, `set_write`, `dest_write` (no back-pressure; complete when
 /// their request comes); `read_resp` stream; `token_ready`; `column_min_rows`; `column_item_ready`,
-/// `column_resp_ready`, `column_idle`, `column_failed`, `column_fail_index`.
+/// `column_resp_ready`, `column_idle`, `column_failed`, `column_fail_index`, `column_counted`.
 ///
 /// # Outputs
 /// `request_ready`, `read_req` stream, `read_resp_ready`, `token` stream; `column_item` and
@@ -303,6 +304,8 @@ pub struct Sequencer {
     pub column_fail_index: Signal<In, Bits<DEST_INDEX>>,
     /// The column request has ended.
     pub column_clear: Signal<Out, Bit>,
+    /// The column path has counted the rows of a destination.
+    pub column_counted: Flow<In, Counted>,
 
     tables: Tables,
     set_info: Signal<Local, SetInfo>,
@@ -476,10 +479,17 @@ impl Logic for Sequencer {
         self.plan.steps.next = self.tables.steps.val();
         self.plan.overlaps.next = self.tables.overlaps.val();
         self.plan.column_min_rows.next = self.column_min_rows.val();
-        self.plan.result_valid.next = self.rows.result_valid.val();
+        // Either the row source has something to count, or the column path.
+        self.plan.result_valid.next =
+            self.rows.result_valid.val() || self.column_counted.valid.val();
         self.plan.result_set.next = self.rows.result_set.val();
         self.plan.result_count.next = self.rows.result_count.val();
         self.plan.result_bad.next = self.rows.result_bad.val();
+        if self.column_counted.valid.val() {
+            self.plan.result_set.next = self.column_counted.set.val();
+            self.plan.result_count.next = self.column_counted.count.val();
+            self.plan.result_bad.next = self.column_counted.bad.val();
+        }
 
         // Reads.
         // Keys and all else are read one stretch after the other.

@@ -9,7 +9,8 @@ use rust_hdl_core::prelude::*;
 
 /// [`Item::task`]: walk the rows of a stretch of a region.
 pub const WALK: u64 = 0;
-/// [`Item::task`]: count the set bits of a bitmap, or check the pointers of an array.
+/// [`Item::task`]: count the set bits of a bitmap, or check the pointers of an array. With `column` the column
+/// path counts the rows of a destination: those of a bitmap at once, those with its id in stretches of 4,096 rows.
 pub const SCAN: u64 = 1;
 /// [`Item::task`]: a request ends. `low` are its status (8 bits), whether the queue pair fails with it
 /// (1), and the destination that failed. With `never` only a column of a WRITE by columns ends: what follows waits
@@ -50,7 +51,7 @@ pub struct Item {
     pub high: Bits<64>,
     /// Scan: no pointer is right.
     pub never: Bit,
-    /// Of a column request, and not a scan.
+    /// Of a column request.
     pub column: Bit,
     /// The last stretch of a column request's chunk.
     pub chunk_end: Bit,
@@ -63,11 +64,11 @@ pub struct Item {
     /// Of a column request: there are fetch rows, which are read beside the bitmap.
     pub fetch: Bit,
     /// Of a column request: the bitmap is read in stretches of several chunks, with the first of each; of a WRITE by
-    /// columns with the first of the first column, for all of them.
+    /// columns with the first of the first column, or where rows are counted, for all of them.
     pub kept: Bit,
     /// With `kept`: how far behind its stretch's first row `first` is, in units of 16 rows.
     pub phase: Bits<9>,
-    /// With `kept`: the stretch is read with this item.
+    /// With `kept`: the stretch is read with this item. A scan of the column path: the destination's first one.
     pub loads: Bit,
 }
 

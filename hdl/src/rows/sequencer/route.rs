@@ -1,6 +1,6 @@
 //! Which path an item takes, and which the answers of reads.
 
-use super::record::{END, HEAD, Item, READ_BITS, Read, WALK};
+use super::record::{END, HEAD, Item, READ_BITS, Read, SCAN, WALK};
 use crate::primitive::{Fifo, Flatten, Restore};
 use drdma_emit::prelude::*;
 
@@ -100,7 +100,8 @@ impl Logic for Route {
         self.unused.next = self.item.val();
 
         // Items.
-        self.for_columns.next = self.item.val().column && (self.item.val().task == WALK);
+        self.for_columns.next = self.item.val().column
+            && ((self.item.val().task == WALK) || (self.item.val().task == SCAN));
         self.for_walker.next = (self.item.val().task > END) && (self.item.val().task != HEAD);
         self.ends.next = self.item.val().column && (self.item.val().task == END);
         self.held.next = self.walker_busy.val() || (self.ends.val() && !self.column_idle.val());

@@ -47,7 +47,7 @@
 //! it fetches one request of it, and more when nobody else has anything.
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, Stamps, Table, TableSelect};
-use crate::primitive::{Flatten, Ram, RamStyle, Restore, StreamFifo};
+use crate::primitive::{Flatten, Ram, Restore, StreamFifo};
 use crate::request::queue::{Hold, Silence};
 use crate::send::pacer::{PacedPacket, UNITS};
 use crate::send::packetizer::Packet;
@@ -282,7 +282,6 @@ pub struct Keeper {
     record_out: Restore<Packet, PACKET>,
     followers: Ram<PAGE, 1, PAGE>,
     /// Which packets are READs (1) or atomics (2), beside them, so that it need not be found out from the operation.
-    #[init(Ram::new(RamStyle::Distributed))]
     kinds: Ram<2, 1, PAGE>,
 
     state: DFF<KeeperState>,

@@ -69,12 +69,14 @@ impl Logic for PageUse {
         self.held.ahead.next = self.done.page.val();
         self.done_valid.d.next = self.done.valid.val();
         self.done_page.d.next = self.done.page.val();
-        self.flying.clear_valid.next = self.done_valid.q.val();
+        self.flying.clear_valid.next = self.done_valid.q.val() || self.wipe.valid.val();
         self.flying.clear_index.next = self.done_page.q.val();
         self.flying.set_valid.next = self.send.valid.val();
         self.flying.set_index.next = self.send.page.val();
         self.flying.wipe_valid.next = self.wipe.valid.val();
-        self.flying.wipe_index.next = self.wipe.page.val();
+        if self.wipe.valid.val() {
+            self.flying.clear_index.next = self.wipe.page.val();
+        }
         self.flying.ahead[0].next = self.ahead.val();
         self.under_way.next = self.flying.flag[0].val();
 

@@ -21,6 +21,13 @@ const PLACE: usize = QP + LAST;
 const LAST: usize = 4;
 /// Bits of what is kept there.
 const KEEPSAKE: usize = 1 + 1 + 24 + 64;
+/// Bits of a word of an UltraRAM, and those of a keepsake that one does not hold: two lanes of 9.
+const ULTRA: usize = 72;
+const REST: usize = KEEPSAKE - ULTRA;
+const LANES: usize = ULTRA / 9;
+/// Bits of the number of a word with four of these.
+const REST_PLACE: usize = PLACE - 2;
+const _: () = assert!(4 * REST == ULTRA);
 /// Bits of the value that an atomic has left, and whether there is one.
 const VALUE: usize = 65;
 /// Bytes of an atomic's answer.
@@ -152,8 +159,16 @@ pub struct Collector {
     written: DFF<Bit>,
     answer: AtomicAckEthHeader,
     #[init(Ram::new(RamStyle::Ultra))]
-    keepsakes: Ram<KEEPSAKE, 1, PLACE>,
+    keepsakes: Ram<ULTRA, 1, PLACE>,
+    /// What of them does not fit the width of an UltraRAM, four in a word.
+    #[init(Ram::new(RamStyle::Ultra))]
+    rests: Ram<ULTRA, LANES, REST_PLACE>,
     keepsake: Flatten<Keepsake, KEEPSAKE>,
+    read_rest: DFF<Bits<2>>,
+    rest: Signal<Local, Bits<REST>>,
+    write_place: Signal<Local, Bits<PLACE>>,
+    read_place: Signal<Local, Bits<PLACE>>,
+    keeps: Signal<Local, Bit>,
     known: Restore<Keepsake, KEEPSAKE>,
     /// How many were looked at, and the number of the next one.
     looked: DFF<Bits<KEPT>>,
@@ -241,16 +256,33 @@ impl Logic for Collector {
         self.keepsake.record.next.swaps = self.plan.swaps.val();
         self.keepsake.record.next.psn = self.plan.psn.val();
         self.keepsake.record.next.original = self.original.q.val();
-        self.keepsakes.write_address.next = (bit_cast::<PLACE, QP>(self.plan.qp.val())
-            << LAST as u64)
+        self.write_place.next = (bit_cast::<PLACE, QP>(self.plan.qp.val()) << LAST as u64)
             | bit_cast::<PLACE, LAST>(self.plan.resource.val().get_bits::<LAST>(0));
-        self.keepsakes.write_data.next = self.keepsake.bits.val();
-        self.keepsakes.read_enable.next = true;
-        self.keepsakes.read_address.next = (bit_cast::<PLACE, QP>(self.plan.qp.val())
-            << LAST as u64)
+        self.read_place.next = (bit_cast::<PLACE, QP>(self.plan.qp.val()) << LAST as u64)
             | bit_cast::<PLACE, LAST>(self.number.q.val().get_bits::<LAST>(0));
+        self.keepsakes.write_address.next = self.write_place.val();
+        self.keepsakes.write_data.next = self.keepsake.bits.val().get_bits::<ULTRA>(0);
+        self.keepsakes.read_enable.next = true;
+        self.keepsakes.read_address.next = self.read_place.val();
+        self.rests.write_address.next = self.write_place.val().get_bits::<REST_PLACE>(2);
+        self.rest.next = self.keepsake.bits.val().get_bits::<REST>(ULTRA);
+        self.rests.write_data.next = bit_cast::<ULTRA, REST>(self.rest.val())
+            | (bit_cast::<ULTRA, REST>(self.rest.val()) << REST as u64)
+            | (bit_cast::<ULTRA, REST>(self.rest.val()) << (2 * REST) as u64)
+            | (bit_cast::<ULTRA, REST>(self.rest.val()) << (3 * REST) as u64);
+        self.rests.read_enable.next = true;
+        self.rests.read_address.next = self.read_place.val().get_bits::<REST_PLACE>(2);
+        self.read_rest.d.next = self.read_place.val().get_bits::<2>(0);
         self.unused_number.next = self.number.q.val();
-        self.known.bits.next = self.keepsakes.read_data.val();
+        self.known.bits.next = bit_cast::<KEEPSAKE, ULTRA>(self.keepsakes.read_data.val());
+        for k in 0..4 {
+            if self.read_rest.q.val() == k.to_bits() {
+                self.known.bits.next = bit_cast::<KEEPSAKE, ULTRA>(self.keepsakes.read_data.val())
+                    | (bit_cast::<KEEPSAKE, REST>(
+                        self.rests.read_data.val().get_bits::<REST>(k * REST),
+                    ) << ULTRA as u64);
+            }
+        }
         self.is_it.next = self.known.record.val().atomic
             && (self.known.record.val().swaps == self.plan.swaps.val())
             && (self.known.record.val().psn == self.plan.psn.val());
@@ -389,7 +421,7 @@ impl Logic for Collector {
             self.state.d.next = CollectorState::Look;
         }
         self.plan.ready.next = self.done.val();
-        self.keepsakes.write_lanes.next = 0.into();
+        self.keeps.next = false;
         // What was not executed leaves its place empty.
         if self.stored.val()
             || (self.done.val()
@@ -397,7 +429,14 @@ impl Logic for Collector {
                 && !self.plan.again.val()
                 && !self.written.q.val())
         {
+            self.keeps.next = true;
+        }
+        self.keepsakes.write_lanes.next = 0.into();
+        self.rests.write_lanes.next = 0.into();
+        if self.keeps.val() {
             self.keepsakes.write_lanes.next = 1.into();
+            self.rests.write_lanes.next = bits::<LANES>(3)
+                << (bit_cast::<3, 2>(self.write_place.val().get_bits::<2>(0)) << 1);
         }
         self.left.valid.next = self.done.val()
             && (self.plan.ends.val() || (self.state.q.val() == CollectorState::Break));

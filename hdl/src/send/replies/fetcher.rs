@@ -112,6 +112,7 @@ pub struct Fetcher {
     /// Pages that can be used.
     pages: DFF<Bits<COUNT>>,
     has_page: DFF<Bit>,
+    came_back: DFF<Bit>,
     // The packet at hand: its place, its bytes, and those of the READ from it on.
     addr: DFF<Bits<64>>,
     left: DFF<Bits<32>>,
@@ -164,9 +165,10 @@ impl Logic for Fetcher {
 
         // Pages.
         self.has_page.d.next = self.pages.q.val().any();
-        if self.page_free.val() && self.page_back.val() {
+        self.came_back.d.next = self.page_back.val();
+        if self.page_free.val() && self.came_back.q.val() {
             self.pages.d.next = self.pages.q.val() + 2;
-        } else if self.page_free.val() || self.page_back.val() {
+        } else if self.page_free.val() || self.came_back.q.val() {
             self.pages.d.next = self.pages.q.val() + 1;
         }
 
@@ -175,7 +177,7 @@ impl Logic for Fetcher {
         self.keys.key.next = self.at.val().rkey;
         self.keys.pd.next = self.at.val().pd;
         self.keys.addr.next = self.addr.q.val();
-        self.keys.bytes.next = bit_cast::<32, 13>(self.bytes.q.val());
+        self.keys.bytes.next = bit_cast::<64, 13>(self.bytes.q.val());
         self.keys.revoke_valid.next = false;
         self.keys.revoke_index.next = 0.into();
         self.allowed.d.next = self.keys.readable.val();
@@ -373,9 +375,9 @@ impl Logic for Fetcher {
             }
         }
         if self.takes_page.val() {
-            if self.page_free.val() && self.page_back.val() {
+            if self.page_free.val() && self.came_back.q.val() {
                 self.pages.d.next = self.pages.q.val() + 1;
-            } else if !self.page_free.val() && !self.page_back.val() {
+            } else if !self.page_free.val() && !self.came_back.q.val() {
                 self.pages.d.next = self.pages.q.val() - 1;
             } else {
                 self.pages.d.next = self.pages.q.val();
@@ -388,6 +390,7 @@ impl Logic for Fetcher {
             self.decided.d.next = false;
             self.pages.d.next = PAGES.into();
             self.has_page.d.next = false;
+            self.came_back.d.next = false;
             self.freed.d.next = 0.into();
         }
     }

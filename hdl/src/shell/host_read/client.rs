@@ -87,7 +87,8 @@ pub struct Client {
     /// What was read.
     pub resp: Stream<Out, HostReadBeat>,
 
-    partial: Signal<Local, Bit>,
+    filled: Signal<Local, Bits<13>>,
+    unused_filled: Signal<Local, Bits<6>>,
     beats: Signal<Local, Bits<7>>,
     /// Bit 9 or more: the request goes beyond a multiple of 512 B.
     reach: Signal<Local, Bits<14>>,
@@ -167,9 +168,9 @@ impl Logic for Client {
         // Requests come in, and get their number of beats and their place: at the ring's start if they
         // would pass its end.
         self.req.ready.next = !self.placed.q.val();
-        self.partial.next = self.req.bytes.val().get_bits::<6>(0).any();
-        self.beats.next =
-            self.req.bytes.val().get_bits::<7>(6) + bit_cast::<7, 1>(self.partial.val().into());
+        self.filled.next = self.req.bytes.val() + 63;
+        self.beats.next = self.filled.val().get_bits::<7>(6);
+        self.unused_filled.next = self.filled.val().get_bits::<6>(0);
         self.behind.next =
             bit_cast::<10, 9>(self.position.q.val()) + bit_cast::<10, 7>(self.beats.val());
         self.passes.next = self.behind.val() > RING;

@@ -190,6 +190,7 @@ impl Logic for Parser {
             entry_width,
             entry_key_bad,
             fail,
+            key_is_bad,
             fail_flush,
             fail_qp
         );
@@ -212,10 +213,12 @@ impl Logic for Parser {
         self.good.next = self.granule_valid.val()
             && !self.granule_error.val()
             && !self.none_left.val()
-            && !self.batch_over.q.val();
-        self.broken.next = self.none_left.val()
+            && !self.batch_over.q.val()
+            && !self.key_is_bad.q.val();
+        self.broken.next = (self.none_left.val()
             || self.batch_over.q.val()
-            || (self.granule_valid.val() && self.granule_error.val());
+            || (self.granule_valid.val() && self.granule_error.val()))
+            && !self.key_is_bad.q.val();
         self.granule_kind.next = self.dest_types.q.val().get_bits::<2>(0);
         if self.sharing.q.val() {
             // Columns, of which ids select the rows.
@@ -397,7 +400,7 @@ impl Logic for Parser {
         self.keys.is_entry.next = self.state.q.val() == DecoderState::KeyEntry;
         self.keys.is_source.next = self.state.q.val() == DecoderState::KeySource;
         self.keys.is_end.next = self.state.q.val() == DecoderState::KeyEnd;
-        self.keys.take.next = self.good.val() && !self.keys.is_bad.val();
+        self.keys.given.next = self.good.val();
         self.keys.addr.next = self.addr.q.val();
         self.keys.lkey.next = self.lkey.q.val();
         self.keys.rows.next = self.count.q.val();
@@ -1051,12 +1054,12 @@ impl Logic for Parser {
                 self.check_span.next = self.keys.check.span.val();
                 self.check_step.next = self.keys.check.step.val();
                 self.check_len.next = 0.into();
-                if self.broken.val() || (self.good.val() && self.keys.is_bad.val()) {
-                    self.taking.next = self.good.val();
+                if self.broken.val() {
                     self.fail.d.next = true;
                     self.state.d.next = DecoderState::End;
                 } else if self.good.val() {
                     self.taking.next = true;
+                    self.key_is_bad.d.next = self.keys.is_bad.val();
                     if self.keys.is_function.val() {
                         self.ids.d.next = self.keys.ids.val();
                         self.state.d.next = DecoderState::KeyEntry;
@@ -1258,6 +1261,13 @@ impl Logic for Parser {
             }
         }
 
+        // One that is bad ends its entry in the next cycle, in which nothing else is taken.
+        if self.key_is_bad.q.val() {
+            self.key_is_bad.d.next = false;
+            self.fail.d.next = true;
+            self.state.d.next = DecoderState::End;
+        }
+
         // What follows a region, and a destination.
         if self.region_done.val() {
             self.region_index.d.next = self.region_index.q.val() + 1;
@@ -1305,6 +1315,7 @@ impl Logic for Parser {
         }
         if self.rst.val() {
             self.state.d.next = DecoderState::Head;
+            self.key_is_bad.d.next = false;
             self.ended.d.next = false;
         }
 

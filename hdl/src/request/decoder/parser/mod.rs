@@ -504,6 +504,8 @@ pub struct Parser {
     source_bad: Signal<Local, Bit>,
 
     fail: DFF<Bit>,
+    /// The key's granule that was taken last is bad.
+    key_is_bad: DFF<Bit>,
     fail_flush: DFF<Bit>,
     fail_qp: DFF<Bit>,
 

@@ -2,6 +2,7 @@
 
 mod bitmaps;
 mod condenser;
+mod counter;
 mod ids;
 mod packer;
 mod parts;

@@ -20,6 +20,8 @@ pub struct Maker<'a> {
     pub random: &'a mut Random,
     pub memory: Vec<u8>,
     pub hole: Option<Range<usize>>,
+    /// What a request's regions name, each by itself: nothing else may be read to find values.
+    pub named: Vec<Range<u64>>,
 }
 
 impl Maker<'_> {
@@ -36,17 +38,23 @@ impl Maker<'_> {
         self.memory.resize(self.memory.len() + gap, 0x5a);
         let at = BASE + self.memory.len() as u64;
         self.memory.extend(bytes);
+        self.named.push(at..at + bytes.len() as u64);
         at
     }
 
-    /// Bytes that lead to values, and are none: now and then the host does not answer for them.
+    /// Bytes that lead to values, and are none: now and then the host does not answer for them, or for the last of them.
     pub fn put_read(&mut self, bytes: &[u8]) -> u64 {
         let is_hole = self.hole.is_none() && !bytes.is_empty() && self.one_in(80);
         self.memory.resize(self.memory.len() + 64 * usize::from(is_hole), 0x5a);
         let at = self.put(bytes);
         if is_hole {
-            let from = (at - BASE) as usize;
-            self.hole = Some(from..from + bytes.len());
+            // From the beginning, or from a cache line on.
+            let (mut from, end) = (at, at + bytes.len() as u64);
+            let line = (at + self.random.below(bytes.len() as u64)).next_multiple_of(64);
+            if line < end && self.one_in(2) {
+                from = line;
+            }
+            self.hole = Some((from - BASE) as usize..(end - BASE) as usize);
             self.memory.resize(self.memory.len() + 64, 0x5a);
         }
         at
@@ -77,7 +85,9 @@ impl Maker<'_> {
                         Element { offset, len: self.range(100, POOL / 2) as u32, lkey }.to_bytes()
                     })
                     .collect();
-                Kind::Views { table: self.put_read(&table), count, lkey: ALL }
+                let table = self.put_read(&table);
+                self.named.last_mut().unwrap().end -= 16;
+                Kind::Views { table, count, lkey: ALL }
             }
             _ => Kind::Dictionary {
                 log_entry: self.range(0, 3) as u8,
@@ -147,7 +157,9 @@ impl Maker<'_> {
     fn column(&mut self, rows: u32) -> Entry {
         if self.one_in(4) {
             let offset = BASE + self.random.below(POOL / 2);
-            return Entry { offset, lkey: ALL, kind: Kind::Bits { first: self.range(0, 7) as u8 } };
+            let first = self.range(0, 7);
+            self.named.push(offset..offset + (first + u64::from(rows)).div_ceil(8));
+            return Entry { offset, lkey: ALL, kind: Kind::Bits { first: first as u8 } };
         }
         let kind = self.kind();
         let bytes = match kind {
@@ -225,6 +237,7 @@ impl Maker<'_> {
             longest = longest.max(len);
         }
         self.memory.resize((at - BASE) as usize, 0);
+        self.named.push(at..at + bytes.len() as u64);
         self.memory.extend(bytes);
         let pointers = self.put_read(&pointers);
         let limit =

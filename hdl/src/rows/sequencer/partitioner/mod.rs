@@ -85,7 +85,7 @@ pub struct Tag {
 /// what is left.
 ///
 /// Eight rows a cycle and key (four where values have 16 B), by range eight in 3 cycles and one for every four splitters. The first ids of a
-/// block follow the last of their values after 43 cycles, and a key's values wait until the key before has left the hash. A request's first
+/// block follow the last of their values after 44 cycles, and a key's values wait until the key before has left the hash. A request's first
 /// answer waits until the ids before have left and its function is known for 33 cycles. What passes does so in the same cycle, but not while
 /// ids are made. May stall at any time; `input.ready` depends on `output.ready` where an answer passes.
 ///
@@ -120,6 +120,8 @@ pub struct Partitioner {
     may_begin: Signal<Local, Bit>,
     swaps: Signal<Local, Bit>,
     values: Values,
+    /// Groups that come, so that what is read does not wait for the hash in the same cycle.
+    cut: StreamSkid<Group>,
     // The group that is hashed next.
     has_group: DFF<Bit>,
     group: DFF<Group>,
@@ -184,8 +186,10 @@ impl Logic for Partitioner {
         }
 
         // Answers: of keys, or what passes when no ids are under way.
-        self.idle.next =
-            !self.inside.q.val().any() && !self.has_group.q.val() && !self.values.busy.val();
+        self.idle.next = !self.inside.q.val().any()
+            && !self.has_group.q.val()
+            && !self.cut.output.valid.val()
+            && !self.values.busy.val();
         self.begins.next = self.input.read.val().begins && !self.begun.q.val();
         self.may_begin.next = !self.begins.val()
             || (self.idle.val() && self.has_next.q.val() && self.division.done.val());
@@ -205,10 +209,12 @@ impl Logic for Partitioner {
             self.has_next.d.next = false;
         }
 
+        self.values.output.join(&mut self.cut.input);
+
         // A group, when the hashes of the keys before are there.
         self.groups.next =
-            bit_cast::<7, 5>((self.values.output.read.val().rows - 1).get_bits::<5>(3)) + 1;
-        self.settled.next = self.values.output.read.val().opens
+            bit_cast::<7, 5>((self.cut.output.data.val().read.rows - 1).get_bits::<5>(3)) + 1;
+        self.settled.next = self.cut.output.data.val().read.opens
             || ((self.hashed.q.val() + bit_cast::<7, 1>(self.has_group.q.val().into()))
                 < self.groups.val());
         self.moves.next = !self.complete.q.val() || self.made.input.ready.val();
@@ -219,10 +225,10 @@ impl Logic for Partitioner {
             self.is_done.next = self.moves.val() && self.started.q.val() && self.range.done.val();
         }
         self.leaves.next = self.has_group.q.val() && self.is_done.val();
-        self.takes.next = self.values.output.valid.val()
+        self.takes.next = self.cut.output.valid.val()
             && self.settled.val()
             && (!self.has_group.q.val() || self.leaves.val());
-        self.values.output.ready.next =
+        self.cut.output.ready.next =
             self.settled.val() && (!self.has_group.q.val() || self.leaves.val());
         if self.leaves.val() {
             self.has_group.d.next = false;
@@ -230,10 +236,10 @@ impl Logic for Partitioner {
         }
         if self.takes.val() {
             self.has_group.d.next = true;
-            self.group.d.next = self.values.output.val();
+            self.group.d.next = self.cut.output.data.val();
         }
         self.state.read_enable.next = self.takes.val();
-        self.state.read_address.next = self.values.output.place.val();
+        self.state.read_address.next = self.cut.output.data.val().place;
 
         // By range, the partition takes the place of the hash.
         self.range.place.next = self.group.q.val().place;

@@ -8,6 +8,9 @@ use drdma_emit::prelude::*;
 /// Rows that a destination's bitmap has at most which is kept for all columns of a WRITE by columns.
 const KEPT_ROWS: u64 = crate::rows::columns::bitmaps::ROWS;
 
+/// Rows with ids that the column path counts at once.
+const TALLY_ROWS: u64 = 4096;
+
 impl Logic for Plan {
     #[hdl_gen]
     fn update(&mut self) {
@@ -25,6 +28,9 @@ impl Logic for Plan {
             counted,
             all_counted,
             kept_before,
+            uncounted,
+            counting,
+            stored,
             status,
             bad_dest,
             breaks,
@@ -52,6 +58,12 @@ impl Logic for Plan {
             outstanding,
             bad,
             unequal,
+            quick_rows,
+            tally_end,
+            quick_valid,
+            quick_long,
+            quick_dest,
+            quick_all,
             first_of_dest,
             elements_before,
             column,
@@ -77,6 +89,11 @@ impl Logic for Plan {
             phase
         );
 
+        for k in 0..4 {
+            self.quick_set[k].clock.next = self.clk.val();
+            self.quick_index[k].clock.next = self.clk.val();
+        }
+
         // What the tables say; of a column, its set.
         self.here.next = self.dest_info.val();
         self.here.next.first_set =
@@ -92,11 +109,16 @@ impl Logic for Plan {
         }
         if (self.state.q.val() == PlanState::InspectHead)
             || (self.state.q.val() == PlanState::ColumnHead)
+            || (self.state.q.val() == PlanState::TallyHead)
+            || (self.state.q.val() == PlanState::QuickHead)
         {
             self.set_read.next = self.here.val().first_set;
         }
         // The next destination's head is read beside the last state of this one.
-        if (self.state.q.val() == PlanState::Weigh) || (self.state.q.val() == PlanState::ColumnTurn)
+        if (self.state.q.val() == PlanState::Weigh)
+            || (self.state.q.val() == PlanState::ColumnTurn)
+            || (self.state.q.val() == PlanState::TallyTurn)
+            || (self.state.q.val() == PlanState::QuickTimes)
         {
             self.dest_read.next = self.dest_at.val() + 1;
         }
@@ -152,6 +174,8 @@ impl Logic for Plan {
             self.key.next = self.set.q.val() - bit_cast::<11, 5>(self.pass.q.val());
             if (self.state.q.val() == PlanState::InspectHead)
                 || (self.state.q.val() == PlanState::ColumnHead)
+                || (self.state.q.val() == PlanState::TallyHead)
+                || (self.state.q.val() == PlanState::QuickHead)
             {
                 self.key.next = self.dest_info.val().first_set + 1;
             }
@@ -188,7 +212,9 @@ impl Logic for Plan {
         self.scan_bad.next = self.scanned_out.record.val().bad
             && (self.rows.val() != 0)
             && (self.is_pointers.val()
-                || (self.is_bitmap.val() && self.findings_out.record.val().counted));
+                || (self.is_bitmap.val()
+                    && (self.findings_out.record.val().counted
+                        || (self.stored.q.val() && self.partitioned.q.val()))));
 
         // Measurement.
         self.measure.clk.next = self.clk.val();
@@ -214,10 +240,8 @@ impl Logic for Plan {
         self.measured_new.next.full_count = self.measure.write_full_count.val();
         self.measured_new.next.full_bytes = self.measure.write_full_bytes.val();
         self.measured_new.next.tail_bytes = self.measure.write_tail_bytes.val();
-        self.measured_in.record.next = self.measured_new.val();
         self.measured.write_lanes.next = bit_cast::<1, 1>(self.measure.write_valid.val().into());
         self.measured.write_address.next = self.measure.write_set.val();
-        self.measured.write_data.next = self.measured_in.bits.val();
         self.measured.read_enable.next = true;
         self.measured.read_address.next = self.key.val();
         self.measured_out.bits.next = self.measured.read_data.val();
@@ -227,6 +251,37 @@ impl Logic for Plan {
         self.multiplier.enable.next = true;
         self.multiplier.a.next = self.head.q.val().units;
         self.multiplier.b.next = self.largest.q.val();
+        // Of destinations that are alike: the length of their one message, a product a destination.
+        self.quick_rows.d.next = self.rows.val();
+        if self.is_bitmap.val() && (self.rows.val() != 0) {
+            self.quick_rows.d.next = self.scanned_out.record.val().count;
+        }
+        self.quick.next = false;
+        if self.state.q.val() == PlanState::QuickTimes {
+            self.multiplier.a.next = self.quick_rows.q.val();
+            self.multiplier.b.next = self.set_info.val().row_bytes;
+        }
+        self.quick_set[0].d.next = self.key.val();
+        self.quick_index[0].d.next = self.index.q.val();
+        for k in 0..3 {
+            self.quick_set[k + 1].d.next = self.quick_set[k].q.val();
+            self.quick_index[k + 1].d.next = self.quick_index[k].q.val();
+        }
+        self.quick_done.next = self.quick_valid.q.val().get_bit(3);
+        self.quick_excess.next =
+            self.multiplier.product.val() > bit_cast::<68, 32>(self.max_message.val());
+        if self.quick_done.val() {
+            self.measured_new.next.full_count = 0.into();
+            self.measured_new.next.tail_bytes = self.multiplier.product.val().get_bits::<32>(0);
+            self.measured.write_lanes.next = 1.into();
+            self.measured.write_address.next = self.quick_set[3].q.val();
+            if self.quick_excess.val() && !self.quick_long.q.val() {
+                self.quick_long.d.next = true;
+                self.quick_dest.d.next = self.quick_index[3].q.val();
+            }
+        }
+        self.measured_in.record.next = self.measured_new.val();
+        self.measured.write_data.next = self.measured_in.bits.val();
         self.beyond_mtu.d.next =
             self.multiplier.product.val() > bit_cast::<68, 13>(self.mtu.q.val());
         self.beyond_any.d.next =
@@ -275,7 +330,7 @@ impl Logic for Plan {
         self.stretch_partition.next = self.item_out.q.val().partition;
         self.stretch_column.next = self.item_out.q.val().column;
         self.stretch_fetch.next = self.item_out.q.val().fetch;
-        self.stretch_kept.next = self.item_out.q.val().kept;
+        self.stretch_kept.next = self.item_out.q.val().kept && (self.item_out.q.val().task == WALK);
         self.stretch_fetch_addr.next = self.item_out.q.val().low;
         self.stretch_made.next = self.stretch_keys.q.val();
         self.stretch_begins.next = self.stretch_opens.q.val();
@@ -309,9 +364,12 @@ impl Logic for Plan {
         // A WRITE by columns has all rows for all columns, if they are few enough.
         self.kept_whole.next =
             self.columns.q.val().any() && (self.set_info.val().count <= bits::<32>(KEPT_ROWS));
+        self.ids_kept.next = self.set_info.val().ids.any()
+            && self.kept_whole.val()
+            && (self.stored.q.val() || self.kept_before.q.val());
         self.kept.next = self.column.q.val()
             && self.is_bitmap.val()
-            && !self.set_info.val().ids.any()
+            && (!self.set_info.val().ids.any() || self.ids_kept.val())
             && !self.set_info.val().fetch
             && !self.sparse.val()
             && (self.kept_whole.val() || !self.chunks.rows.val().get_bits::<2>(11).any());
@@ -354,13 +412,20 @@ impl Logic for Plan {
         self.next_item.next.chunk_end =
             self.column.q.val() && (self.last_dest.val() || self.apart.q.val());
         self.next_item.next.ids = self.set_info.val().ids;
+        if self.column.q.val() && self.ids_kept.val() {
+            // Their rows are there as bitmaps.
+            self.next_item.next.ids = 0.into();
+        }
         self.next_item.next.partition = self.head.q.val().partition;
         self.next_item.next.sparse = self.sparse.val();
         self.next_item.next.fetch = self.column.q.val() && self.set_info.val().fetch;
         self.next_item.next.kept = self.kept.val();
         self.next_item.next.phase = self.phase.q.val();
-        self.next_item.next.loads =
-            !self.phase.q.val().any() && !(self.kept_whole.val() && self.kept_before.q.val());
+        self.next_item.next.loads = !self.phase.q.val().any()
+            && !(self.kept_whole.val()
+                && (self.kept_before.q.val()
+                    || (self.stored.q.val()
+                        && (self.findings_out.record.val().counted || self.partitioned.q.val()))));
         self.shared.next.set = self.set.q.val();
         self.shared.next.lanes = self.set_info.val().lanes;
         self.shared.next.starts = self.set_info.val().starts;
@@ -381,6 +446,12 @@ impl Logic for Plan {
         self.shared.next.full_bytes = self.measured_out.record.val().full_bytes;
         self.shared.next.tail_bytes = self.measured_out.record.val().tail_bytes;
         self.shared.next.first_stretch = self.turn.q.val().row == 0;
+
+        // Bits are counted at once, ids as many as the column path keeps.
+        self.tally_end.d.next = bit_cast::<33, 32>(self.turn.q.val().row) + bits::<33>(TALLY_ROWS);
+        self.tally_last.next = !self.set_info.val().ids.any()
+            || (bit_cast::<33, 32>(self.set_info.val().count) <= self.tally_end.q.val());
+        self.tallied.next = false;
 
         // Scans that have not ended; what must be read for the item.
         self.asks.next = false;
@@ -544,9 +615,10 @@ impl Logic for Plan {
                         self.index.d.next = self.index.q.val() + 1;
                         self.state.d.next = PlanState::InspectHead;
                     }
-                    if self.pointers.q.val()
-                        || (self.finding.val().counted && !self.all_counted.q.val())
-                    {
+                    // Pointers are looked at now, bits when it is known which path counts them.
+                    if self.finding.val().counted && !self.all_counted.q.val() {
+                        self.uncounted.d.next = true;
+                    } else if self.pointers.q.val() {
                         self.index.d.next = self.index.q.val();
                         self.state.d.next = PlanState::ScanRead;
                     }
@@ -573,6 +645,14 @@ impl Logic for Plan {
                     self.state.d.next = PlanState::ScanRead;
                     if self.last_set.val() {
                         self.state.d.next = PlanState::InspectNext;
+                        if self.counting.q.val() {
+                            self.index.d.next = self.index.q.val() + 1;
+                            self.state.d.next = PlanState::CountRead;
+                            if self.last_dest.val() {
+                                self.index.d.next = 0.into();
+                                self.state.d.next = PlanState::Await;
+                            }
+                        }
                     }
                 }
             }
@@ -585,12 +665,157 @@ impl Logic for Plan {
                     if self.judge.q.val() {
                         self.state.d.next = PlanState::Await;
                     }
+                    if self.uncounted.q.val()
+                        || (self.columns.q.val().any() && self.partitioned.q.val())
+                    {
+                        self.state.d.next = PlanState::Settled;
+                    }
+                }
+            }
+            PlanState::Settled => {
+                self.counting.d.next = true;
+                self.state.d.next = PlanState::Begin;
+                if self.judge.q.val() {
+                    self.state.d.next = PlanState::Await;
+                }
+                // Ids are kept for all columns, whether their rows must be counted or not.
+                if self.chunks.column.val()
+                    && (self.uncounted.q.val()
+                        || (self.partitioned.q.val()
+                            && self.kept_whole.val()
+                            && !self.kept_before.q.val()))
+                {
+                    self.judge.d.next = true;
+                    self.state.d.next = PlanState::TallyRead;
+                } else if self.uncounted.q.val() {
+                    self.state.d.next = PlanState::CountRead;
+                }
+            }
+            PlanState::CountRead => {
+                self.state.d.next = PlanState::CountHead;
+            }
+            PlanState::CountHead => {
+                self.head.d.next = self.here.val();
+                self.set.d.next = self.here.val().first_set;
+                self.sets_left.d.next = self.here.val().sets;
+                self.counts.d.next = self.findings_out.record.val().counted;
+                self.state.d.next = PlanState::ScanRead;
+                if !self.findings_out.record.val().counted || (self.here.val().sets == 0) {
+                    self.index.d.next = self.index.q.val() + 1;
+                    self.state.d.next = PlanState::CountRead;
+                    if self.last_dest.val() {
+                        self.index.d.next = 0.into();
+                        self.state.d.next = PlanState::Await;
+                    }
+                }
+            }
+            PlanState::TallyRead => {
+                self.state.d.next = PlanState::TallyHead;
+            }
+            PlanState::TallyHead => {
+                self.head.d.next = self.here.val();
+                self.set.d.next = self.here.val().first_set;
+                self.state.d.next = PlanState::TallyTurn;
+            }
+            PlanState::TallyTurn => {
+                self.next_item.next.task = SCAN.into();
+                self.next_item.next.column = true;
+                self.shared.next.set = self.key.val();
+                self.next_item.next.rows = self.rows_left.val();
+                if !self.tally_last.val() {
+                    self.next_item.next.rows = TALLY_ROWS.into();
+                }
+                self.next_item.next.last = self.tally_last.val();
+                self.next_item.next.chunk_start = self.index.q.val() == 0;
+                self.next_item.next.chunk_end = self.last_dest.val();
+                self.next_item.next.ids = self.set_info.val().ids;
+                self.next_item.next.sparse = false;
+                self.next_item.next.fetch = false;
+                self.next_item.next.kept = self.kept_whole.val() && !self.set_info.val().fetch;
+                self.next_item.next.loads = self.turn.q.val().row == 0;
+                self.tallied.next = self.is_bitmap.val()
+                    && (self.findings_out.record.val().counted || self.partitioned.q.val());
+                self.reads.next = true;
+                self.asks.next = self.tallied.val() && self.tally_last.val() && self.free.val();
+                self.push.next = self.tallied.val() && self.free.val();
+                if self.free.val() || !self.tallied.val() {
+                    self.index.d.next = self.index.q.val() + 1;
+                    self.state.d.next = PlanState::TallyHead;
+                    if self.last_dest.val() {
+                        self.index.d.next = 0.into();
+                        self.turn.d.next.row = self.turn.q.val().row + TALLY_ROWS;
+                        self.state.d.next = PlanState::TallyRead;
+                        if self.tally_last.val() {
+                            self.turn.d.next.row = 0.into();
+                            self.stored.d.next = self.kept_whole.val();
+                            self.state.d.next = PlanState::Await;
+                        }
+                    }
                 }
             }
 
             PlanState::Await => {
+                self.bad.d.next = false;
+                self.quick_long.d.next = false;
+                self.quick_all.d.next = false;
                 if self.outstanding.q.val() == 0 {
                     self.state.d.next = PlanState::JudgeRead;
+                    if self.same.q.val() {
+                        self.state.d.next = PlanState::QuickRead;
+                    }
+                }
+            }
+            PlanState::QuickRead => {
+                self.state.d.next = PlanState::QuickHead;
+            }
+            PlanState::QuickHead => {
+                self.head.d.next = self.here.val();
+                self.set.d.next = self.here.val().first_set;
+                self.state.d.next = PlanState::QuickSet;
+            }
+            PlanState::QuickSet => {
+                self.state.d.next = PlanState::QuickTimes;
+            }
+            PlanState::QuickTimes => {
+                self.state.d.next = PlanState::QuickEnd;
+                if self.scan_bad.val() {
+                    self.bad.d.next = true;
+                } else if !self.findings_out.record.val().measure
+                    || (!self.findings_out.record.val().uneven
+                        && !self.head.q.val().is_ud
+                        && (self.quick_rows.q.val() < self.head.q.val().units))
+                {
+                    // It has no more rows than one message, whose length may be what must be known.
+                    self.quick.next = self.findings_out.record.val().measure;
+                    self.index.d.next = self.index.q.val() + 1;
+                    self.state.d.next = PlanState::QuickHead;
+                    if self.last_dest.val() {
+                        self.quick_all.d.next = true;
+                        self.state.d.next = PlanState::QuickEnd;
+                    }
+                }
+            }
+            PlanState::QuickEnd => {
+                if !self.quick_valid.q.val().any() {
+                    self.bad_dest.d.next = 0.into();
+                    if self.quick_long.q.val() {
+                        self.bad_dest.d.next = self.quick_dest.q.val();
+                        self.status.d.next = self.length.val();
+                        self.state.d.next = PlanState::Finish;
+                    } else if self.bad.q.val() {
+                        // All have the same ids, and the first one needs them, too.
+                        if !self.partitioned.q.val() {
+                            self.bad_dest.d.next = self.index.q.val();
+                        }
+                        self.status.d.next = self.protection.val();
+                        self.state.d.next = PlanState::Finish;
+                    } else if self.quick_all.q.val() {
+                        self.index.d.next = 0.into();
+                        self.state.d.next = PlanState::Begin;
+                    } else {
+                        // This destination and those behind it are measured one after the other.
+                        self.state.d.next = PlanState::JudgeRead;
+                    }
                 }
             }
             PlanState::JudgeRead => {
@@ -970,6 +1195,9 @@ impl Logic for Plan {
             }
         }
 
+        self.quick_valid.d.next =
+            (self.quick_valid.q.val() << 1) | bit_cast::<4, 1>(self.quick.val().into());
+
         // A request, or a column of it, begins.
         if self.begins.val() {
             self.index.d.next = 0.into();
@@ -977,6 +1205,9 @@ impl Logic for Plan {
             self.partitioned.d.next = false;
             self.same.d.next = false;
             self.counted.d.next = true;
+            self.uncounted.d.next = false;
+            self.counting.d.next = false;
+            self.stored.d.next = false;
             self.chunks.start.next = true;
             self.column.d.next = false;
             self.first_turn.d.next = true;
@@ -1009,7 +1240,9 @@ impl Logic for Plan {
                     || !self.next_item.val().ids.any()
                     || self.next_item.val().chunk_start)
                 // And a stretch of a bitmap for all its chunks.
-                && (!self.next_item.val().kept || self.next_item.val().loads);
+                && (!self.next_item.val().kept
+                    || self.next_item.val().loads
+                    || (self.next_item.val().task == SCAN));
             self.stretch_keys.d.next = self.set_info.val().made;
             self.stretch_opens.d.next = self.fresh.q.val();
             if self.has_stretch.d.val() {
@@ -1031,6 +1264,7 @@ impl Logic for Plan {
             self.under_way.d.next = 0.into();
             self.bounds_given.d.next = false;
             self.headed.d.next = false;
+            self.quick_valid.d.next = 0.into();
         }
     }
 }

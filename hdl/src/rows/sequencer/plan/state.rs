@@ -26,8 +26,30 @@ pub enum PlanState {
     Scan,
     /// The next destination.
     InspectNext,
+    /// Until it is known whether it is a column request.
+    Settled,
+    /// Rows of the row path are counted: a destination is read.
+    CountRead,
+    /// Its head.
+    CountHead,
+    /// Rows of a column request are counted: the first destination is read.
+    TallyRead,
+    /// A destination's head; its set is read.
+    TallyHead,
+    /// Its stretch; the next destination is read.
+    TallyTurn,
     /// Until all scans have ended.
     Await,
+    /// Quick judgement of destinations that are alike: the first one is read.
+    QuickRead,
+    /// A destination's head; its set is read.
+    QuickHead,
+    /// Its rows.
+    QuickSet,
+    /// They are multiplied, if they are one message; the next destination is read.
+    QuickTimes,
+    /// Until all products have come.
+    QuickEnd,
     /// Judgement, destination by destination.
     JudgeRead,
     /// Its head.

@@ -1,5 +1,6 @@
 //! WRITEs by columns: the tokens of one column after the other.
 
+use super::card::Earlier;
 use super::partitioned::partition;
 use super::*;
 
@@ -36,9 +37,9 @@ fn request(random: &mut Random, lanes: u64, rows: u32) -> Request {
     request
 }
 
-/// What a request is for one of its columns; `before`: one before it went the column path.
-fn column(request: &Request, lane: usize, before: bool) -> Request {
-    let mut request = Request { column: Some(before), ..request.clone() };
+/// What a request is for one of its columns.
+fn column(request: &Request, lane: usize, earlier: Earlier) -> Request {
+    let mut request = Request { column: Some(earlier), ..request.clone() };
     for region in request.dests.iter_mut().flat_map(|dest| &mut dest.regions) {
         region.lanes = vec![region.lanes[lane]];
     }
@@ -72,13 +73,16 @@ fn every_column_is_given_like_a_request_of_its_own() {
             let column_of =
                 |token: &Beat| (token.u64("dest") as u16).wrapping_sub(first) % 1024 / count;
             assert!(all.windows(2).all(|pair| column_of(&pair[0]) <= column_of(&pair[1])));
-            let mut before = false;
+            let mut earlier = Earlier::default();
             for lane in 0..lanes {
                 let own = all.iter().filter(|token| column_of(token) == lane).cloned();
                 let own: Vec<_> = own.chain([end.clone()]).collect();
-                let request = column(request, lane.into(), before);
+                let request = column(request, lane.into(), earlier);
                 let by_chunk = request.chunk_rows(least).is_some();
-                before |= by_chunk;
+                earlier.packed |= by_chunk;
+                earlier.counted |= request.dests.iter().all(|dest| {
+                    dest.counts_bitmaps() && dest.regions[0].kind == RegionType::Bitmapped
+                });
                 columns_of[usize::from(by_chunk)] += 1;
                 check(&own, &request, (slot, (first + lane * count) % 1024), &card);
             }
@@ -93,9 +97,9 @@ fn every_column_is_given_like_a_request_of_its_own() {
 #[test]
 fn rows_are_counted_once_for_all_columns() {
     let library = library();
-    // Counted, and read for each column on the row path; on the column path for the first one, if there are few enough.
+    // Counted, and read for each column on the row path; the column path keeps what it counts, if it is little enough.
     for (min_rows, rows, times) in
-        [(0, 5000, 1 + 4), (256, 5000, 1 + 1), (256, 8192, 1 + 1), (256, 8200, 1 + 4)]
+        [(0, 5000, 1 + 4), (256, 5000, 1), (256, 8192, 1), (256, 8200, 1 + 4)]
     {
         let mut card = Card::new(&library, 3);
         card.columns.enable(&mut card.bench, min_rows);
@@ -119,6 +123,37 @@ fn rows_are_counted_once_for_all_columns() {
             3 * u64::from(rows) / 8 * times,
             "bytes of the bitmaps of {rows} rows"
         );
+    }
+}
+
+#[test]
+fn ids_are_read_once_for_all_columns_and_destinations() {
+    let library = library();
+    // Of rows that are counted, and of others; up to 8,192 of them.
+    for (units, rows, times) in
+        [(5000, 5000, 1), (1, 5000, 1), (8192, 8192, 1), (8200, 8200, 1 + 4), (1, 8200, 4)]
+    {
+        let mut card = Card::new(&library, 3);
+        card.columns.enable(&mut card.bench, 256);
+        let lanes: Vec<_> = (0..4).map(|i| (i << 24, 8, 8)).collect();
+        let of = |_| Dest {
+            is_write: true,
+            units,
+            ..dest(vec![region(RegionType::Bitmapped, lanes.clone(), rows)], false)
+        };
+        let mut request = Request {
+            dests: (0..3).map(of).collect(),
+            status: (0, 0),
+            shared: None,
+            apart: false,
+            column: None,
+        };
+        partition(&mut Random::new(7), &mut request);
+        let width = request.shared.as_ref().map_or(0, |shared| shared.width);
+        card.post_as(&mut request, true);
+        card.finish(1);
+        let expected = u64::from(rows) * u64::from(width) * times;
+        assert_eq!(card.read, expected, "bytes of the ids of {rows} rows, {units} a message");
     }
 }
 

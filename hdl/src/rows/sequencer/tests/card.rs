@@ -20,8 +20,17 @@ pub struct Request {
     pub shared: Option<Shared>,
     /// The decoder has found its destinations to be apart.
     pub apart: bool,
-    /// It is one of the columns of a WRITE by columns: whether one before it went the column path.
-    pub column: Option<bool>,
+    /// It is one of the columns of a WRITE by columns: what those before it have left.
+    pub column: Option<Earlier>,
+}
+
+/// What is known of the rows of a WRITE by columns from its columns so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Earlier {
+    /// One of them went the column path.
+    pub packed: bool,
+    /// The rows of all destinations were counted.
+    pub counted: bool,
 }
 
 impl Request {

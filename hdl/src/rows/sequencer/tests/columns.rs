@@ -6,7 +6,7 @@ use crate::request::DEST_INDEX;
 use crate::rows::sequencer::record;
 use crate::rows::sequencer::reference::{group_steps, least_rows, rows_of_window};
 use std::cell::Cell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 /// A stretch that the column path was given, and what was read for it.
@@ -34,6 +34,26 @@ impl Stretch {
 
     fn rows(&self) -> u64 {
         self.item(37, 32)
+    }
+
+    /// Its rows are only counted.
+    fn is_scan(&self) -> bool {
+        self.item(0, 3) == record::SCAN
+    }
+
+    /// The rows of a scan that are selected, of the ids that its chunk brought.
+    fn selected(&self, ids: &[Beat]) -> u64 {
+        let width = self.item(202, 2) as usize;
+        let rows = self.rows() as usize;
+        let bits = |beats: &[Beat], row: usize, width: usize| {
+            let per_beat = 512 / width;
+            beats[row / per_beat].get("data").bits(row % per_beat * width, width).to_u64()
+        };
+        let is_selected = |row: &usize| match width {
+            0 => bits(&self.answers, *row, 1) == 1,
+            _ => bits(ids, *row, 8 * width) == self.item(204, 16),
+        };
+        (0..rows).filter(is_selected).count() as u64
     }
 
     fn slot(&self) -> u64 {
@@ -69,7 +89,7 @@ impl Stretch {
 
     /// Where in its stretch it begins, in rows.
     fn kept(&self) -> Option<usize> {
-        (self.item(222, 1) == 1).then(|| 16 * self.item(223, 9) as usize)
+        (self.item(222, 1) == 1 && !self.is_scan()).then(|| 16 * self.item(223, 9) as usize)
     }
 
     /// It is kept, and its stretch comes with it.
@@ -105,6 +125,12 @@ pub struct ColumnPath {
     failed: Option<u64>,
     clears: Rc<Cell<u32>>,
     cleared: u32,
+    /// The ids of the chunk that is being counted.
+    ids: Vec<Beat>,
+    /// What was counted of each destination, and whether it could be read.
+    tallies: BTreeMap<u64, (u64, bool)>,
+    /// Sums that are not told yet.
+    counted: VecDeque<(u64, u64, bool)>,
 }
 
 impl ColumnPath {
@@ -132,6 +158,27 @@ impl ColumnPath {
             failed: None,
             clears,
             cleared: 0,
+            ids: Vec::new(),
+            tallies: BTreeMap::new(),
+            counted: VecDeque::new(),
+        }
+    }
+
+    /// Adds up the rows of a scan, and tells their sum with the last one.
+    fn count(&mut self, stretch: &Stretch) {
+        if stretch.item(202, 2) > 0 && stretch.item(70, 1) == 1 {
+            self.ids = stretch.answers.clone();
+        }
+        let answers = if stretch.item(202, 2) > 0 { &self.ids } else { &stretch.answers };
+        let fails = answers.iter().any(|beat| beat.u64("error") == 1);
+        let opens = stretch.item(232, 1) == 1;
+        assert_eq!(opens, stretch.first() == 0, "the first scan of a destination");
+        let index = stretch.context(54, DEST_INDEX);
+        let (before, failed) = if opens { (0, false) } else { self.tallies[&index] };
+        let tally = (before + stretch.selected(&self.ids), failed || fails);
+        self.tallies.insert(index, tally);
+        if stretch.item(69, 1) == 1 {
+            self.counted.push_back((stretch.context(0, 11), tally.0, tally.1));
         }
     }
 
@@ -156,7 +203,11 @@ impl ColumnPath {
         self.answers.extend(bench.take(self.resp));
         while let Some(stretch) = self.open.front_mut() {
             if stretch.is_complete() {
-                self.done.extend(self.open.pop_front());
+                let stretch = self.open.pop_front().expect("the one at the front");
+                if stretch.is_scan() {
+                    self.count(&stretch);
+                }
+                self.done.push(stretch);
                 continue;
             }
             let Some(beat) = self.answers.pop_front() else { break };
@@ -166,11 +217,17 @@ impl ColumnPath {
                 stretch.fetched.push(beat);
                 continue;
             }
-            if beat.u64("error") == 1 && self.failed.is_none() {
+            if beat.u64("error") == 1 && self.failed.is_none() && !stretch.is_scan() {
                 self.failed = Some(stretch.context(54, DEST_INDEX));
             }
             stretch.answers.push(beat);
         }
+        let told = self.counted.pop_front();
+        bench.set("column_counted_valid", told.is_some());
+        let (set, count, bad) = told.unwrap_or_default();
+        bench.set("column_counted_set", set);
+        bench.set("column_counted_count", count);
+        bench.set("column_counted_bad", bad);
         self.linger = self.linger.saturating_sub(1);
         let idle = self.open.is_empty() && self.linger == 0;
         bench.set("column_idle", idle);
@@ -199,7 +256,7 @@ impl ColumnPath {
         // Of a WRITE by columns the stretches of a column are those of its destinations.
         let of = |s: &&Stretch| {
             let behind = (s.context(44, 10) as u16).wrapping_sub(posted.1) % 1024;
-            s.slot() == slot && usize::from(behind) < request.dests.len()
+            s.slot() == slot && !s.is_scan() && usize::from(behind) < request.dests.len()
         };
         let mut stretches = self.done.iter().filter(of);
         let (count, chunk) = match rows {
@@ -226,9 +283,17 @@ impl ColumnPath {
                 let stretch = stretches.next().expect("a stretch of every destination");
                 assert_eq!((stretch.first(), stretch.rows()), (first.into(), length.into()));
                 let ends = [first + length == count, index == 0, index + 1 == request.dests.len()];
-                check_stretch(stretch, dest, ends, request.shared.as_ref());
-                if !sparse && request.shared.is_none() {
-                    check_kept(stretch, &dest.regions[0], chunk, request.column);
+                // Ids of a WRITE by columns were counted, and are kept as bitmaps, if there are few enough.
+                let kept_ids = request.column.is_some() && count <= 8192;
+                let shared = request.shared.as_ref().filter(|_| !kept_ids);
+                check_stretch(stretch, dest, ends, shared);
+                if !sparse && shared.is_none() {
+                    // They are there if they were counted on the column path, or an earlier column went it.
+                    let there = request.column.map(|earlier| {
+                        let counts = dest.counts_bitmaps() && !earlier.counted;
+                        earlier.packed || counts || request.shared.is_some()
+                    });
+                    check_kept(stretch, &dest.regions[0], chunk, there);
                 }
                 let partition = request.shared.as_ref().map_or(0, |s| s.partitions[index]);
                 assert_eq!(stretch.item(204, 16), u64::from(partition));
@@ -260,7 +325,7 @@ impl ColumnPath {
         // Of a WRITE by columns the stretches of a column are those of its destinations.
         let of = |s: &&Stretch| {
             let behind = (s.context(44, 10) as u16).wrapping_sub(posted.1) % 1024;
-            s.slot() == slot && usize::from(behind) < request.dests.len()
+            s.slot() == slot && !s.is_scan() && usize::from(behind) < request.dests.len()
         };
         let mut stretches = self.done.iter().filter(of);
         let most = request.dests.iter().map(|dest| dest.regions[0].count).max().unwrap_or(0);
@@ -400,7 +465,7 @@ fn check_stretch(
 }
 
 /// Bitmaps without fetch rows are read in stretches of as many chunks as have at most 4,096 rows, those of a WRITE by columns
-/// of up to 8,192 rows once for all columns.
+/// of up to 8,192 rows once for all columns, unless they are there already.
 fn check_kept(stretch: &Stretch, region: &Region, chunk: u32, column: Option<bool>) {
     let column = column.filter(|_| region.count <= 8192);
     let most = if column.is_some() { 4096 } else { 2048 };
@@ -629,6 +694,36 @@ fn a_destination_like_the_first_is_inspected_in_three_cycles() {
     let (few, many) = (first(4), first(64));
     println!("4 destinations: {few} cycles, 64: {many}");
     assert_eq!(many - few, 60 * 3);
+}
+
+/// Cycles between the last count and the first stretch that each further destination costs.
+#[test]
+fn a_destination_with_one_message_is_judged_in_three_cycles() {
+    let library = library();
+    let first = |dests: u64| {
+        let mut card = Card::new(&library, 3);
+        card.columns.enable(&mut card.bench, 256);
+        let region = || region(RegionType::Bitmapped, vec![(0, 48, 48)], 640);
+        let written = |_| Dest { is_write: true, units: 700, ..dest(vec![region()], false) };
+        let mut request = Request {
+            dests: (0..dests).map(written).collect(),
+            status: (0, 0),
+            shared: None,
+            apart: false,
+            column: None,
+        };
+        let posted = card.post(&mut request);
+        let tokens = card.finish(1);
+        check(&tokens[0], &request, posted, &card);
+        let items = card.bench.received_at(card.columns.items);
+        // A scan of each destination, then its stretches.
+        items[dests as usize] - items[dests as usize - 1]
+    };
+    let (few, many) = (first(4), first(64));
+    println!(
+        "from the last scan to the first stretch: {few} cycles of 4 destinations, {many} of 64"
+    );
+    assert_eq!(many - few, 60 * 3, "cycles for 60 destinations");
 }
 
 #[test]

@@ -1,0 +1,549 @@
+//! Follows entries to bytes.
+
+use super::record::{Answer, Entry, Line, TABLE, VALUE, Value};
+use crate::context::ConfigWrite;
+use crate::primitive::{Flatten, Lutram, Multiplier, Restore, StreamFifo};
+use crate::receive::responder::keys::{KEY_REGION, Keys};
+use crate::request::{BITS, DICTIONARY, FIXED, OFFSETS, VIEWS};
+use crate::shell::host_read::HostReadRequest;
+use drdma_abi::Layout;
+use drdma_abi::work_request::{Element, MAX_VIEW_BUFFERS, VIEW_INLINE};
+use drdma_emit::prelude::*;
+
+/// Cycles from a range to whether a key covers it, and of the product of an index and the bytes of a value, which
+/// begins a cycle earlier.
+const KEY: usize = 3;
+const KEY_CYCLES: u64 = KEY as u64;
+const PRODUCT: usize = KEY + 1;
+/// Bytes of a view's value that stand in the view, at most, and where they begin there.
+const INLINE: u64 = VIEW_INLINE as u64;
+const INLINE_AT: u64 = 4;
+/// Bytes of the length of a value.
+pub const LENGTH_BYTES: u64 = 4;
+/// Bits of a buffer's entry in its table, and how many entries are read at once.
+const BUFFER_BITS: usize = 8 * Element::SIZE;
+const BUFFERS: u64 = 4;
+const LOG_BUFFER: u64 = Element::SIZE.trailing_zeros() as u64;
+/// [`BUFFER_BITS`], as far as the table is moved.
+const BUFFER_SHIFT: u64 = BUFFER_BITS as u64;
+const _: () = assert!(BUFFERS as usize * Element::SIZE == 64 && 1 << LOG_BUFFER == Element::SIZE);
+/// Bytes of a line of a table.
+const LINE: u64 = 64;
+/// Values that are followed or wait for the giver, at most.
+const MOST: u64 = 16;
+/// As many bytes as a value has at least that no message can hold.
+const LONGEST: u64 = 0xffff_ffff;
+
+/// A buffer of views that was read for the request at hand.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Known {
+    /// The views' set,
+    set: Bits<11>,
+    /// and lane.
+    lane: Bits<4>,
+    /// The buffer.
+    index: Bits<BUFFER_INDEX>,
+    /// Its entry.
+    buffer: Bits<BUFFER_BITS>,
+}
+
+/// Bits of a [`Known`], and of the number of those that are kept.
+const KNOWN_BITS: usize = <Known as Synth>::BITS;
+const KNOWN: usize = 6;
+/// Bits of a buffer's number.
+const BUFFER_INDEX: usize = MAX_VIEW_BUFFERS.trailing_zeros() as usize;
+const _: () = assert!(MAX_VIEW_BUFFERS == 1 << BUFFER_INDEX);
+
+/// An entry whose bytes are known.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Reading {
+    /// See [`Entry`].
+    task: Bits<3>,
+    /// See [`Entry`].
+    set: Bits<11>,
+    /// See [`Entry`].
+    lane: Bits<4>,
+    /// See [`Entry`].
+    unit_end: Bit,
+    /// See [`Entry`].
+    give: Bit,
+    /// See [`Entry`].
+    base: Bits<64>,
+    /// See [`Entry`].
+    kind: Bits<3>,
+    /// Where the value lies, or the data or the table that it lies in.
+    at: Bits<64>,
+    /// The value's bytes, if they are known.
+    bytes: Bits<32>,
+    /// See [`Entry`].
+    number: Bits<32>,
+    /// Of offsets both, of an index this one, and of a view its offset in the buffer
+    from: Bits<64>,
+    /// and the buffer.
+    to: Bits<64>,
+    /// It is a view of a buffer.
+    in_buffer: Bit,
+    /// The bit of a bit's entry.
+    one: Bit,
+}
+
+/// A value whose bytes are found, while they are looked up in their key.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Ranged {
+    /// See [`Entry`].
+    task: Bits<3>,
+    /// See [`Entry`].
+    set: Bits<11>,
+    /// See [`Entry`].
+    lane: Bits<4>,
+    /// See [`Entry`].
+    unit_end: Bit,
+    /// See [`Entry`].
+    give: Bit,
+    /// See [`Value`]; of a dictionary, where its values begin.
+    pointer: Bits<64>,
+    /// See [`Value`].
+    bytes: Bits<32>,
+    /// See [`Value`].
+    has_length: Bit,
+    /// See [`Value`].
+    is_bit: Bit,
+    /// See [`Value`].
+    bit: Bit,
+    /// The product of its index and its bytes is added.
+    is_indexed: Bit,
+    /// It must be in its key's memory.
+    must_lie: Bit,
+    /// It leads nowhere.
+    fails: Bit,
+}
+
+/// What the follower does besides.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum FollowerState {
+    /// Nothing: entries move on.
+    Flow,
+    /// A view's buffer is read from its table,
+    Buffer,
+    /// and comes.
+    BufferCome,
+    /// Buffers of a table are read,
+    Table,
+    /// come,
+    TableCome,
+    /// and are looked up in their keys.
+    TableKey,
+}
+
+/// See the [module above](super).
+///
+/// An entry a cycle, which is a value 8 cycles later. All entries behind a view wait while the view's buffer is read, and behind a table while its buffers are looked up.
+/// One that leads nowhere is marked; those behind it are followed all the same.
+///
+/// # Inputs
+/// `clk`, `rst`; `cfg`; `clear`; streams `entry`, and `answer` for those that are read (a value of another kind than fixed); `line`; of the
+/// destination at hand `pd`.
+///
+/// # Outputs
+/// Streams `read`, `value`; `idle`. `answer_ready` waits for its `valid`.
+#[derive(LogicBlock, BlockDefault)]
+#[check(Element::field("offset").start == 0 && Element::field("len").start == 64 && Element::field("lkey").start == 96)]
+pub struct Follower {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
+    /// A request begins.
+    pub clear: Signal<In, Bit>,
+    /// The protection domain of keys.
+    pub pd: Signal<In, Bits<32>>,
+    /// Entries.
+    pub entry: Stream<In, Entry>,
+    /// What was read of them.
+    pub answer: Stream<In, Answer>,
+    /// Reads of tables, one at a time,
+    pub read: Stream<Out, HostReadRequest>,
+    /// and what comes.
+    pub line: Flow<In, Line>,
+    /// What the entries lead to, in their order.
+    pub value: Stream<Out, Value>,
+    /// Nothing is followed, and no value waits.
+    pub idle: Signal<Out, Bit>,
+
+    state: DFF<FollowerState>,
+    wait: DFF<Bits<2>>,
+    flows: Signal<Local, Bit>,
+    inside: DFF<Bits<5>>,
+    has_room: DFF<Bit>,
+    accept: Signal<Local, Bit>,
+    gone: Signal<Local, Bit>,
+    must_read: Signal<Local, Bit>,
+
+    // An entry, and what was read of it.
+    entry_valid: DFF<Bit>,
+    held: DFF<Entry>,
+    held_answer: DFF<Answer>,
+    index: Signal<Local, Bits<64>>,
+    second: Signal<Local, Bits<64>>,
+    is_value: Signal<Local, Bit>,
+    in_buffer: Signal<Local, Bit>,
+    misses: Signal<Local, Bit>,
+    has_table: Signal<Local, Bit>,
+    read_new: Signal<Local, Reading>,
+
+    // Buffers that the request has read; four of a lane next to each other are always kept apart from those of others.
+    known: Lutram<KNOWN_BITS, KNOWN, 1>,
+    known_in: Flatten<Known, KNOWN_BITS>,
+    known_out: Restore<Known, KNOWN_BITS>,
+    known_new: Signal<Local, Known>,
+    looked_at: Signal<Local, Bits<KNOWN>>,
+    learned_at: Signal<Local, Bits<KNOWN>>,
+    kept: DFF<Bits<64>>,
+    is_known: Signal<Local, Bit>,
+
+    // What it says.
+    found_valid: DFF<Bit>,
+    found: DFF<Reading>,
+    found_fails: DFF<Bit>,
+    buffer: DFF<Bits<BUFFER_BITS>>,
+    #[init(Multiplier::new(PRODUCT))]
+    multiplier: Multiplier<32, 24, 56>,
+    span: Signal<Local, Bits<65>>,
+    begins: Signal<Local, Bits<65>>,
+    some: Signal<Local, Bit>,
+    view_end: Signal<Local, Bits<33>>,
+    view_at: Signal<Local, Bits<64>>,
+    buffers: DFF<Bits<512>>,
+    table_index: DFF<Bits<32>>,
+    table_rest: Signal<Local, Bits<32>>,
+    table_bytes: Signal<Local, Bits<13>>,
+
+    // Where its bytes are.
+    keys: Keys,
+    covered: Signal<Local, Bit>,
+    unused_rights: Signal<Local, Bit>,
+    unused_region: Signal<Local, Bits<KEY_REGION>>,
+    key: DFF<Bits<32>>,
+    key_addr: DFF<Bits<64>>,
+    key_bytes: DFF<Bits<64>>,
+    ranged_valid: DFF<Bit>,
+    ranged: DFF<Ranged>,
+    base: DFF<Bits<64>>,
+    ranged_new: Signal<Local, Ranged>,
+    placed_new: Signal<Local, Ranged>,
+    late_valid: [DFF<Bit>; KEY],
+    late: [DFF<Ranged>; KEY],
+    value_valid: DFF<Bit>,
+    value_new: Signal<Local, Value>,
+    value_held: DFF<Value>,
+    values: StreamFifo<Value, 4, 5>,
+    unused_counts: Signal<Local, Bits<5>>,
+}
+
+impl Logic for Follower {
+    #[hdl_gen]
+    fn update(&mut self) {
+        // Entries come in as long as there is room for what they lead to.
+        self.flows.next = self.state.q.val() == FollowerState::Flow;
+        self.must_read.next = (self.entry.task.val() == VALUE) && (self.entry.kind.val() != FIXED);
+        self.accept.next = self.flows.val()
+            && self.has_room.q.val()
+            && self.entry.valid.val()
+            && (self.answer.valid.val() || !self.must_read.val());
+        self.entry.ready.next = self.flows.val()
+            && self.has_room.q.val()
+            && (self.answer.valid.val() || !self.must_read.val());
+        self.answer.ready.next = self.accept.val() && self.must_read.val();
+        self.gone.next = self.values.output.valid.val() && self.value.ready.val();
+        if self.accept.val() && !self.gone.val() {
+            self.inside.d.next = self.inside.q.val() + 1;
+        } else if !self.accept.val() && self.gone.val() {
+            self.inside.d.next = self.inside.q.val() - 1;
+        }
+        self.has_room.d.next = self.inside.d.val() < MOST;
+        if self.flows.val() {
+            self.entry_valid.d.next = self.accept.val();
+            self.held.d.next = self.entry.val();
+            self.held_answer.d.next = self.answer.val();
+        }
+
+        // What an entry says.
+        self.index.next = self.held_answer.q.val().data.get_bits::<64>(0);
+        self.second.next = self.held_answer.q.val().data.get_bits::<64>(64);
+        if self.held.q.val().log_entry == 0 {
+            self.index.next = bit_cast::<64, 8>(self.held_answer.q.val().data.get_bits::<8>(0));
+        } else if self.held.q.val().log_entry == 1 {
+            self.index.next = bit_cast::<64, 16>(self.held_answer.q.val().data.get_bits::<16>(0));
+        } else if self.held.q.val().log_entry == 2 {
+            self.index.next = bit_cast::<64, 32>(self.held_answer.q.val().data.get_bits::<32>(0));
+            self.second.next = bit_cast::<64, 32>(self.held_answer.q.val().data.get_bits::<32>(32));
+        }
+        self.is_value.next = self.held.q.val().task == VALUE;
+        self.in_buffer.next = self.is_value.val()
+            && (self.held.q.val().kind == VIEWS)
+            && (self.held_answer.q.val().data.get_bits::<32>(0) > INLINE);
+        self.held.q.share(&mut self.read_new);
+        self.read_new.next.at = self.held.q.val().addr;
+        self.read_new.next.bytes = self.held.q.val().number;
+        self.read_new.next.from = self.index.val();
+        self.read_new.next.to = self.second.val();
+        self.read_new.next.in_buffer = self.in_buffer.val();
+        self.read_new.next.one =
+            self.held_answer.q.val().data.get_bit(self.held.q.val().bit.index());
+        if self.held.q.val().kind == FIXED {
+            self.read_new.next.at = self.held.q.val().at;
+        } else if self.held.q.val().kind == DICTIONARY {
+            self.read_new.next.bytes = bit_cast::<32, 24>(self.held.q.val().width);
+        } else if self.held.q.val().kind == VIEWS {
+            self.read_new.next.bytes = self.held_answer.q.val().data.get_bits::<32>(0);
+            self.read_new.next.from =
+                bit_cast::<64, 32>(self.held_answer.q.val().data.get_bits::<32>(96));
+            self.read_new.next.to =
+                bit_cast::<64, 32>(self.held_answer.q.val().data.get_bits::<32>(64));
+            if self.is_value.val() && !self.in_buffer.val() {
+                self.read_new.next.at = self.held.q.val().at + INLINE_AT;
+            }
+        }
+
+        // Is the view's buffer known?
+        self.looked_at.next = self.held_answer.q.val().data.get_bits::<KNOWN>(64)
+            ^ (bit_cast::<KNOWN, 4>(self.held.q.val().lane) << 2);
+        self.known.read_address[0].next = self.looked_at.val();
+        self.known_out.bits.next = self.known.read_data[0].val();
+        self.is_known.next = self.kept.q.val().get_bit(self.looked_at.val().index())
+            && (self.known_out.record.val().set == self.held.q.val().set)
+            && (self.known_out.record.val().lane == self.held.q.val().lane)
+            && (self.known_out.record.val().index
+                == self.held_answer.q.val().data.get_bits::<BUFFER_INDEX>(64));
+        self.learned_at.next = self.found.q.val().to.get_bits::<KNOWN>(0)
+            ^ (bit_cast::<KNOWN, 4>(self.found.q.val().lane) << 2);
+        self.known_new.next.set = self.found.q.val().set;
+        self.known_new.next.lane = self.found.q.val().lane;
+        self.known_new.next.index = self.found.q.val().to.get_bits::<BUFFER_INDEX>(0);
+        self.known_new.next.buffer = self.line.data.val().get_bits::<BUFFER_BITS>(0);
+        self.known_in.record.next = self.known_new.val();
+        self.known.write_enable.next = false;
+        self.known.write_address.next = self.learned_at.val();
+        self.known.write_data.next = self.known_in.bits.val();
+        self.misses.next = self.entry_valid.q.val()
+            && self.in_buffer.val()
+            && !self.is_known.val()
+            && (self.held_answer.q.val().data.get_bits::<32>(64) < self.held.q.val().number);
+        self.has_table.next = self.entry_valid.q.val()
+            && (self.held.q.val().task == TABLE)
+            && (self.held.q.val().kind == VIEWS)
+            && self.held.q.val().number.any();
+
+        // A range in its key: of a value, or of a buffer.
+        self.cfg.join(&mut self.keys.cfg);
+        self.keys.key.next = self.key.q.val();
+        self.keys.pd.next = self.pd.val();
+        self.keys.addr.next = self.key_addr.q.val();
+        self.keys.bytes.next = self.key_bytes.q.val();
+        self.keys.revoke_valid.next = false;
+        self.keys.revoke_index.next = 0.into();
+        self.covered.next = self.keys.covers.val();
+        self.unused_rights.next = self.keys.readable.val()
+            || self.keys.writable.val()
+            || self.keys.changeable.val()
+            || self.keys.revocable.val()
+            || self.keys.revoke_ready.val()
+            || self.keys.fillable.val()
+            || self.keys.described.val();
+        self.unused_region.next = self.keys.region.val();
+        self.span.next =
+            bit_cast::<65, 64>(self.found.q.val().to) - bit_cast::<65, 64>(self.found.q.val().from);
+        self.begins.next =
+            bit_cast::<65, 64>(self.found.q.val().at) + bit_cast::<65, 64>(self.found.q.val().from);
+        self.some.next = self.found.q.val().to != self.found.q.val().from;
+        self.view_end.next = bit_cast::<33, 32>(self.found.q.val().from.get_bits::<32>(0))
+            + bit_cast::<33, 32>(self.found.q.val().bytes);
+        self.view_at.next = self.buffer.q.val().get_bits::<64>(0)
+            + bit_cast::<64, 32>(self.found.q.val().from.get_bits::<32>(0));
+        self.multiplier.enable.next = true;
+        self.multiplier.a.next = self.found.q.val().from.get_bits::<32>(0);
+        self.multiplier.b.next = self.found.q.val().bytes.get_bits::<24>(0);
+        self.key.d.next = self.found.q.val().number;
+        self.key_addr.d.next = self.begins.val().get_bits::<64>(0);
+        self.key_bytes.d.next = self.span.val().get_bits::<64>(0);
+        self.found.q.share(&mut self.ranged_new);
+        self.ranged_new.next.pointer = self.found.q.val().at;
+        self.ranged_new.next.has_length =
+            (self.found.q.val().kind == OFFSETS) || (self.found.q.val().kind == VIEWS);
+        self.ranged_new.next.bit = self.found.q.val().one;
+        self.ranged_new.next.is_bit = self.found.q.val().kind == BITS;
+        self.ranged_new.next.is_indexed = self.found.q.val().kind == DICTIONARY;
+        self.ranged_new.next.must_lie = self.found.q.val().in_buffer;
+        self.ranged_new.next.fails = self.found_fails.q.val();
+        if self.found.q.val().kind == BITS {
+            self.ranged_new.next.bytes = 0.into();
+        }
+        if (self.found.q.val().task == VALUE) && (self.found.q.val().kind == OFFSETS) {
+            self.ranged_new.next.pointer = self.begins.val().get_bits::<64>(0);
+            self.ranged_new.next.must_lie = self.some.val();
+            self.ranged_new.next.bytes = self.span.val().get_bits::<32>(0);
+            if self.span.val().get_bits::<32>(32).any() {
+                self.ranged_new.next.bytes = LONGEST.into();
+            }
+            // They go backwards, or around the end of the address space.
+            if self.some.val() && (self.span.val().get_bit(64) || self.begins.val().get_bit(64)) {
+                self.ranged_new.next.fails = true;
+            }
+        }
+        if self.found.q.val().in_buffer {
+            self.key.d.next = self.buffer.q.val().get_bits::<32>(96);
+            self.key_addr.d.next = self.view_at.val();
+            self.ranged_new.next.pointer = self.view_at.val();
+            self.key_bytes.d.next = bit_cast::<64, 32>(self.found.q.val().bytes);
+            if self.view_end.val() > bit_cast::<33, 32>(self.buffer.q.val().get_bits::<32>(64)) {
+                self.ranged_new.next.fails = true;
+            }
+        }
+        self.ranged_valid.d.next = self.found_valid.q.val() && self.flows.val();
+        self.ranged.d.next = self.ranged_new.val();
+        self.base.d.next = self.found.q.val().base;
+        // The lane's base is added to it.
+        self.placed_new.next = self.ranged.q.val();
+        self.placed_new.next.pointer = self.ranged.q.val().pointer - self.base.q.val();
+        self.late_valid[0].d.next = self.ranged_valid.q.val();
+        self.late[0].d.next = self.placed_new.val();
+        for k in 1..KEY {
+            self.late_valid[k].d.next = self.late_valid[k - 1].q.val();
+            self.late[k].d.next = self.late[k - 1].q.val();
+        }
+
+        // A value.
+        self.late[KEY - 1].q.share(&mut self.value_new);
+        if self.late[KEY - 1].q.val().is_indexed {
+            self.value_new.next.pointer = self.late[KEY - 1].q.val().pointer
+                + bit_cast::<64, 56>(self.multiplier.product.val());
+        }
+        self.value_new.next.weight = bit_cast::<33, 32>(self.late[KEY - 1].q.val().bytes);
+        if self.late[KEY - 1].q.val().has_length {
+            self.value_new.next.weight =
+                bit_cast::<33, 32>(self.late[KEY - 1].q.val().bytes) + LENGTH_BYTES;
+        }
+        self.value_new.next.fails = self.late[KEY - 1].q.val().fails
+            || (self.late[KEY - 1].q.val().must_lie && !self.covered.val());
+        self.value_valid.d.next = self.late_valid[KEY - 1].q.val();
+        self.value_held.d.next = self.value_new.val();
+        self.values.input.valid.next = self.value_valid.q.val();
+        self.values.input.data.next = self.value_held.q.val();
+        self.values.output.join(&mut self.value);
+        self.unused_counts.next = self.values.count.val() | self.values.free.val();
+        self.idle.next = !self.inside.q.val().any();
+
+        // Entries move on, or wait for a table.
+        self.read.valid.next = false;
+        self.read.addr.next = self.found.q.val().at + (self.found.q.val().to << LOG_BUFFER);
+        self.read.bytes.next = bits::<13>(1) << LOG_BUFFER;
+        self.table_rest.next = self.found.q.val().number - self.table_index.q.val();
+        self.table_bytes.next = LINE.into();
+        if self.table_rest.val() < BUFFERS {
+            self.table_bytes.next = bit_cast::<13, 32>(self.table_rest.val() << LOG_BUFFER);
+        }
+        self.wait.d.next = self.wait.q.val() + 1;
+        match self.state.q.val() {
+            FollowerState::Flow => {
+                self.table_index.d.next = 0.into();
+                self.found_valid.d.next = self.entry_valid.q.val();
+                self.found.d.next = self.read_new.val();
+                self.buffer.d.next = self.known_out.record.val().buffer;
+                self.found_fails.d.next = false;
+                if self.is_value.val() && (self.held.q.val().kind != FIXED) {
+                    self.found_fails.d.next = self.held_answer.q.val().error
+                        || ((self.held.q.val().kind == DICTIONARY)
+                            && (self.index.val() >= bit_cast::<64, 32>(self.held.q.val().number)))
+                        || (self.in_buffer.val()
+                            && (self.held_answer.q.val().data.get_bits::<32>(64)
+                                >= self.held.q.val().number));
+                }
+                if self.misses.val() {
+                    self.state.d.next = FollowerState::Buffer;
+                }
+                if self.has_table.val() {
+                    self.state.d.next = FollowerState::Table;
+                }
+            }
+            FollowerState::Buffer => {
+                self.read.valid.next = true;
+                if self.read.ready.val() {
+                    self.state.d.next = FollowerState::BufferCome;
+                }
+            }
+            FollowerState::BufferCome => {
+                self.buffer.d.next = self.line.data.val().get_bits::<BUFFER_BITS>(0);
+                if self.line.valid.val() {
+                    self.known.write_enable.next = true;
+                    self.kept.d.next =
+                        self.kept.q.val().replace_bit(self.learned_at.val().index(), true);
+                    if self.line.error.val() {
+                        self.found_fails.d.next = true;
+                    }
+                    self.state.d.next = FollowerState::Flow;
+                }
+            }
+            FollowerState::Table => {
+                self.read.valid.next = true;
+                self.read.addr.next = self.found.q.val().at
+                    + (bit_cast::<64, 32>(self.table_index.q.val()) << LOG_BUFFER);
+                self.read.bytes.next = self.table_bytes.val();
+                if self.read.ready.val() {
+                    self.state.d.next = FollowerState::TableCome;
+                }
+            }
+            FollowerState::TableCome => {
+                self.buffers.d.next = self.line.data.val();
+                self.key_addr.d.next = self.line.data.val().get_bits::<64>(0);
+                self.key_bytes.d.next = bit_cast::<64, 32>(self.line.data.val().get_bits::<32>(64));
+                self.key.d.next = self.line.data.val().get_bits::<32>(96);
+                self.wait.d.next = 0.into();
+                if self.line.valid.val() {
+                    if self.line.error.val() {
+                        self.found_fails.d.next = true;
+                    }
+                    self.state.d.next = FollowerState::TableKey;
+                }
+            }
+            FollowerState::TableKey => {
+                self.key.d.next = self.key.q.val();
+                self.key_addr.d.next = self.key_addr.q.val();
+                self.key_bytes.d.next = self.key_bytes.q.val();
+                if self.wait.q.val() == KEY_CYCLES {
+                    if !self.covered.val() {
+                        self.found_fails.d.next = true;
+                    }
+                    self.wait.d.next = 0.into();
+                    self.buffers.d.next = self.buffers.q.val() >> BUFFER_SHIFT;
+                    self.key_addr.d.next = self.buffers.q.val().get_bits::<64>(BUFFER_BITS);
+                    self.key_bytes.d.next =
+                        bit_cast::<64, 32>(self.buffers.q.val().get_bits::<32>(BUFFER_BITS + 64));
+                    self.key.d.next = self.buffers.q.val().get_bits::<32>(BUFFER_BITS + 96);
+                    self.table_index.d.next = self.table_index.q.val() + 1;
+                    if self.table_rest.val() == 1 {
+                        self.state.d.next = FollowerState::Flow;
+                    } else if self.table_index.q.val().get_bits::<2>(0) == BUFFERS - 1 {
+                        self.state.d.next = FollowerState::Table;
+                    }
+                }
+            }
+        }
+        if self.clear.val() {
+            self.kept.d.next = 0.into();
+        }
+        if self.rst.val() {
+            self.state.d.next = FollowerState::Flow;
+            self.inside.d.next = 0.into();
+            self.has_room.d.next = false;
+            self.entry_valid.d.next = false;
+            self.found_valid.d.next = false;
+            self.ranged_valid.d.next = false;
+            for k in 0..KEY {
+                self.late_valid[k].d.next = false;
+            }
+            self.value_valid.d.next = false;
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! Counts the bytes of values, and gives them as tokens.
+
+use super::Made;
+use super::follower::LENGTH_BYTES;
+use super::record::{DESTINATION, MESSAGE, VALUE, VERDICT, Value};
+use crate::rows::sequencer::record::Token;
+use drdma_emit::prelude::*;
+
+/// Bytes of a token, at most.
+const BEAT: u64 = 64;
+/// Bits of a byte but one.
+const LAST_BIT: u64 = 7;
+
+/// See the [module above](super).
+///
+/// A value that is counted takes a cycle, one that is given a cycle for its length and each token of 64 bytes, and bits take one each. Bits that do not
+/// fill a byte before another value cost a cycle. Once something has failed, all that comes is dropped, until `clear`.
+///
+/// # Inputs
+/// `clk`, `rst`; `clear`; stream `value`; of the destination at hand `slot`, `dest`, `is_write`, `limit`.
+///
+/// # Outputs
+/// Streams `token`, `made`; `failed`, `judged`, `too_long`, `idle`.
+#[derive(LogicBlock, BlockDefault)]
+pub struct Giver {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// A request begins.
+    pub clear: Signal<In, Bit>,
+    /// Its slot.
+    pub slot: Signal<In, Bits<8>>,
+    /// The destination at hand.
+    pub dest: Signal<In, Bits<10>>,
+    /// It has WRITEs.
+    pub is_write: Signal<In, Bit>,
+    /// Bytes of its messages, at most.
+    pub limit: Signal<In, Bits<32>>,
+    /// Values.
+    pub value: Stream<In, Value>,
+    /// An entry leads nowhere, or a message is not what it was.
+    pub failed: Signal<Out, Bit>,
+    /// All that was to be judged of a destination has been:
+    pub judged: Signal<Out, Bit>,
+    /// a message of it is too long.
+    pub too_long: Signal<Out, Bit>,
+    /// No token waits.
+    pub idle: Signal<Out, Bit>,
+    /// A token is offered.
+    pub token_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub token_ready: Signal<In, Bit>,
+    /// The token.
+    pub token: Signal<Out, Token>,
+    /// The bytes of a token that are made here, before it.
+    pub made: Stream<Out, Made>,
+
+    broken: DFF<Bit>,
+    works: Signal<Local, Bit>,
+    done: Signal<Local, Bit>,
+    fails: Signal<Local, Bit>,
+
+    // The value: what is left of one that is under way.
+    more: DFF<Bit>,
+    rest: DFF<Bits<32>>,
+    rest_at: DFF<Bits<64>>,
+    bytes: Signal<Local, Bits<32>>,
+    at: Signal<Local, Bits<64>>,
+    final_piece: Signal<Local, Bit>,
+    // Bits that do not fill a byte yet.
+    pack: DFF<Bits<8>>,
+    packed: DFF<Bits<3>>,
+    packed_new: Signal<Local, Bits<8>>,
+    flushes: Signal<Local, Bit>,
+
+    // The message.
+    sum: DFF<Bits<33>>,
+    sum_new: Signal<Local, Bits<34>>,
+    added: Signal<Local, Bits<33>>,
+    adds: Signal<Local, Bit>,
+    most: Signal<Local, Bits<33>>,
+    exceeds: Signal<Local, Bit>,
+    over: DFF<Bit>,
+    long: DFF<Bit>,
+    told: DFF<Bits<32>>,
+    started: DFF<Bit>,
+
+    // What goes out.
+    free: Signal<Local, Bit>,
+    makes: Signal<Local, Bit>,
+    emits: Signal<Local, Bit>,
+    out_valid: DFF<Bit>,
+    out_new: Signal<Local, Token>,
+    out: DFF<Token>,
+}
+
+impl Logic for Giver {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.works.next = self.value.valid.val() && !self.broken.q.val();
+        self.free.next = !self.out_valid.q.val() || self.token_ready.val();
+
+        // Bits before the value fill a byte, or the unit ends with them.
+        self.packed_new.next = self.pack.q.val();
+        self.flushes.next = self.packed.q.val().any() && !self.more.q.val();
+        if self.value.is_bit.val() {
+            self.packed_new.next =
+                self.pack.q.val().replace_bit(self.packed.q.val().index(), self.value.bit.val());
+            self.flushes.next = (self.packed.q.val() == LAST_BIT) || self.value.unit_end.val();
+        }
+
+        // Bytes of the message: what is sent is as long as it was when it was measured.
+        self.added.next = self.value.weight.val();
+        if self.flushes.val() {
+            self.added.next = 1.into();
+        }
+        self.sum_new.next =
+            bit_cast::<34, 33>(self.sum.q.val()) + bit_cast::<34, 33>(self.added.val());
+        self.most.next = bit_cast::<33, 32>(self.limit.val());
+        if self.value.give.val() && self.is_write.val() {
+            self.most.next = bit_cast::<33, 32>(self.told.q.val());
+        }
+        self.exceeds.next = self.sum_new.val() > bit_cast::<34, 33>(self.most.val());
+
+        // The next piece of the value.
+        self.bytes.next = self.value.bytes.val();
+        self.at.next = self.value.pointer.val();
+        if self.more.q.val() {
+            self.bytes.next = self.rest.q.val();
+            self.at.next = self.rest_at.q.val();
+        }
+        self.final_piece.next = self.bytes.val() <= BEAT;
+        self.out_new.next.set = self.value.set.val();
+        self.out_new.next.first = self.value.lane.val();
+        self.out_new.next.last = self.value.lane.val();
+        self.out_new.next.piece = true;
+        self.out_new.next.offset = 0.into();
+        self.out_new.next.bytes = BEAT.into();
+        if self.final_piece.val() {
+            self.out_new.next.bytes = self.bytes.val().get_bits::<7>(0);
+        }
+        self.out_new.next.row = 0.into();
+        self.out_new.next.pointer = self.at.val();
+        self.out_new.next.dest = self.dest.val();
+        self.out_new.next.slot = self.slot.val();
+        self.out_new.next.unit_end = false;
+        self.out_new.next.message_end = false;
+        self.out_new.next.message_start = !self.started.q.val();
+        self.out_new.next.message_bytes = 0.into();
+        if !self.started.q.val() && self.is_write.val() {
+            self.out_new.next.message_bytes = self.told.q.val();
+        }
+        self.out_new.next.chunk_start = false;
+        self.out_new.next.chunk_blocks = 0.into();
+        self.out_new.next.request_end = false;
+        self.out_new.next.dest_end = false;
+        self.out_new.next.status = 0.into();
+        self.out_new.next.bad_dest = 0.into();
+        self.out_new.next.column = false;
+        self.out_new.next.rows = 0.into();
+        self.made.slot.next = self.slot.val();
+        self.made.data.next = self.value.bytes.val();
+
+        self.done.next = false;
+        self.adds.next = false;
+        self.makes.next = false;
+        self.emits.next = false;
+        self.fails.next = false;
+        self.judged.next = false;
+        if self.works.val() && (self.value.task.val() == VALUE) {
+            if self.value.fails.val() {
+                self.fails.next = true;
+            } else if self.value.is_bit.val() && !self.flushes.val() {
+                self.done.next = true;
+                self.pack.d.next = self.packed_new.val();
+                self.packed.d.next = self.packed.q.val() + 1;
+            } else if !self.more.q.val() && !self.value.give.val() {
+                self.adds.next = true;
+                self.done.next = self.value.is_bit.val() || !self.flushes.val();
+            } else if !self.more.q.val() && self.exceeds.val() {
+                self.fails.next = true;
+            } else if !self.more.q.val() && (self.flushes.val() || self.value.has_length.val()) {
+                self.makes.next = self.free.val();
+                self.emits.next = self.free.val() && self.made.ready.val();
+                self.adds.next = self.emits.val();
+                self.done.next = self.emits.val() && !self.bytes.val().any();
+                self.out_new.next.first = 1.into();
+                self.out_new.next.last = 0.into();
+                self.out_new.next.bytes = LENGTH_BYTES.into();
+                if self.flushes.val() {
+                    self.out_new.next.bytes = 1.into();
+                    self.made.data.next = bit_cast::<32, 8>(self.packed_new.val());
+                    self.done.next = self.emits.val() && self.value.is_bit.val();
+                } else if self.emits.val() {
+                    self.more.d.next = self.bytes.val().any();
+                    self.rest.d.next = self.bytes.val();
+                    self.rest_at.d.next = self.at.val();
+                }
+            } else {
+                self.emits.next = self.free.val();
+                self.adds.next = self.free.val() && !self.more.q.val();
+                self.done.next = self.free.val() && self.final_piece.val();
+                if self.free.val() {
+                    self.more.d.next = !self.final_piece.val();
+                    self.rest.d.next = self.bytes.val() - BEAT;
+                    self.rest_at.d.next = self.at.val() + BEAT;
+                }
+            }
+            if self.flushes.val() && (self.adds.val() || self.fails.val()) {
+                self.pack.d.next = 0.into();
+                self.packed.d.next = 0.into();
+            }
+        } else if self.works.val() && (self.value.task.val() == MESSAGE) {
+            self.told.d.next = self.sum.q.val().get_bits::<32>(0);
+            if self.over.q.val() {
+                self.long.d.next = true;
+            }
+            self.out_new.next.piece = false;
+            self.out_new.next.first = 0.into();
+            self.out_new.next.last = 0.into();
+            self.out_new.next.bytes = 0.into();
+            self.out_new.next.message_end = true;
+            if !self.value.give.val() {
+                self.done.next = true;
+            } else if self.is_write.val()
+                && (self.sum.q.val() != bit_cast::<33, 32>(self.told.q.val()))
+            {
+                self.fails.next = true;
+            } else {
+                self.emits.next = self.free.val();
+                self.done.next = self.free.val();
+            }
+            if self.done.val() {
+                self.sum.d.next = 0.into();
+                self.over.d.next = false;
+            }
+        } else if self.works.val() && (self.value.task.val() == DESTINATION) {
+            self.out_new.next.piece = false;
+            self.out_new.next.first = 0.into();
+            self.out_new.next.last = 0.into();
+            self.out_new.next.bytes = 0.into();
+            self.out_new.next.message_start = false;
+            self.out_new.next.message_bytes = 0.into();
+            self.out_new.next.dest_end = true;
+            self.emits.next = self.free.val();
+            self.done.next = self.free.val();
+        } else if self.works.val() && (self.value.task.val() == VERDICT) {
+            self.done.next = true;
+            self.judged.next = true;
+            self.long.d.next = false;
+            // What was checked without messages had none.
+            self.sum.d.next = 0.into();
+            self.over.d.next = false;
+        } else if self.works.val() {
+            self.done.next = true;
+            self.fails.next = self.value.fails.val();
+        }
+        self.made.valid.next = self.makes.val();
+        self.value.ready.next = self.done.val() || self.fails.val() || self.broken.q.val();
+
+        if self.adds.val() {
+            self.sum.d.next = self.sum_new.val().get_bits::<33>(0);
+            if self.exceeds.val() {
+                // One more than there may be, from then on.
+                self.over.d.next = true;
+                self.sum.d.next = self.most.val();
+            }
+        }
+        if self.token_ready.val() {
+            self.out_valid.d.next = false;
+        }
+        if self.free.val() {
+            self.out.d.next = self.out_new.val();
+        }
+        if self.emits.val() {
+            self.out_valid.d.next = true;
+            self.started.d.next = !self.out_new.val().message_end && !self.out_new.val().dest_end;
+        }
+        if self.fails.val() {
+            self.broken.d.next = true;
+            self.more.d.next = false;
+        }
+        if self.clear.val() {
+            self.broken.d.next = false;
+            self.sum.d.next = 0.into();
+            self.over.d.next = false;
+            self.long.d.next = false;
+            self.started.d.next = false;
+            self.packed.d.next = 0.into();
+            self.pack.d.next = 0.into();
+        }
+        self.failed.next = self.broken.q.val();
+        self.too_long.next = self.long.q.val();
+        self.idle.next = !self.out_valid.q.val();
+        self.token_valid.next = self.out_valid.q.val();
+        self.token.next = self.out.q.val();
+
+        if self.rst.val() {
+            self.out_valid.d.next = false;
+            self.broken.d.next = false;
+            self.more.d.next = false;
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! Reads entries from host memory: those that share a cache line together.
+
+use super::record::{Answer, Entry, Line, Placed, VALUE};
+use crate::primitive::{Flatten, Lutram, Restore, StreamFifo, StreamSkid};
+use crate::request::{BITS, FIXED, OFFSETS, VIEWS};
+use crate::shell::host_read::HostReadRequest;
+use drdma_abi::work_request::VIEW;
+use drdma_emit::prelude::*;
+
+/// Bytes of a view.
+const VIEW_BYTES: u64 = VIEW as u64;
+/// Bytes of a line.
+const LINE: u64 = 64;
+/// Bytes behind an entry that are counted, at most.
+const MOST_AFTER: u64 = 63;
+/// Entries that were asked for and not taken, at most.
+const MOST: u64 = 512;
+
+/// The line of a lane that was asked for last.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Tag {
+    /// The lane's set.
+    set: Bits<11>,
+    /// The line.
+    line: Bits<58>,
+    /// The first byte of it that was read. All of the lane's bytes behind are.
+    start: Bits<6>,
+}
+
+const TAG_BITS: usize = <Tag as Synth>::BITS;
+
+/// What an entry is taken from.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Source {
+    /// Its lane.
+    lane: Bits<4>,
+    /// Something is read for it,
+    reads: Bit,
+    /// which becomes the lane's line.
+    keeps: Bit,
+    /// It begins in the line that the lane has, and ends in what is read.
+    joins: Bit,
+    /// Bytes before it in what it is taken from.
+    skip: Bits<6>,
+    /// Its bytes in the first line, if it ends in another.
+    split: Bits<5>,
+}
+
+/// Bits of a [`Line`], which is kept for each lane.
+const LINE_BITS: usize = <Line as Synth>::BITS;
+
+/// A product of a row and a step.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Product {
+    /// Modulo 2^64.
+    pub bytes: Bits<64>,
+}
+
+/// See the [module above](super).
+///
+/// An entry a cycle. Columns and periods of less than 64 bytes are read a line at a time, as far as the lane's entries reach, and each line once in a
+/// walk. Other entries, and those behind pointers, are read one by one. 512 entries are on their way at once.
+///
+/// # Inputs
+/// `clk`, `rst`; `clear`; streams `placed`, and `product` with it; `beat`, in the order of reads.
+///
+/// # Outputs
+/// Streams `read`, `entry`, `answer`: one for each entry of a value of another kind than fixed; `idle`. `beat_ready` waits for nothing but entries.
+#[derive(LogicBlock, BlockDefault)]
+pub struct Lines {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// A request begins.
+    pub clear: Signal<In, Bit>,
+    /// What is wanted, but for the product of row and step,
+    pub placed: Stream<In, Placed>,
+    /// which comes with it.
+    pub product: Stream<In, Product>,
+    /// Reads of host memory,
+    pub read: Stream<Out, HostReadRequest>,
+    /// and what they bring.
+    pub beat: Stream<In, Line>,
+    /// The entries, in their order,
+    pub entry: Stream<Out, Entry>,
+    /// and what was read of them.
+    pub answer: Stream<Out, Answer>,
+    /// No entry is on its way, and no read.
+    pub idle: Signal<Out, Bit>,
+
+    // An entry.
+    moves: Signal<Local, Bit>,
+    enters: Signal<Local, Bit>,
+    held_valid: DFF<Bit>,
+    held: DFF<Entry>,
+    must_read: DFF<Bit>,
+    near: DFF<Bit>,
+    len: DFF<Bits<5>>,
+    after: DFF<Bits<6>>,
+    rows: Signal<Local, Bits<6>>,
+    shifted: [Signal<Local, Bits<12>>; 6],
+    parts: [Signal<Local, Bits<12>>; 6],
+    reach: Signal<Local, Bits<12>>,
+    bits_after: Signal<Local, Bits<10>>,
+
+    // Where its bytes come from.
+    tags: Lutram<TAG_BITS, 4, 1>,
+    tag_in: Flatten<Tag, TAG_BITS>,
+    tag: Restore<Tag, TAG_BITS>,
+    tag_new: Signal<Local, Tag>,
+    has_line: DFF<Bits<16>>,
+    last_byte: Signal<Local, Bits<7>>,
+    crosses: Signal<Local, Bit>,
+    is_known: Signal<Local, Bit>,
+    hits: Signal<Local, Bit>,
+    joins: Signal<Local, Bit>,
+    fresh: Signal<Local, Bit>,
+    reads: Signal<Local, Bit>,
+    in_line: Signal<Local, Bits<7>>,
+    wanted_bytes: Signal<Local, Bits<7>>,
+    before_end: Signal<Local, Bits<7>>,
+    limit: Signal<Local, Bits<7>>,
+    ask: Signal<Local, HostReadRequest>,
+    source_new: Signal<Local, Source>,
+    waiting: DFF<Bits<10>>,
+    has_room: DFF<Bit>,
+    waits: Signal<Local, Bit>,
+    reads_out: StreamSkid<HostReadRequest>,
+    sources: StreamFifo<Source, 9, 10>,
+    entries: StreamFifo<Entry, 9, 10>,
+
+    // What is read.
+    takes: Signal<Local, Bit>,
+    source: Signal<Local, Source>,
+    lines: Lutram<LINE_BITS, 4, 1>,
+    line_in: Flatten<Line, LINE_BITS>,
+    line: Restore<Line, LINE_BITS>,
+    line_new: Signal<Local, Line>,
+    first_valid: DFF<Bit>,
+    first: DFF<Bits<512>>,
+    first_error: DFF<Bit>,
+    second: DFF<Bits<128>>,
+    skip: DFF<Bits<6>>,
+    split: DFF<Bits<5>>,
+    is_joined: DFF<Bit>,
+    moved_valid: DFF<Bit>,
+    moved: DFF<Bits<192>>,
+    moved_error: DFF<Bit>,
+    moved_second: DFF<Bits<128>>,
+    mask: DFF<Bits<128>>,
+    none: Signal<Local, Bits<128>>,
+    all_ones: Signal<Local, Bits<128>>,
+    moved_skip: DFF<Bits<3>>,
+    whole: Signal<Local, Bits<128>>,
+    answer_valid: DFF<Bit>,
+    answer_new: Signal<Local, Answer>,
+    answer_held: DFF<Answer>,
+    answers: StreamFifo<Answer, 9, 10>,
+    inside: DFF<Bits<10>>,
+    gone: Signal<Local, Bit>,
+    answered: Signal<Local, Bit>,
+    unused_counts: Signal<Local, Bits<10>>,
+}
+
+impl Logic for Lines {
+    #[hdl_gen]
+    fn update(&mut self) {
+        // Entries come in when the one before moves on.
+        self.moves.next = self.reads_out.input.ready.val()
+            && self.sources.input.ready.val()
+            && self.entries.input.ready.val()
+            && self.has_room.q.val();
+        self.enters.next = self.moves.val() || !self.held_valid.q.val();
+        self.placed.ready.next = self.enters.val() && self.product.valid.val();
+        self.product.ready.next = self.enters.val() && self.placed.valid.val();
+        // Bytes of the lane behind the entry, as far as they are in its line.
+        self.rows.next = self.placed.rest.val().get_bits::<6>(0);
+        if self.placed.rest.val().get_bits::<3>(6).any() {
+            self.rows.next = MOST_AFTER.into();
+        }
+        self.shifted[0].next = bit_cast::<12, 6>(self.rows.val());
+        for k in 1..6 {
+            self.shifted[k].next = self.shifted[k - 1].val() << 1;
+        }
+        for k in 0..6 {
+            self.parts[k].next = 0.into();
+            if self.placed.step.val().get_bit(k) {
+                self.parts[k].next = self.shifted[k].val();
+            }
+        }
+        self.reach.next = ((self.parts[0].val() + self.parts[1].val())
+            + (self.parts[2].val() + self.parts[3].val()))
+            + (self.parts[4].val() + self.parts[5].val());
+        self.bits_after.next = (bit_cast::<10, 9>(self.placed.rest.val())
+            + bit_cast::<10, 3>(self.placed.bit.val()))
+            >> 3;
+        if self.enters.val() {
+            self.held_valid.d.next = self.placed.valid.val() && self.product.valid.val();
+            self.placed.share(&mut self.held.d);
+            self.held.d.next.at = self.placed.start.val() + self.product.bytes.val();
+            self.must_read.d.next =
+                (self.placed.task.val() == VALUE) && (self.placed.kind.val() != FIXED);
+            self.near.d.next = self.placed.near.val();
+            self.len.d.next = bits::<5>(1) << self.placed.log_entry.val();
+            self.after.d.next = self.reach.val().get_bits::<6>(0);
+            if self.reach.val().get_bits::<6>(6).any() {
+                self.after.d.next = MOST_AFTER.into();
+            }
+            if self.placed.kind.val() == BITS {
+                self.after.d.next = self.bits_after.val().get_bits::<6>(0);
+                if self.bits_after.val().get_bits::<4>(6).any() {
+                    self.after.d.next = MOST_AFTER.into();
+                }
+            } else if self.placed.kind.val() == OFFSETS {
+                self.len.d.next = bits::<5>(2) << self.placed.log_entry.val();
+            } else if self.placed.kind.val() == VIEWS {
+                self.len.d.next = VIEW_BYTES.into();
+            }
+        }
+
+        // Is it in the line that was read last of its lane?
+        self.tags.read_address[0].next = self.held.q.val().lane;
+        self.tag.bits.next = self.tags.read_data[0].val();
+        self.last_byte.next = bit_cast::<7, 6>(self.held.q.val().at.get_bits::<6>(0))
+            + bit_cast::<7, 5>(self.len.q.val() - 1);
+        self.crosses.next = self.last_byte.val().get_bit(6);
+        self.is_known.next = self.near.q.val()
+            && self.has_line.q.val().get_bit(self.held.q.val().lane.index())
+            && (self.tag.record.val().set == self.held.q.val().set)
+            && (self.tag.record.val().line == self.held.q.val().at.get_bits::<58>(6))
+            && (self.tag.record.val().start <= self.held.q.val().at.get_bits::<6>(0));
+        self.hits.next = self.must_read.q.val() && self.is_known.val() && !self.crosses.val();
+        self.joins.next = self.must_read.q.val() && self.is_known.val() && self.crosses.val();
+        self.fresh.next = self.must_read.q.val()
+            && self.near.q.val()
+            && !self.is_known.val()
+            && !self.crosses.val();
+        self.reads.next = self.must_read.q.val() && !self.hits.val();
+        self.tag_new.next.set = self.held.q.val().set;
+        self.tag_new.next.line = self.held.q.val().at.get_bits::<58>(6);
+        self.tag_new.next.start = self.held.q.val().at.get_bits::<6>(0);
+        // Its bytes, or those in the next line, and all of the lane's that follow there.
+        self.ask.next.addr = self.held.q.val().at;
+        self.in_line.next = bit_cast::<7, 5>(self.len.q.val());
+        self.before_end.next =
+            bits::<7>(LINE) - bit_cast::<7, 6>(self.held.q.val().at.get_bits::<6>(0));
+        self.limit.next = self.before_end.val();
+        if self.joins.val() {
+            self.tag_new.next.line = self.held.q.val().at.get_bits::<58>(6) + 1;
+            self.tag_new.next.start = 0.into();
+            self.ask.next.addr = (bit_cast::<64, 58>(self.tag_new.val().line)) << 6;
+            self.in_line.next = bit_cast::<7, 6>(self.last_byte.val().get_bits::<6>(0)) + 1;
+            self.limit.next = LINE.into();
+        }
+        self.wanted_bytes.next = self.in_line.val() + bit_cast::<7, 6>(self.after.q.val());
+        if self.wanted_bytes.val() > self.limit.val() {
+            self.wanted_bytes.next = self.limit.val();
+        }
+        if !self.fresh.val() && !self.joins.val() {
+            self.wanted_bytes.next = bit_cast::<7, 5>(self.len.q.val());
+        }
+        self.ask.next.bytes = bit_cast::<13, 7>(self.wanted_bytes.val());
+        self.tag_in.record.next = self.tag_new.val();
+        self.tags.write_address.next = self.held.q.val().lane;
+        self.tags.write_data.next = self.tag_in.bits.val();
+        self.tags.write_enable.next =
+            self.held_valid.q.val() && self.moves.val() && (self.fresh.val() || self.joins.val());
+        if self.tags.write_enable.val() {
+            self.has_line.d.next =
+                self.has_line.q.val().replace_bit(self.held.q.val().lane.index(), true);
+        }
+        self.source_new.next.lane = self.held.q.val().lane;
+        self.source_new.next.reads = self.reads.val();
+        self.source_new.next.keeps = self.fresh.val() || self.joins.val();
+        self.source_new.next.joins = self.joins.val();
+        self.source_new.next.skip = 0.into();
+        if self.is_known.val() {
+            self.source_new.next.skip =
+                self.held.q.val().at.get_bits::<6>(0) - self.tag.record.val().start;
+        }
+        self.source_new.next.split = self.before_end.val().get_bits::<5>(0);
+        self.reads_out.input.valid.next =
+            self.held_valid.q.val() && self.moves.val() && self.reads.val();
+        self.reads_out.input.data.next = self.ask.val();
+        self.waits.next = self.held_valid.q.val() && self.moves.val() && self.must_read.q.val();
+        self.sources.input.valid.next = self.waits.val();
+        self.sources.input.data.next = self.source_new.val();
+        self.entries.input.valid.next = self.held_valid.q.val() && self.moves.val();
+        self.entries.input.data.next = self.held.q.val();
+        self.reads_out.output.join(&mut self.read);
+        self.entries.output.join(&mut self.entry);
+
+        // There is room for each answer.
+        self.answered.next = self.answers.output.valid.val() && self.answer.ready.val();
+        if self.waits.val() && !self.answered.val() {
+            self.waiting.d.next = self.waiting.q.val() + 1;
+        } else if !self.waits.val() && self.answered.val() {
+            self.waiting.d.next = self.waiting.q.val() - 1;
+        }
+        self.has_room.d.next = self.waiting.d.val() < MOST - 1;
+
+        // What is read becomes the lane's line, or is an entry.
+        self.sources.output.share(&mut self.source);
+        self.lines.read_address[0].next = self.source.val().lane;
+        self.line.bits.next = self.lines.read_data[0].val();
+        self.beat.ready.next = self.sources.output.valid.val() && self.source.val().reads;
+        self.takes.next =
+            self.sources.output.valid.val() && (self.beat.valid.val() || !self.source.val().reads);
+        self.sources.output.ready.next = self.beat.valid.val() || !self.source.val().reads;
+        self.line_new.next = self.beat.val();
+        self.line_in.record.next = self.line_new.val();
+        self.lines.write_address.next = self.source.val().lane;
+        self.lines.write_data.next = self.line_in.bits.val();
+        self.lines.write_enable.next = self.takes.val() && self.source.val().keeps;
+        self.first_valid.d.next = self.takes.val();
+        self.first.d.next = self.beat.data.val();
+        self.first_error.d.next = self.beat.error.val();
+        if !self.source.val().reads || self.source.val().joins {
+            self.first.d.next = self.line.record.val().data;
+            self.first_error.d.next =
+                self.line.record.val().error || (self.source.val().reads && self.beat.error.val());
+        }
+        self.second.d.next = self.beat.data.val().get_bits::<128>(0);
+        self.skip.d.next = self.source.val().skip;
+        self.split.d.next = self.source.val().split;
+        self.is_joined.d.next = self.source.val().joins;
+
+        // Its first byte becomes the first one.
+        self.none.next = 0.into();
+        self.all_ones.next = !self.none.val();
+        self.moved_valid.d.next = self.first_valid.q.val();
+        self.moved.d.next = (self.first.q.val() >> (bit_cast::<9, 6>(self.skip.q.val() >> 3) << 6))
+            .get_bits::<192>(0);
+        self.moved_skip.d.next = self.skip.q.val().get_bits::<3>(0);
+        self.moved_error.d.next = self.first_error.q.val();
+        self.moved_second.d.next = 0.into();
+        self.mask.d.next = self.all_ones.val();
+        if self.is_joined.q.val() {
+            self.moved_second.d.next =
+                self.second.q.val() << (bit_cast::<8, 5>(self.split.q.val()) << 3);
+            self.mask.d.next =
+                !(self.all_ones.val() << (bit_cast::<8, 5>(self.split.q.val()) << 3));
+        }
+        self.whole.next = (self.moved.q.val() >> (bit_cast::<6, 3>(self.moved_skip.q.val()) << 3))
+            .get_bits::<128>(0);
+        self.answer_valid.d.next = self.moved_valid.q.val();
+        self.answer_new.next.data =
+            (self.whole.val() & self.mask.q.val()) | self.moved_second.q.val();
+        self.answer_new.next.error = self.moved_error.q.val();
+        self.answer_held.d.next = self.answer_new.val();
+        self.answers.input.valid.next = self.answer_valid.q.val();
+        self.answers.input.data.next = self.answer_held.q.val();
+        self.answers.output.join(&mut self.answer);
+
+        // Entries on their way.
+        self.gone.next = self.entries.output.valid.val() && self.entry.ready.val();
+        if self.entries.input.valid.val() && !self.gone.val() {
+            self.inside.d.next = self.inside.q.val() + 1;
+        } else if !self.entries.input.valid.val() && self.gone.val() {
+            self.inside.d.next = self.inside.q.val() - 1;
+        }
+        self.idle.next =
+            !self.held_valid.q.val() && !self.inside.q.val().any() && !self.waiting.q.val().any();
+        self.unused_counts.next = self.sources.count.val()
+            | self.sources.free.val()
+            | self.entries.count.val()
+            | self.entries.free.val()
+            | self.answers.count.val()
+            | self.answers.free.val();
+        if self.clear.val() {
+            self.has_line.d.next = 0.into();
+        }
+        if self.rst.val() {
+            self.held_valid.d.next = false;
+            self.has_line.d.next = 0.into();
+            self.waiting.d.next = 0.into();
+            self.has_room.d.next = false;
+            self.first_valid.d.next = false;
+            self.moved_valid.d.next = false;
+            self.answer_valid.d.next = false;
+            self.inside.d.next = 0.into();
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What rows cost, beside the round trips of a request.
+
+use super::{ALL, Around, BASE, POOL, SIZE, library};
+use drdma_abi::work_request::{Element, MessageLayout, Opcode};
+use drdma_semantics::kinds::{Entry, Kind, Kinds, Selection};
+use drdma_semantics::memory::Segments;
+use drdma_semantics::region::{Region, RowMask};
+use drdma_semantics::request::{Destination, Request};
+use drdma_verilated::testbench::{Random, STALLS};
+
+const ROWS: u32 = 500;
+/// Cycles of a read of host memory.
+const LATENCY: u64 = 300;
+/// Reads that nothing goes on beside, at most: the bitmap, a table, four buffers, and the first entries, in two walks.
+const TRIPS: u64 = 9;
+/// The table of four buffers.
+const TABLE: u64 = BASE + POOL;
+
+/// Columns in host memory, behind a pool of random bytes and a table of buffers there.
+struct Columns {
+    memory: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+impl Columns {
+    fn new() -> Self {
+        let mut memory = Random::new(7).bytes(POOL as usize);
+        let buffer = |at: u64| Element { offset: BASE + at, len: 1 << 12, lkey: ALL }.to_bytes();
+        memory.extend((0..4).flat_map(|index| buffer(index << 12)));
+        Self { memory, entries: Vec::new() }
+    }
+
+    /// A column more, of these entries.
+    fn with(mut self, kind: Kind, entry: impl Fn(u32) -> Vec<u8>) -> Self {
+        let offset = BASE + self.memory.len() as u64;
+        self.memory.extend((0..=ROWS).flat_map(entry));
+        self.entries.push(Entry { offset, lkey: ALL, kind });
+        self
+    }
+
+    /// Cycles of a SEND of all rows, by a bitmap, ten in a message.
+    fn cycles(mut self) -> u64 {
+        let bitmap = BASE + self.memory.len() as u64;
+        self.memory.extend([0xff; ROWS as usize / 8 + 1]);
+        self.memory.resize(SIZE as usize, 0);
+        let library = library();
+        let mut around = Around::new(&library, 0);
+        around.bench.stall(STALLS[0]);
+        around.latency = LATENCY;
+        around.memory = Segments::new().with(BASE, self.memory);
+        let rows = Selection::Bitmap { bitmap, first: 0, rows: ROWS, lkey: ALL };
+        let request = Request {
+            wr_id: 0,
+            opcode: Opcode::Send,
+            imm: 0,
+            row_mask: RowMask::Period,
+            rows_per_message: 10,
+            signaled: true,
+            fetch: None,
+            inline: None,
+            partitioned: None,
+            destinations: vec![Destination {
+                qp: 1,
+                remote_addr: 0,
+                rkey: 0,
+                partition: 0,
+                layout: MessageLayout::Rows,
+                remote_columns: Vec::new(),
+                regions: vec![Region::Kinds(Kinds { rows, entries: self.entries })],
+            }],
+        };
+        let walked = around.walk(&request, false);
+        assert_eq!(walked.status, (0, 0));
+        walked.cycles
+    }
+}
+
+fn word(value: u32) -> [u8; 4] {
+    value.to_le_bytes()
+}
+
+fn strings() -> Kind {
+    Kind::Offsets { log_entry: 2, data: BASE + 64, lkey: ALL }
+}
+
+fn dictionary(width: u32) -> Kind {
+    Kind::Dictionary { log_entry: 1, values: BASE + 64, width, count: 9, lkey: ALL }
+}
+
+/// A row of so many entries takes as many cycles in each of the two walks, and two besides, whatever they lead to.
+#[test]
+fn an_entry_takes_a_cycle_and_a_row_two_more() {
+    let views = Kind::Views { table: TABLE, count: 4, lkey: ALL };
+    let index = |row: u32| vec![row as u8 % 9, 0];
+    let fixed = |columns: Columns| columns.with(Kind::Fixed { width: 8 }, |_| vec![7; 8]);
+    let cases = [
+        ("fixed", fixed(Columns::new())),
+        ("bits", Columns::new().with(Kind::Bits { first: 3 }, |row| vec![row as u8])),
+        ("a dictionary of 16 B", Columns::new().with(dictionary(16), index)),
+        ("a dictionary of 90 B", Columns::new().with(dictionary(90), index)),
+        ("strings of 30 B", Columns::new().with(strings(), |row| word(row * 30).into())),
+        (
+            "views with their bytes",
+            Columns::new().with(views, |_| [word(9), [5; 4], [6; 4], [7; 4]].concat()),
+        ),
+        (
+            "views into 4 buffers",
+            Columns::new().with(views, |row| [word(40), [5; 4], word(row % 4), word(row)].concat()),
+        ),
+        (
+            "four columns and a string",
+            fixed(fixed(fixed(fixed(Columns::new())))).with(strings(), |row| word(row * 30).into()),
+        ),
+    ];
+    for (name, columns) in cases {
+        let entries = columns.entries.len() as u64;
+        let cycles = columns.cycles();
+        println!(
+            "{name}: {cycles} cycles, {:.1} a row and walk",
+            cycles as f64 / f64::from(2 * ROWS)
+        );
+        // A word of 64 bits takes three more.
+        let most = 2 * u64::from(ROWS) * (entries + 2) + 2 * u64::from(ROWS.div_ceil(64)) * 3;
+        assert!(
+            cycles <= most + TRIPS * LATENCY,
+            "{name}: {cycles} cycles, {most} and round trips"
+        );
+    }
+}
