@@ -275,10 +275,12 @@ impl Logic for Plan {
             self.measured_new.next.tail_bytes = self.multiplier.product.val().get_bits::<32>(0);
             self.measured.write_lanes.next = 1.into();
             self.measured.write_address.next = self.quick_set[3].q.val();
-            if self.quick_excess.val() && !self.quick_long.q.val() {
-                self.quick_long.d.next = true;
-                self.quick_dest.d.next = self.quick_index[3].q.val();
-            }
+        }
+        // Apart from the above: what `measure` writes must not lead to what it is told, not even within a block
+        // of Verilog, or a simulator of events goes from one to the other for ever.
+        if self.quick_done.val() && self.quick_excess.val() && !self.quick_long.q.val() {
+            self.quick_long.d.next = true;
+            self.quick_dest.d.next = self.quick_index[3].q.val();
         }
         self.measured_in.record.next = self.measured_new.val();
         self.measured.write_data.next = self.measured_in.bits.val();
