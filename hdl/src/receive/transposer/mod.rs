@@ -203,8 +203,7 @@ impl Logic for Transposer {
                 self.offsets[s * LANES + i].next =
                     self.offsets[s * LANES + i].val() + bit_cast::<4, 2>(i.to_bits());
                 if self.pieces.beat.val().first
-                    && (self.offsets[s * LANES + i].val()
-                        < bit_cast::<4, 2>(self.skip.q.val()))
+                    && (self.offsets[s * LANES + i].val() < bit_cast::<4, 2>(self.skip.q.val()))
                 {
                     self.counts[s * LANES + i].next = false;
                 }
@@ -228,12 +227,9 @@ impl Logic for Transposer {
 
         // The bytes of each piece. Each has 1 to 4, so that group `g` begins in words `g` to `4 g`.
         self.padded.next = bit_cast::<WINDOW, 512>(self.window.payload.val());
-        self.words_1.next =
-            self.beats[2].q.val().from.get_bits::<2>(GROUP * FROM + 2) - 1;
-        self.words_2.next =
-            self.beats[2].q.val().from.get_bits::<3>(2 * GROUP * FROM + 2) - 2;
-        self.words_3.next =
-            self.beats[2].q.val().from.get_bits::<4>(3 * GROUP * FROM + 2) - 3;
+        self.words_1.next = self.beats[2].q.val().from.get_bits::<2>(GROUP * FROM + 2) - 1;
+        self.words_2.next = self.beats[2].q.val().from.get_bits::<3>(2 * GROUP * FROM + 2) - 2;
+        self.words_3.next = self.beats[2].q.val().from.get_bits::<4>(3 * GROUP * FROM + 2) - 3;
         self.around[0].next = self.padded.val().get_bits::<REACH>(0);
         self.around[1].next = self
             .padded
@@ -265,9 +261,9 @@ impl Logic for Transposer {
             self.cut_over.d.next = self.over[2].q.val();
             self.cut_mask.d.next = self.masks[2].q.val();
             for s in 0..PIECES {
-                self.cut[s].d.next = self.near[s].val().get_bits::<32>(
-                    self.beats[2].q.val().from.get_bits::<2>(s * FROM).index() * 8,
-                );
+                self.cut[s].d.next = self.near[s]
+                    .val()
+                    .get_bits::<32>(self.beats[2].q.val().from.get_bits::<2>(s * FROM).index() * 8);
                 self.cut_places[s].d.next =
                     self.beats[2].q.val().places.get_bits::<PLACE>(s * PLACE);
             }
