@@ -192,7 +192,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         "Sending the first {} rows with all columns, strings and all, to {} cards ...",
         arguments.whole_rows, arguments.receivers
     ));
-    let whole = whole::run(&options, &arguments.device).map_err(failure)?;
+    // A waveform is one card's.
+    let cards = device::without_option(&arguments.device, "trace");
+    let whole = whole::run(&options, &cards).map_err(failure)?;
     if arguments.json {
         let found = json!({
             "device": arguments.device, "destinations": arguments.destinations, "row_bytes": ROW,
