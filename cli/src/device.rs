@@ -115,6 +115,17 @@ pub fn with_option(uri: &str, option: &str, value: u64) -> String {
     }
 }
 
+/// The URI without an option.
+pub fn without_option(uri: &str, option: &str) -> String {
+    let Some((scheme, options)) = uri.split_once('?') else { return uri.to_owned() };
+    let is_other = |other: &&str| other.split('=').next() != Some(option);
+    let others: Vec<_> = options.split('&').filter(is_other).collect();
+    match others.is_empty() {
+        true => scheme.to_owned(),
+        false => format!("{scheme}?{}", others.join("&")),
+    }
+}
+
 /// Opens the card that a URI names. A simulated one is plugged into `network`.
 ///
 /// # Errors
@@ -289,6 +300,18 @@ mod tests {
             ("rtl:?cycles=8&stall=0", "rtl:?cycles=8&stall=0"),
         ] {
             assert_eq!(with_option(uri, "cycles", 32), expected);
+        }
+    }
+
+    #[test]
+    fn an_option_is_taken_away() {
+        for (uri, expected) in [
+            ("rtl:", "rtl:"),
+            ("rtl:?trace=t.fst", "rtl:"),
+            ("rtl:?stall=0.1&trace=t.fst&seed=2", "rtl:?stall=0.1&seed=2"),
+            ("rtl:?tracer=1", "rtl:?tracer=1"),
+        ] {
+            assert_eq!(without_option(uri, "trace"), expected);
         }
     }
 }

@@ -177,12 +177,17 @@ fn a_wrong_partition_is_named_before_anything_is_sent() {
 fn the_demo_shuffles_checks_and_compares() {
     let folder = Folder::new();
     let args = ["demo", "--device", "soft:", "--scale-factor", "0.001", "--batch-rows", "1000"];
-    let output = folder.drdma(&[&args[..], &["--destinations", "3", "--pcap", "s.pcap"]].concat());
+    let whole = ["--whole-rows", "1500", "--receivers", "2"];
+    let output = folder
+        .drdma(&[&args[..], &["--destinations", "3", "--pcap", "s.pcap"], &whole[..]].concat());
     let (stdout, stderr) = (output.stdout, String::from_utf8(output.stderr).unwrap());
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     let stdout = String::from_utf8(stdout).unwrap();
     assert!(stdout.contains("Each of the 6,005 rows of 22 B arrived"), "{stdout}");
     assert!(stderr.contains("rows have arrived"), "{stderr}");
+    let whole = "1,500 rows of 16 columns, is in columns at 2 receivers (soft:)";
+    assert!(stdout.contains(whole), "{stdout}");
+    assert!(stdout.contains("Each of the 24,000 values is the one that was sent, 7,500 strings"));
     let frames = drdma_tests::capture::frames(&fs::read(folder.file("s.pcap")).unwrap());
     let payload: usize =
         frames.iter().map(|frame| drdma_tests::frame::payload(frame, 0).len()).sum();
@@ -207,6 +212,35 @@ fn the_demo_as_json_says_what_each_way_cost() {
     assert_eq!((count("lists", "work_requests"), count("described", "work_requests")), (100, 1));
     assert!(count("shuffle", "rows") > 5000, "{found}");
     assert_eq!((&found["destinations"], &found["pcap"]), (&4.into(), &"drdma-demo.pcap".into()));
+    let whole = &found["whole"];
+    assert_eq!(
+        (&whole["verified"]["values"], &whole["receivers"][4]),
+        (&32_768.into(), &json!(null))
+    );
+    assert_eq!(whole["rows"]["cycles"], json!(null));
+}
+
+#[test]
+fn the_demo_brings_strings_into_columns_on_the_simulated_hardware() {
+    let folder = Folder::new();
+    let small = ["--scale-factor", "0.0001", "--sample-rows", "1"];
+    let whole = ["--whole-rows", "120", "--batch-rows", "64", "--receivers", "2"];
+    let output =
+        folder.drdma(&[&["demo", "--device", "rtl:", "--json"], &small[..], &whole].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let whole = &found["whole"];
+    assert_eq!(
+        (&whole["verified"]["values"], &whole["verified"]["strings"]),
+        (&1920.into(), &600.into())
+    );
+    for (strings, column) in
+        whole["strings"].as_array().unwrap().iter().zip(["l_shipinstruct", "l_comment"])
+    {
+        assert_eq!(strings["column"], column);
+        assert!(strings["cycles"].as_u64().unwrap() > 500, "{found}");
+    }
+    assert!(whole["rows"]["cycles"].as_u64().unwrap() > 500, "{found}");
 }
 
 #[test]
@@ -230,7 +264,13 @@ fn the_demo_of_a_shuffle_among_nodes_tells_what_every_design_cost() {
 #[test]
 fn the_demo_says_what_is_wrong_with_its_arguments() {
     let folder = Folder::new();
-    for args in [["--destinations", "257"], ["--scale-factor", "0"], ["--mtu", "1500"]] {
+    for args in [
+        ["--destinations", "257"],
+        ["--scale-factor", "0"],
+        ["--mtu", "1500"],
+        ["--whole-rows", "0"],
+        ["--receivers", "17"],
+    ] {
         let output = folder.drdma(&[&["demo", "--device", "soft:"], &args[..]].concat());
         assert_eq!(output.status.code(), Some(2), "{args:?}");
     }

@@ -10,9 +10,10 @@ use clap::{Args, Subcommand};
 use drdma_abi::{register::SEND_QUEUES, roce::MTUS, work_request::MAX_DESTINATIONS};
 use drdma_cli::{
     demo::{
-        self, Options, Watcher,
+        self, DemoError, Options, Watcher,
         lineitem::{ROW, ROWS_PER_SCALE_FACTOR},
         shuffle::{self, ShuffleError},
+        whole,
     },
     device::{self, Kind},
     output::OutputFile,
@@ -29,8 +30,8 @@ const MOST_DESTINATIONS: i64 = {
     if queues < MAX_DESTINATIONS as i64 { queues } else { MAX_DESTINATIONS as i64 }
 };
 
-/// Shuffle TPC-H's LINEITEM to simulated peers and check every row; then compare with plain
-/// scatter-gather lists.
+/// Shuffle TPC-H's LINEITEM to simulated peers and check every row; compare with plain
+/// scatter-gather lists; then send it whole, with its strings, into columns at other cards, and check every value.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:
@@ -61,6 +62,12 @@ pub struct Arguments {
     /// Rows that are also sent as plain scatter-gather lists.
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=16384))]
     sample_rows: u32,
+    /// Rows that are also sent whole, with their strings, into columns at other cards.
+    #[arg(long, value_name = "N", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    whole_rows: u32,
+    /// Cards that those go to.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=16))]
+    receivers: u16,
     /// Path MTU in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 4096, value_parser = mtu)]
     mtu: u32,
@@ -70,7 +77,7 @@ pub struct Arguments {
     /// Print JSON instead of the table: what the shuffle and each comparison cost.
     #[arg(long)]
     json: bool,
-    /// Give up after so many seconds without a packet or a completion.
+    /// Give up after so many seconds without a packet or a completion of the shuffle.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     timeout: u64,
 }
@@ -162,6 +169,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         batch_rows: arguments.batch_rows as usize,
         rows_per_message: arguments.rows_per_message.unwrap_or(fitting),
         sample_rows: arguments.sample_rows as usize,
+        whole_rows: arguments.whole_rows as usize,
+        receivers: arguments.receivers.into(),
         mtu: arguments.mtu,
         patience: Duration::from_secs(arguments.timeout),
     };
@@ -175,22 +184,36 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let pcap = create(&arguments.pcap)?;
     let card = device::open(&arguments.device, &network)?;
     let mut progress = Progress::new(arguments, &pcap);
-    let outcome = demo::run(card, &network, &options, &mut progress).map_err(Failure::failed)?;
+    let outcome = demo::run(card, &network, &options, &mut progress).map_err(failure)?;
     progress.bar.finish_and_clear();
     let path = &arguments.pcap;
     finish_capture(&network, pcap, path)?;
+    note(format_args!(
+        "Sending the first {} rows with all columns, strings and all, to {} cards ...",
+        arguments.whole_rows, arguments.receivers
+    ));
+    // A waveform is one card's.
+    let cards = device::without_option(&arguments.device, "trace");
+    let whole = whole::run(&options, &cards).map_err(failure)?;
     if arguments.json {
         let found = json!({
             "device": arguments.device, "destinations": arguments.destinations, "row_bytes": ROW,
             "rows_per_message": options.rows_per_message, "mtu": options.mtu, "pcap": path,
             "shuffle": outcome.shuffle, "lists": outcome.lists,
-            "described": outcome.described, "packed": outcome.packed,
+            "described": outcome.described, "packed": outcome.packed, "whole": whole,
         });
         return say(format_args!("{found:#}\n"));
     }
     say(format_args!("{}", demo::render(&outcome, &options)))?;
-    say(format_args!("The shuffle's packets are in {}.\n", path.display()))?;
-    Ok(())
+    say(format_args!("The shuffle's packets are in {}.\n\n", path.display()))?;
+    say(whole::render(&whole, &options, &arguments.device))
+}
+
+fn failure(error: DemoError) -> Failure {
+    match error {
+        DemoError::Device(error) => error.into(),
+        error => Failure::failed(error),
+    }
 }
 
 /// A progress bar, or lines if nobody looks at a terminal.

@@ -33,7 +33,7 @@ pub const ROW: usize = {
 /// LINEITEM rows in scale factor 1, about.
 pub const ROWS_PER_SCALE_FACTOR: f64 = 6_001_215.0;
 
-/// Comments are not sent; a small pool of text is enough to generate the rest.
+/// Comments are pieces of a text of so many bytes, which makes a smaller pool than TPC-H's 300 MB.
 const TEXT_POOL: i32 = 1 << 20;
 
 /// A row: its values, little-endian, one behind the other.
@@ -82,14 +82,13 @@ impl Row {
     }
 }
 
-/// Generates a scale factor's rows and hands them over in batches of at most `size`.
+/// Generates a scale factor's rows one by one.
 ///
 /// # Errors
-/// The first error of `each`.
-pub fn batches<E>(
+/// The first error of `each`, which ends it.
+pub fn items<E>(
     scale_factor: f64,
-    size: usize,
-    mut each: impl FnMut(&[Row]) -> Result<(), E>,
+    mut each: impl FnMut(&LineItem<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let distributions = Distributions::static_default();
     let text = TextPool::new(TEXT_POOL, distributions);
@@ -100,14 +99,27 @@ pub fn batches<E>(
         distributions,
         &text,
     );
+    generator.iter().try_for_each(|item| each(&item))
+}
+
+/// Generates a scale factor's rows and hands them over in batches of at most `size`.
+///
+/// # Errors
+/// The first error of `each`.
+pub fn batches<E>(
+    scale_factor: f64,
+    size: usize,
+    mut each: impl FnMut(&[Row]) -> Result<(), E>,
+) -> Result<(), E> {
     let mut batch = Vec::with_capacity(size);
-    for item in generator.iter() {
-        batch.push(Row::of(&item));
+    items(scale_factor, |item| {
+        batch.push(Row::of(item));
         if batch.len() == size {
             each(&batch)?;
             batch.clear();
         }
-    }
+        Ok(())
+    })?;
     if batch.is_empty() { Ok(()) } else { each(&batch) }
 }
 

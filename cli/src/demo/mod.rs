@@ -7,6 +7,7 @@ pub mod lineitem;
 mod report;
 pub mod shuffle;
 mod table;
+pub mod whole;
 
 use std::{
     fmt,
@@ -14,20 +15,25 @@ use std::{
 };
 
 use drdma_driver::{Card, CardError};
+use drdma_fabric::{FabricError, SimulationError};
 use drdma_sim::wire::{Network, PeerConfig, PeerId};
 use libdrdma::{
-    CompletionQueue, Context, Destination, MacAddress, MemoryRegionError, ModifyError, Operation,
-    PostError, QueuePair, QueuePairAttributes, RegionError, RowMask, SharedSendQueue,
-    SharedWorkRequest, Status, Transport, WorkRequest,
+    CompletionQueue, Context, Destination, KeptRegionError, MacAddress, MemoryRegionError,
+    ModifyError, Operation, PostError, QueuePair, QueuePairAttributes, RegionError, RowMask,
+    SharedSendQueue, SharedWorkRequest, Status, Transport, WorkRequest,
 };
 use serde::Serialize;
 
-use crate::{device, job::Local};
+use crate::{
+    device::{self, DeviceError},
+    job::Local,
+};
 pub use check::CheckError;
 pub use cost::Cost;
 use lineitem::{ROW, Row};
 pub use report::render;
 use table::Table;
+pub use whole::ColumnsError;
 
 /// The card's own addresses.
 const LOCAL: Local = Local { mac: 0x0200_0000_0001, ip: 0x0a00_0001 };
@@ -49,9 +55,13 @@ pub struct Options {
     pub rows_per_message: u32,
     /// Rows that are also sent as plain lists.
     pub sample_rows: usize,
+    /// Rows that are sent whole, with their strings.
+    pub whole_rows: usize,
+    /// Cards that those go to, at least 1.
+    pub receivers: usize,
     /// Path MTU.
     pub mtu: u32,
-    /// How long nothing may happen.
+    /// How long nothing may happen, but to rows that are sent whole.
     pub patience: Duration,
 }
 
@@ -91,9 +101,30 @@ pub enum DemoError {
         /// How long.
         waited: Duration,
     },
+    /// Nothing happened for too long of simulated time, while rows were sent whole.
+    #[error("no packet and no completion for {waited:?} of simulated time")]
+    Silent {
+        /// How long.
+        waited: Duration,
+    },
     /// The rows that arrived are not those that were sent.
     #[error(transparent)]
     Check(#[from] CheckError),
+    /// A card for the fabric was not opened.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// There is no such fabric.
+    #[error(transparent)]
+    Fabric(#[from] FabricError),
+    /// A card of the fabric failed.
+    #[error(transparent)]
+    Simulation(#[from] SimulationError),
+    /// There are no columns to receive into.
+    #[error(transparent)]
+    Kept(#[from] KeptRegionError),
+    /// The columns of a receiver have other values than were sent.
+    #[error(transparent)]
+    Columns(#[from] ColumnsError),
     /// A peer complains.
     #[error("the card sent wrong packets: {0}")]
     Wire(String),

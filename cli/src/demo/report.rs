@@ -1,6 +1,6 @@
 //! What the demonstration found, for people.
 
-use comfy_table::{CellAlignment, Table, presets::UTF8_FULL_CONDENSED};
+use comfy_table::{CellAlignment, Row, Table, presets::UTF8_FULL_CONDENSED};
 
 use drdma_sim::clock::NS_PER_CYCLE;
 
@@ -10,19 +10,37 @@ use super::{Cost, Options, Outcome, lineitem::ROW};
 pub fn render(outcome: &Outcome, options: &Options) -> String {
     let (sample, all) = (number(outcome.lists.rows), number(outcome.shuffle.rows));
     let packed = number(options.rows_per_message);
-    let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED);
-    table.set_header([
+    let header = [
         "\nrows\nrows a message".to_owned(),
         format!("SGE lists\n{sample}\n1"),
         format!("NCRs\n{sample}\n1"),
         format!("NCRs\n{sample}\n{packed}"),
         format!("NCRs\n{all}\n{packed}"),
-    ]);
+    ];
     let costs = [&outcome.lists, &outcome.described, &outcome.packed, &outcome.shuffle];
+    let table = costs_table(header, &costs);
+    format!(
+        "{table}\n\
+         SGE lists: a work request a row, which lists the row's values one by one.\n\
+         NCRs: a work request describes the columns and, with a bitmap, the rows of each destination.\n\
+         CPU time is for describing the rows and writing the requests, without the doorbells. Other \
+         DMA\nreads are of work requests and bitmaps. Cycles run from the first doorbell to the last \
+         byte on the\nwire, summed over the requests of the last column, each of which waits for the \
+         one before.\n\n\
+         Each of the {all} rows of {ROW} B arrived at exactly the one of {} destinations that its\n\
+         order key hashes to, byte for byte, and none arrived twice.\n",
+        options.destinations
+    )
+}
+
+/// What each of several ways to send cost: a column a way.
+pub(super) fn costs_table(header: impl Into<Row>, costs: &[&Cost]) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED);
+    table.set_header(header);
     let mut row = |name: &str, value: fn(&Cost) -> String| {
         let mut cells = vec![name.to_owned()];
-        cells.extend(costs.map(value));
+        cells.extend(costs.iter().map(|cost| value(cost)));
         table.add_row(cells);
     };
     row("work requests", |c| number(c.work_requests));
@@ -48,22 +66,11 @@ pub fn render(outcome: &Outcome, options: &Options) -> String {
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    format!(
-        "{table}\n\
-         SGE lists: a work request a row, which lists the row's values one by one.\n\
-         NCRs: a work request describes the columns and, with a bitmap, the rows of each destination.\n\
-         CPU time is for describing the rows and writing the requests, without the doorbells. Other \
-         DMA\nreads are of work requests and bitmaps. Cycles run from the first doorbell to the last \
-         byte on the\nwire, summed over the requests of the last column, each of which waits for the \
-         one before.\n\n\
-         Each of the {all} rows of {ROW} B arrived at exactly the one of {} destinations that its\n\
-         order key hashes to, byte for byte, and none arrived twice.\n",
-        options.destinations
-    )
+    table
 }
 
 /// A number with commas between thousands.
-fn number(value: impl Into<u64>) -> String {
+pub(super) fn number(value: impl Into<u64>) -> String {
     let digits = value.into().to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (i, digit) in digits.chars().enumerate() {

@@ -127,7 +127,10 @@ fn exchange(
 }
 
 /// A card whose time has not begun.
-fn card(uri: &str) -> Result<Box<dyn FabricCard>, DeviceError> {
+///
+/// # Errors
+/// See [`DeviceError`].
+pub fn card(uri: &str) -> Result<Box<dyn FabricCard>, DeviceError> {
     if Kind::of(uri) == Kind::Rtl {
         let wire = Wire::new();
         let slot = device::open_slot(&device::with_option(uri, "cycles", 1), &wire)?;

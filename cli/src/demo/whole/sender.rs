@@ -1,0 +1,97 @@
+//! The node that has the table.
+
+use std::sync::Arc;
+
+use drdma_abi::work_request::SPARK_SEED;
+use drdma_semantics::murmur3;
+use libdrdma::{
+    KeyType, MemoryRegion, PartitionKeys, Partitioned, PartitionedRegion, ProtectionDomain, Values,
+    ViewTable,
+};
+
+use super::{
+    DemoError,
+    table::{self, Batch, COLUMNS, KEY},
+};
+
+/// The receiver of each row: Spark's hash of its order key, as the card makes it.
+pub fn owners(batch: &Batch, receivers: usize) -> Vec<u16> {
+    let hashes = batch.keys().map(|key| murmur3::of_long(key, SPARK_SEED));
+    hashes.map(|hash| murmur3::partition(hash, receivers as u32) as u16).collect()
+}
+
+/// A batch in memory that the card reads.
+#[derive(Debug)]
+pub struct Loaded {
+    rows: u64,
+    receivers: usize,
+    /// Numbers or views.
+    columns: Vec<Arc<MemoryRegion>>,
+    /// Where the views of a column lead to, if any of them leads anywhere.
+    outside: Vec<Option<Arc<MemoryRegion>>>,
+    ids: Arc<MemoryRegion>,
+}
+
+impl Loaded {
+    /// Registers a batch that is not empty.
+    pub fn new(
+        pd: &ProtectionDomain,
+        batch: &Batch,
+        owners: &[u16],
+        receivers: usize,
+    ) -> Result<Self, DemoError> {
+        let (mut columns, mut outside) = (Vec::new(), Vec::new());
+        for values in batch.columns() {
+            let (entries, bytes) = match values {
+                table::Values::Numbers(bytes) => (bytes.clone(), Vec::new()),
+                table::Values::Texts(texts) => views(texts),
+            };
+            columns.push(Arc::new(pd.register(entries)?));
+            // No memory has 0 bytes.
+            let bytes = (!bytes.is_empty()).then(|| pd.register(bytes)).transpose()?;
+            outside.push(bytes.map(Arc::new));
+        }
+        let ids: Vec<u8> = owners.iter().flat_map(|owner| owner.to_le_bytes()).collect();
+        let ids = Arc::new(pd.register(ids)?);
+        Ok(Self { rows: batch.rows() as u64, receivers, columns, outside, ids })
+    }
+
+    /// All columns of all rows: numbers and views. The card makes partitions from the keys.
+    pub fn rows(&self) -> Result<PartitionedRegion<'static, u16>, DemoError> {
+        let key = &self.columns[KEY];
+        let width = COLUMNS[KEY].1.width() as u64;
+        let by = PartitionKeys::murmur3(self.receivers as u64);
+        let by = by.key(key, 0, Values::fixed(width), KeyType::Integer);
+        let columns = self.columns.iter().zip(COLUMNS);
+        let region = columns
+            .fold(Partitioned::by(by).rows(self.rows), |region, (column, (_, kind))| {
+                region.column(column, 0, kind.width() as u64)
+            });
+        Ok(region.build()?)
+    }
+
+    /// The strings of a column, by ids in memory; nothing if all stand in their views.
+    pub fn strings(
+        &self,
+        pd: &ProtectionDomain,
+        column: usize,
+    ) -> Result<Option<PartitionedRegion<'static, u16>>, DemoError> {
+        let Some(bytes) = &self.outside[column] else { return Ok(None) };
+        let table = ViewTable::register(pd, [(bytes, 0, bytes.len() as u64)])?;
+        let region = Partitioned::<u16>::new(&self.ids).rows(self.rows);
+        let region = region.typed_column(&self.columns[column], 0, Values::views(&table));
+        Ok(Some(region.build()?))
+    }
+}
+
+/// Views of strings, and the bytes of those that do not stand in theirs.
+fn views(texts: &[String]) -> (Vec<u8>, Vec<u8>) {
+    let (mut views, mut bytes) = (Vec::new(), Vec::new());
+    for text in texts {
+        views.extend(table::view(text.as_bytes(), bytes.len()));
+        if table::is_outside(text.len()) {
+            bytes.extend(text.as_bytes());
+        }
+    }
+    (views, bytes)
+}
