@@ -47,9 +47,11 @@ enum Fate {
     Answered,
     /// Carried out, or taken by the queue pair that it answers: there is no answer to such a frame.
     Silent,
+    /// It failed a check on UC or UD, and its message with it, which nothing tells.
+    GivenUp,
 }
 
-const FATES: usize = 5;
+const FATES: usize = 6;
 
 /// The counters that tell what became of frames.
 const COUNTERS: [&Counter; 4] = [
@@ -156,6 +158,7 @@ impl Fuzz {
         let written = self.card.check_accesses(&what);
         self.received += completed;
         self.written += usize::from(written > 0);
+        let broken = self.card.broken();
         let fate = match (moved, host, answers) {
             ([0 | 1, 0, 0, 0], 1, 0) => Fate::Host,
             ([1, 0, 0, 0], 0, 0) => Fate::Dropped,
@@ -166,7 +169,12 @@ impl Fuzz {
                 let parsed = Frame::parse_any(&frame);
                 let parsed = parsed.unwrap_or_else(|error| panic!("{error} is taken {what}"));
                 assert!(has_no_answer(&parsed), "{parsed:?} leads to nothing {what}");
-                Fate::Silent
+                let is_lost = !is_response(&parsed)
+                    && !parsed.payload.is_empty()
+                    && written + completed + broken.len() == 0;
+                let is_reliable = parsed.transport() == Some(Transport::Rc);
+                assert!(!is_lost || !is_reliable, "a payload is lost {what}");
+                if is_lost { Fate::GivenUp } else { Fate::Silent }
             }
             other => panic!("{other:?} {what}"),
         };
@@ -174,7 +182,6 @@ impl Fuzz {
         if parses_to_invalidate(&frame) {
             self.card.make_keys();
         }
-        let broken = self.card.broken();
         let begin = damaged && self.random.chance(0.5);
         for index in broken.into_iter().chain(begin.then_some(index)) {
             self.card.make(index);
@@ -221,14 +228,18 @@ fn parses_to_invalidate(frame: &[u8]) -> bool {
     Frame::parse_any(frame).is_ok_and(|frame| frame.invalidate.is_some())
 }
 
+/// Whether a frame answers a READ or an atomic, or acknowledges.
+fn is_response(frame: &Frame<'_>) -> bool {
+    let responses = operation::READ_RESPONSE_FIRST..=operation::ATOMIC_ACKNOWLEDGE;
+    responses.contains(&frame.operation())
+}
+
 /// Whether a right frame may be carried out, or taken, without an answer.
 fn has_no_answer(frame: &Frame<'_>) -> bool {
     let operation = frame.operation();
-    let is_response =
-        (operation::READ_RESPONSE_FIRST..=operation::ATOMIC_ACKNOWLEDGE).contains(&operation);
     match frame.transport() {
         Some(Transport::Rc) => {
-            is_response
+            is_response(frame)
                 || frame.bth.ack_req == 0 && operation <= operation::WRITE_ONLY_IMM
                 || frame.bth.ack_req == 0 && frame.invalidate.is_some()
         }
@@ -242,11 +253,14 @@ fn fuzz(frames: u64) {
     (0..frames).for_each(|number| fuzz.frame(number));
     let Fuzz { fates, received, written, card, .. } = &fuzz;
     let accesses = card.accesses;
-    println!("dropped, to the host, ignored, answered, silent: {fates:?}");
+    println!("dropped, to the host, ignored, answered, silent, given up: {fates:?}");
     println!("{received} receives, {written} frames wrote, {accesses:?} DMA reads and writes");
     // Each frame has one fate, and enough of them reach every part.
     assert_eq!(fates.iter().sum::<u64>(), frames);
-    assert!(fates.iter().all(|count| *count > frames / 50), "{fates:?}");
+    let often = &fates[..Fate::GivenUp as usize];
+    assert!(often.iter().all(|count| *count > frames / 50), "{fates:?}");
+    // A datagram that its receive has no room for, and the like.
+    assert!(fates[Fate::GivenUp as usize] < frames / 20, "{fates:?}");
     assert!(*received as u64 > frames / 20 && *written as u64 > frames / 10);
     let changed = card.changed();
     assert!(changed.is_empty(), "bytes {changed:#x?} were written, which nothing opens");
