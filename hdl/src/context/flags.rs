@@ -3,7 +3,6 @@
 use drdma_emit::prelude::*;
 
 use super::Table;
-use crate::primitive::Lutram;
 
 /// One bit for each of 2^`A` entries, set by a block, cleared by the host, and read by `R` blocks.
 ///
@@ -12,7 +11,8 @@ use crate::primitive::Lutram;
 /// in the next cycle. Where an entry is set and cleared in the same cycle, it is cleared.
 ///
 /// Readers say in a cycle which entry they ask for in the next one, and are told how it stands then:
-/// with all changes of earlier cycles.
+/// with all changes of earlier cycles. A change is written in the cycle after it, when the two bits of its entry have
+/// been read; what is asked for in the change's own cycle is told of it from registers.
 ///
 /// # Inputs
 /// `clk`; `set_valid`, `set_index`; `clear_valid`, `clear_index`; `wipe_valid`, with `clear_valid`: the entry is
@@ -21,7 +21,7 @@ use crate::primitive::Lutram;
 ///
 /// # Outputs
 /// `flag`: the bits of the entries that `ahead` were in the cycle before. Undefined until the entry was
-/// wiped. `rises`: `set_index` is set in this cycle, and was not before.
+/// wiped. `rises`: the entry that was set in the cycle before was not set before that.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Flags<const A: usize, const R: usize> {
     /// Clock.
@@ -40,67 +40,92 @@ pub struct Flags<const A: usize, const R: usize> {
     pub ahead: [Signal<In, Bits<A>>; R],
     /// Those entries' bits.
     pub flag: [Signal<Out, Bit>; R],
-    /// A bit that is clear is set.
+    /// A bit that was clear was set in the cycle before.
     pub rises: Signal<Out, Bit>,
 
-    /// What the block changes, as the host and the block itself read it, and what the host changes, as the
-    /// block reads it.
-    raised: Lutram<1, A, 2>,
-    lowered: Lutram<1, A, 1>,
+    /// The change that is written in this cycle: what was asked in the one before.
+    sets: DFF<Bit>,
+    set_at: DFF<Bits<A>>,
+    clears: DFF<Bit>,
+    clear_at: DFF<Bits<A>>,
+    wipes: DFF<Bit>,
+    /// The two are of one entry.
+    one: DFF<Bit>,
+    /// What the block changes, at the entries that are set and cleared; what the host changes, at the one that is set.
+    raised_of_set: Table<1, A>,
+    raised_of_clear: Table<1, A>,
+    lowered_of_set: Table<1, A>,
     raised_copies: [Table<1, A>; R],
     lowered_copies: [Table<1, A>; R],
+    /// The entry that a reader asks for is the one that is set, or cleared.
+    asks_set: [DFF<Bit>; R],
+    asks_clear: [DFF<Bit>; R],
     raise: Signal<Local, Bit>,
     both: Signal<Local, Bit>,
     raise_index: Signal<Local, Bits<A>>,
     raise_data: Signal<Local, Bits<1>>,
-    lower: Signal<Local, Bit>,
-    lower_index: Signal<Local, Bits<A>>,
     lower_data: Signal<Local, Bits<1>>,
 }
 
 impl<const A: usize, const R: usize> Logic for Flags<A, R> {
     #[hdl_gen]
     fn update(&mut self) {
-        self.lowered.read_address[0].next = self.set_index.val();
-        self.raise.next = self.wipe_valid.val() || self.set_valid.val();
-        self.both.next = self.set_valid.val() && (self.clear_index.val() == self.set_index.val());
-        self.raise_index.next = self.set_index.val();
-        self.raise_data.next = !self.lowered.read_data[0].val();
-        self.raised.read_address[0].next = self.clear_index.val();
-        self.raised.read_address[1].next = self.set_index.val();
-        self.rises.next = self.raise.val()
-            && !self.wipe_valid.val()
-            && !(self.both.val() && self.clear_valid.val())
-            && (self.raised.read_data[1].val() == self.lowered.read_data[0].val());
-        self.lower.next = self.clear_valid.val();
-        self.lower_index.next = self.clear_index.val();
+        self.sets.d.next = self.set_valid.val();
+        self.set_at.d.next = self.set_index.val();
+        self.clears.d.next = self.clear_valid.val();
+        self.clear_at.d.next = self.clear_index.val();
+        self.wipes.d.next = self.wipe_valid.val();
+        self.one.d.next = self.clear_index.val() == self.set_index.val();
+        self.raised_of_set.ahead.next = self.set_index.val();
+        self.raised_of_clear.ahead.next = self.clear_index.val();
+        self.lowered_of_set.ahead.next = self.set_index.val();
+
+        self.raise.next = self.wipes.q.val() || self.sets.q.val();
+        self.both.next = self.sets.q.val() && self.one.q.val();
+        self.raise_index.next = self.set_at.q.val();
+        self.raise_data.next = !self.lowered_of_set.read_data.val();
+        self.rises.next = self.sets.q.val()
+            && !self.wipes.q.val()
+            && !(self.one.q.val() && self.clears.q.val())
+            && (self.raised_of_set.read_data.val() == self.lowered_of_set.read_data.val());
         // What is set and cleared at once is cleared, without a wait for what says that it is cleared.
-        self.lower_data.next = self.raised.read_data[0].val();
+        self.lower_data.next = self.raised_of_clear.read_data.val();
         if self.both.val() {
             self.lower_data.next = self.raise_data.val();
         }
-        if self.wipe_valid.val() {
-            self.raise_index.next = self.clear_index.val();
+        if self.wipes.q.val() {
+            self.raise_index.next = self.clear_at.q.val();
             self.raise_data.next = 0.into();
             self.lower_data.next = 0.into();
         }
-        self.raised.write_enable.next = self.raise.val();
-        self.raised.write_address.next = self.raise_index.val();
-        self.raised.write_data.next = self.raise_data.val();
-        self.lowered.write_enable.next = self.lower.val();
-        self.lowered.write_address.next = self.lower_index.val();
-        self.lowered.write_data.next = self.lower_data.val();
+        self.raised_of_set.write_enable.next = self.raise.val();
+        self.raised_of_set.write_address.next = self.raise_index.val();
+        self.raised_of_set.write_data.next = self.raise_data.val();
+        self.raised_of_clear.write_enable.next = self.raise.val();
+        self.raised_of_clear.write_address.next = self.raise_index.val();
+        self.raised_of_clear.write_data.next = self.raise_data.val();
+        self.lowered_of_set.write_enable.next = self.clears.q.val();
+        self.lowered_of_set.write_address.next = self.clear_at.q.val();
+        self.lowered_of_set.write_data.next = self.lower_data.val();
         for k in 0..R {
             self.raised_copies[k].write_enable.next = self.raise.val();
             self.raised_copies[k].write_address.next = self.raise_index.val();
             self.raised_copies[k].write_data.next = self.raise_data.val();
             self.raised_copies[k].ahead.next = self.ahead[k].val();
-            self.lowered_copies[k].write_enable.next = self.lower.val();
-            self.lowered_copies[k].write_address.next = self.lower_index.val();
+            self.lowered_copies[k].write_enable.next = self.clears.q.val();
+            self.lowered_copies[k].write_address.next = self.clear_at.q.val();
             self.lowered_copies[k].write_data.next = self.lower_data.val();
             self.lowered_copies[k].ahead.next = self.ahead[k].val();
+            self.asks_set[k].d.next = self.ahead[k].val() == self.set_index.val();
+            self.asks_clear[k].d.next = self.ahead[k].val() == self.clear_index.val();
             self.flag[k].next =
                 self.raised_copies[k].read_data.val() != self.lowered_copies[k].read_data.val();
+            if self.sets.q.val() && self.asks_set[k].q.val() {
+                self.flag[k].next = true;
+            }
+            if self.clears.q.val() && self.asks_clear[k].q.val() {
+                self.flag[k].next = false;
+            }
         }
     }
 }
@@ -128,7 +153,9 @@ mod tests {
         model.set("wipe_valid", 0);
         let mut bits = vec![false; ENTRIES as usize];
         let mut asked = [0; 2];
-        let (mut both, mut seen) = (0, 0);
+        // Whether a bit has risen in the cycle before.
+        let mut rose = false;
+        let (mut both, mut seen, mut risen) = (0, 0, 0);
         for round in 0..20_000_u64 {
             // Few entries at a time, all over the table.
             let pick =
@@ -148,7 +175,10 @@ mod tests {
                 assert_eq!(model.get(format!("flag_{k}")) == 1, bits[*asked as usize], "{round}");
                 seen += u64::from(bits[*asked as usize]);
             }
+            assert_eq!(model.get("rises") == 1, rose, "{round}");
             model.tick();
+            rose = set && !(clear && set_index == clear_index) && !bits[set_index as usize];
+            risen += u64::from(rose);
             if set {
                 bits[set_index as usize] = true;
             }
@@ -158,6 +188,6 @@ mod tests {
             both += u64::from(set && clear && set_index == clear_index);
             asked = ahead;
         }
-        assert!(both > 500 && seen > 5_000, "{both}, {seen}");
+        assert!(both > 500 && seen > 5_000 && risen > 1_000, "{both}, {seen}, {risen}");
     }
 }

@@ -78,8 +78,7 @@ pub struct States {
     waiting: DFF<Bits<QP>>,
     /// Queue pairs that the host has made ready to receive, and not to send since.
     receiving: Lutram<1, QP, 1>,
-    rises: DFF<Bit>,
-    risen: DFF<Bits<QP>>,
+    set_before: DFF<Bits<QP>>,
     clears: Signal<Local, Bit>,
     enabling: Signal<Local, Bit>,
     unused: Signal<Local, Bits<30>>,
@@ -130,10 +129,9 @@ impl Logic for States {
                 self.errors.set_index.next = self.set_qp_error_d.qp.val();
             }
         }
-        self.rises.d.next = self.errors.rises.val();
-        self.risen.d.next = self.errors.set_index.val();
-        self.broken.valid.next = self.rises.q.val();
-        self.broken.qp.next = self.risen.q.val();
+        self.set_before.d.next = self.errors.set_index.val();
+        self.broken.valid.next = self.errors.rises.val();
+        self.broken.qp.next = self.set_before.q.val();
         for k in 0..ERROR_READERS {
             self.errors.ahead[k].next = self.error_next[k].val();
             self.error[k].next = self.errors.flag[k].val();
@@ -158,7 +156,7 @@ impl Logic for States {
 
         if self.rst.val() {
             self.waits.d.next = false;
-            self.rises.d.next = false;
+            self.errors.set_valid.next = false;
         }
     }
 }

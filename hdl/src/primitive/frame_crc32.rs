@@ -2,7 +2,6 @@
 
 use super::crc32::{BYTES, advance, concatenation, contribution, matrix, take_back};
 use drdma_emit::prelude::*;
-use std::fmt::Write;
 
 /// CRC-32 of packets whose length is 2 more than a multiple of 4, as that of what an ICRC covers.
 ///
@@ -11,7 +10,7 @@ use std::fmt::Write;
 /// [`LATENCY`](Self::LATENCY) cycles after the packet's last beat.
 ///
 /// What [`Crc32`](super::Crc32) says of the state holds here. The zeros of the last beat are 2, 6, ... 62
-/// bytes: 2, 6, 10 or 14 of them are taken back in one stage, the 16, 32 or 48 others in the next.
+/// bytes: 4 and 8 of them are taken back in one stage if they are among these, 16 and 32 in the next, and the 2 always.
 ///
 /// # Inputs
 /// `clk`, `rst` (synchronous); `in_valid`, `in_data`, `in_last`, `in_count` (only read in the last beat).
@@ -65,16 +64,13 @@ impl Logic for FrameCrc32 {
         let beat = |s: u32| (0..BYTES).fold(s, |s, _| advance(s, 0));
         let moved = concatenation(&matrix(beat, "previous"));
         // Stages 2 and 3: the zeros are taken back.
-        let arms = |from: &str, to: &str, first: usize, step: usize| {
-            (0..4).fold(String::new(), |mut arms, number| {
-                let undo = |s: u32| (0..first + step * number).fold(s, |s, _| take_back(s));
-                let state = concatenation(&matrix(undo, from));
-                let _ = writeln!(arms, "            2'd{number}: {to} <= {state};");
-                arms
-            })
+        let undone = |zeros: usize, from: &str| {
+            let undo = |s: u32| (0..zeros).fold(s, |s, _| take_back(s));
+            concatenation(&matrix(undo, from))
         };
-        let fours = arms("state", "some_back", 2, 4);
-        let sixteens = arms("some_back", "back", 0, 16);
+        let (four, eight) = (undone(4, "state"), undone(8, "four_back"));
+        let (sixteen, most) = (undone(16, "some_back"), undone(32, "sixteen_back"));
+        let all = undone(2, "most_back");
         Verilog::Custom(format!(
             "    reg [31:0] state;
     reg [31:0] some_back;
@@ -91,6 +87,10 @@ impl Logic for FrameCrc32 {
     wire [31:0] moved = {moved};
     // A length of another kind, and that of a full beat, have no CRC here.
     wire unused = &{{1'b0, in_count[6], in_count[1:0]}};
+    wire [31:0] four_back = zeros1[0] ? {four} : state;
+    wire [31:0] eight_back = zeros1[1] ? {eight} : four_back;
+    wire [31:0] sixteen_back = zeros2[0] ? {sixteen} : some_back;
+    wire [31:0] most_back = zeros2[1] ? {most} : sixteen_back;
     always @(*) out_valid = valid3;
     always @(*) out_crc = ~back;
     always @(posedge clk) begin
@@ -101,11 +101,9 @@ impl Logic for FrameCrc32 {
         valid3 <= valid2;
         last1 <= in_last;
         zeros1 <= 4'd15 - in_count[5:2];
-        case (zeros1[1:0])
-{fours}        endcase
+        some_back <= eight_back;
         zeros2 <= zeros1[3:2];
-        case (zeros2)
-{sixteens}        endcase
+        back <= {all};
         if (rst) begin
             valid1 <= 1'b0;
             valid2 <= 1'b0;

@@ -91,7 +91,7 @@ pub use ram::{Ram, RamStyle};
 pub use ranks::Ranks;
 pub use ready_slice::ReadySlice;
 pub use record::{Flatten, Restore};
-pub use rotate::Rotate;
+pub use rotate::{Rotate, Turn};
 pub use scale::{SCALE_STAGES, Scale};
 pub use skid::Skid;
 pub use small_division::SmallDivision;

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Contract: one packet at a time. `told` follows an `ask` after 16 cycles and one for each column, and after up to 14 more if the packet has
-//! more than one row; or after 4 if the region cannot be used. Then `settle` says what follows, and the next `ask` is taken. A `Release` is
+//! more than one row; or after 4 if the region cannot be used. Then `settle` says what follows, and the next `ask` is taken 2 cycles later. A `Release` is
 //! told after 3 cycles, and has no `settle`.
 //!
 //! A queue pair holds a region from the first packet of a message to the last. That it does not any more, because it is broken or was
@@ -167,6 +167,8 @@ pub struct Appends {
     /// The row behind the message, without the wrap and with it.
     sum: DFF<Bits<ROWS>>,
     behind: DFF<Bits<32>>,
+    settles: DFF<Bit>,
+    outcome: DFF<AppendOutcome>,
     wrapped: Signal<Local, Bits<32>>,
     then: Signal<Local, State>,
     writes: Signal<Local, Bit>,
@@ -234,6 +236,9 @@ impl Logic for Appends {
             self.remainder.next = self.division.remainder.val();
         }
 
+        // How it ends is known late in its cycle.
+        self.settles.d.next = self.settle.valid.val();
+        self.outcome.d.next = self.settle.outcome.val();
         self.ask.ready.next = false;
         self.told.valid.next = false;
         self.told.verdict.next = self.verdict.q.val();
@@ -376,9 +381,9 @@ impl Logic for Appends {
                 }
             }
             AppendsState::Settle => {
-                if self.settle.valid.val() {
+                if self.settles.q.val() {
                     self.state.d.next = AppendsState::Idle;
-                    match self.settle.outcome.val() {
+                    match self.outcome.q.val() {
                         AppendOutcome::Stays => {}
                         AppendOutcome::Holds => {
                             self.writes.next = true;
@@ -417,6 +422,7 @@ impl Logic for Appends {
         if self.rst.val() {
             self.state.d.next = AppendsState::Idle;
             self.known.d.next = false;
+            self.settles.d.next = false;
         }
     }
 }

@@ -21,7 +21,7 @@
 //!
 //! Pages are compared by 24 bits of their number: what is a multiple of 64 GiB apart may wait for nothing.
 //!
-//! Contract: 32 slots. A slot is free again 2 cycles after `ended` or `given_up`, and `slot` is offered 2 cycles after it was
+//! Contract: 32 slots. A slot is free again 2 cycles after `ended` or `given_up`, and `slot` is offered 3 cycles after it was
 //! used. An order every 2 cycles; it comes out a cycle later if it waits for nothing. `order.ready` comes from a
 //! register. `ask` is answered 2 cycles later, by `before` 3 cycles later.
 
@@ -132,6 +132,10 @@ pub struct Atomics {
     latest_slot: DFF<Bits<SLOT>>,
     told: DFF<Bit>,
     told_slot: DFF<Bits<SLOT>>,
+    comes: DFF<Bit>,
+    come_slot: DFF<Bits<SLOT>>,
+    come_addr: DFF<Bits<NEAR>>,
+    unused_come: Signal<Local, Bits<NEAR>>,
     unused: Signal<Local, Operands>,
     unused_addr: Signal<Local, Bits<64>>,
     unused_end: Signal<Local, Bits<NEAR>>,
@@ -142,7 +146,12 @@ impl Logic for Atomics {
     #[hdl_gen]
     fn update(&mut self) {
         self.unused.next = self.accepted.val();
+        // What is accepted is known late in its cycle.
+        self.comes.d.next = self.accepted.valid.val();
+        self.come_slot.d.next = self.accepted.slot.val();
+        self.come_addr.d.next = self.accepted.addr.val().get_bits::<NEAR>(0);
         self.unused_addr.next = self.ask_addr.val();
+        self.unused_come.next = self.come_addr.q.val();
 
         // Orders.
         self.order_end.next = self.order.addr.val().get_bits::<NEAR>(0)
@@ -225,7 +234,7 @@ impl Logic for Atomics {
                 self.free.d.next = k.to_bits();
             }
         }
-        if self.accepted.valid.val() {
+        if self.accepted.valid.val() || self.comes.q.val() {
             self.has.d.next = false;
         }
         self.has_slot.next = self.has.q.val();
@@ -248,10 +257,10 @@ impl Logic for Atomics {
                 self.executing[k].d.next = true;
                 self.latest[k].d.next = true;
             }
-            if self.accepted.valid.val() && (self.accepted.slot.val() == k.to_bits()) {
+            if self.comes.q.val() && (self.come_slot.q.val() == k.to_bits()) {
                 self.taken[k].d.next = true;
-                self.pages[k].d.next = self.accepted.addr.val().get_bits::<NUMBER>(OFFSET);
-                self.words[k].d.next = self.accepted.addr.val().get_bits::<WORD>(3);
+                self.pages[k].d.next = self.come_addr.q.val().get_bits::<NUMBER>(OFFSET);
+                self.words[k].d.next = self.come_addr.q.val().get_bits::<WORD>(3);
             }
         }
         self.far.write_enable.next = self.accepted.valid.val();
@@ -266,6 +275,7 @@ impl Logic for Atomics {
         self.compare.next = self.operands.read_data[0].val().get_bits::<64>(64);
 
         if self.rst.val() {
+            self.comes.d.next = false;
             self.full.d.next = false;
             self.has.d.next = false;
             for k in 0..SLOTS {

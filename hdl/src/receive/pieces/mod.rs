@@ -85,6 +85,10 @@ pub struct Pieces {
     kept: Kept,
     /// A packet was asked for, and is not settled.
     open: DFF<Bit>,
+    /// It was settled in the cycle before,
+    settles: DFF<Bit>,
+    /// and is placed.
+    placed: DFF<Bit>,
     of_receive: Signal<Local, Bit>,
     unused_last: Signal<Local, Bit>,
     unused_plain: Signal<Local, Bit>,
@@ -179,18 +183,23 @@ impl Logic for Pieces {
                 self.told.verdict.next = RegionVerdict::Outside;
             }
         }
-        self.settle.join(&mut self.kept.settle);
+        // What becomes of it is known late in its cycle.
+        self.settles.d.next = self.settle.valid.val();
+        self.placed.d.next = self.settle.placed.val();
+        self.kept.settle.valid.next = self.settles.q.val();
+        self.kept.settle.placed.next = self.placed.q.val();
         self.kept.piece.join(&mut self.piece);
 
+        if self.settles.q.val() {
+            self.open.d.next = false;
+        }
         if self.ask.valid.val() && self.ask.ready.val() {
             self.open.d.next = true;
-        }
-        if self.settle.valid.val() {
-            self.open.d.next = false;
         }
         self.busy.next = self.open.q.val() || self.kept.piece.valid.val();
         if self.rst.val() {
             self.open.d.next = false;
+            self.settles.d.next = false;
         }
     }
 }

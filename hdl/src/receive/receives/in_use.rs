@@ -77,9 +77,11 @@ pub struct InUse {
     pub used: Signal<Out, Bit>,
     /// The name of the oldest one.
     pub name: Signals<Out, Name>,
-    /// The region of it that scatter asks for.
+    /// Its first region.
+    pub first_region: Signals<Out, Span>,
+    /// The region of it that scatter asks for,
     pub next_span: Signal<In, Bits<PLACE>>,
-    /// That region.
+    /// and the one that it asked for in the cycle before, of the receive that was the oldest one then.
     pub region: Signals<Out, Span>,
     /// The entry of a queue pair is cleared with all tables:
     pub wiped: Signal<Out, Bit>,
@@ -101,8 +103,10 @@ pub struct InUse {
     many_spans: Table<SPAN, IN_MANY>,
     first: DFF<Span>,
     first_in: Flatten<Span, SPAN>,
-    /// The first place was asked for.
+    /// The first place was asked for; it; the receive has many regions.
     asks_first: DFF<Bit>,
+    first_before: DFF<Bits<SPAN>>,
+    wide_before: DFF<Bit>,
     at: Signal<Local, Bits<FEW_SLOT>>,
     number: Signal<Local, Bits<2>>,
     oldest: Signal<Local, Bits<2>>,
@@ -115,6 +119,7 @@ pub struct InUse {
     span_bits: Signal<Local, Bits<SPAN>>,
     span_in: Flatten<Span, SPAN>,
     span_out: Restore<Span, SPAN>,
+    first_out: Restore<Span, SPAN>,
     name_in: Flatten<Name, NAME>,
     name_out: Restore<Name, NAME>,
 }
@@ -236,11 +241,15 @@ impl Logic for InUse {
                 | bit_cast::<IN_MANY, PLACE>(self.next_span.val());
         self.asks_first.d.next = !self.next_span.val().any();
         self.span_bits.next = self.few_spans.read_data.val();
-        if self.name_out.record.val().wide {
+        self.first_out.bits.next = self.kept.val().get_bits::<SPAN>(FIRST_AT);
+        self.first_region.next = self.first_out.record.val();
+        self.first_before.d.next = self.kept.val().get_bits::<SPAN>(FIRST_AT);
+        self.wide_before.d.next = self.name_out.record.val().wide;
+        if self.wide_before.q.val() {
             self.span_bits.next = self.many_spans.read_data.val();
         }
         if self.asks_first.q.val() {
-            self.span_bits.next = self.kept.val().get_bits::<SPAN>(FIRST_AT);
+            self.span_bits.next = self.first_before.q.val();
         }
         self.span_out.bits.next = self.span_bits.val();
         self.region.next = self.span_out.record.val();

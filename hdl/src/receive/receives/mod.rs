@@ -174,6 +174,7 @@ impl Logic for Receives {
         self.scatter.used.next = self.in_use.used.val();
         self.scatter.name.next = self.in_use.name.val();
         self.in_use.next_span.next = self.scatter.next_span.val();
+        self.scatter.first_region.next = self.in_use.first_region.val();
         self.scatter.region.next = self.in_use.region.val();
         self.in_use.cleared.next = self.scatter.cleared.val();
         self.scatter.wiped.next = self.in_use.wiped.val();

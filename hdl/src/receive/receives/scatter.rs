@@ -95,11 +95,13 @@ pub struct Scatter {
     pub next_qp: Signal<Out, Bits<QP>>,
     /// whether it has a receive in use,
     pub used: Signal<In, Bit>,
-    /// and its name.
+    /// its name,
     pub name: Signals<In, Name>,
+    /// and its first region.
+    pub first_region: Signals<In, Span>,
     /// The place that is asked for in the next cycle.
     pub next_span: Signal<Out, Bits<PLACE>>,
-    /// What is there.
+    /// What is there, if the queue pair is that of the cycle before.
     pub region: Signals<In, Span>,
     /// A queue pair's oldest receive is used up,
     pub cleared: Signal<Out, Bit>,
@@ -166,6 +168,7 @@ pub struct Scatter {
     skip: DFF<Bits<6>>,
     bytes: DFF<Bits<13>>,
     ram: DFF<Bits<STORE>>,
+    unused_first: Signal<Local, Span>,
     // What fits the region.
     skips: Signal<Local, Bits<6>>,
     fits: Signal<Local, Bits<13>>,
@@ -208,6 +211,7 @@ impl Logic for Scatter {
         self.cleared.next = false;
         self.cleared_qp.next = self.current.q.val().qp;
 
+        self.unused_first.next = self.first_region.val();
         // What fits the region that the cursor is in.
         self.skips.next = self.skip.q.val();
         if self.cursor.q.val().left < bit_cast::<32, 6>(self.skip.q.val()) {
@@ -380,11 +384,11 @@ impl Logic for Scatter {
                         self.cursor.d.next.plain = self.current.q.val().skip.any();
                         self.cursor.d.next.dense = false;
                         self.cursor.d.next.into = 0.into();
-                        self.cursor.d.next.addr = self.region.addr.val();
-                        self.cursor.d.next.left = self.region.len.val();
+                        self.cursor.d.next.addr = self.first_region.addr.val();
+                        self.cursor.d.next.left = self.first_region.len.val();
                         self.cursor.d.next.behind = 1.into();
                         self.cursor.d.next.strided = false;
-                        if !self.name.places.val().any() || self.region.strided.val() {
+                        if !self.name.places.val().any() || self.first_region.strided.val() {
                             // There is none, or its shape is what comes next.
                             self.cursor.d.next.left = 0.into();
                             self.cursor.d.next.behind = 0.into();

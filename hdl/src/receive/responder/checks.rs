@@ -1,7 +1,7 @@
 //! Lengths, receive and remote key: what decides whether a packet that is the next one is executed.
 
 use super::keys::{KEY_REGION, Keys};
-use super::record::{Job, JobKind};
+use super::record::Job;
 use crate::context::{ConfigWrite, REGION};
 use crate::receive::record::{AppendTold, AppendVerdict, RegionVerdict};
 use drdma_abi::work_request::MAX_MESSAGE;
@@ -35,10 +35,10 @@ pub enum Verdict {
 /// docs/semantics.md, "Receiving"; order, opcode and rights were checked before.
 ///
 /// Contract: while `at` stays, `sum` holds from the cycle after the first on, the verdict from the second on as far as lengths and the receive
-/// go. The key's answer is there in the third cycle after the first; `sample` keeps it. Any other job, and one that is `stale`, is `Invalid`.
+/// go. The key's answer is there in the third cycle after the first; `sample` keeps it. Any other job's verdict means nothing.
 ///
 /// # Inputs
-/// `clk`; `cfg`; `at`, `stale`; `sample`; stream `revoke`; `append`, of a SEND that is appended, before its verdict is looked at; `found`, of a packet whose bytes are placed piece by piece,
+/// `clk`; `cfg`; `at`; `sample`; stream `revoke`; `append`, of a SEND that is appended, in the cycle before its verdict is looked at; `found`, of a packet whose bytes are placed piece by piece,
 /// likewise.
 ///
 /// # Outputs
@@ -51,8 +51,6 @@ pub struct Checks {
     pub cfg: Flow<In, ConfigWrite>,
     /// The job.
     pub at: Signal<In, Job>,
-    /// Nothing of it is done any more.
-    pub stale: Signal<In, Bit>,
     /// The key has been looked up.
     pub sample: Signal<In, Bit>,
     /// The SEND is appended: what the append regions say.
@@ -99,8 +97,9 @@ pub struct Checks {
     unused_kind: Signal<Local, Bit>,
     /// It is appended, and cannot be.
     appends: Signal<Local, Bit>,
-    refused: Signal<Local, Bit>,
-    refusal: Signal<Local, Verdict>,
+    refused: DFF<Bit>,
+    refusal: DFF<Verdict>,
+    whole: DFF<Bit>,
 }
 
 impl Logic for Checks {
@@ -172,17 +171,18 @@ impl Logic for Checks {
         // What append regions say.
         self.unused_append.next = self.append.val();
         self.appends.next = self.at.val().progress.appends && !self.at.val().write;
-        self.refused.next = true;
-        self.refusal.next = Verdict::Malformed;
+        self.whole.d.next = self.append.whole.val();
+        self.refused.d.next = true;
+        self.refusal.d.next = Verdict::Malformed;
         match self.append.verdict.val() {
             AppendVerdict::Room => {
-                self.refused.next = false;
+                self.refused.d.next = false;
             }
             AppendVerdict::Later => {
-                self.refusal.next = Verdict::Missing;
+                self.refusal.d.next = Verdict::Missing;
             }
             AppendVerdict::TooLong => {
-                self.refusal.next = Verdict::TooLong;
+                self.refusal.d.next = Verdict::TooLong;
             }
             AppendVerdict::Malformed
             | AppendVerdict::Forbidden
@@ -192,11 +192,7 @@ impl Logic for Checks {
 
         // The first check that fails decides.
         self.verdict.next = Verdict::Good;
-        if ((self.at.val().kind != JobKind::Execute) && (self.at.val().kind != JobKind::Again))
-            || self.stale.val()
-        {
-            self.verdict.next = Verdict::Invalid;
-        } else if self.at.val().missing {
+        if self.at.val().missing {
             self.verdict.next = Verdict::Missing;
         } else if self.at.val().status.any() {
             self.verdict.next = Verdict::Malformed;
@@ -204,9 +200,9 @@ impl Logic for Checks {
             && self.at.val().first
             && !self.at.val().read
             && !self.at.val().atomic
-            && self.refused.val()
+            && self.refused.q.val()
         {
-            self.verdict.next = self.refusal.val();
+            self.verdict.next = self.refusal.q.val();
         } else if self.misshapen.q.val()
             || self.overlong.q.val()
             || (self.at.val().write && self.uneven.q.val())
@@ -228,9 +224,9 @@ impl Logic for Checks {
             if !self.changeable.q.val() {
                 self.verdict.next = Verdict::Access;
             }
-        } else if self.appends.val() && self.refused.val() {
-            self.verdict.next = self.refusal.val();
-        } else if (self.appends.val() && self.at.val().last && !self.append.whole.val())
+        } else if self.appends.val() && self.refused.q.val() {
+            self.verdict.next = self.refusal.q.val();
+        } else if (self.appends.val() && self.at.val().last && !self.whole.q.val())
             || (!self.appends.val() && self.exceeds.q.val())
             || (self.found.val() == RegionVerdict::Outside)
         {

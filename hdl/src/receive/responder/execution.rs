@@ -219,10 +219,14 @@ impl Logic for Execution {
         self.unused.next = self.at.val();
         self.cfg.join(&mut self.checks.cfg);
         self.checks.at.next = self.at.val();
-        self.checks.stale.next = self.lost.val();
-        self.checks.append.next = self.told.q.val();
         self.checks.sample.next = self.state.q.val() == ExecutionState::Key;
+        // Late, and so not among the checks.
         self.verdict.next = self.checks.verdict.val();
+        if ((self.at.val().kind != JobKind::Execute) && (self.at.val().kind != JobKind::Again))
+            || self.lost.val()
+        {
+            self.verdict.next = Verdict::Invalid;
+        }
         self.executes.next = self.at.val().kind == JobKind::Execute;
         self.appends.next = self.executes.val()
             && self.at.val().progress.appends
@@ -784,5 +788,7 @@ impl Logic for Execution {
             self.found.d.next = RegionVerdict::Reached;
             self.frames.d.next = 0.into();
         }
+        // A cycle ahead.
+        self.checks.append.next = self.told.d.val();
     }
 }

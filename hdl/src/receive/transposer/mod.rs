@@ -39,6 +39,21 @@ const PIECES: usize = 16;
 /// Pieces' bytes.
 const LANES: usize = 4;
 const BYTES: usize = PIECES * LANES;
+/// Bits of an offset in 64 bytes.
+const FROM: usize = 6;
+/// Pieces whose bytes are cut out of the payload together, and how many such groups there are.
+const GROUP: usize = 4;
+const GROUPS: usize = PIECES / GROUP;
+/// Bits that a group may reach from the word on in which it begins: its 16 bytes, and 3 before them.
+const REACH: usize = (GROUP * LANES + 3) * 8;
+/// ... and what it is chosen from, of 4, 8 or 16 words in which it may begin.
+const CHOICE_OF_4: usize = REACH + 3 * 32;
+const CHOICE_OF_8: usize = REACH + 7 * 32;
+const CHOICE_OF_16: usize = REACH + 15 * 32;
+/// The payload, and 0 up to where the last group might reach.
+const WINDOW: usize = 96 + CHOICE_OF_16;
+/// Pieces that may begin before byte 3, and thus have bytes that are not payload: each piece has at least a byte.
+const SKIPPERS: usize = 3;
 
 /// A column of a job. What is told of the job is the same in all of its columns.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -98,7 +113,9 @@ pub struct Transposer {
     fires: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
     limit: Signal<Local, Bits<7>>,
-    offsets: [Signal<Local, Bits<7>>; BYTES],
+    /// From a piece's first byte to the end of the payload; bit 7: that was before.
+    rooms: [Signal<Local, Bits<8>>; PIECES],
+    offsets: [Signal<Local, Bits<4>>; SKIPPERS * LANES],
     lens: [Signal<Local, Bits<3>>; PIECES],
     counts: [Signal<Local, Bit>; BYTES],
     masks_in: Pack<BYTES, 1, 64>,
@@ -108,19 +125,23 @@ pub struct Transposer {
     over: [DFF<Bit>; 3],
     beats: [DFF<Beat>; 3],
     masks: [DFF<Bits<64>>; 3],
-    padded: Signal<Local, Bits<536>>,
+    padded: Signal<Local, Bits<WINDOW>>,
 
-    // Seven bytes around each piece.
+    // The bytes of each piece: those around a group, from there the words around a piece, and its bytes.
+    words_1: Signal<Local, Bits<2>>,
+    words_2: Signal<Local, Bits<3>>,
+    words_3: Signal<Local, Bits<4>>,
+    around: [Signal<Local, Bits<REACH>>; GROUPS],
+    piece_word: [Signal<Local, Bits<2>>; PIECES],
+    near: [Signal<Local, Bits<56>>; PIECES],
     cut_valid: DFF<Bit>,
     cut_over: DFF<Bit>,
     cut_mask: DFF<Bits<64>>,
-    cut: [DFF<Bits<56>>; PIECES],
-    cut_from: [DFF<Bits<2>>; PIECES],
+    cut: [DFF<Bits<32>>; PIECES],
     cut_places: [DFF<Bits<PLACE>>; PIECES],
 
     // Each byte in its lane.
     nth: [Signal<Local, Bits<2>>; BYTES],
-    which: [Signal<Local, Bits<3>>; BYTES],
     bytes_in: Pack<BYTES, 8, 512>,
     goes_in: Pack<BYTES, 1, 64>,
     places_in: Pack<PIECES, PLACE, 224>,
@@ -167,19 +188,29 @@ impl Logic for Transposer {
         for s in 0..PIECES {
             self.lens[s].next =
                 bit_cast::<3, 2>(self.pieces.beat.val().lens.get_bits::<2>(s * 2)) + 1;
+            self.rooms[s].next = bit_cast::<8, 7>(self.limit.val())
+                - bit_cast::<8, 6>(self.pieces.beat.val().from.get_bits::<6>(s * FROM));
+            for i in 0..LANES {
+                self.counts[s * LANES + i].next = !self.rooms[s].val().get_bit(7)
+                    && (self.rooms[s].val().get_bits::<7>(0) > i.to_bits())
+                    && (self.lens[s].val() > i.to_bits());
+            }
+        }
+        for s in 0..SKIPPERS {
             for i in 0..LANES {
                 self.offsets[s * LANES + i].next =
-                    bit_cast::<7, 6>(self.pieces.beat.val().from.get_bits::<6>(s * 6));
+                    self.pieces.beat.val().from.get_bits::<4>(s * FROM);
                 self.offsets[s * LANES + i].next =
-                    self.offsets[s * LANES + i].val() + bit_cast::<7, 2>(i.to_bits());
-                self.counts[s * LANES + i].next = (self.offsets[s * LANES + i].val()
-                    < self.limit.val())
-                    && (self.lens[s].val() > i.to_bits())
-                    && (!self.pieces.beat.val().first
-                        || (self.offsets[s * LANES + i].val()
-                            >= bit_cast::<7, 2>(self.skip.q.val())));
-                self.masks_in.parts[s * LANES + i].next = self.counts[s * LANES + i].val().into();
+                    self.offsets[s * LANES + i].val() + bit_cast::<4, 2>(i.to_bits());
+                if self.pieces.beat.val().first
+                    && (self.offsets[s * LANES + i].val() < bit_cast::<4, 2>(self.skip.q.val()))
+                {
+                    self.counts[s * LANES + i].next = false;
+                }
             }
+        }
+        for k in 0..BYTES {
+            self.masks_in.parts[k].next = self.counts[k].val().into();
         }
         if self.flows.val() {
             self.valid[0].d.next = self.fires.val();
@@ -194,17 +225,45 @@ impl Logic for Transposer {
             }
         }
 
-        // Seven bytes from the word on in which a piece begins.
-        self.padded.next = bit_cast::<536, 512>(self.window.payload.val());
+        // The bytes of each piece. Each has 1 to 4, so that group `g` begins in words `g` to `4 g`.
+        self.padded.next = bit_cast::<WINDOW, 512>(self.window.payload.val());
+        self.words_1.next = self.beats[2].q.val().from.get_bits::<2>(GROUP * FROM + 2) - 1;
+        self.words_2.next = self.beats[2].q.val().from.get_bits::<3>(2 * GROUP * FROM + 2) - 2;
+        self.words_3.next = self.beats[2].q.val().from.get_bits::<4>(3 * GROUP * FROM + 2) - 3;
+        self.around[0].next = self.padded.val().get_bits::<REACH>(0);
+        self.around[1].next = self
+            .padded
+            .val()
+            .get_bits::<CHOICE_OF_4>(32)
+            .get_bits::<REACH>(self.words_1.val().index() * 32);
+        self.around[2].next = self
+            .padded
+            .val()
+            .get_bits::<CHOICE_OF_8>(64)
+            .get_bits::<REACH>(self.words_2.val().index() * 32);
+        self.around[3].next = self
+            .padded
+            .val()
+            .get_bits::<CHOICE_OF_16>(96)
+            .get_bits::<REACH>(self.words_3.val().index() * 32);
+        for g in 0..GROUPS {
+            for k in 0..GROUP {
+                self.piece_word[g * GROUP + k].next =
+                    self.beats[2].q.val().from.get_bits::<2>((g * GROUP + k) * FROM + 2)
+                        - self.beats[2].q.val().from.get_bits::<2>(g * GROUP * FROM + 2);
+                self.near[g * GROUP + k].next = self.around[g]
+                    .val()
+                    .get_bits::<56>(self.piece_word[g * GROUP + k].val().index() * 32);
+            }
+        }
         if self.flows.val() {
             self.cut_valid.d.next = self.valid[2].q.val();
             self.cut_over.d.next = self.over[2].q.val();
             self.cut_mask.d.next = self.masks[2].q.val();
             for s in 0..PIECES {
-                self.cut[s].d.next = self.padded.val().get_bits::<56>(
-                    self.beats[2].q.val().from.get_bits::<4>(s * 6 + 2).index() * 32,
-                );
-                self.cut_from[s].d.next = self.beats[2].q.val().from.get_bits::<2>(s * 6);
+                self.cut[s].d.next = self.near[s]
+                    .val()
+                    .get_bits::<32>(self.beats[2].q.val().from.get_bits::<2>(s * FROM).index() * 8);
                 self.cut_places[s].d.next =
                     self.beats[2].q.val().places.get_bits::<PLACE>(s * PLACE);
             }
@@ -217,10 +276,8 @@ impl Logic for Transposer {
                 self.nth[s * LANES + l].next = l.to_bits();
                 self.nth[s * LANES + l].next =
                     self.nth[s * LANES + l].val() - self.cut_places[s].q.val().get_bits::<2>(0);
-                self.which[s * LANES + l].next = bit_cast::<3, 2>(self.nth[s * LANES + l].val())
-                    + bit_cast::<3, 2>(self.cut_from[s].q.val());
                 self.bytes_in.parts[s * LANES + l].next =
-                    self.cut[s].q.val().get_bits::<8>(self.which[s * LANES + l].val().index() * 8);
+                    self.cut[s].q.val().get_bits::<8>(self.nth[s * LANES + l].val().index() * 8);
                 self.goes_in.parts[s * LANES + l].next = self
                     .cut_mask
                     .q

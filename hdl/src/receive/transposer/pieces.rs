@@ -9,7 +9,7 @@
 //! the job before has ended. 16 a cycle then, while `flows`, until `ends`.
 
 use super::{Column, PIECES};
-use crate::primitive::{Lutram, Pack};
+use crate::primitive::{Lutram, Pack, Turn};
 use crate::receive::record::PLACE;
 use crate::receive::transposer::window::Stretch;
 use drdma_emit::prelude::*;
@@ -33,7 +33,7 @@ pub enum TableState {
     Ready,
 }
 
-/// Up to 16 pieces, each in its place of a vector.
+/// 16 pieces in their order.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Beat {
     /// Offsets in the 64 bytes of payload from the first of them on, 6 bits each.
@@ -146,14 +146,26 @@ pub struct Pieces {
     read: DFF<Bit>,
     read_fresh: DFF<Bit>,
     read_wraps: DFF<Bit>,
-    read_first: DFF<Bits<4>>,
-    read_last: Signal<Local, Bits<4>>,
+    /// Banks from the first piece's on up to the end.
+    read_turn: DFF<Bits<4>>,
+    turn: Signal<Local, Bits<4>>,
     entries: [DFF<Bits<ENTRY>>; PIECES],
+    /// By banks, 32 bits each,
+    by_banks: Pack<PIECES, 32, 512>,
+    /// turned so that the first piece is first.
+    #[init(Turn::new(16))]
+    turn_fours: Turn<512>,
+    #[init(Turn::new(4))]
+    turn_ones: Turn<512>,
+    unused_turned: Signal<Local, Bits<512>>,
+    pieces: [Signal<Local, Bits<ENTRY>>; PIECES],
     run_widths: [DFF<Bits<7>>; PIECES],
     run_steps: [DFF<Bits<7>>; PIECES],
     run_places: [DFF<Bits<PLACE>>; PIECES],
+    /// What these go on by: the bytes of `whole` rows, and of another one.
+    further: [Signal<Local, Bits<7>>; PIECES],
+    strides: [Signal<Local, Bits<8>>; PIECES],
     all_places: Pack<PIECES, 16, 256>,
-    all_x: Pack<PIECES, 8, 128>,
     all_lens: Pack<PIECES, 2, 32>,
     first_x: Signal<Local, Bits<6>>,
     last_x: Signal<Local, Bits<6>>,
@@ -352,11 +364,13 @@ impl Logic for Pieces {
             self.tables[k].read_address[0].next = bit_cast::<6, ROW>(self.read_row[k].val())
                 | (bit_cast::<6, 1>(self.reads_set.q.val().into()) << 5);
         }
+        self.turn.next = 0.into();
+        self.turn.next = self.turn.val() - self.q.q.val().get_bits::<4>(0);
         if self.moves.val() {
             self.read.d.next = self.running.q.val();
             self.read_fresh.d.next = self.fresh.q.val();
             self.read_wraps.d.next = self.wraps.val();
-            self.read_first.d.next = self.q.q.val().get_bits::<4>(0);
+            self.read_turn.d.next = self.turn.val();
             self.fresh.d.next = false;
             self.q.d.next = self.q_wrapped.val().get_bits::<PIECE>(0);
             for k in 0..PIECES {
@@ -364,28 +378,41 @@ impl Logic for Pieces {
             }
         }
 
+        // The first one first.
+        for k in 0..PIECES {
+            self.by_banks.parts[k].next = bit_cast::<32, ENTRY>(self.entries[k].q.val());
+        }
+        self.turn_fours.data.next = self.by_banks.whole.val();
+        self.turn_fours.count.next = self.read_turn.q.val().get_bits::<2>(2);
+        self.turn_ones.data.next = self.turn_fours.result.val();
+        self.turn_ones.count.next = self.read_turn.q.val().get_bits::<2>(0);
+        self.unused_turned.next = self.turn_ones.result.val();
+
         // Their places.
         for k in 0..PIECES {
+            self.pieces[k].next = self.turn_ones.result.val().get_bits::<ENTRY>(k * 32);
             self.all_places.parts[k].next = bit_cast::<16, PLACE>(self.run_places[k].q.val());
-            self.all_x.parts[k].next = bit_cast::<8, 6>(self.entries[k].q.val().get_bits::<6>(11));
-            self.all_lens.parts[k].next = self.entries[k].q.val().get_bits::<2>(17);
+            self.all_lens.parts[k].next = self.pieces[k].val().get_bits::<2>(17);
         }
-        self.read_last.next = self.read_first.q.val() - 1;
-        self.first_x.next =
-            self.all_x.whole.val().get_bits::<6>(self.read_first.q.val().index() * 8);
-        self.last_x.next = self.all_x.whole.val().get_bits::<6>(self.read_last.val().index() * 8);
-        self.last_len.next =
-            self.all_lens.whole.val().get_bits::<2>(self.read_last.val().index() * 2);
+        self.first_x.next = self.pieces[0].val().get_bits::<6>(11);
+        self.last_x.next = self.pieces[15].val().get_bits::<6>(11);
+        self.last_len.next = self.pieces[15].val().get_bits::<2>(17);
         self.spans.next = self.last_x.val() - self.first_x.val();
         for k in 0..PIECES {
-            self.shifted[k].next = self.entries[k].q.val().get_bits::<6>(11) - self.first_x.val();
+            self.further[k].next = 0.into();
+            if self.read_wraps.q.val() {
+                self.further[k].next = self.run_widths[k].q.val();
+            }
+            self.strides[k].next = bit_cast::<8, 7>(self.run_steps[k].q.val())
+                + bit_cast::<8, 7>(self.further[k].val());
+            self.shifted[k].next = self.pieces[k].val().get_bits::<6>(11) - self.first_x.val();
             self.out_from.parts[k].next = self.shifted[k].val();
             self.out_places.parts[k].next = self
                 .all_places
                 .whole
                 .val()
-                .get_bits::<PLACE>(self.entries[k].q.val().get_bits::<4>(0).index() * 16)
-                + bit_cast::<PLACE, 7>(self.entries[k].q.val().get_bits::<7>(4));
+                .get_bits::<PLACE>(self.pieces[k].val().get_bits::<4>(0).index() * 16)
+                + bit_cast::<PLACE, 7>(self.pieces[k].val().get_bits::<7>(4));
         }
         if self.moves.val() {
             self.out_valid.d.next = self.read.q.val();
@@ -397,13 +424,8 @@ impl Logic for Pieces {
             self.out.d.next.first = self.read_fresh.q.val();
             for k in 0..PIECES {
                 if self.read.q.val() {
-                    self.run_places[k].d.next = self.run_places[k].q.val()
-                        + bit_cast::<PLACE, 7>(self.run_steps[k].q.val());
-                    if self.read_wraps.q.val() {
-                        self.run_places[k].d.next = self.run_places[k].q.val()
-                            + bit_cast::<PLACE, 7>(self.run_steps[k].q.val())
-                            + bit_cast::<PLACE, 7>(self.run_widths[k].q.val());
-                    }
+                    self.run_places[k].d.next =
+                        self.run_places[k].q.val() + bit_cast::<PLACE, 8>(self.strides[k].val());
                 }
             }
         }

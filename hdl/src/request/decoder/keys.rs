@@ -37,6 +37,36 @@ const WIDTHS: [u64; 5] = [1, 2, 4, 8, 16];
 /// Partitions whose ids fit a byte.
 const OF_A_BYTE: u64 = 256;
 
+/// Whether bits that begin within a byte have a byte more than as many that begin with one.
+#[derive(LogicBlock, BlockDefault)]
+pub struct Spans {
+    /// How many bits, modulo 8.
+    pub count: Signal<In, Bits<3>>,
+    /// The place of the first one in its byte.
+    pub first: Signal<In, Bits<3>>,
+    /// They have.
+    pub more: Signal<Out, Bit>,
+    place: Signal<Local, Bits<6>>,
+    /// For each of both together: they have.
+    #[init(Constant::new(spans().to_bits()))]
+    spanned: Constant<Bits<64>>,
+}
+
+/// [`Spans::spanned`], from count 0 and place 0 on, the place being the low bits.
+fn spans() -> u64 {
+    let more = |count: u64, first: u64| (count + first).div_ceil(8) > count.div_ceil(8);
+    (0..64).filter(|at| more(at / 8, at % 8)).map(|at| 1 << at).sum()
+}
+
+impl Logic for Spans {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.place.next =
+            (bit_cast::<6, 3>(self.count.val()) << 3) | bit_cast::<6, 3>(self.first.val());
+        self.more.next = self.spanned.val().get_bit(self.place.val().index());
+    }
+}
+
 /// A range of memory that a key needs.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct KeyCheck {
@@ -59,7 +89,7 @@ pub struct KeyCheck {
 /// a dictionary, bytes, and ranges of numbers of 16 B.
 ///
 /// # Inputs
-/// `clk`, `rst`, `granule`, `is_function`, `is_entry`, `is_source`, `is_end`, `given`; `addr`, `lkey`, `rows` of the region.
+/// `clk`, `rst`, `granule`, `is_function`, `is_entry`, `is_source`, `is_end`, `given`; `addr`, `lkey`, `rows`, `bitmap`, `bitmap_more` of the region.
 ///
 /// # Outputs
 /// `is_bad`; `last`: the key at hand is the last one; `check`, valid if the granule needs one; `ids`, bytes of an id, with the function;
@@ -88,6 +118,10 @@ pub struct Keys {
     pub lkey: Signal<In, Bits<32>>,
     /// Its rows.
     pub rows: Signal<In, Bits<32>>,
+    /// Bytes of a bit for each row, from a byte's first bit on,
+    pub bitmap: Signal<In, Bits<30>>,
+    /// and one more.
+    pub bitmap_more: Signal<In, Bits<30>>,
     /// The granule is not legal here.
     pub is_bad: Signal<Out, Bit>,
     /// The key is the last one.
@@ -173,9 +207,9 @@ pub struct Keys {
     type_is_bad: Signal<Local, Bit>,
     no_splitters: Signal<Local, Bit>,
     splitters: Signal<Local, Bits<35>>,
-    /// Bytes that the rows' bits lie in.
-    bit_bytes: Signal<Local, Bits<33>>,
-    validity_bytes: Signal<Local, Bits<33>>,
+    /// Bytes that the rows' bits lie in, of the entries or of the validity.
+    bits: Spans,
+    bit_bytes: Signal<Local, Bits<30>>,
 }
 
 impl Logic for Keys {
@@ -288,16 +322,19 @@ impl Logic for Keys {
         // Memory: with an entry the splitters, with a source the entries, with the end the validity.
         self.splitters.next =
             bit_cast::<35, 17>(self.told.q.val().partitions - 1) << self.log_width.val();
-        self.bit_bytes.next =
-            (bit_cast::<33, 32>(self.rows.val()) + bit_cast::<33, 3>(self.key.q.val().first) + 7)
-                >> 3;
-        self.validity_bytes.next =
-            (bit_cast::<33, 32>(self.rows.val()) + bit_cast::<33, 3>(self.key_first.val()) + 7)
-                >> 3;
+        self.bits.count.next = self.rows.val().get_bits::<3>(0);
+        self.bits.first.next = self.key.q.val().first;
+        if self.is_end.val() {
+            self.bits.first.next = self.key_first.val();
+        }
+        self.bit_bytes.next = self.bitmap.val();
+        if self.bits.more.val() {
+            self.bit_bytes.next = self.bitmap_more.val();
+        }
         self.check.valid.next = false;
         self.check.is_long.next = false;
         self.check.base.next = self.key.q.val().addr;
-        self.check.span.next = bit_cast::<35, 33>(self.bit_bytes.val());
+        self.check.span.next = bit_cast::<35, 30>(self.bit_bytes.val());
         self.check.step.next = bits::<64>(1) << self.key.q.val().log_width;
         self.check.key.next = self.lkey_of_entry.q.val();
         if self.is_entry.val() {
@@ -317,7 +354,6 @@ impl Logic for Keys {
             self.check.valid.next =
                 self.given.val() && self.rows.val().any() && self.key_has_validity.val();
             self.check.base.next = self.key_validity.val();
-            self.check.span.next = bit_cast::<35, 33>(self.validity_bytes.val());
             self.check.key.next = self.key_lkey.val();
         }
 

@@ -454,6 +454,7 @@ impl Logic for Decoder {
         self.parser.granule_remaining.next = self.unpacker.granule_remaining.val();
         self.parser.granule_error.next = self.unpacker.granule_error.val();
         self.parser.granule_begins.next = self.unpacker.granule_begins.val();
+        self.parser.granule_words.next = self.unpacker.granule_words.val();
         self.parser.granule_rest.next = self.unpacker.granule_rest.val();
         self.parser.queue_shared.next = self.contexts.shared.val();
         self.parser.queue_owned.next = self.contexts.owned.val();

@@ -192,7 +192,9 @@ pub struct Requests {
     dest_shares: Lutram<DEST_SHARE, 8, 1>,
     /// What the request that is parsed has so far.
     dest_share: DFF<Bits<DEST_SHARE>>,
-    dests_added: Signal<Local, Bits<DEST_SHARE>>,
+    /// Places that were taken in the cycle before: the next one is not taken before two cycles later.
+    dests_added: DFF<Bits<DEST_SHARE>>,
+    share_now: Signal<Local, Bits<DEST_SHARE>>,
     share_write: DFF<Bits<8>>,
     share_read: DFF<Bits<8>>,
     sets_back: DFF<Bits<11>>,
@@ -288,6 +290,7 @@ impl Logic for Requests {
             waiting_columns,
             waiting_share,
             dest_share,
+            dests_added,
             waiting_region,
             waiting_sets,
             waiting_unfit,
@@ -344,17 +347,18 @@ impl Logic for Requests {
             self.dest.next =
                 self.first_dest.q.val() + bit_cast::<10, DEST_INDEX>(self.dest_index.val());
         }
-        self.dests_added.next = 0.into();
+        self.dests_added.d.next = 0.into();
         if self.dest_accept.val() && !self.by_columns.val() {
-            self.dests_added.next = 1.into();
+            self.dests_added.d.next = 1.into();
         }
         if self.column_accept.val() && !self.later.val() {
-            self.dests_added.next = bit_cast::<DEST_SHARE, DEST_COUNT>(self.column_dests.val());
+            self.dests_added.d.next = bit_cast::<DEST_SHARE, DEST_COUNT>(self.column_dests.val());
         }
-        self.dest_tail.d.next = self.dest_tail.q.val() + self.dests_added.val();
-        self.dest_share.d.next = self.dest_share.q.val() + self.dests_added.val();
+        self.dest_tail.d.next = self.dest_tail.q.val() + self.dests_added.q.val();
+        self.share_now.next = self.dest_share.q.val() + self.dests_added.q.val();
+        self.dest_share.d.next = self.share_now.val();
         if self.start.val() {
-            self.dest_share.d.next = self.dests_added.val();
+            self.dest_share.d.next = 0.into();
         }
 
         // The end of parsing.
@@ -366,7 +370,7 @@ impl Logic for Requests {
             self.waiting_first_dest.d.next = self.first_dest.q.val();
             self.waiting_dests.d.next = self.dests.val();
             self.waiting_columns.d.next = self.columns.val();
-            self.waiting_share.d.next = self.dest_share.q.val();
+            self.waiting_share.d.next = self.share_now.val();
             self.waiting_region.d.next = self.region.val();
             self.waiting_sets.d.next = self.sets.val();
             self.waiting_unfit.d.next = self.unfit.val();
@@ -487,7 +491,7 @@ impl Logic for Requests {
         self.dests_freed.next =
             self.dests_used.q.val() - bit_cast::<11, DEST_SHARE>(self.dests_back.q.val());
         self.dests_used.d.next =
-            self.dests_freed.val() + bit_cast::<11, DEST_SHARE>(self.dests_added.val());
+            self.dests_freed.val() + bit_cast::<11, DEST_SHARE>(self.dests_added.q.val());
         self.set_room.d.next = self.sets_used.q.val() < 2040;
         self.dest_room.d.next = self.dests_used.q.val() < 1016;
         self.column_room.d.next = self.dests_used.q.val() < bits::<11>(COLUMN_ROOM);
@@ -498,6 +502,7 @@ impl Logic for Requests {
         if self.rst.val() {
             self.has_slot.d.next = false;
             self.dest_tail.d.next = 0.into();
+            self.dests_added.d.next = 0.into();
             self.sets_used.d.next = 0.into();
             self.dests_used.d.next = 0.into();
             self.sets_back.d.next = 0.into();

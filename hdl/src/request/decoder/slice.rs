@@ -30,6 +30,17 @@ pub(super) fn span_in_granule<L: Layout>(first: &str, last: &str, width: usize) 
     Constant::new((first.start % 128).to_bits())
 }
 
+/// The word of 32 bits of its granule that `field` begins with, of so many bits.
+///
+/// # Panics
+/// As [`in_granule`], and if the field is not whole words.
+pub(super) fn word_in_granule<L: Layout>(field: &str, width: usize) -> Constant<Bits<2>> {
+    let start = L::field(field).start % 128;
+    assert!(start % 32 == 0 && width.is_multiple_of(32), "{}.{field} is not whole words", L::NAME);
+    in_granule::<L>(field, width);
+    Constant::new((start / 32).to_bits())
+}
+
 /// The table word that holds `field`.
 pub(super) fn word_of<L: Layout>(field: &str) -> Constant<Bits<4>> {
     Constant::new((L::field(field).start / 32).to_bits())

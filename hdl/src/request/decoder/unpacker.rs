@@ -45,6 +45,8 @@ pub struct Unpacker {
     pub granule_valid: Signal<Out, Bit>,
     /// The granule.
     pub granule_data: Signal<Out, Bits<128>>,
+    /// Which of its words of 32 bits are not 0.
+    pub granule_words: Signal<Out, Bits<4>>,
     /// It is its block's first one.
     pub granule_first: Signal<Out, Bit>,
     /// It is its block's last one.
@@ -77,7 +79,9 @@ pub struct Unpacker {
 
     valid: DFF<Bit>,
     data: DFF<Bits<128>>,
+    words: DFF<Bits<4>>,
     index: DFF<Bits<2>>,
+    first: DFF<Bit>,
     queue: DFF<Bits<QUEUE>>,
     position: DFF<Bits<32>>,
     remaining: DFF<Bits<17>>,
@@ -91,6 +95,11 @@ pub struct Unpacker {
     /// A granule moves from the block register to the granule register.
     advance: Signal<Local, Bit>,
     direct: Signal<Local, Bit>,
+    /// The block register's next granule, and which of its words are not 0.
+    next_data: Signal<Local, Bits<128>>,
+    next_words: Signal<Local, Bits<4>>,
+    /// Of the first granule of the block that is offered.
+    first_words: Signal<Local, Bits<4>>,
     /// The block register is free at the end of this cycle.
     block_free: Signal<Local, Bit>,
 }
@@ -113,7 +122,9 @@ impl Logic for Unpacker {
             block_begins,
             valid,
             data,
+            words,
             index,
+            first,
             queue,
             position,
             remaining,
@@ -152,10 +163,23 @@ impl Logic for Unpacker {
         if self.free.val() {
             self.valid.d.next = self.advance.val() || self.direct.val();
         }
+        self.next_data.next =
+            self.block.q.val().get_bits::<128>(self.block_index.q.val().index() * 128);
+        self.next_words.next = 0.into();
+        self.first_words.next = 0.into();
+        for k in 0..4 {
+            if self.next_data.val().get_bits::<32>(32 * k).any() {
+                self.next_words.next = self.next_words.val().replace_bit(k, true);
+            }
+            if self.wqe_data.val().get_bits::<32>(32 * k).any() {
+                self.first_words.next = self.first_words.val().replace_bit(k, true);
+            }
+        }
         if self.advance.val() {
-            self.data.d.next =
-                self.block.q.val().get_bits::<128>(self.block_index.q.val().index() * 128);
+            self.data.d.next = self.next_data.val();
+            self.words.d.next = self.next_words.val();
             self.index.d.next = self.block_index.q.val();
+            self.first.d.next = self.block_index.q.val() == 0;
             self.queue.d.next = self.block_queue.q.val();
             self.position.d.next = self.block_position.q.val();
             self.remaining.d.next = self.block_remaining.q.val();
@@ -164,7 +188,9 @@ impl Logic for Unpacker {
         }
         if self.direct.val() {
             self.data.d.next = self.wqe_data.val().get_bits::<128>(0);
+            self.words.d.next = self.first_words.val();
             self.index.d.next = 0.into();
+            self.first.d.next = true;
             self.queue.d.next = self.wqe_queue.val();
             self.position.d.next = self.wqe_position.val();
             self.remaining.d.next = self.wqe_remaining.val();
@@ -178,7 +204,8 @@ impl Logic for Unpacker {
 
         self.granule_valid.next = self.valid.q.val();
         self.granule_data.next = self.data.q.val();
-        self.granule_first.next = self.index.q.val() == 0;
+        self.granule_words.next = self.words.q.val();
+        self.granule_first.next = self.first.q.val();
         self.granule_last.next = self.index.q.val() == 3;
         self.granule_queue.next = self.queue.q.val();
         self.granule_position.next = self.position.q.val();

@@ -76,11 +76,14 @@ pub struct Giver {
 
     // The message.
     sum: DFF<Bits<33>>,
-    sum_new: Signal<Local, Bits<34>>,
+    sum_new: Signal<Local, Bits<33>>,
     added: Signal<Local, Bits<33>>,
     adds: Signal<Local, Bit>,
     most: Signal<Local, Bits<33>>,
+    weighed: Signal<Local, Bits<34>>,
     exceeds: Signal<Local, Bit>,
+    /// The first piece of a value is sent, if the message may have it.
+    begins: Signal<Local, Bit>,
     over: DFF<Bit>,
     long: DFF<Bit>,
     told: DFF<Bits<32>>,
@@ -115,13 +118,18 @@ impl Logic for Giver {
         if self.flushes.val() {
             self.added.next = 1.into();
         }
-        self.sum_new.next =
-            bit_cast::<34, 33>(self.sum.q.val()) + bit_cast::<34, 33>(self.added.val());
+        self.sum_new.next = self.sum.q.val() + self.added.val();
         self.most.next = bit_cast::<33, 32>(self.limit.val());
         if self.value.give.val() && self.is_write.val() {
             self.most.next = bit_cast::<33, 32>(self.told.q.val());
         }
-        self.exceeds.next = self.sum_new.val() > bit_cast::<34, 33>(self.most.val());
+        // Beside the sum, so that what is added need not be chosen before.
+        self.weighed.next =
+            bit_cast::<34, 33>(self.sum.q.val()) + bit_cast::<34, 33>(self.value.weight.val());
+        self.exceeds.next = self.weighed.val() > bit_cast::<34, 33>(self.most.val());
+        if self.flushes.val() {
+            self.exceeds.next = self.sum.q.val() >= self.most.val();
+        }
 
         // The next piece of the value.
         self.bytes.next = self.value.bytes.val();
@@ -161,12 +169,16 @@ impl Logic for Giver {
         self.out_new.next.rows = 0.into();
         self.made.slot.next = self.slot.val();
         self.made.data.next = self.value.bytes.val();
+        if self.flushes.val() {
+            self.made.data.next = bit_cast::<32, 8>(self.packed_new.val());
+        }
 
         self.done.next = false;
         self.adds.next = false;
         self.makes.next = false;
         self.emits.next = false;
         self.fails.next = false;
+        self.begins.next = false;
         self.judged.next = false;
         if self.works.val() && (self.value.task.val() == VALUE) {
             if self.value.fails.val() {
@@ -178,9 +190,8 @@ impl Logic for Giver {
             } else if !self.more.q.val() && !self.value.give.val() {
                 self.adds.next = true;
                 self.done.next = self.value.is_bit.val() || !self.flushes.val();
-            } else if !self.more.q.val() && self.exceeds.val() {
-                self.fails.next = true;
             } else if !self.more.q.val() && (self.flushes.val() || self.value.has_length.val()) {
+                self.begins.next = true;
                 self.makes.next = self.free.val();
                 self.emits.next = self.free.val() && self.made.ready.val();
                 self.adds.next = self.emits.val();
@@ -190,7 +201,6 @@ impl Logic for Giver {
                 self.out_new.next.bytes = LENGTH_BYTES.into();
                 if self.flushes.val() {
                     self.out_new.next.bytes = 1.into();
-                    self.made.data.next = bit_cast::<32, 8>(self.packed_new.val());
                     self.done.next = self.emits.val() && self.value.is_bit.val();
                 } else if self.emits.val() {
                     self.more.d.next = self.bytes.val().any();
@@ -198,6 +208,7 @@ impl Logic for Giver {
                     self.rest_at.d.next = self.at.val();
                 }
             } else {
+                self.begins.next = !self.more.q.val();
                 self.emits.next = self.free.val();
                 self.adds.next = self.free.val() && !self.more.q.val();
                 self.done.next = self.free.val() && self.final_piece.val();
@@ -206,6 +217,13 @@ impl Logic for Giver {
                     self.rest.d.next = self.bytes.val() - BEAT;
                     self.rest_at.d.next = self.at.val() + BEAT;
                 }
+            }
+            // What is too long goes no further, whether it is taken now or, as all that comes then, in the next cycle.
+            if self.begins.val() && self.exceeds.val() {
+                self.fails.next = true;
+                self.makes.next = false;
+                self.emits.next = false;
+                self.adds.next = false;
             }
             if self.flushes.val() && (self.adds.val() || self.fails.val()) {
                 self.pack.d.next = 0.into();
@@ -257,10 +275,10 @@ impl Logic for Giver {
             self.fails.next = self.value.fails.val();
         }
         self.made.valid.next = self.makes.val();
-        self.value.ready.next = self.done.val() || self.fails.val() || self.broken.q.val();
+        self.value.ready.next = self.done.val() || self.broken.q.val();
 
         if self.adds.val() {
-            self.sum.d.next = self.sum_new.val().get_bits::<33>(0);
+            self.sum.d.next = self.sum_new.val();
             if self.exceeds.val() {
                 // One more than there may be, from then on.
                 self.over.d.next = true;

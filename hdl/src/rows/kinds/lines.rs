@@ -117,10 +117,14 @@ pub struct Lines {
     joins: Signal<Local, Bit>,
     fresh: Signal<Local, Bit>,
     reads: Signal<Local, Bit>,
-    in_line: Signal<Local, Bits<7>>,
-    wanted_bytes: Signal<Local, Bits<7>>,
     before_end: Signal<Local, Bits<7>>,
-    limit: Signal<Local, Bits<7>>,
+    // What is read for it, a cycle later.
+    asks: DFF<Bit>,
+    ask_at: DFF<Bits<64>>,
+    in_line: DFF<Bits<7>>,
+    behind: DFF<Bits<6>>,
+    limit: DFF<Bits<7>>,
+    wanted_bytes: Signal<Local, Bits<7>>,
     ask: Signal<Local, HostReadRequest>,
     source_new: Signal<Local, Source>,
     waiting: DFF<Bits<10>>,
@@ -241,25 +245,32 @@ impl Logic for Lines {
         self.tag_new.next.line = self.held.q.val().at.get_bits::<58>(6);
         self.tag_new.next.start = self.held.q.val().at.get_bits::<6>(0);
         // Its bytes, or those in the next line, and all of the lane's that follow there.
-        self.ask.next.addr = self.held.q.val().at;
-        self.in_line.next = bit_cast::<7, 5>(self.len.q.val());
         self.before_end.next =
             bits::<7>(LINE) - bit_cast::<7, 6>(self.held.q.val().at.get_bits::<6>(0));
-        self.limit.next = self.before_end.val();
         if self.joins.val() {
             self.tag_new.next.line = self.held.q.val().at.get_bits::<58>(6) + 1;
             self.tag_new.next.start = 0.into();
-            self.ask.next.addr = (bit_cast::<64, 58>(self.tag_new.val().line)) << 6;
-            self.in_line.next = bit_cast::<7, 6>(self.last_byte.val().get_bits::<6>(0)) + 1;
-            self.limit.next = LINE.into();
         }
-        self.wanted_bytes.next = self.in_line.val() + bit_cast::<7, 6>(self.after.q.val());
-        if self.wanted_bytes.val() > self.limit.val() {
-            self.wanted_bytes.next = self.limit.val();
+        if self.reads_out.input.ready.val() {
+            self.asks.d.next = self.held_valid.q.val() && self.moves.val() && self.reads.val();
+            self.ask_at.d.next = self.held.q.val().at;
+            self.in_line.d.next = bit_cast::<7, 5>(self.len.q.val());
+            self.behind.d.next = 0.into();
+            self.limit.d.next = LINE.into();
+            if self.joins.val() {
+                self.ask_at.d.next = (bit_cast::<64, 58>(self.tag_new.val().line)) << 6;
+                self.in_line.d.next = bit_cast::<7, 6>(self.last_byte.val().get_bits::<6>(0)) + 1;
+                self.behind.d.next = self.after.q.val();
+            } else if self.fresh.val() {
+                self.behind.d.next = self.after.q.val();
+                self.limit.d.next = self.before_end.val();
+            }
         }
-        if !self.fresh.val() && !self.joins.val() {
-            self.wanted_bytes.next = bit_cast::<7, 5>(self.len.q.val());
+        self.wanted_bytes.next = self.in_line.q.val() + bit_cast::<7, 6>(self.behind.q.val());
+        if self.wanted_bytes.val() > self.limit.q.val() {
+            self.wanted_bytes.next = self.limit.q.val();
         }
+        self.ask.next.addr = self.ask_at.q.val();
         self.ask.next.bytes = bit_cast::<13, 7>(self.wanted_bytes.val());
         self.tag_in.record.next = self.tag_new.val();
         self.tags.write_address.next = self.held.q.val().lane;
@@ -280,8 +291,7 @@ impl Logic for Lines {
                 self.held.q.val().at.get_bits::<6>(0) - self.tag.record.val().start;
         }
         self.source_new.next.split = self.before_end.val().get_bits::<5>(0);
-        self.reads_out.input.valid.next =
-            self.held_valid.q.val() && self.moves.val() && self.reads.val();
+        self.reads_out.input.valid.next = self.asks.q.val();
         self.reads_out.input.data.next = self.ask.val();
         self.waits.next = self.held_valid.q.val() && self.moves.val() && self.must_read.q.val();
         self.sources.input.valid.next = self.waits.val();
@@ -373,6 +383,7 @@ impl Logic for Lines {
         }
         if self.rst.val() {
             self.held_valid.d.next = false;
+            self.asks.d.next = false;
             self.has_line.d.next = 0.into();
             self.waiting.d.next = 0.into();
             self.has_room.d.next = false;

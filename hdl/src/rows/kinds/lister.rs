@@ -188,6 +188,8 @@ pub struct Lister {
     index: DFF<Bits<DEST_COUNT>>,
     dest_at: Signal<Local, Bits<10>>,
     head: DFF<DestInfo>,
+    /// Bytes of its messages, at most.
+    longest: DFF<Bits<32>>,
     domain: DFF<Bits<32>>,
     region: DFF<Bits<5>>,
     set: DFF<Bits<11>>,
@@ -223,10 +225,13 @@ pub struct Lister {
     has_window: DFF<Bits<16>>,
     arrived: DFF<Bits<LOG_LINES>>,
     line_now: Signal<Local, Bits<512>>,
-    rows: Signal<Local, Bits<33>>,
+    /// Rows, or bits of the bitmap from its first byte on: from the cycle behind `Region` on.
+    rows: DFF<Bits<33>>,
+    rows_new: Signal<Local, Bits<33>>,
     word_number: Signal<Local, Bits<33>>,
     line_number: Signal<Local, Bits<30>>,
-    list_bytes: Signal<Local, Bits<36>>,
+    /// Likewise.
+    list_bytes: DFF<Bits<36>>,
     window: Signal<Local, Bits<WINDOW>>,
     behind_window: Signal<Local, Bits<36>>,
     list_rest: Signal<Local, Bits<36>>,
@@ -275,10 +280,11 @@ impl Logic for Lister {
         self.dest_read.next = self.dest_at.val();
         self.dest.next = self.dest_at.val();
         self.is_write.next = self.head.q.val().is_write;
-        self.limit.next = LONGEST.into();
+        self.longest.d.next = LONGEST.into();
         if self.head.q.val().is_ud {
-            self.limit.next = bits::<32>(1) << self.head.q.val().log_mtu;
+            self.longest.d.next = bits::<32>(1) << self.head.q.val().log_mtu;
         }
+        self.limit.next = self.longest.q.val();
         self.pd.next = self.domain.q.val();
         self.set_read.next = self.set.q.val();
         self.unused.next = self.head.q.val().alike
@@ -313,32 +319,33 @@ impl Logic for Lister {
         self.kept.write_data.next = self.places.read_data[0].val();
 
         // The rows that there are, and where the next one's bit, id or pointer is.
-        self.rows.next = bit_cast::<33, 32>(self.set_info.val().count);
+        self.rows_new.next = bit_cast::<33, 32>(self.set_info.val().count);
         if self.set_info.val().kind == CONTIGUOUS {
-            self.rows.next = 1.into();
+            self.rows_new.next = 1.into();
         }
-        self.list_bytes.next = bit_cast::<36, 33>(self.rows.val()) << 3;
+        self.list_bytes.d.next = bit_cast::<36, 33>(self.rows_new.val()) << 3;
         self.word_number.next = self.place.q.val().at;
         self.row.next = self.place.q.val().at.get_bits::<32>(0);
         if self.is_bits.val() {
-            self.rows.next = bit_cast::<33, 32>(self.set_info.val().count)
+            self.rows_new.next = bit_cast::<33, 32>(self.set_info.val().count)
                 + bit_cast::<33, 3>(self.set_kinds.val().first);
-            self.list_bytes.next = (bit_cast::<36, 33>(self.rows.val()) + 7) >> 3;
+            self.list_bytes.d.next = (bit_cast::<36, 33>(self.rows_new.val()) + 7) >> 3;
             self.word_number.next = self.place.q.val().at >> 6;
             self.row.next = self.place.q.val().at.get_bits::<32>(0)
                 - bit_cast::<32, 3>(self.set_kinds.val().first);
         } else if self.is_ids.val() {
-            self.list_bytes.next = bit_cast::<36, 33>(self.rows.val());
+            self.list_bytes.d.next = bit_cast::<36, 33>(self.rows_new.val());
             self.word_number.next = self.place.q.val().at >> 3;
             if self.set_info.val().ids.get_bit(1) {
-                self.list_bytes.next = bit_cast::<36, 33>(self.rows.val()) << 1;
+                self.list_bytes.d.next = bit_cast::<36, 33>(self.rows_new.val()) << 1;
                 self.word_number.next = self.place.q.val().at >> 2;
             }
         }
+        self.rows.d.next = self.rows_new.val();
         self.line_number.next = self.word_number.val().get_bits::<30>(3);
         self.window.next = self.line_number.val().get_bits::<WINDOW>(LOG_LINES);
         self.behind_window.next = bit_cast::<36, WINDOW>(self.window.val()) << LOG_WINDOW;
-        self.list_rest.next = self.list_bytes.val() - self.behind_window.val();
+        self.list_rest.next = self.list_bytes.q.val() - self.behind_window.val();
         self.lines.read_enable.next = true;
         self.lines.read_address.next = (bit_cast::<9, 4>(self.region.q.val().get_bits::<4>(0))
             << LINES_SHIFT)
@@ -403,7 +410,7 @@ impl Logic for Lister {
         self.wanted.strided.next = self.set_info.val().kind == STRIDED;
         self.wanted.period.next = self.set_kinds.val().period_or_end;
         self.wanted.apart.next = self.is_pointers.val();
-        self.behind.next = self.rows.val() - 1 - self.place.q.val().at;
+        self.behind.next = self.rows.q.val() - 1 - self.place.q.val().at;
         self.wanted.rest.next = self.behind.val().get_bits::<9>(0);
         if self.behind.val().get_bits::<24>(9).any() {
             self.wanted.rest.next = MOST_REST.into();
@@ -515,7 +522,7 @@ impl Logic for Lister {
                 if self.list_rest.val() < LIST_WINDOW {
                     self.asked_bytes.d.next = self.list_rest.val().get_bits::<13>(0);
                 }
-                if self.place.q.val().at >= self.rows.val() {
+                if self.place.q.val().at >= self.rows.q.val() {
                     self.state.d.next = ListerState::RegionEnd;
                 } else if self.is_chain.val() && self.place.q.val().linked {
                     self.state.d.next = ListerState::Link;
@@ -554,7 +561,7 @@ impl Logic for Lister {
                 if self.some_bit.q.val() {
                     self.place.d.next.at = self.found.val();
                     self.state.d.next = ListerState::Lanes;
-                    if self.found.val() >= self.rows.val() {
+                    if self.found.val() >= self.rows.q.val() {
                         self.state.d.next = ListerState::RegionEnd;
                     }
                 } else {
@@ -658,7 +665,7 @@ impl Logic for Lister {
                 } else if !self.is_pointers.val()
                     && !self.is_bits.val()
                     && !self.is_ids.val()
-                    && (self.place.q.val().at < self.rows.val())
+                    && (self.place.q.val().at < self.rows.q.val())
                 {
                     self.state.d.next = ListerState::Lanes;
                 }

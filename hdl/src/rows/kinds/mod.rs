@@ -181,7 +181,8 @@ pub struct Kinds {
     is_entries: Signal<Local, Bit>,
     line: Signal<Local, Line>,
     arrived: Signal<Local, Bit>,
-    quiet: Signal<Local, Bit>,
+    /// Nothing is on its way, nor was anything taken in the cycle before.
+    quiet: DFF<Bit>,
     unused_counts: Signal<Local, Bits<7>>,
 }
 
@@ -352,13 +353,14 @@ impl Logic for Kinds {
         self.follower.line.next = self.line.val();
 
         // Nothing is on its way.
-        self.quiet.next = !self.on_way.q.val().any()
+        self.quiet.d.next = !self.take.val()
+            && !self.on_way.q.val().any()
             && !self.fetched.q.val()
             && !self.owners.count.val().any()
             && self.lines.idle.val()
             && self.follower.idle.val()
             && self.giver.idle.val();
-        self.lister.quiet.next = self.quiet.val();
+        self.lister.quiet.next = self.quiet.q.val();
         self.unused_counts.next = self.owners.free.val()
             | bit_cast::<7, 6>(self.placed.count.val() | self.placed.free.val())
             | bit_cast::<7, 6>(self.products.count.val() | self.products.free.val());
@@ -371,6 +373,7 @@ impl Logic for Kinds {
 
         if self.rst.val() {
             self.on_way.d.next = 0.into();
+            self.quiet.d.next = false;
             self.has_room.d.next = false;
             self.fetched.d.next = false;
             for k in 0..STAGES {

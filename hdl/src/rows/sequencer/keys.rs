@@ -114,8 +114,8 @@ pub struct Keys {
     stop: DFF<Bits<33>>,
     key: DFF<Bits<4>>,
     left: Signal<Local, Bits<33>>,
-    rows: Signal<Local, Bits<9>>,
-    last_block: Signal<Local, Bit>,
+    rows: DFF<Bits<9>>,
+    last_block: DFF<Bit>,
     last_key: Signal<Local, Bit>,
     offset: Signal<Local, Bits<64>>,
     /// Bytes that so many bits lie in, from a place in a byte on.
@@ -156,17 +156,17 @@ impl Logic for Keys {
 
         // The block at hand.
         self.left.next = self.stop.q.val() - self.row.q.val();
-        self.last_block.next = self.left.val() <= KEY_BLOCK;
-        self.rows.next = bits::<9>(KEY_BLOCK);
-        if self.last_block.val() {
-            self.rows.next = self.left.val().get_bits::<9>(0);
+        self.last_block.d.next = self.left.val() <= KEY_BLOCK;
+        self.rows.d.next = bits::<9>(KEY_BLOCK);
+        if self.last_block.d.val() {
+            self.rows.d.next = self.left.val().get_bits::<9>(0);
         }
         self.last_key.next =
             bit_cast::<5, 4>(self.key.q.val()) + 1 == self.known_function.q.val().keys;
         self.offset.next = bit_cast::<64, 33>(self.row.q.val()) << self.known_key.q.val().log_width;
         self.value_bytes.next =
-            bit_cast::<13, 9>(self.rows.val()) << self.known_key.q.val().log_width;
-        self.bit_bytes.next = (bit_cast::<10, 9>(self.rows.val())
+            bit_cast::<13, 9>(self.rows.q.val()) << self.known_key.q.val().log_width;
+        self.bit_bytes.next = (bit_cast::<10, 9>(self.rows.q.val())
             + bit_cast::<10, 3>(self.known_key.q.val().first)
             + 7)
             >> 3;
@@ -174,7 +174,7 @@ impl Logic for Keys {
             self.offset.next = bit_cast::<64, 33>(self.row.q.val()) >> 3;
             self.value_bytes.next = bit_cast::<13, 10>(self.bit_bytes.val());
         }
-        self.validity_bytes.next = (bit_cast::<10, 9>(self.rows.val())
+        self.validity_bytes.next = (bit_cast::<10, 9>(self.rows.q.val())
             + bit_cast::<10, 3>(self.known_key.q.val().validity_first)
             + 7)
             >> 3;
@@ -184,7 +184,7 @@ impl Logic for Keys {
         self.purpose.next.column = self.taken.q.val().column;
         self.purpose.next.ids = self.taken.q.val().ids;
         self.purpose.next.partition = self.taken.q.val().partition;
-        self.purpose.next.last = self.last_block.val();
+        self.purpose.next.last = self.last_block.q.val();
         self.purpose.next.fetch = false;
         self.purpose.next.kept = false;
         self.request.valid.next = false;
@@ -201,7 +201,7 @@ impl Logic for Keys {
         self.request.read.next.key_type = self.known_key.q.val().key_type;
         self.request.read.next.opens = !self.key.q.val().any();
         self.request.read.next.closes = self.last_key.val();
-        self.request.read.next.rows = self.rows.val();
+        self.request.read.next.rows = self.rows.q.val();
         self.function.valid.next = false;
         self.function.partitions.next = self.known_function.q.val().partitions;
         self.function.group.next = self.known_function.q.val().group;
@@ -291,7 +291,7 @@ impl Logic for Keys {
                     if self.last_key.val() {
                         self.key.d.next = 0.into();
                         self.row.d.next = self.row.q.val() + KEY_BLOCK;
-                        if self.last_block.val() {
+                        if self.last_block.q.val() {
                             self.state.d.next = KeysState::Idle;
                         }
                     }

@@ -76,7 +76,13 @@ pub struct Messages {
     open: Signal<Local, Bit>,
     left: Signal<Local, Bits<32>>,
     left_after: Signal<Local, Bits<32>>,
-    fulls: Signal<Local, Bits<32>>,
+    /// `fulls` of the standing and of the context, as they are behind a message that begins.
+    fulls_less: Signal<Local, Bits<32>>,
+    count_less: Signal<Local, Bits<32>>,
+    /// The standing's `fulls` belongs to the region at hand.
+    same: Signal<Local, Bit>,
+    /// The message that begins has full length.
+    is_full: Signal<Local, Bit>,
     begins: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
     // A chunk has begun, and no token said so yet.
@@ -111,9 +117,20 @@ impl Logic for Messages {
             self.left.next = self.now.record.val().left;
         }
         self.left_after.next = self.left.val() - 1;
-        self.fulls.next = self.row_context.val().full_count;
-        if self.had.val() && (self.now.record.val().set == self.row_context.val().set) {
-            self.fulls.next = self.now.record.val().fulls;
+        self.same.next =
+            self.had.val() && (self.now.record.val().set == self.row_context.val().set);
+        // Of both, before it is known which one it is.
+        self.fulls_less.next = self.now.record.val().fulls - 1;
+        if !self.now.record.val().fulls.any() {
+            self.fulls_less.next = 0.into();
+        }
+        self.count_less.next = self.row_context.val().full_count - 1;
+        if !self.row_context.val().full_count.any() {
+            self.count_less.next = 0.into();
+        }
+        self.is_full.next = self.row_context.val().full_count.any();
+        if self.same.val() {
+            self.is_full.next = self.now.record.val().fulls.any();
         }
 
         // What this row does.
@@ -137,13 +154,18 @@ impl Logic for Messages {
             self.standing.next.left = self.left_after.val();
         }
         self.standing.next.set = self.row_context.val().set;
-        self.standing.next.fulls = self.fulls.val();
+        self.standing.next.fulls = self.row_context.val().full_count;
+        if self.begins.val() {
+            self.standing.next.fulls = self.count_less.val();
+        }
+        if self.same.val() || !self.row.val().unit_first {
+            self.standing.next.fulls = self.now.record.val().fulls;
+            if self.begins.val() {
+                self.standing.next.fulls = self.fulls_less.val();
+            }
+        }
         if !self.row.val().unit_first {
             self.standing.next.set = self.now.record.val().set;
-            self.standing.next.fulls = self.now.record.val().fulls;
-        }
-        if self.begins.val() && (self.fulls.val() != 0) {
-            self.standing.next.fulls = self.fulls.val() - 1;
         }
         self.then.record.next = self.standing.val();
         self.standings.write_address.next = self.row_context.val().index;
@@ -202,7 +224,7 @@ impl Logic for Messages {
             }
             if self.row_context.val().measured && self.begins.val() {
                 self.out.d.next.message_bytes = self.row_context.val().tail_bytes;
-                if self.fulls.val() != 0 {
+                if self.is_full.val() {
                     self.out.d.next.message_bytes = self.row_context.val().full_bytes;
                 }
             }

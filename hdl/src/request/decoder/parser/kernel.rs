@@ -18,6 +18,7 @@ use drdma_emit::prelude::*;
 
 /// Destinations of a request, at most.
 const MOST_DESTINATIONS: u64 = MAX_DESTINATIONS as u64;
+const _: () = assert!(MOST_DESTINATIONS <= MAX_REMOTE, "one column is never too many");
 /// Regions of all its destinations, at most.
 const MOST_REGIONS: u64 = MAX_REQUEST_REGIONS as u64;
 /// Elements of a region, at most.
@@ -148,6 +149,7 @@ impl Logic for Parser {
             has_dest,
             columns_left,
             remote,
+            remote_over,
             rows_over,
             elements,
             alone_sets,
@@ -174,6 +176,7 @@ impl Logic for Parser {
             count,
             lkey,
             bitmap,
+            bitmap_more,
             fetch_rows,
             period,
             factor,
@@ -188,7 +191,7 @@ impl Logic for Parser {
             entry_kind,
             entry_log,
             entry_width,
-            entry_key_bad,
+            entry_is_bad,
             fail,
             key_is_bad,
             fail_flush,
@@ -276,8 +279,14 @@ impl Logic for Parser {
             || (self.has_dest.q.val()
                 && ((self.dest_by_columns.q.val() != self.request_by_columns.q.val())
                     || (self.dest_columns.q.val() != self.request_columns.q.val())));
-        self.remote_now.next = bit_cast::<11, 10>(self.remote.q.val())
+        self.remote_next.next = self.remote.q.val()
             + bit_cast::<11, DEST_COUNT>(self.head_destinations.q.val().get_bits::<DEST_COUNT>(0));
+        if self.state.q.val() == DecoderState::Judge {
+            self.remote.d.next = bit_cast::<11, DEST_COUNT>(
+                self.head_destinations.q.val().get_bits::<DEST_COUNT>(0),
+            );
+            self.remote_over.d.next = false;
+        }
         self.room.next = self.dest_space.val();
         if self.dest_by_columns.q.val() {
             self.room.next = self.has_dest.q.val() || self.column_space.val();
@@ -296,6 +305,18 @@ impl Logic for Parser {
                 && (!self.queue_owned.val() || (self.queue_owner.val() != self.dest_qp.q.val())));
         self.dest_unfit.next = !self.qp_ready.val()
             || ((self.qp_transport.val() == 2) && self.head_opcode.q.val().get_bit(1));
+
+        // What the granule has, as each of the layouts that it may hold.
+        self.region_counts.next =
+            self.granule_words.val().get_bit(self.region_count_word.val().index());
+        self.shape_has_period.next =
+            self.granule_words.val().get_bits::<2>(self.shape_period_word.val().index()).any();
+        self.shape_has_target.next =
+            self.granule_words.val().get_bit(self.shape_target_word.val().index());
+        self.element_has_len.next =
+            self.granule_words.val().get_bit(self.element_len_word.val().index());
+        self.element_has_key.next =
+            self.granule_words.val().get_bit(self.element_lkey_word.val().index());
 
         // A region's shape.
         self.has_fetch_rows.next = self.fields.shape_flags.val().get_bit(0);
@@ -323,18 +344,18 @@ impl Logic for Parser {
                     || (self.kind.q.val() != BITMAPPED)))
             || (!self.sharing.q.val()
                 && !self.has_fetch_rows.val()
-                && ((self.fields.shape_period.val() != 0) != (self.kind.q.val() == STRIDED)))
+                && (self.shape_has_period.val() != (self.kind.q.val() == STRIDED)))
             || (self.sharing.q.val()
                 && !self.has_keys.val()
                 && (self.fields.shape_period.val() != 1)
                 && (self.fields.shape_period.val() != 2))
-            || (self.has_keys.val() && self.fields.shape_period.val().any())
-            || ((self.fields.shape_target_lkey.val() != 0)
+            || (self.has_keys.val() && self.shape_has_period.val())
+            || (self.shape_has_target.val()
                 && !self.has_fetch_rows.val()
                 && (self.kind.q.val() != POINTER_MAPPED));
-        self.element_bad.next = (self.fields.element_len.val() == 0)
+        self.element_bad.next = !self.element_has_len.val()
             || (self.request_by_columns.q.val() && self.rows_over.q.val())
-            || ((self.fields.element_lkey.val() != 0) && (self.kind.q.val() != BITMAPPED));
+            || (self.element_has_key.val() && (self.kind.q.val() != BITMAPPED));
         self.bitmap_bytes.next =
             bit_cast::<35, 29>(self.fields.region_count.val().get_bits::<29>(3));
         if self.fields.region_count.val().get_bits::<3>(0).any() {
@@ -358,41 +379,39 @@ impl Logic for Parser {
             self.entry_bytes.next = bits::<32>(1) << self.fields.kind_log_entry.val();
             self.entry_unit.next = bits::<32>(1) << self.fields.kind_log_entry.val();
         }
-        self.spanned_bits.next = bit_cast::<35, 32>(self.count.q.val()) + 7;
-        if self.state.q.val() == DecoderState::Kind {
-            self.spanned_bits.next = bit_cast::<35, 32>(self.count.q.val())
-                + bit_cast::<35, 3>(self.fields.kind_width.val().get_bits::<3>(0))
-                + 7;
-        } else if self.state.q.val() == DecoderState::Shape {
-            self.spanned_bits.next = bit_cast::<35, 32>(self.count.q.val())
-                + bit_cast::<35, 3>(self.fields.shape_flags.val().get_bits::<3>(FIRST_BIT))
-                + 7;
+        self.spans.count.next = self.count.q.val().get_bits::<3>(0);
+        self.spans.first.next = self.fields.kind_width.val().get_bits::<3>(0);
+        if self.state.q.val() == DecoderState::Shape {
+            self.spans.first.next = self.fields.shape_flags.val().get_bits::<3>(FIRST_BIT);
         }
-        self.source_given.next = self.fields.region_addr.val().any()
-            || self.fields.region_count.val().any()
-            || self.fields.region_lkey.val().any();
-        self.source_bad.next = true;
-        if self.entry_kind.q.val() == FIXED {
-            self.source_bad.next = self.entry_log.q.val().any()
-                || self.source_given.val()
-                || !self.entry_width.q.val().any();
-        } else if self.entry_kind.q.val() == BITS {
-            self.source_bad.next = (self.kind.q.val() != BITMAPPED)
-                || self.entry_log.q.val().any()
-                || self.source_given.val()
-                || self.entry_width.q.val().get_bits::<21>(3).any();
-        } else if self.entry_kind.q.val() == OFFSETS {
-            self.source_bad.next = (self.entry_log.q.val().get_bits::<3>(1) != 1)
-                || self.entry_width.q.val().any()
-                || self.fields.region_count.val().any();
-        } else if self.entry_kind.q.val() == VIEWS {
-            self.source_bad.next = self.entry_log.q.val().any()
-                || self.entry_width.q.val().any()
-                || (self.fields.region_count.val() > bits::<32>(MOST_BUFFERS));
-        } else if self.entry_kind.q.val() == DICTIONARY {
-            self.source_bad.next =
-                self.entry_log.q.val().get_bits::<2>(2).any() || !self.entry_width.q.val().any();
+        self.spanned.next = self.bitmap.q.val();
+        if self.spans.more.val() {
+            self.spanned.next = self.bitmap_more.q.val();
         }
+        self.entry_bad.next = true;
+        if self.fields.kind_kind.val() == FIXED {
+            self.entry_bad.next =
+                self.fields.kind_log_entry.val().any() || !self.fields.kind_width.val().any();
+        } else if self.fields.kind_kind.val() == BITS {
+            self.entry_bad.next = (self.kind.q.val() != BITMAPPED)
+                || self.fields.kind_log_entry.val().any()
+                || self.fields.kind_width.val().get_bits::<21>(3).any();
+        } else if self.fields.kind_kind.val() == OFFSETS {
+            self.entry_bad.next = (self.fields.kind_log_entry.val().get_bits::<3>(1) != 1)
+                || self.fields.kind_width.val().any();
+        } else if self.fields.kind_kind.val() == VIEWS {
+            self.entry_bad.next =
+                self.fields.kind_log_entry.val().any() || self.fields.kind_width.val().any();
+        } else if self.fields.kind_kind.val() == DICTIONARY {
+            self.entry_bad.next = self.fields.kind_log_entry.val().get_bits::<2>(2).any()
+                || !self.fields.kind_width.val().any();
+        }
+        self.source_bad.next = self.entry_is_bad.q.val()
+            || (((self.entry_kind.q.val() == FIXED) || (self.entry_kind.q.val() == BITS))
+                && self.granule_words.val().any())
+            || ((self.entry_kind.q.val() == OFFSETS) && self.region_counts.val())
+            || ((self.entry_kind.q.val() == VIEWS)
+                && (self.fields.region_count.val() > bits::<32>(MOST_BUFFERS)));
 
         // A function and its keys.
         self.keys.granule.next = self.granule_data.val();
@@ -404,6 +423,8 @@ impl Logic for Parser {
         self.keys.addr.next = self.addr.q.val();
         self.keys.lkey.next = self.lkey.q.val();
         self.keys.rows.next = self.count.q.val();
+        self.keys.bitmap.next = self.bitmap.q.val();
+        self.keys.bitmap_more.next = self.bitmap_more.q.val();
         self.keys.function_write.join(&mut self.function_write);
         self.keys.key_write.join(&mut self.key_write);
         // The first partition of an id must be one that is made.
@@ -622,7 +643,6 @@ impl Logic for Parser {
                 self.request_by_columns.d.next = false;
                 self.request_columns.d.next = 0.into();
                 self.has_dest.d.next = false;
-                self.remote.d.next = 0.into();
                 self.alone_sets.d.next = 0.into();
                 self.alone_told.d.next = false;
             }
@@ -791,14 +811,14 @@ impl Logic for Parser {
                     self.taking.next = true;
                     self.columns_left.d.next = self.columns_left.q.val() - 1;
                     if self.fields.remote_reserved.val().any()
-                        || ((self.dest_index.q.val() == 0)
-                            && (self.remote_now.val() > bits::<11>(MAX_REMOTE)))
+                        || ((self.dest_index.q.val() == 0) && self.remote_over.q.val())
                     {
                         self.fail.d.next = true;
                         self.state.d.next = DecoderState::End;
                     } else {
                         self.column_accept.next = true;
-                        self.remote.d.next = self.remote_now.val().get_bits::<10>(0);
+                        self.remote.d.next = self.remote_next.val();
+                        self.remote_over.d.next = self.remote_next.val() > bits::<11>(MAX_REMOTE);
                         if self.columns_left.q.val() == 1 {
                             self.state.d.next = DecoderState::Region;
                             if self.qp_error.val() || self.dest_unfit.val() {
@@ -913,6 +933,7 @@ impl Logic for Parser {
                     self.check_span.next = bit_cast::<35, 32>(self.fields.region_count.val()) << 3;
                 }
                 self.bitmap.d.next = self.bitmap_bytes.val().get_bits::<30>(0);
+                self.bitmap_more.d.next = self.bitmap_bytes.val().get_bits::<30>(0) + 1;
                 self.fetch_rows.d.next = false;
                 self.kind.d.next = self.granule_kind.val();
                 self.addr.d.next = self.fields.region_addr.val();
@@ -926,7 +947,7 @@ impl Logic for Parser {
                 } else if self.good.val() && self.set_space.val() {
                     self.taking.next = true;
                     self.check_valid.next = (self.granule_kind.val() != STRIDED)
-                        && (self.fields.region_count.val() != 0)
+                        && self.region_counts.val()
                         && !self.sharing.q.val();
                     if (self.asks.val() && (self.granule_kind.val() != CONTIGUOUS))
                         || (self.request_by_columns.q.val()
@@ -939,7 +960,7 @@ impl Logic for Parser {
                         self.state.d.next = DecoderState::End;
                     } else if self.granule_kind.val() != CONTIGUOUS {
                         self.state.d.next = DecoderState::Shape;
-                    } else if self.fields.region_count.val() == 0 {
+                    } else if !self.region_counts.val() {
                         self.fail.d.next = true;
                         self.fail_qp.d.next = !self.sharing.q.val();
                         self.state.d.next = DecoderState::End;
@@ -1001,7 +1022,7 @@ impl Logic for Parser {
                     // A bitmap that begins within a byte, which may have a byte more.
                     self.check_key.next = self.lkey.q.val();
                     self.check_base.next = self.addr.q.val();
-                    self.check_span.next = self.spanned_bits.val() >> 3;
+                    self.check_span.next = bit_cast::<35, 30>(self.spanned.val());
                 }
                 self.elements_left.d.next = self.fields.shape_elements.val().get_bits::<5>(0);
                 self.elements.d.next = self.fields.shape_elements.val().get_bits::<5>(0);
@@ -1115,8 +1136,8 @@ impl Logic for Parser {
                 self.entry_kind.d.next = self.fields.kind_kind.val();
                 self.entry_log.d.next = self.fields.kind_log_entry.val();
                 self.entry_width.d.next = self.fields.kind_width.val();
-                self.entry_key_bad.d.next =
-                    (self.fields.element_lkey.val() != 0) && (self.kind.q.val() != BITMAPPED);
+                self.entry_is_bad.d.next = self.entry_bad.val()
+                    || (self.element_has_key.val() && (self.kind.q.val() != BITMAPPED));
                 if self.kind.q.val() == BITMAPPED {
                     self.check_key.next = self.fields.element_lkey.val();
                     self.check_base.next = 0.into();
@@ -1126,7 +1147,7 @@ impl Logic for Parser {
                         self.check_long.next = false;
                         self.check_base.next = self.fields.element_offset.val();
                         self.check_offset.next = 0.into();
-                        self.check_span.next = self.spanned_bits.val() >> 3;
+                        self.check_span.next = bit_cast::<35, 30>(self.spanned.val());
                     }
                 }
                 if self.broken.val() {
@@ -1179,14 +1200,14 @@ impl Logic for Parser {
                 } else if self.good.val() {
                     self.taking.next = true;
                     self.state.d.next = DecoderState::Kind;
-                    if self.source_bad.val() || self.entry_key_bad.q.val() {
+                    if self.source_bad.val() {
                         self.fail.d.next = true;
                         self.fail_qp.d.next = !self.sharing.q.val();
                         self.state.d.next = DecoderState::End;
                     } else {
                         self.check_valid.next = ((self.entry_kind.q.val() == DICTIONARY)
                             || (self.entry_kind.q.val() == VIEWS))
-                            && (self.fields.region_count.val() != 0)
+                            && self.region_counts.val()
                             && (self.count.q.val() != 0);
                         self.element_valid.next = true;
                         self.region_done.next = self.elements_left.q.val() == 1;
@@ -1364,7 +1385,7 @@ impl Logic for Parser {
         self.fetch.next = self.head_fetch.q.val();
         self.opcode.next = self.head_opcode.q.val();
         self.imm.next = self.head_imm.q.val();
-        self.by_columns.next = self.request_by_columns.d.val();
+        self.by_columns.next = self.dest_by_columns.q.val();
         self.later.next = self.has_dest.q.val() && (self.dest_index.q.val() != 0);
         self.column_dests.next = self.head_destinations.q.val().get_bits::<DEST_COUNT>(0);
         self.columns.next = self.request_columns.q.val();

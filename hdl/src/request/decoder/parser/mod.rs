@@ -3,8 +3,9 @@
 mod kernel;
 
 use super::fields::Fields;
-use super::keys::Keys;
+use super::keys::{Keys, Spans};
 use super::named::Named;
+use super::slice::word_in_granule;
 use crate::context::{QP, QUEUE};
 use crate::layout::windows::FETCH_BITS;
 use crate::primitive::Multiplier;
@@ -12,6 +13,7 @@ use crate::request::{
     AddressWrite, DEST_COUNT, DEST_INDEX, FunctionWrite, KeyWrite, LaneKind, SetKinds,
 };
 use drdma_abi::receive::{AtomicOperands, ReliableOpcode};
+use drdma_abi::work_request::{Element, RegionHeader, RegionShape};
 use drdma_emit::prelude::*;
 
 /// Codes of `ask`: none, READ, compare and swap, fetch and add, which are the low bits of their opcodes.
@@ -116,6 +118,8 @@ pub struct Parser {
     pub granule_valid: Signal<In, Bit>,
     /// The granule.
     pub granule_data: Signal<In, Bits<128>>,
+    /// Which of its words of 32 bits are not 0.
+    pub granule_words: Signal<In, Bits<4>>,
     /// First one of its block.
     pub granule_first: Signal<In, Bit>,
     /// Last one of its block.
@@ -418,9 +422,11 @@ pub struct Parser {
     has_dest: DFF<Bit>,
     /// Remote addresses of the destination from this one on.
     columns_left: DFF<Bits<5>>,
-    /// Remote addresses of all destinations, as far as the columns of the first are known.
-    remote: DFF<Bits<10>>,
-    remote_now: Signal<Local, Bits<11>>,
+    /// Remote addresses of all destinations, with the next column of the first,
+    remote: DFF<Bits<11>>,
+    remote_next: Signal<Local, Bits<11>>,
+    /// which are too many.
+    remote_over: DFF<Bit>,
     columns_bad: Signal<Local, Bit>,
     layout_bad: Signal<Local, Bit>,
     whole_layout_bad: Signal<Local, Bit>,
@@ -476,8 +482,10 @@ pub struct Parser {
     addr: DFF<Bits<64>>,
     count: DFF<Bits<32>>,
     lkey: DFF<Bits<32>>,
-    /// Bytes of its bitmap.
+    /// Bytes of its bitmap,
     bitmap: DFF<Bits<30>>,
+    /// and one more.
+    bitmap_more: DFF<Bits<30>>,
     fetch_rows: DFF<Bit>,
     /// Or the address of the fetch rows.
     period: DFF<Bits<64>>,
@@ -495,12 +503,30 @@ pub struct Parser {
     entry_kind: DFF<Bits<4>>,
     entry_log: DFF<Bits<4>>,
     entry_width: DFF<Bits<24>>,
-    entry_key_bad: DFF<Bit>,
+    /// It is not legal, wherever it leads.
+    entry_is_bad: DFF<Bit>,
+    entry_bad: Signal<Local, Bit>,
     entry_bytes: Signal<Local, Bits<32>>,
     entry_unit: Signal<Local, Bits<32>>,
-    /// Bits from the first of a byte to the last of a bitmap or a column of bits.
-    spanned_bits: Signal<Local, Bits<35>>,
-    source_given: Signal<Local, Bit>,
+    /// Bytes from the first to the last bit of a bitmap or a column of bits.
+    spans: Spans,
+    spanned: Signal<Local, Bits<30>>,
+    /// Of the granule, seen as layouts that may stand there: what is not 0.
+    #[init(word_in_granule::<RegionHeader>("count", 32))]
+    region_count_word: Constant<Bits<2>>,
+    region_counts: Signal<Local, Bit>,
+    #[init(word_in_granule::<RegionShape>("period", 64))]
+    shape_period_word: Constant<Bits<2>>,
+    shape_has_period: Signal<Local, Bit>,
+    #[init(word_in_granule::<RegionShape>("target_lkey", 32))]
+    shape_target_word: Constant<Bits<2>>,
+    shape_has_target: Signal<Local, Bit>,
+    #[init(word_in_granule::<Element>("len", 32))]
+    element_len_word: Constant<Bits<2>>,
+    element_has_len: Signal<Local, Bit>,
+    #[init(word_in_granule::<Element>("lkey", 32))]
+    element_lkey_word: Constant<Bits<2>>,
+    element_has_key: Signal<Local, Bit>,
     source_bad: Signal<Local, Bit>,
 
     fail: DFF<Bit>,

@@ -93,6 +93,10 @@ pub struct Values {
     full: DFF<Bit>,
     beat: DFF<KeyBeat>,
     place: DFF<Bits<5>>,
+    /// Where its read's last group is,
+    last_place: DFF<Bits<5>>,
+    /// and whether that has rows in its upper half.
+    last_upper: DFF<Bit>,
     /// Of values of 16 B: the beat has the upper four of a group.
     upper: DFF<Bit>,
     /// Which rows have a value, of a bitmap that begins at any bit.
@@ -131,7 +135,7 @@ impl Logic for Values {
     fn update(&mut self) {
         // What of the beat is at hand.
         self.log_width.next = self.beat.q.val().read.log_width;
-        self.last.next = self.place.q.val() == (self.beat.q.val().read.rows - 1).get_bits::<5>(3);
+        self.last.next = self.place.q.val() == self.last_place.q.val();
         self.ends.next = self.last.val() || (self.log_width.val() == BYTES_8);
         if self.log_width.val() == BYTES_1 {
             self.ends.next = self.last.val() || self.place.q.val().get_bits::<3>(0).all();
@@ -142,7 +146,7 @@ impl Logic for Values {
         if self.log_width.val() == BYTES_4 {
             self.ends.next = self.last.val() || self.place.q.val().get_bit(0);
         }
-        self.lower_alone.next = self.last.val() && !(self.beat.q.val().read.rows - 1).get_bit(2);
+        self.lower_alone.next = self.last.val() && !self.last_upper.q.val();
         self.gives.next = !self.beat.q.val().read.validity;
         if self.log_width.val() == BYTES_16 {
             self.ends.next = true;
@@ -158,6 +162,8 @@ impl Logic for Values {
         if self.input.ready.val() {
             self.full.d.next = self.input.valid.val();
             self.beat.d.next = self.input.val();
+            self.last_place.d.next = (self.input.read.val().rows - 1).get_bits::<5>(3);
+            self.last_upper.d.next = (self.input.read.val().rows - 1).get_bit(2);
         }
         if self.steps.val() && self.beat.q.val().read.validity {
             self.bitmap.d.next = self.beat.q.val().data.get_bits::<264>(0);

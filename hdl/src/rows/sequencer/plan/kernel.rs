@@ -352,7 +352,15 @@ impl Logic for Plan {
         self.turns.write_address.next = bit_cast::<DEST_INDEX, DEST_COUNT>(self.index.q.val());
         self.turns.write_enable.next = false;
         self.turn_out.bits.next = self.turns.read_data[0].val();
-        self.rows_left.next = self.rows.val() - self.turn.q.val().row;
+        // The one row of a contiguous region is left, or the region is passed.
+        self.rows_left.next = self.set_info.val().count - self.turn.q.val().row;
+        self.rows_over.next = self.set_info.val().count <= self.turn.q.val().row;
+        self.rows_none.next = self.set_info.val().count == self.turn.q.val().row;
+        if self.is_contiguous.val() {
+            self.rows_left.next = 1.into();
+            self.rows_over.next = self.turn.q.val().row.any();
+            self.rows_none.next = self.turn.q.val().row == 1;
+        }
         self.turn_end.d.next =
             bit_cast::<33, 32>(self.turn.q.val().row) + bit_cast::<33, 13>(self.chunks.rows.val());
         // The column path cuts the windows of a bitmap for one destination, by blocks of 64 rows.
@@ -958,7 +966,7 @@ impl Logic for Plan {
             }
             PlanState::ColumnTurn => {
                 // Of destinations that are apart, one with fewer rows has no more turns.
-                self.passed.next = self.apart.q.val() && (self.rows.val() <= self.turn.q.val().row);
+                self.passed.next = self.apart.q.val() && self.rows_over.val();
                 self.push.next = self.free.val() && !self.passed.val();
                 if self.turn_begins.q.val() && !self.headed.q.val() && !self.passed.val() {
                     // A chunk's header goes before its items, the row path's way.
@@ -976,8 +984,7 @@ impl Logic for Plan {
                         self.headed.d.next = true;
                     }
                 } else {
-                    self.reads.next =
-                        !self.whole.val() || (self.rows.val() != self.turn.q.val().row);
+                    self.reads.next = !self.whole.val() || !self.rows_none.val();
                     if self.free.val() || self.passed.val() {
                         self.headed.d.next = false;
                         self.turn_begins.d.next = self.apart.q.val();
@@ -1040,7 +1047,7 @@ impl Logic for Plan {
                 self.state.d.next = PlanState::TurnSet;
             }
             PlanState::TurnSet => {
-                self.reads.next = !self.whole.val() || (self.rows.val() != self.turn.q.val().row);
+                self.reads.next = !self.whole.val() || !self.rows_none.val();
                 if self.free.val() {
                     self.push.next = true;
                     self.turns.write_enable.next = true;

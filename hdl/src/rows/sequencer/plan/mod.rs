@@ -310,6 +310,10 @@ pub struct Plan {
     turn_end: DFF<Bits<33>>,
     turn_new: Signal<Local, Turn>,
     rows_left: Signal<Local, Bits<32>>,
+    /// No rows are left,
+    rows_over: Signal<Local, Bit>,
+    /// and the turn stands right behind the last.
+    rows_none: Signal<Local, Bit>,
     whole: Signal<Local, Bit>,
     sparse: Signal<Local, Bit>,
     /// Rows of a window of whole blocks of 64.
@@ -519,6 +523,8 @@ impl Default for Plan {
             turn_end: Default::default(),
             turn_new: Default::default(),
             rows_left: Default::default(),
+            rows_over: Default::default(),
+            rows_none: Default::default(),
             whole: Default::default(),
             sparse: Default::default(),
             whole_blocks: Default::default(),
