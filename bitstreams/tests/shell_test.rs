@@ -13,5 +13,5 @@ fn the_replay_in_the_shell_finds_wrong_completions_frames_and_stray_writes() {
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}");
     // None that is not run.
-    assert!(text.contains("Ran 9 tests") && !text.contains("skipped"), "{text}");
+    assert!(text.contains("Ran 13 tests") && !text.contains("skipped"), "{text}");
 }

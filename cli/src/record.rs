@@ -9,17 +9,25 @@
 //! - `{"write": {"bar": 2, "offset": O, "size": 4, "value": V}}` and `read`, with the value that
 //!   came back.
 //! - `{"completion": {"wr_id": W, "status": "success", "bytes": N, "queue": Q, "destination": D}}`: where
-//!   the host saw one, with the fields of its entry in the ring. What the host does
+//!   the host saw one, with the fields of its entry in the ring; `"receive": true` if it is a receive's. What the host does
 //!   because of it stands behind it: the write that gives the ring's room back to the card, and reads
 //!   of which queue pairs have failed. Who replays the file waits for the completion first, as the
 //!   host did.
+//! - `{"entries": {"queue": N, "hex": "..."}}`: entries of that completion queue's ring that the host has taken, as they stood
+//!   there, before it gives their room back or ends the queue.
+//! - `{"frame": {"qpn": Q, "after": N, "acknowledged": P, "hex": "..."}}`: a frame from the network that reached the card when it had sent
+//!   `N` frames other than acknowledgements and congestion notifications on the queue pair of that number, and had acknowledged its
+//!   peer's packets up to `P` (`null`: none).
+//! - `{"card": {"addr": A, "hex": "..."}}`: what stands at the end where the card has written, completion queues excepted.
 //!
 //! Rings of completion queues are the card's to write; what changes there is not the host's doing
-//! and is not recorded.
+//! and is not recorded as `mem`. Nor is what else the card writes, where the recorder is told of it
+//! ([`Recorder::with_writes`]).
+
+mod runs;
 
 use std::{
     collections::BTreeMap,
-    fmt::Write as _,
     fs::File,
     io::{self, BufWriter, Write as _},
     ops::Range,
@@ -30,19 +38,20 @@ use std::{
 use drdma_abi::{
     Layout as _,
     completion::Completion,
+    receive::RECEIVE_DOORBELLS,
     register::{
         COMPLETION_QUEUES, CONTROL, CompletionQueueEntry, DOORBELLS, QUEUE_PAIR_ERRORS, Table,
     },
 };
 use drdma_driver::{Card, CardError, DmaMemory};
+use drdma_soft::host::WriteLog;
 use libdrdma::WorkCompletion;
+use runs::{changes, hex, insert, without};
 
 /// The bit of [`CONTROL`] that says that a reset is not over.
 const RESETTING: u32 = 1 << 1;
 /// Bytes that are compared at a time.
 const CHUNK: usize = 1 << 16;
-/// Unchanged bytes between two changed ones that are recorded with them.
-const GAP: usize = 8;
 
 /// A recording; clones write to the same file.
 #[derive(Clone, Debug)]
@@ -132,14 +141,34 @@ impl Recording {
     /// The file cannot be written.
     pub fn completion(&self, completion: &WorkCompletion) -> Result<(), CardError> {
         let WorkCompletion { wr_id, status, bytes, queue, destination, .. } = completion;
+        let receive = if completion.opcode.is_receive() { r#", "receive": true"# } else { "" };
         let line = format!(
-            r#"{{"completion": {{"wr_id": {wr_id}, "status": "{}", "bytes": {bytes}, "queue": {queue}, "destination": {destination}}}}}"#,
+            r#"{{"completion": {{"wr_id": {wr_id}, "status": "{}", "bytes": {bytes}, "queue": {queue}, "destination": {destination}{receive}}}}}"#,
             status.name()
         );
         self.with(|output| {
             output.is_seen = true;
             output.put(&line)
         })
+    }
+
+    /// Records a frame that reaches the card, which has sent so many on the queue pair of that number, and
+    /// has acknowledged so far.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn frame(
+        &self,
+        qpn: u32,
+        after: u64,
+        acknowledged: Option<u32>,
+        frame: &[u8],
+    ) -> Result<(), CardError> {
+        let acknowledged = acknowledged.map_or("null".to_owned(), |psn| psn.to_string());
+        self.line(&format!(
+            r#"{{"frame": {{"qpn": {qpn}, "after": {after}, "acknowledged": {acknowledged}, "hex": "{}"}}}}"#,
+            hex(frame)
+        ))
     }
 
     /// Records a line behind the completions that the host sees before it does anything else.
@@ -172,7 +201,21 @@ pub struct Recorder {
     /// Completion queues' entries as the host wrote them, word by word.
     queues: BTreeMap<u32, u32>,
     /// Where the card writes completions.
-    rings: BTreeMap<u32, Range<u64>>,
+    rings: BTreeMap<u32, Ring>,
+    /// Where it wrote them to queues that have ended.
+    ended: Vec<Range<u64>>,
+    /// Where the card writes, if anybody tells.
+    writes: Option<WriteLog>,
+    /// What it has written, by address: where each run ends.
+    written: BTreeMap<u64, u64>,
+}
+
+/// A completion queue's ring.
+#[derive(Clone, Debug)]
+struct Ring {
+    addresses: Range<u64>,
+    /// Entries that the host has taken.
+    taken: u32,
 }
 
 /// Mapped memory, and what of it was recorded.
@@ -185,8 +228,15 @@ struct Mapped {
 impl Recorder {
     /// Records what is done to `card`.
     pub fn new(card: Box<dyn Card>, recording: Recording) -> Self {
-        let (mapped, queues, rings) = Default::default();
-        Self { card, recording, mapped, queues, rings }
+        let (mapped, queues, rings, ended, written) = Default::default();
+        Self { card, recording, mapped, queues, rings, ended, writes: None, written }
+    }
+
+    /// The same, where `writes` tells where the card writes to memory: that is not the host's doing then.
+    #[must_use]
+    pub fn with_writes(mut self, writes: WriteLog) -> Self {
+        self.writes = Some(writes);
+        self
     }
 
     fn access(&self, kind: &str, offset: u32, value: u32) -> Result<(), CardError> {
@@ -201,8 +251,77 @@ impl Recorder {
         }
     }
 
+    /// Leaves out of what the host changed what the card has written.
+    fn leave_out(&mut self) {
+        let Some(log) = &self.writes else { return };
+        let log = std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner));
+        for Range { start, end } in log {
+            if let Some((base, mapped)) = self.mapped.range_mut(..=start).next_back() {
+                let (from, to) = ((start - base) as usize, (end - base) as usize);
+                let to = to.min(mapped.recorded.len());
+                if let Some(recorded) = mapped.recorded.get_mut(from..to) {
+                    mapped.memory.read(from, recorded);
+                }
+            }
+            insert(&mut self.written, start..end);
+        }
+    }
+
+    /// Records what stands where the card has written in one mapping.
+    fn left(&mut self, iova: u64) -> Result<(), CardError> {
+        self.leave_out();
+        let Some(mapped) = self.mapped.get(&iova) else { return Ok(()) };
+        let end = iova + mapped.recorded.len() as u64;
+        let rings = self.rings.values().map(|ring| &ring.addresses).chain(&self.ended);
+        let rings: Vec<Range<u64>> = rings.cloned().collect();
+        for (&start, &stop) in self.written.range(iova..end) {
+            let run = std::iter::once(start..stop.min(end)).collect();
+            for part in rings.iter().fold(run, |parts: Vec<_>, ring| without(&parts, ring)) {
+                let mut bytes = vec![0; (part.end - part.start) as usize];
+                mapped.memory.read((part.start - iova) as usize, &mut bytes);
+                let (addr, hex) = (part.start, hex(&bytes));
+                self.recording
+                    .line(&format!(r#"{{"card": {{"addr": {addr}, "hex": "{hex}"}}}}"#))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Records entries of a completion queue's ring: those up to `consumer`, or all that are there.
+    fn entries(&mut self, queue: u32, consumer: Option<u32>) -> Result<(), CardError> {
+        let Some(Ring { addresses, taken }) = self.rings.get_mut(&queue) else { return Ok(()) };
+        let Some((base, mapped)) = self.mapped.range(..=addresses.start).next_back() else {
+            return Ok(());
+        };
+        let entries = ((addresses.end - addresses.start) / Completion::SIZE as u64) as u32;
+        // A position that the ring cannot have is of a queue that is made anew.
+        let ahead = consumer.map(|consumer| consumer.wrapping_sub(*taken));
+        if ahead.is_some_and(|ahead| ahead > entries) {
+            return Ok(());
+        }
+        let mut text = String::new();
+        while consumer != Some(*taken) {
+            let mut entry = [0; Completion::SIZE];
+            let at = addresses.start - base + u64::from(*taken % entries) * entry.len() as u64;
+            mapped.memory.read(at as usize, &mut entry);
+            let phase = Completion::decode(&entry).phase;
+            if consumer.is_none() && u32::from(phase) == (*taken / entries) & 1 {
+                break;
+            }
+            text += &hex(&entry);
+            *taken = taken.wrapping_add(1);
+        }
+        match text.is_empty() {
+            true => Ok(()),
+            false => self
+                .recording
+                .defer(format!(r#"{{"entries": {{"queue": {queue}, "hex": "{text}"}}}}"#)),
+        }
+    }
+
     /// Records the bytes that changed since the last time.
     fn memory(&mut self) -> Result<(), CardError> {
+        self.leave_out();
         let mut now = vec![0; CHUNK];
         for (&iova, mapped) in &mut self.mapped {
             for start in (0..mapped.recorded.len()).step_by(CHUNK) {
@@ -215,15 +334,11 @@ impl Recorder {
                 let base = iova + start as u64;
                 for ring in self.rings.values() {
                     let at = |address: u64| (address.saturating_sub(base) as usize).min(len);
-                    let theirs = at(ring.start)..at(ring.end);
+                    let theirs = at(ring.addresses.start)..at(ring.addresses.end);
                     old[theirs.clone()].copy_from_slice(&now[theirs]);
                 }
                 for run in changes(old, now) {
-                    let mut hex = String::with_capacity(2 * run.len());
-                    now[run.clone()].iter().for_each(|byte| {
-                        let _ = write!(hex, "{byte:02x}");
-                    });
-                    let addr = base + run.start as u64;
+                    let (addr, hex) = (base + run.start as u64, hex(&now[run]));
                     self.recording
                         .line(&format!(r#"{{"mem": {{"addr": {addr}, "hex": "{hex}"}}}}"#))?;
                 }
@@ -245,24 +360,16 @@ impl Recorder {
         if offset == COMPLETION_QUEUES.entry(entry + 1) - 4 {
             let start = u64::from(word(0)) | u64::from(word(1)) << 32;
             let size = (Completion::SIZE as u64) << (word(2) & 0xff).min(32);
-            match value {
+            let before = match value {
                 0 => self.rings.remove(&entry),
-                _ => self.rings.insert(entry, start..start.saturating_add(size)),
+                _ => {
+                    let addresses = start..start.saturating_add(size);
+                    self.rings.insert(entry, Ring { addresses, taken: 0 })
+                }
             };
+            self.ended.extend(before.map(|ring| ring.addresses));
         }
     }
-}
-
-/// Runs of bytes that differ; runs with few equal bytes between them are one.
-fn changes(old: &[u8], new: &[u8]) -> Vec<Range<usize>> {
-    let mut runs: Vec<Range<usize>> = Vec::new();
-    for (i, _) in old.iter().zip(new).enumerate().filter(|(_, (old, new))| old != new) {
-        match runs.last_mut() {
-            Some(run) if i <= run.end + GAP => run.end = i + 1,
-            _ => runs.push(i..i + 1),
-        }
-    }
-    runs
 }
 
 /// Whether `offset` is a completion queue's consumer position.
@@ -291,16 +398,27 @@ impl Card for Recorder {
         let queues = contains(&COMPLETION_QUEUES, offset);
         // The card looks at memory when a doorbell rings and when it is enabled. A completion ring
         // is its own from when it is set up: what the host wrote there is recorded before.
-        if contains(&DOORBELLS, offset) || offset == CONTROL.offset {
+        let rung = contains(&DOORBELLS, offset) || contains(&RECEIVE_DOORBELLS, offset);
+        if rung || offset == CONTROL.offset {
             self.memory()?;
-            if contains(&DOORBELLS, offset) {
+            if rung {
                 self.recording.mapped()?;
+            }
+            if offset == CONTROL.offset && value == 0 {
+                let mappings: Vec<u64> = self.mapped.keys().copied().collect();
+                mappings.into_iter().try_for_each(|iova| self.left(iova))?;
             }
         } else if queues {
             let enabling = (offset + 4 - COMPLETION_QUEUES.offset)
                 .is_multiple_of(COMPLETION_QUEUES.entry_size);
+            let queue = (offset - COMPLETION_QUEUES.offset) / COMPLETION_QUEUES.entry_size;
             if enabling {
                 self.memory()?;
+                if value == 0 {
+                    self.entries(queue, None)?;
+                }
+            } else if is_consumer(offset) {
+                self.entries(queue, Some(value))?;
             }
         }
         self.access("write", offset, value)?;
@@ -320,27 +438,12 @@ impl Card for Recorder {
     }
 
     fn unmap(&mut self, iova: u64) -> Result<(), CardError> {
+        self.left(iova)?;
         self.mapped.remove(&iova);
         self.card.unmap(iova)
     }
 
     fn progress(&mut self) -> Result<(), CardError> {
         self.card.progress()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn near_changes_are_one_run() {
-        let (mut old, mut new) = (vec![0u8; 64], vec![0u8; 64]);
-        new[3] = 1;
-        new[10] = 1;
-        new[40] = 1;
-        assert_eq!(changes(&old, &new), [3..11, 40..41]);
-        old.copy_from_slice(&new);
-        assert!(changes(&old, &new).is_empty());
     }
 }

@@ -4,6 +4,9 @@ mod support;
 
 use std::fs;
 
+use drdma_abi::{Layout as _, receive::ReceiveCompletion};
+use drdma_semantics::frame::Frame;
+use drdma_tests::expect::unhex;
 use serde_json::{Value, json};
 use support::Folder;
 
@@ -150,4 +153,80 @@ fn the_simulated_hardware_sends_to_cards_that_receive() {
     assert_eq!(stdout, block("\n$ drdma fabric job.json --dump after\n"));
     let expected = [&[0, 1, 2, 3, 8, 9, 10, 11][..], &[0; 12], &[12, 13, 14, 15]].concat();
     assert_eq!(fs::read(folder.file("after/b/t")).unwrap(), expected);
+}
+
+/// What a recording says of memory: addresses and bytes, of lines of that kind.
+fn told(lines: &[Value], kind: &str) -> Vec<(u64, Vec<u8>)> {
+    let of = |line: &Value| {
+        let what = &line[kind];
+        Some((what["addr"].as_u64()?, unhex(what["hex"].as_str()?)))
+    };
+    lines.iter().filter_map(of).collect()
+}
+
+#[test]
+fn a_recording_tells_the_frames_that_reach_a_card_and_what_it_writes() {
+    let folder = Folder::new();
+    let mut job: Value = serde_json::from_str(blocks("json\n").nth(1).unwrap()).unwrap();
+    job["nodes"][1]["device"] = json!("rtl:");
+    let (code, stdout, stderr) = run(&folder, &job, &["--dump", "after", "--record", "b=b.rec"]);
+    assert_eq!((code, &*stderr), (0, ""));
+    let text = fs::read_to_string(folder.file("b.rec")).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+
+    // Three SENDs and WRITEs of one packet each, of which each is acknowledged before those that wait for it.
+    let frames: Vec<&Value> = lines.iter().map(|line| &line["frame"]).collect();
+    let frames: Vec<_> = frames.into_iter().filter(|frame| !frame.is_null()).collect();
+    assert_eq!(frames.len(), 3);
+    for (psn, frame) in (0..).zip(&frames) {
+        assert_eq!((&frame["qpn"], &frame["after"]), (&json!(16), &json!(0)));
+        let bytes = unhex(frame["hex"].as_str().unwrap());
+        let parsed = Frame::parse(&bytes).expect("a right frame");
+        assert_eq!(parsed.bth.psn, psn, "{parsed:?}");
+    }
+    assert_eq!(frames[2]["acknowledged"], json!(1));
+
+    // Entries of completions as they stood in the ring: two receives.
+    let entries: String = lines.iter().filter_map(|line| line["entries"]["hex"].as_str()).collect();
+    let entries = unhex(&entries);
+    let entries: Vec<_> =
+        entries.chunks_exact(ReceiveCompletion::SIZE).map(ReceiveCompletion::decode).collect();
+    let names: Vec<_> = entries.iter().map(|entry| (entry.wr_id, entry.byte_len)).collect();
+    assert_eq!(names, [(1, 10), (2, 10)]);
+    assert!(entries.iter().all(|entry| entry.receive == 1 && entry.phase == 1));
+    let seen: Vec<_> = lines.iter().map(|line| &line["completion"]).collect();
+    let seen: Vec<_> = seen.into_iter().filter(|completion| !completion.is_null()).collect();
+    assert!(seen.len() == 2 && seen.iter().all(|completion| completion["receive"] == json!(true)));
+    assert_eq!(stdout.lines().filter(|line| line.contains(r#""node":"b""#)).count(), 2);
+
+    // What the card has written is told once, at the end, and is not the host's doing.
+    let (card, host) = (told(&lines, "card"), told(&lines, "mem"));
+    let bytes: usize = card.iter().map(|(_, bytes)| bytes.len()).sum();
+    // The columns of three rows, and four bytes by the key.
+    assert_eq!(bytes, 3 * 5 + 4, "{card:02x?}");
+    let read = |name: &str| fs::read(folder.file(&format!("after/b/{name}"))).unwrap();
+    for (name, len) in [("keys", 12), ("flags", 3)] {
+        assert_eq!(read(name).len(), len);
+        assert!(card.iter().any(|(_, bytes)| *bytes == read(name)), "{name}: {card:02x?}");
+    }
+    for (addr, bytes) in &card {
+        let end = addr + bytes.len() as u64;
+        assert!(host.iter().all(|(at, by)| *at >= end || at + by.len() as u64 <= *addr));
+    }
+}
+
+#[test]
+fn a_node_that_cannot_be_recorded_is_told() {
+    let folder = Folder::new();
+    for (record, message) in [
+        ("b=b.rec", "error: --record needs a node with rtl:, not soft:\n"),
+        ("c=b.rec", "error: --record: there is no node \"c\"\n"),
+    ] {
+        let (code, stdout, stderr) = run(&folder, &job(), &["--record", record]);
+        assert_eq!((code, &*stdout, &*stderr), (2, "", message));
+        assert!(!folder.file("b.rec").exists());
+    }
+    let (code, _, stderr) = run(&folder, &job(), &["--record", "b"]);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("it is no NODE=FILE"), "{stderr}");
 }

@@ -106,6 +106,8 @@ fn script(lines: &[Value], answers: &[Vec<u8>], frames: usize) -> String {
                 let status = Status::ALL.iter().find(|s| s.name() == status).unwrap();
                 writeln!(text, "c {:x} {:x}", number("wr_id"), *status as u8)
             }
+            // The testbench compares names and statuses.
+            "entries" => continue,
             other => panic!("{other} is no line of a recording"),
         };
     }

@@ -4,6 +4,7 @@ use std::{
     cell::{Cell, RefCell},
     collections::BTreeMap,
     ops::Range,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use drdma_driver::{CardError, DmaMemory, memory::PAGE};
@@ -57,12 +58,21 @@ pub struct Host {
     mappings: BTreeMap<u64, Mapping>,
     bus_master: bool,
     faults: RefCell<Faults>,
+    writes: Option<WriteLog>,
 }
+
+/// Addresses that the card wrote to, in the order of its writes.
+pub type WriteLog = Arc<Mutex<Vec<Range<u64>>>>;
 
 impl Default for Host {
     /// Nothing mapped, for a card that is a bus master.
     fn default() -> Self {
-        Self { mappings: BTreeMap::new(), bus_master: true, faults: RefCell::default() }
+        Self {
+            mappings: BTreeMap::new(),
+            bus_master: true,
+            faults: RefCell::default(),
+            writes: None,
+        }
     }
 }
 
@@ -143,6 +153,11 @@ impl Host {
         self.bus_master = on;
     }
 
+    /// Where the card writes from now on is written down. The list goes on growing where the host is out of reach.
+    pub fn log_writes(&mut self) -> WriteLog {
+        Arc::clone(self.writes.get_or_insert_default())
+    }
+
     /// The accesses so far that found no memory.
     pub fn faults(&self) -> Faults {
         *self.faults.borrow()
@@ -203,6 +218,10 @@ impl Host {
                 memory.write(offset, &bytes[at..at + len]);
             },
         );
+        if let Some(log) = self.writes.as_ref().filter(|_| written.is_ok()) {
+            let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+            log.push(addr..addr + bytes.len() as u64);
+        }
         self.noted(written, |faults| faults.writes += 1)
     }
 }

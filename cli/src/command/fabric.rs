@@ -14,9 +14,10 @@ use drdma_cli::{
     device::Kind,
     fabric::{
         FabricJob,
-        run::{FabricError, Options, Outcome, run as run_job},
+        run::{FabricError, Options, Outcome, Recorded, run_recorded},
         supported,
     },
+    record::Recording,
 };
 use drdma_fabric::{Tap, Time};
 use drdma_sim::wire::Capture;
@@ -48,6 +49,9 @@ pub struct Arguments {
     /// Write what the links and the cards did to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
+    /// Write what the host and the network do to the card of a node to a file, one JSON object a line (`rtl:` only).
+    #[arg(long, value_name = "NODE=FILE", value_parser = node_and_file)]
+    record: Option<(String, PathBuf)>,
     /// Give up after so many seconds of simulated time without a completion.
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
     timeout: f64,
@@ -80,6 +84,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         .as_deref()
         .map(|path| Ok::<_, Failure>((create(path)?, path)))
         .transpose()?;
+    let record = match &arguments.record {
+        Some((name, path)) => {
+            let node = node_to_record(&job, name)?;
+            let file = create(path)?;
+            let writer = file.writer().map_err(|error| Failure::file(path, &error))?;
+            Some((file, path, Recorded { node, recording: Recording::new(writer, path) }))
+        }
+        None => None,
+    };
     let mut capture = None;
     if let Some((file, path)) = &pcap {
         let writer = file.writer().map_err(|error| Failure::file(path, &error))?;
@@ -89,12 +102,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let options = Options { patience, threads: threads(arguments, &job) };
     let tap = capture.clone().map(|capture| Box::new(capture) as Box<dyn Tap>);
-    let outcome = run_job(&job, options, tap, &mut print).map_err(|error| match &error {
-        FabricError::Device { source, .. } if source.is_usage() => {
-            Failure::Usage(error.to_string())
-        }
-        _ => Failure::failed(error),
-    })?;
+    let recorded = record.as_ref().map(|(_, _, recorded)| recorded.clone());
+    let outcome =
+        run_recorded(&job, options, tap, recorded, &mut print).map_err(|error| match &error {
+            FabricError::Device { source, .. } if source.is_usage() => {
+                Failure::Usage(error.to_string())
+            }
+            _ => Failure::failed(error),
+        })?;
+    if let Some((file, path, Recorded { recording, .. })) = record {
+        recording.flush().map_err(|error| Failure::file(path, &error))?;
+        finish(file, path)?;
+    }
     if let (Some((file, path)), Some(capture)) = (pcap, capture) {
         capture.finish().map_err(|error| Failure::file(path, &error))?;
         finish(file, path)?;
@@ -112,6 +131,24 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             Err(Failure::Failed(format!("{failures} requests failed")))
         }
         _ => Ok(()),
+    }
+}
+
+/// `NODE=FILE`.
+fn node_and_file(text: &str) -> Result<(String, PathBuf), String> {
+    let (node, file) = text.split_once('=').ok_or("it is no NODE=FILE")?;
+    Ok((node.to_owned(), PathBuf::from(file)))
+}
+
+/// The index of a node of that name, whose card can be recorded.
+fn node_to_record(job: &FabricJob, name: &str) -> Result<usize, Failure> {
+    let node = job.nodes.iter().position(|node| node.name == name);
+    let node =
+        node.ok_or_else(|| Failure::Usage(format!("--record: there is no node {name:?}")))?;
+    let device = &job.nodes[node].device;
+    match Kind::of(device) {
+        Kind::Rtl => Ok(node),
+        _ => Err(Failure::Usage(format!("--record needs a node with rtl:, not {device}"))),
     }
 }
 

@@ -266,6 +266,13 @@ impl<C: Card> Rig<C> {
         self.producers[queue as usize]
     }
 
+    /// Whether bytes lie in the rings of send queues, or of completion queues.
+    pub fn is_in_ring(&self, addr: u64, len: u64) -> bool {
+        [RINGS, COMPLETIONS]
+            .iter()
+            .any(|start| addr >= *start && addr.saturating_add(len) <= start + QUEUES * PAGE)
+    }
+
     pub fn write_request(&mut self, queue: u32, request: &Request) {
         let bytes = encode(request, self.producer(queue));
         self.write_blocks(queue, &bytes);

@@ -83,6 +83,9 @@ pub struct Statistics {
 /// Read descriptors as the card gives them, in order.
 pub type ReadLog = Arc<Mutex<Vec<Descriptor>>>;
 
+/// Descriptors of both ports as the card gives them, in order, and which way they go.
+pub type AccessLog = Arc<Mutex<Vec<(Direction, Descriptor)>>>;
+
 /// The engine. A cycle is [`Engine::drive`], the design settling, [`Engine::sample`], the clock.
 #[derive(Debug)]
 pub struct Engine {
@@ -99,6 +102,8 @@ pub struct Engine {
     usage: Usage,
     /// Where the reads of the `data` port are written down.
     data_reads: Option<ReadLog>,
+    /// Where everything that reaches for host memory is written down.
+    accesses: Option<AccessLog>,
 }
 
 impl Engine {
@@ -135,6 +140,7 @@ impl Engine {
             statistics: Statistics::default(),
             usage: Usage::default(),
             data_reads: None,
+            accesses: None,
             config,
         })
     }
@@ -142,6 +148,11 @@ impl Engine {
     /// Writes the reads of the `data` port down from now on: those that fill the segmented memory.
     pub fn log_data_reads(&mut self, log: ReadLog) {
         self.data_reads = Some(log);
+    }
+
+    /// Writes all reads and writes of both ports down from now on.
+    pub fn log_accesses(&mut self, log: AccessLog) {
+        self.accesses = Some(log);
     }
 
     /// What the engine did so far.
@@ -220,6 +231,7 @@ impl Engine {
                 if let Some(log) = self.data_reads.as_ref().filter(|_| index == DATA) {
                     log.lock().unwrap_or_else(PoisonError::into_inner).push(descriptor);
                 }
+                note(self.accesses.as_ref(), Direction::Read, descriptor);
                 self.statistics.reads += 1;
                 self.statistics.read_bytes += descriptor.len as u64;
                 side.reads.push_back((descriptor, since));
@@ -227,6 +239,7 @@ impl Engine {
             if let Some(descriptor) =
                 side.port.descriptor(model, Direction::Write).filter(|_| side.ready[1])
             {
+                note(self.accesses.as_ref(), Direction::Write, descriptor);
                 self.statistics.writes += 1;
                 self.writes.push(index, descriptor);
             }
@@ -333,6 +346,13 @@ impl Engine {
             side.open.get_mut(&descriptor).expect("an open descriptor").requests -= 1;
             self.landing = None;
         }
+    }
+}
+
+/// Writes a descriptor down, if anybody asks for that.
+fn note(log: Option<&AccessLog>, direction: Direction, descriptor: Descriptor) {
+    if let Some(log) = log {
+        log.lock().unwrap_or_else(PoisonError::into_inner).push((direction, descriptor));
     }
 }
 

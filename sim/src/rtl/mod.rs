@@ -27,7 +27,7 @@ use drdma_verilated::{Library, Model, Options, PortHandle, Source, Watch};
 
 use crate::pcie::{
     self,
-    engine::{Engine, ReadLog},
+    engine::{AccessLog, Engine, ReadLog},
     usage::Usage,
 };
 use axil::Axil;
@@ -189,6 +189,7 @@ pub struct RtlCard {
     framed: u64,
     usage: Arc<Mutex<Usage>>,
     data_reads: Option<ReadLog>,
+    accesses: Option<AccessLog>,
     config: Config,
 }
 
@@ -224,6 +225,7 @@ impl RtlCard {
             framed: 0,
             usage: Arc::default(),
             data_reads: None,
+            accesses: None,
             config,
         };
         card.leave_reset()?;
@@ -240,6 +242,9 @@ impl RtlCard {
         self.engine = Engine::new(&library, self.config.pcie.clone()).map_err(failed)?;
         if let Some(log) = &self.data_reads {
             self.engine.log_data_reads(Arc::clone(log));
+        }
+        if let Some(log) = &self.accesses {
+            self.engine.log_accesses(Arc::clone(log));
         }
         self.axil = Axil::new(&library).map_err(failed)?;
         self.mac.reset();
@@ -278,6 +283,14 @@ impl RtlCard {
     pub fn data_reads(&mut self) -> ReadLog {
         let log = self.data_reads.get_or_insert_default();
         self.engine.log_data_reads(Arc::clone(log));
+        Arc::clone(log)
+    }
+
+    /// All reads and writes of host memory from now on, as they are given to the shell. It goes on growing where
+    /// the card is out of reach.
+    pub fn accesses(&mut self) -> AccessLog {
+        let log = self.accesses.get_or_insert_default();
+        self.engine.log_accesses(Arc::clone(log));
         Arc::clone(log)
     }
 

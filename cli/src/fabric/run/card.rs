@@ -1,11 +1,21 @@
 //! The cards of a fabric.
 
-use drdma_driver::Card;
-use drdma_fabric::{SlotCard, TimedCard};
-use drdma_sim::wire::Network as Wire;
-use drdma_soft::{simulated::SimulatedCard, uri::DeviceUri};
+use std::collections::HashMap;
 
-use crate::device::{self, DeviceError, Kind};
+use drdma_abi::{
+    Layout as _,
+    roce::{Bth, Ethernet, Ipv4, Udp, cnp, operation},
+};
+use drdma_driver::{Card, CardError};
+use drdma_fabric::{SlotCard, TimedCard};
+use drdma_semantics::packets::{psn_distance, source_port};
+use drdma_sim::wire::{CapturedFrame, Network as Wire};
+use drdma_soft::{host::WriteLog, simulated::SimulatedCard, uri::DeviceUri};
+
+use crate::{
+    device::{self, DeviceError, Kind},
+    record::{Recorder, Recording},
+};
 
 /// A card before its time begins.
 pub(super) enum FabricCard {
@@ -13,16 +23,23 @@ pub(super) enum FabricCard {
     Soft(SimulatedCard),
     /// The Verilated RTL.
     Rtl(SlotCard),
+    /// The same, recorded.
+    Recorded { card: SlotCard, writes: WriteLog, recording: Recording },
 }
 
 impl FabricCard {
-    /// The card that a URI names.
-    pub fn open(uri: &str) -> Result<Self, DeviceError> {
+    /// The card that a URI names; what happens to it is recorded if it is the RTL and there is a recording.
+    pub fn open(uri: &str, recording: Option<Recording>) -> Result<Self, DeviceError> {
         if Kind::of(uri) == Kind::Rtl {
             let wire = Wire::new();
             // The time of a simulation goes on cycle by cycle.
-            let slot = device::open_slot(&device::with_option(uri, "cycles", 1), &wire)?;
-            return Ok(Self::Rtl(SlotCard::new(slot, wire)));
+            let mut slot = device::open_slot(&device::with_option(uri, "cycles", 1), &wire)?;
+            let writes = recording.as_ref().map(|_| slot.host().log_writes());
+            let card = SlotCard::new(slot, wire);
+            return Ok(match recording.zip(writes) {
+                Some((recording, writes)) => Self::Recorded { card, writes, recording },
+                None => Self::Rtl(card),
+            });
         }
         let parsed: DeviceUri = uri.parse().map_err(DeviceError::Uri)?;
         // What `soft:` has to say of other schemes and of options.
@@ -35,6 +52,10 @@ impl FabricCard {
         match self {
             Self::Soft(card) => card.card(),
             Self::Rtl(card) => card.card(),
+            Self::Recorded { card, writes, recording } => {
+                let recorder = Recorder::new(card.card(), recording.clone());
+                Box::new(recorder.with_writes(writes.clone()))
+            }
         }
     }
 
@@ -43,6 +64,76 @@ impl FabricCard {
         match self {
             Self::Soft(card) => Box::new(card),
             Self::Rtl(card) => Box::new(card.starting_now()),
+            Self::Recorded { card, recording, .. } => {
+                let (failed, sent) = Default::default();
+                Box::new(Recorded { card: card.starting_now(), recording, sent, failed })
+            }
         }
+    }
+}
+
+/// A card of which the frames are recorded that reach it.
+struct Recorded {
+    card: SlotCard,
+    recording: Recording,
+    /// What it has sent, by source ports, which are the queue pairs'.
+    sent: HashMap<u16, Sent>,
+    /// A frame could not be recorded.
+    failed: Option<CardError>,
+}
+
+/// What a card has sent on a queue pair.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sent {
+    /// Frames other than acknowledgements and congestion notifications, of which the number depends on time.
+    frames: u64,
+    /// The last sequence number of the peer's that it has acknowledged or answered.
+    acknowledged: Option<u32>,
+}
+
+/// Where headers of frames without tags are.
+const UDP: usize = Ethernet::SIZE + Ipv4::SIZE;
+const BTH: usize = UDP + Udp::SIZE;
+
+impl TimedCard for Recorded {
+    fn next_event_ns(&mut self) -> Result<Option<u64>, CardError> {
+        match self.failed.take() {
+            Some(error) => Err(error),
+            None => self.card.next_event_ns(),
+        }
+    }
+
+    fn deliver(&mut self, frame: Vec<u8>, at_ns: u64) {
+        let bth = frame.get(BTH..BTH + Bth::SIZE).map(Bth::decode);
+        let qpn = bth.map_or(0, |bth| bth.dest_qp);
+        let sent = self.sent.get(&source_port(qpn)).copied().unwrap_or_default();
+        let recorded = self.recording.frame(qpn, sent.frames, sent.acknowledged, &frame);
+        self.failed = self.failed.take().or(recorded.err());
+        self.card.deliver(frame, at_ns);
+    }
+
+    fn advance_to(&mut self, ns: u64) -> Result<(), CardError> {
+        self.card.advance_to(ns)
+    }
+
+    fn take_sent(&mut self) -> Vec<CapturedFrame> {
+        let sent = self.card.take_sent();
+        for CapturedFrame { bytes, .. } in &sent {
+            let headers = bytes.get(UDP..BTH).zip(bytes.get(BTH..BTH + Bth::SIZE));
+            let Some((udp, bth)) = headers.map(|(udp, bth)| (Udp::decode(udp), Bth::decode(bth)))
+            else {
+                continue;
+            };
+            let sent = self.sent.entry(udp.source_port).or_default();
+            let timed = [operation::ACKNOWLEDGE, cnp::OPCODE].contains(&bth.opcode);
+            sent.frames += u64::from(!timed);
+            let answers = operation::READ_RESPONSE_FIRST..=operation::ATOMIC_ACKNOWLEDGE;
+            if answers.contains(&bth.opcode)
+                && sent.acknowledged.is_none_or(|psn| psn_distance(bth.psn, psn) > 0)
+            {
+                sent.acknowledged = Some(bth.psn);
+            }
+        }
+        sent
     }
 }

@@ -16,6 +16,7 @@ use crate::{
     fabric::{self, FabricJob, Node, Op, Peer, Post, Receive, ReceiveQueue, Remote, Send, Step},
     job::{self, Transport},
     placement::Placement,
+    record::Recording,
     run::{
         RunError,
         ledger::Completed,
@@ -52,6 +53,8 @@ pub(super) struct Host<'a> {
     sends: HashMap<u64, &'a Send>,
     /// How many of them were posted, as far as is known, but for those from before the card had nothing to do.
     in_flight: usize,
+    /// Where completions are noted.
+    recording: Option<Recording>,
 }
 
 /// A key of a node's.
@@ -85,7 +88,12 @@ pub(super) struct Completion {
 
 impl<'a> Host<'a> {
     /// Sets a node up: its memory, keys and connected queue pairs.
-    pub fn new(job: &'a FabricJob, index: usize, card: &FabricCard) -> Result<Self, RunError> {
+    pub fn new(
+        job: &'a FabricJob,
+        index: usize,
+        card: &FabricCard,
+        recording: Option<Recording>,
+    ) -> Result<Self, RunError> {
         let node = &job.nodes[index];
         let context = device::set_up_from_seed(card.card(), node.local, job.network.seed)?;
         let pd = context.protection_domain();
@@ -184,6 +192,7 @@ impl<'a> Host<'a> {
             to_post,
             sends,
             in_flight,
+            recording,
         })
     }
 
@@ -301,6 +310,9 @@ impl<'a> Host<'a> {
     /// The next completion, if there is one.
     pub fn poll(&mut self) -> Result<Option<Completion>, RunError> {
         let Some(completion) = self.queues.next() else { return Ok(None) };
+        if let Some(recording) = &self.recording {
+            recording.completion(&completion)?;
+        }
         if completion.opcode.is_receive() {
             return Ok(Some(self.received(&completion)));
         }

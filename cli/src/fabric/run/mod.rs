@@ -13,7 +13,7 @@ use drdma_fabric::{Network, PortCounters, Simulation, SimulationError, Tap};
 use serde_json::Value;
 
 use super::{Destination, FabricJob, Post, Remote, Step};
-use crate::{device::DeviceError, run::RunError};
+use crate::{device::DeviceError, record::Recording, run::RunError};
 use card::FabricCard;
 use host::{Completion, Host, Remotes};
 
@@ -93,12 +93,38 @@ pub fn run(
     tap: Option<Box<dyn Tap>>,
     told: &mut dyn FnMut(Value) -> std::io::Result<()>,
 ) -> Result<Outcome, FabricError> {
+    run_recorded(job, options, tap, None, told)
+}
+
+/// A node whose card is the RTL, and what is to be recorded of it.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// Its index.
+    pub node: usize,
+    /// Where to.
+    pub recording: Recording,
+}
+
+/// The same, recording what a node's host and its network do to its card ([`crate::record`]).
+///
+/// # Errors
+/// As [`run`]; the recording cannot be written.
+pub fn run_recorded(
+    job: &FabricJob,
+    options: Options,
+    tap: Option<Box<dyn Tap>>,
+    recorded: Option<Recorded>,
+    told: &mut dyn FnMut(Value) -> std::io::Result<()>,
+) -> Result<Outcome, FabricError> {
     let mut hosts = Vec::with_capacity(job.nodes.len());
     let mut cards = Vec::with_capacity(job.nodes.len());
     for (index, node) in job.nodes.iter().enumerate() {
         let source = |source| FabricError::Device { node: index, source };
-        let card = FabricCard::open(&node.device).map_err(source)?;
-        hosts.push(Host::new(job, index, &card).map_err(|source| of_node(job, index, source))?);
+        let here = recorded.as_ref().filter(|recorded| recorded.node == index);
+        let recording = here.map(|recorded| recorded.recording.clone());
+        let card = FabricCard::open(&node.device, recording.clone()).map_err(source)?;
+        let host = Host::new(job, index, &card, recording);
+        hosts.push(host.map_err(|source| of_node(job, index, source))?);
         cards.push(card.timed());
     }
     let macs: Vec<u64> = job.nodes.iter().map(|node| node.local.mac).collect();

@@ -1,6 +1,7 @@
 //! The whole card's RTL in its host.
 
 mod faults;
+mod fuzz;
 mod host_traffic;
 mod links;
 mod queue_pairs;

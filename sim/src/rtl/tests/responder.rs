@@ -5,20 +5,18 @@ use crate::cards::rig::{CARD_IP, MAC};
 use drdma_abi::{
     receive::{AttributesEntry, QUEUE_PAIR_ATTRIBUTES, rights},
     register::{MEMORY_REGIONS, MemoryRegionEntry, QUEUE_PAIRS, QueuePairEntry, STATUS, counter},
-    roce::{AtomicEth, Bth, Reth, Transport, operation, syndrome},
+    roce::{AtomicEth, Bth, Reth, Transport, operation},
 };
 use drdma_driver::{Card as _, DmaMemory};
 use drdma_semantics::{
     answers,
     frame::Frame,
-    icrc,
     packets::{self, Flow, psn_add},
 };
 use drdma_soft::clock::NS_PER_CYCLE;
 use drdma_verilated::testbench::Random;
 
 mod congestion;
-mod fuzz;
 
 /// Host memory that peers reach.
 const TABLE: u64 = 0x1_0000_0000;
