@@ -94,8 +94,7 @@ pub const LUTS: &str = "Two paths make an address for each of 64 bytes a cycle. 
      placer's 4,500 compare the blocks of 16 lanes with one another, 6,400 with 112 that are placed, and 3,700 \
      translate lanes; half of the gather's are the crossbar of 64 bytes. Comparisons by carry chains would take \
      8,000 fewer, and twice the time to simulate; `synth_xilinx -abc9` finds 6 to 8 % fewer where it was tried. Of \
-     the UltraRAMs 64 keep 2 MiB of packets until they are acknowledged, 64 the bitmapped and pointer-mapped regions of \
-     receives (32 granules for each of 4,096 queue pairs), 32 the values of atomics (16 for each), and 24 the lanes of \
+     the UltraRAMs 64 keep 2 MiB of packets until they are acknowledged, 20 the values of atomics, and 24 the lanes of \
      columns with kinds.";
 
 /// The reason recorded for an experiment.
