@@ -1,6 +1,6 @@
 //! Follows entries to bytes.
 
-use super::record::{Answer, Entry, Line, TABLE, VALUE, Value};
+use super::record::{Answer, Entry, LINE, Line, TABLE, VALUE, Value};
 use crate::context::ConfigWrite;
 use crate::primitive::{Flatten, Lutram, Multiplier, Restore, StreamFifo};
 use crate::receive::responder::keys::{KEY_REGION, Keys};
@@ -27,8 +27,6 @@ const LOG_BUFFER: u64 = Element::SIZE.trailing_zeros() as u64;
 /// [`BUFFER_BITS`], as far as the table is moved.
 const BUFFER_SHIFT: u64 = BUFFER_BITS as u64;
 const _: () = assert!(BUFFERS as usize * Element::SIZE == 64 && 1 << LOG_BUFFER == Element::SIZE);
-/// Bytes of a line of a table.
-const LINE: u64 = 64;
 /// Values that are followed or wait for the giver, at most.
 const MOST: u64 = 16;
 /// As many bytes as a value has at least that no message can hold.

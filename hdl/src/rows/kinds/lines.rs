@@ -1,6 +1,6 @@
 //! Reads entries from host memory: those that share a cache line together.
 
-use super::record::{Answer, Entry, Line, Placed, VALUE};
+use super::record::{Answer, Entry, LINE, Line, Placed, VALUE};
 use crate::primitive::{Flatten, Lutram, Restore, StreamFifo, StreamSkid};
 use crate::request::{BITS, FIXED, OFFSETS, VIEWS};
 use crate::shell::host_read::HostReadRequest;
@@ -9,8 +9,6 @@ use drdma_emit::prelude::*;
 
 /// Bytes of a view.
 const VIEW_BYTES: u64 = VIEW as u64;
-/// Bytes of a line.
-const LINE: u64 = 64;
 /// Bytes behind an entry that are counted, at most.
 const MOST_AFTER: u64 = 63;
 /// Entries that were asked for and not taken, at most.

@@ -3,6 +3,8 @@
 use crate::request::LaneKind;
 use drdma_emit::prelude::*;
 
+/// Bytes of a cache line, in which entries and tables are read.
+pub const LINE: u64 = 64;
 /// [`Entry::task`]: the entry leads to bytes of the payload.
 pub const VALUE: u64 = 0;
 /// [`Entry::task`]: the buffers of its table are looked up in their keys.
