@@ -346,3 +346,24 @@ fn a_queue_pair_without_retries_sends_long_messages_whole() {
     bench.check(0, &[(100, 3 << 20)]);
     assert_eq!(bench.rig.network.errors(), []);
 }
+
+/// A message of a queue pair that does not send again goes whole, one of another goes in parts.
+#[test]
+fn parts_cost_no_time() {
+    for (mtu, len) in [(4096, LONG), (1024, 2 << 20), (256, 1 << 20)] {
+        let cycles = |in_parts: bool| {
+            let mut bench = Bench::new(&[(Transport::Rc, mtu, NEVER)], false);
+            if !in_parts {
+                let attributes = AttributesEntry { state: 1, ..AttributesEntry::default() };
+                bench.rig.write_entry(&QUEUE_PAIR_ATTRIBUTES, 0, &attributes);
+            }
+            (0..2).for_each(|wr_id| bench.post(0, 0, wr_id, 0, len));
+            let came = bench.run_until(0, 2);
+            assert_eq!(told(&came), [(0, 0, len.into()), (1, 0, len.into())]);
+            bench.rig.network.clock().span().expect("a doorbell").cycles()
+        };
+        let (whole, parts) = (cycles(false), cycles(true));
+        println!("MTU {mtu}, 2 x {len} B: whole {whole} cycles, in parts {parts}");
+        assert!(parts <= whole + whole / 100, "MTU {mtu}: {parts} cycles, not {whole}");
+    }
+}
