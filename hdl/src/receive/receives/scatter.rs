@@ -4,7 +4,8 @@
 //! with one order takes 4 cycles, each further order 2. A strided region that is begun takes 3 more. Each of its extents is an
 //! order of its own in every row, unless they are dense columns of at most 64 B: these go to the transposer, with one order for all bytes of the placing that the region takes,
 //! after 5 cycles, one for each column, and what the transposer takes to plan them. Columns of an append region take 7 more. What begins with bytes to skip
-//! is not for the transposer. Where a placing's bytes are placed piece by piece, each piece is an order. The bytes of a receive that is not in use any more are
+//! is not for the transposer. Where a placing's bytes are placed piece by piece, each piece is an order; dense columns that come in place of pieces go to the transposer, with
+//! one order for all of them. The bytes of a receive that is not in use any more are
 //! not written, and nothing completes; nor are bytes written for which its regions have no room. A receive that is
 //! given up completes behind the placings that were there before: the turn comes when no placing waits, or
 //! after 15 of them; further ones of its queue pair go without a completion. One that fails halts its queue, if that is not shared, or the entry itself was wrong.
@@ -118,7 +119,7 @@ pub struct Scatter {
     dense: Dense,
     /// The columns that are gone through are for the transposer.
     aims: DFF<Bit>,
-    /// Extents that were asked for.
+    /// Extents that were asked for, or columns that came in place of pieces.
     aimed: DFF<Bits<5>>,
     aim_place: Signal<Local, Bits<PLACES>>,
     unused_place: Signal<Local, Bits<PLACES>>,
@@ -281,11 +282,18 @@ impl Logic for Scatter {
 
         // Dense columns.
         self.dense.cursor.next = self.cursor.q.val();
+        if self.current.q.val().pieces {
+            self.dense.cursor.next.rows = self.piece.rows.val();
+            self.dense.cursor.next.first = 0.into();
+            self.dense.cursor.next.behind = bit_cast::<PLACES, 4>(self.piece.first.val());
+            self.dense.cursor.next.into = self.piece.offset.val();
+        }
         self.dense.appends.next = self.appends.val();
         self.dense.capacity.next = self.columns.capacity.val();
         self.dense.ram.next = self.ram.q.val();
         self.dense.bytes.next = self.bytes.q.val();
-        self.dense.begins.next = self.state.q.val() == ScatterState::Cut;
+        self.dense.begins.next =
+            (self.state.q.val() == ScatterState::Cut) || (self.state.q.val() == ScatterState::Load);
         self.dense.comes.next = false;
         self.dense.odd.next = false;
         self.dense.last.next = false;
@@ -418,6 +426,7 @@ impl Logic for Scatter {
                     }
                 }
                 if self.current.q.val().pieces {
+                    self.aimed.d.next = 0.into();
                     self.state.d.next = ScatterState::Piece;
                 }
                 if self.gives_up.q.val()
@@ -569,6 +578,19 @@ impl Logic for Scatter {
                     self.part.d.next = 0.into();
                     if self.piece.valid.val() && self.piece.last.val() {
                         self.state.d.next = ScatterState::Offer;
+                    }
+                } else if self.piece.column.val() {
+                    // The transposer has room for all columns before the first one goes there.
+                    self.piece.ready.next = self.dense.roomy.val() || self.aimed.q.val().any();
+                    self.dense.addr.next = self.piece.addr.val();
+                    self.dense.width.next = self.piece.bytes.val().get_bits::<7>(0);
+                    self.dense.last.next = self.piece.last.val();
+                    if self.piece.valid.val() && self.piece.ready.val() {
+                        self.dense.comes.next = true;
+                        self.aimed.d.next = self.aimed.q.val() + 1;
+                        if self.piece.last.val() {
+                            self.state.d.next = ScatterState::Plan;
+                        }
                     }
                 } else if self.piece.valid.val() {
                     self.state.d.next = ScatterState::Offer;
