@@ -9,7 +9,8 @@ use super::{
     keys::{self, Keys},
     latency,
     rig::Link,
-    shuffle, silent,
+    shuffle::{self, Arrival},
+    silent,
     transfer::{Transfer, Verb},
 };
 use crate::{experiment::ROUND_TRIP_CYCLES, rig::RunError};
@@ -201,13 +202,19 @@ pub fn all() -> Vec<Trial> {
             id: "shuffle-4-nodes",
             title: "shuffle among 4 nodes, all at once, ids, 5 x 8 B, received by WRITE",
             target: Target::Share(0.93, "the bound"),
-            run: || shuffle::share(false),
+            run: || shuffle::share(Arrival::Pages),
         },
         Trial {
             id: "odd-shuffle",
             title: "shuffle among 4 nodes, all at once, ids, 5 x 8 B, at odd addresses",
             target: Target::Share(0.93, "the bound"),
-            run: || shuffle::share(true),
+            run: || shuffle::share(Arrival::Odd),
+        },
+        Trial {
+            id: "append-shuffle",
+            title: "shuffle among 4 nodes, all at once, ids, 5 x 8 B, received by append regions",
+            target: Target::Share(0.90, "the bound"),
+            run: || shuffle::share(Arrival::Appended),
         },
     ]
 }
