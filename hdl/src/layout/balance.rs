@@ -10,12 +10,8 @@
 //! mean, and moves the *gap* by 16 B when the sum is far off: up below -16 KiB, down above 64 KiB. Each
 //! read takes 40 B off the sum, so that the gap stays while the mean of the reads is between 16 B less and 64 B more than the
 //! balance. It goes down slower than up, and later, because reads that are too short cost more than
-//! reads that are too long.
-//!
-//! Where all gaps are equally wide, one gap is right for all of them or for none, and going to and fro brings the worse of both. A step down is a *trial*:
-//! if the sum falls below -16 KiB next, the reads that it made were too short. A short read costs the host as much as one of the
-//! balance's length; with the gap behind it, it would have cost its bytes and that gap's. Where that is less, of all short reads since the step, the trial has failed: the next one comes only when the sum is above
-//! twice as much, up to 8 MiB, and ends below -4 KiB. The reads of 256 cycles do not count when a trial has ended, or a further one begins: they were planned before. Two steps in the same direction end all that.
+//! reads that are too long: where all gaps are equally wide, one gap is right for all of them or for none, and going to and fro
+//! brings the worse of both.
 //!
 //! **Throughput.** Two reads a cycle, one of each port.
 //!
@@ -24,19 +20,7 @@
 use drdma_emit::prelude::*;
 
 /// Bits of the sum, a signed number.
-const SUM: usize = 25;
-/// Its sign, and the bits below from which on it tells of a step: up, up from a trial like one that failed, and down.
-const SIGN: usize = SUM - 1;
-const LOW: usize = 14;
-const TRIED: usize = 12;
-const HIGH: usize = 16;
-const ABOVE_LOW: usize = SIGN - LOW;
-const ABOVE_TRIED: usize = SIGN - TRIED;
-/// Bits of what reading through gaps would have cost more, a signed number, which is not added to beyond a quarter of its range.
-const COST: usize = 17;
-/// Bits of a number of cycles with reads, and how many of them reads are ahead of the gap.
-const SETTLING: usize = 9;
-const AHEAD: u64 = 256;
+const SUM: usize = 18;
 /// The middle, above the balance.
 const MIDDLE: u64 = 24;
 /// What each read takes off the sum.
@@ -87,16 +71,6 @@ pub struct Balance {
     read: DFF<Bit>,
     sum: DFF<Bits<SUM>>,
     steps: DFF<Bits<5>>,
-    /// The last step was one down: what its short reads would have cost more with their gaps.
-    trial: DFF<Bit>,
-    cost: DFF<Bits<COST>>,
-    added: Signal<Local, Bits<COST>>,
-    /// Cycles with reads that do not count.
-    settling: DFF<Bits<SETTLING>>,
-    counts: Signal<Local, Bit>,
-    near: Signal<Local, Bit>,
-    /// Trials that failed, one behind the other; at most 7 count.
-    failed: DFF<Bits<3>>,
     high: Signal<Local, Bit>,
     low: Signal<Local, Bit>,
     decay: Signal<Local, Bits<SUM>>,
@@ -138,54 +112,18 @@ impl Logic for Balance {
         self.excess.d.next = self.delta[0].val() + self.delta[1].val();
         self.read.d.next = (self.shared[0].q.val() || self.shared[1].q.val()) && !self.held.q.val();
 
-        // 64 KiB or more, or twice as much for each trial that failed; less than -16 KiB, or than -4 KiB in a further trial.
-        self.high.next = false;
-        for k in 0..8 {
-            if self.failed.q.val() == k {
-                self.high.next = !self.sum.q.val().get_bit(SIGN)
-                    && (self.sum.q.val() >> (HIGH as u64 + k)).any();
-            }
-        }
-        self.low.next = self.sum.q.val().get_bit(SIGN)
-            && (!self.sum.q.val().get_bits::<ABOVE_LOW>(LOW).all()
-                || (self.trial.q.val()
-                    && self.failed.q.val().any()
-                    && !self.sum.q.val().get_bits::<ABOVE_TRIED>(TRIED).all()));
+        // 64 KiB or more, or less than -16 KiB.
+        self.high.next = !self.sum.q.val().get_bit(17) && self.sum.q.val().get_bit(16);
+        self.low.next = self.sum.q.val().get_bit(17) && !self.sum.q.val().get_bits::<3>(14).all();
         self.decay.next = bits::<SUM>(0) - DECAY;
-        if self.sum.q.val().get_bit(SIGN) {
+        if self.sum.q.val().get_bit(17) {
             self.decay.next = DECAY.into();
         }
-        // The gap that the last step down did not read through, and what the read lacks of the balance.
-        self.added.next = self.excess.q.val().get_bits::<COST>(0)
-            + (bit_cast::<COST, 5>(self.steps.q.val()) << 4)
-            + (MIDDLE + 16);
-        self.near.next = self.cost.q.val().get_bit(COST - 1) == self.cost.q.val().get_bit(COST - 2);
-        self.counts.next = self.read.q.val() && !self.settling.q.val().any();
-        if self.read.q.val() && self.settling.q.val().any() {
-            self.settling.d.next = self.settling.q.val() - 1;
-        }
-        if self.counts.val() {
+        if self.read.q.val() {
             self.sum.d.next = self.sum.q.val() + self.excess.q.val() + self.decay.val();
-            if self.excess.q.val().get_bit(SIGN) && self.near.val() {
-                self.cost.d.next = self.cost.q.val() + self.added.val();
-            }
         }
         if self.high.val() || self.low.val() {
             self.sum.d.next = 0.into();
-            self.cost.d.next = 0.into();
-            self.trial.d.next = self.high.val();
-        }
-        if (self.high.val() && self.failed.q.val().any()) || (self.low.val() && self.trial.q.val())
-        {
-            self.settling.d.next = AHEAD.into();
-        }
-        if (self.high.val() && self.trial.q.val()) || (self.low.val() && !self.trial.q.val()) {
-            self.failed.d.next = 0.into();
-        } else if self.low.val()
-            && self.cost.q.val().get_bit(COST - 1)
-            && !self.failed.q.val().all()
-        {
-            self.failed.d.next = self.failed.q.val() + 1;
         }
         if self.high.val() && (self.steps.q.val() != 1) {
             self.steps.d.next = self.steps.q.val() - 1;
@@ -206,9 +144,6 @@ impl Logic for Balance {
             self.held.d.next = false;
             self.sum.d.next = 0.into();
             self.steps.d.next = START.into();
-            self.trial.d.next = false;
-            self.failed.d.next = 0.into();
-            self.settling.d.next = 0.into();
         }
     }
 }
@@ -219,59 +154,29 @@ mod tests {
     use crate::testing;
     use drdma_verilated::Library;
     use drdma_verilated::testbench::{Bench, Random};
-    use std::collections::VecDeque;
 
     fn library() -> Library {
         testing::library("balance", Balance::default)
     }
 
     /// What reads come to, by the definition.
-    #[derive(Default)]
     struct Expected {
         mean: i64,
         sum: i64,
         steps: i64,
-        trial: bool,
-        cost: i64,
-        failed: i64,
-        settling: u64,
     }
 
     impl Expected {
         /// The reads of a cycle.
         fn count(&mut self, lens: &[i64]) {
             let off = |len: &i64| len - (self.mean + 24) * ((len + 511) / 512);
-            if self.settling > 0 {
-                self.settling -= 1;
-                return;
+            self.sum += lens.iter().map(off).sum::<i64>() + if self.sum < 0 { 40 } else { -40 };
+            if self.sum >= 64 << 10 {
+                (self.sum, self.steps) = (0, (self.steps - 1).max(1));
             }
-            let excess = lens.iter().map(off).sum::<i64>();
-            self.sum += excess + if self.sum < 0 { 40 } else { -40 };
-            if excess < 0 && (-(1 << 15)..1 << 15).contains(&self.cost) {
-                self.cost += excess + 24 + 16 * (self.steps + 1);
+            if self.sum < -(16 << 10) {
+                (self.sum, self.steps) = (0, (self.steps + 1).min(31));
             }
-            if self.sum >= (64 << 10) << self.failed {
-                self.settling = if self.failed > 0 { 256 } else { 0 };
-                if self.trial {
-                    self.failed = 0;
-                }
-                self.step(-1);
-            }
-            let further = self.trial && self.failed > 0;
-            if self.sum < if further { -(4 << 10) } else { -(16 << 10) } {
-                self.settling = if self.trial { 256 } else { 0 };
-                if !self.trial {
-                    self.failed = 0;
-                } else if self.cost < 0 {
-                    self.failed = (self.failed + 1).min(7);
-                }
-                self.step(1);
-            }
-        }
-
-        fn step(&mut self, by: i64) {
-            (self.sum, self.cost, self.trial) = (0, 0, by < 0);
-            self.steps = (self.steps + by).clamp(1, 31);
         }
     }
 
@@ -294,7 +199,7 @@ mod tests {
             let mut random = Random::new(seed);
             let mut bench = Bench::new(library.instance(seed), seed);
             bench.set("mean", mean as u64);
-            let mut expected = Expected { mean, steps: 6, ..Expected::default() };
+            let mut expected = Expected { mean, sum: 0, steps: 6 };
             let mut seen = [false; 32];
             for round in 0..12_000 {
                 // Times of short reads, of long ones, and of both.
@@ -323,30 +228,6 @@ mod tests {
             bench.set("mean", 256);
             (0..12_000).for_each(|_| reads(&mut bench, [Some(len), None]));
             assert_eq!(bench.get("gap"), gap, "{len} B");
-        }
-    }
-
-    /// All gaps are of one width: reads are of 512 B where they are read through, and else of what is between them. So many reads were planned before the gap changes.
-    #[test]
-    fn gaps_that_are_all_equally_wide_are_read_through_or_not() {
-        let library = library();
-        // Bytes between gaps, bytes of a gap, and the least and the most percent of the reads that are made without the gaps.
-        for (len, gap, least, most) in
-            [(32, 32, 0, 5), (32, 64, 0, 5), (4, 60, 0, 5), (230, 100, 70, 100), (512, 64, 90, 100)]
-        {
-            let mut bench = Bench::new(library.instance(1), 1);
-            bench.limit(600_000);
-            bench.set("mean", 256);
-            let mut planned: VecDeque<bool> = [true; AHEAD as usize].into();
-            let mut without = 0;
-            for _ in 0..60_000 {
-                planned.push_back(bench.get("gap") >= gap);
-                let through = planned.pop_front().unwrap();
-                without += usize::from(!through);
-                reads(&mut bench, [Some(if through { 512 } else { len }), None]);
-            }
-            let share = without / 600;
-            assert!((least..=most).contains(&share), "{share} % of {len} B between {gap} B");
         }
     }
 
