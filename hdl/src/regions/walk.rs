@@ -239,6 +239,8 @@ pub struct Walk {
     elements: DFF<Bits<16>>,
     flags: DFF<Bits<16>>,
     odd: Signal<Local, Bit>,
+    /// Its end is not one of a valid entry, or an element has no bytes.
+    unfit: DFF<Bit>,
     /// Each extent begins where the one before ends, from this offset on.
     first_offset: DFF<Bits<64>>,
     next_offset: DFF<Bits<64>>,
@@ -315,13 +317,13 @@ pub struct Walk {
     aligned: DFF<Bits<3>>,
     most_bits: Signal<Local, Bits<10>>,
 
-    // A piece.
-    origin: Signal<Local, Bits<64>>,
+    // A piece: of the granule of a cycle before, or more.
+    origin: DFF<Bits<64>>,
     stride: Signal<Local, Bits<64>>,
     #[init(Multiplier::new(STAGES))]
     multiplier: Multiplier<33, 64, 97>,
     product: Signal<Local, Bits<97>>,
-    length: Signal<Local, Bits<ROW>>,
+    length: DFF<Bits<ROW>>,
     /// Bytes of the element from the next one on, as they were a cycle before.
     behind: DFF<Bits<ROW>>,
     addr: DFF<Bits<64>>,
@@ -453,28 +455,28 @@ impl Logic for Walk {
         self.most_bits.next = bits::<10>(512) - bit_cast::<10, 3>(self.ahead.val());
 
         // Where the row has the element at hand: origin + row * step.
-        self.origin.next = self.data.val().get_bits::<64>(0);
+        self.origin.d.next = self.data.val().get_bits::<64>(0);
         self.stride.next = 0.into();
         if self.kind_held.q.val() == CONTIGUOUS {
-            self.origin.next = self.base.q.val();
+            self.origin.d.next = self.base.q.val();
         } else if self.kind_held.q.val() == STRIDED {
-            self.origin.next = self.base.q.val() + self.data.val().get_bits::<64>(0);
+            self.origin.d.next = self.base.q.val() + self.data.val().get_bits::<64>(0);
             self.stride.next = self.period.q.val();
         } else if self.kind_held.q.val() == BITMAPPED {
             self.stride.next = bit_cast::<64, 32>(self.data.val().get_bits::<32>(64));
         } else {
-            self.origin.next =
+            self.origin.d.next =
                 self.bits.q.val().get_bits::<64>(0) + self.data.val().get_bits::<64>(0);
         }
         self.multiplier.enable.next = true;
         self.multiplier.a.next = self.row.q.val();
         self.multiplier.b.next = self.stride.val();
         self.product.next = self.multiplier.product.val();
-        self.length.next = bit_cast::<ROW, 32>(self.data.val().get_bits::<32>(64));
+        self.length.d.next = bit_cast::<ROW, 32>(self.data.val().get_bits::<32>(64));
         if self.kind_held.q.val() == CONTIGUOUS {
-            self.length.next = self.row_bytes.q.val();
+            self.length.d.next = self.row_bytes.q.val();
         }
-        self.behind.d.next = self.length.val() - self.inside.q.val();
+        self.behind.d.next = self.length.q.val() - self.inside.q.val();
         self.resumable.next = (self.kind_held.q.val() == CONTIGUOUS)
             || (bit_cast::<16, 4>(self.resume.element.val()) < self.elements.q.val());
         self.following.next = self.header.q.val() + 1;
@@ -596,16 +598,14 @@ impl Logic for Walk {
                 self.rest.d.next = 0.into();
                 self.quotient.d.next = 0.into();
                 if !self.round.q.val().any() {
+                    self.unfit.d.next = false;
                     if !self.held.q.val().receive {
                         self.kind_held.d.next = self.data.val().get_bits::<2>(0);
-                        if !self.valid.val()
+                        self.unfit.d.next = !self.valid.val()
                             || self.data.val().get_bits::<62>(2).any()
-                            || self.data.val().get_bits::<32>(64).any()
-                        {
-                            self.state.d.next = WalkState::Fail;
-                        }
+                            || self.data.val().get_bits::<32>(64).any();
                     }
-                } else if self.odd.val() {
+                } else if self.odd.val() || self.unfit.q.val() {
                     self.state.d.next = WalkState::Fail;
                 } else if self.kind_held.q.val() == CONTIGUOUS {
                     self.row_bytes.d.next = bit_cast::<ROW, 32>(self.count.q.val());
@@ -634,14 +634,14 @@ impl Logic for Walk {
                         self.wait.d.next = 0.into();
                         self.state.d.next = WalkState::Span;
                     }
-                    if !self.data.val().get_bits::<32>(64).any() {
-                        self.state.d.next = WalkState::Fail;
-                    }
+                    self.unfit.d.next = !self.data.val().get_bits::<32>(64).any();
                 }
             }
             WalkState::Span => {
                 // Where each row begins where the one before ends, all of them are one run.
-                if !self.touches.q.val() {
+                if self.unfit.q.val() {
+                    self.state.d.next = WalkState::Fail;
+                } else if !self.touches.q.val() {
                     self.state.d.next = WalkState::Divide;
                 } else if self.wait.q.val() == PRODUCT {
                     self.state.d.next = WalkState::Divide;
@@ -721,8 +721,8 @@ impl Logic for Walk {
             WalkState::Found => {
                 self.wait.d.next = 0.into();
                 self.state.d.next = WalkState::Seek;
-                if self.inside.q.val() >= self.length.val() {
-                    self.inside.d.next = self.inside.q.val() - self.length.val();
+                if self.inside.q.val() >= self.length.q.val() {
+                    self.inside.d.next = self.inside.q.val() - self.length.q.val();
                     self.element.d.next = self.element.q.val() + 1;
                     self.at.d.next = self.at.q.val() + 1;
                     self.state.d.next = WalkState::Find;
@@ -859,7 +859,7 @@ impl Logic for Walk {
             }
             WalkState::Multiply => {
                 if self.wait.q.val() == PRODUCT {
-                    self.addr.d.next = self.origin.val()
+                    self.addr.d.next = self.origin.q.val()
                         + self.multiplier.product.val().get_bits::<64>(0)
                         + bit_cast::<64, ROW>(self.inside.q.val());
                     self.bytes.d.next = self.wanted.val();
@@ -900,7 +900,7 @@ impl Logic for Walk {
             }
             WalkState::Advance => {
                 self.level.d.next = false;
-                if self.inside.q.val() == self.length.val() {
+                if self.inside.q.val() == self.length.q.val() {
                     self.inside.d.next = 0.into();
                     self.element.d.next = self.element.q.val() + 1;
                     self.at.d.next = self.at.q.val() + 1;
