@@ -10,8 +10,6 @@ use drdma_emit::prelude::*;
 
 /// Bytes of a message, at most.
 const LONGEST: u64 = MAX_MESSAGE;
-/// Binary logarithm of the messages, with the ends of destinations, whose lengths are kept.
-const LOG_LENGTHS: usize = 12;
 /// Bits of the length of a message, and of whether the destination ends instead.
 const LENGTH: usize = 33;
 /// A destination ends.
@@ -27,7 +25,7 @@ const LAST_BIT: u64 = 7;
 /// A value that is counted takes a cycle, one that is given a cycle for its length and each token of 64 bytes, a group of fixed width one, and bits take one each. Bits that do not
 /// fill a byte before another value cost a cycle. Once something has failed, all that comes is dropped, until `clear`.
 ///
-/// The lengths of a WRITE's messages are kept as they are judged, up to 4,096 of them and of ends of destinations: so many and so long messages are given
+/// The lengths of a WRITE's messages are kept as they are judged, fewer than 2^`LENGTHS` of them and of ends of destinations: so many and so long messages are given
 /// then, or the request fails. Where there are more, each message is measured again before it is given.
 ///
 /// # Inputs
@@ -36,7 +34,7 @@ const LAST_BIT: u64 = 7;
 /// # Outputs
 /// Streams `token`, `made`; `failed` with `dest`, `too_long`; `kept`; `idle`.
 #[derive(LogicBlock, BlockDefault)]
-pub struct Giver {
+pub struct Giver<const LENGTHS: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
@@ -92,8 +90,8 @@ pub struct Giver {
 
     // The lengths of its messages, as they were judged.
     #[init(Ram::new(RamStyle::Ultra))]
-    lengths: Ram<LENGTH, 1, LOG_LENGTHS>,
-    number: DFF<Bits<LOG_LENGTHS>>,
+    lengths: Ram<LENGTH, 1, LENGTHS>,
+    number: DFF<Bits<LENGTHS>>,
     lost: DFF<Bit>,
     giving: DFF<Bit>,
     counts: Signal<Local, Bit>,
@@ -124,7 +122,7 @@ pub struct Giver {
     out: DFF<Token>,
 }
 
-impl Logic for Giver {
+impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
     #[hdl_gen]
     fn update(&mut self) {
         self.works.next = self.value.valid.val() && !self.broken.q.val();

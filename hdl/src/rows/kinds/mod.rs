@@ -78,7 +78,7 @@ pub struct Made {
     pub data: Bits<32>,
 }
 
-/// The block: see the [module](self).
+/// The block: see the [module](self). It keeps the lengths of fewer than 2^`LENGTHS` messages and ends of destinations.
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; the decoder's writes `lane_write` with `lane_kind`, and of sets `set_valid`, `set_index`, `set_kinds`; `start`
@@ -87,7 +87,7 @@ pub struct Made {
 /// # Outputs
 /// `dest_read`, `set_read`; streams `read`, `token`, `made`; `done` with `status`, `bad_dest`.
 #[derive(LogicBlock, BlockDefault)]
-pub struct Kinds {
+pub struct Kinds<const LENGTHS: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
@@ -147,7 +147,7 @@ pub struct Kinds {
 
     lister: Lister,
     follower: Follower,
-    giver: Giver,
+    giver: Giver<LENGTHS>,
     #[init(Ram::new(RamStyle::Ultra))]
     lanes: Ram<LANE_BITS, 1, 15>,
     lane_new: Signal<Local, Lane>,
@@ -197,7 +197,7 @@ pub struct Kinds {
     unused_counts: Signal<Local, Bits<7>>,
 }
 
-impl Logic for Kinds {
+impl<const LENGTHS: usize> Logic for Kinds<LENGTHS> {
     #[hdl_gen]
     fn update(&mut self) {
         // What the decoder writes.
