@@ -1,8 +1,8 @@
-//! What a row costs the receiver of batches: `cargo bench --package drdma-arrow --bench receiver`.
+//! What a row costs both ends of batches, the receiver above all: `cargo bench --package drdma-arrow --bench receiver`.
 //!
 //! Sixteen connections bring batches of 11 columns of fixed width, 104 B a row, as LINEITEM's are: in messages of a column,
-//! and as rows that the card appends. The card, `soft:`, works before the time is taken: what is counted is taking
-//! completions, putting batches together, and posting receives again.
+//! and as rows that the card appends. The card, `soft:`, works in between: what is counted is posting requests at
+//! one end; taking completions, putting batches together, and posting receives again at the other.
 
 use std::{error::Error, sync::Arc, time::Duration};
 
@@ -112,6 +112,8 @@ fn measure(format: &Format, batch: &RecordBatch) -> Result<Cost, Box<dyn Error>>
     let cq = from.context().completion_queue().entries(SEND_BLOCKS).build()?;
     let cq_to = to.context().completion_queue().build()?;
     let arena = Arena::over(&pd, &MEMORY)?;
+    let columns = batch.columns().iter().map(|column| arena.place(column));
+    let batch = &RecordBatch::try_new(batch.schema(), columns.collect::<Result<_, _>>()?)?;
     let mut receivers = Receivers::new(format, &pd_to)?;
     let mut pairs: Vec<QueuePair<'static>> = Vec::new();
     let mut ends = Vec::new();
@@ -125,10 +127,10 @@ fn measure(format: &Format, batch: &RecordBatch) -> Result<Cost, Box<dyn Error>>
         ends.push(end);
     }
     let mut queue = pd.shared_send_queue(&cq).send_blocks(SEND_BLOCKS).build()?;
-    let mut sender = Sender::new(format.clone(), &pd, &arena, Foreign::Register);
+    let mut sender = Sender::new(format.clone(), &pd, &arena, Foreign::Refuse);
     let to: Vec<_> = (0..).zip(&pairs).collect();
     let ids: Vec<u8> = (0..ROWS).map(|row| (row * 7 % PARTITIONS) as u8).collect();
-    let ids = Selection::from(ids);
+    let ids = Selection::Ids(arena.copy(&ids)?.into());
 
     let mut cost = Cost { send: f64::INFINITY, receive: f64::INFINITY, messages: 0, batches: 0 };
     for _ in 0..ROUNDS {

@@ -209,7 +209,8 @@ impl Sender {
         fresh
     }
 
-    /// The headers, but for the bytes of byte columns, which are known when they are put together.
+    /// The headers, but for the bytes of byte columns, which are known when they are put together. Rows that are appended have
+    /// none.
     fn headers(
         &self,
         parts: &Parts,
@@ -217,6 +218,9 @@ impl Sender {
         fresh: &[Vec<bool>],
         to: &[(u16, &QueuePair<'_>)],
     ) -> Vec<Header> {
+        if self.format.layout.appended {
+            return Vec::new();
+        }
         let present: Vec<bool> = parts.columns.iter().map(Option::is_some).collect();
         let header = |(destination, (_, pair)): (usize, &(u16, &QueuePair<'_>))| Header {
             sequence: self.streams.get(&pair.index()).map_or(0, |stream| stream.batches),
