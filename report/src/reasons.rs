@@ -42,8 +42,12 @@ const REASONS: &[(&str, &str)] = &[
     ("append-mixed", TURNS),
     ("columns-3", TURNS),
     ("columns-1024", PLANNED_IN_TURN),
+    ("key-read-5x4", PIECE_BY_PIECE),
+    ("key-read-bitmap", PIECE_BY_PIECE),
 ];
 
+const PIECE_BY_PIECE: &str = "The answer is gathered piece by piece: each value is a DMA read of its own, one in 16 cycles. What is sent \
+     from such a region goes the way of columns instead.";
 const ENTRY_BY_ENTRY: &str = "Kinds of columns are walked entry by entry, the columns of fixed width beside them too: a cycle for each entry, and one \
      or two a row. Ids and bitmaps are read again for each destination and walk, and WRITEs are walked three times, because the lengths of \
      their messages come first.";

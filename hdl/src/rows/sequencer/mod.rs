@@ -683,12 +683,12 @@ impl Logic for Sequencer {
         self.messages.row_valid.next = self.rows.row_valid.val();
         self.messages.row_context.next = self.rows.row_context.val();
         self.messages.row.next = self.rows.row.val();
-        if self.walker.row_valid.val() {
-            self.messages.row_valid.next = true;
+        if self.walker.row_waits.val() {
+            self.messages.row_valid.next = self.walker.row_valid.val();
             self.messages.row_context.next = self.walker.row_context.val();
             self.messages.row.next = self.walker.row.val();
         }
-        self.rows.row_ready.next = self.messages.row_ready.val();
+        self.rows.row_ready.next = self.messages.row_ready.val() && !self.walker.row_waits.val();
         self.walker.row_ready.next = self.messages.row_ready.val();
 
         // Units to beats.
