@@ -1,15 +1,17 @@
-//! What a row costs the receiver of batches: `cargo bench --package drdma-arrow --bench receiver`.
+//! What a row costs both ends of batches, the receiver above all: `cargo bench --package drdma-arrow --bench receiver`.
 //!
-//! Sixteen connections bring batches of 11 columns of fixed width, 104 B a row, as LINEITEM's are. The card, `soft:`,
-//! works before the time is taken: what is counted is taking completions, putting batches together, and posting the
-//! slabs again.
+//! Sixteen connections bring batches of 11 columns of fixed width, 104 B a row, as LINEITEM's are: in messages of a column,
+//! and as rows that the card appends. The card, `soft:`, works in between: what is counted is posting requests at
+//! one end; taking completions, putting batches together, and posting receives again at the other.
 
 use std::{error::Error, sync::Arc, time::Duration};
 
 use arrow_array::{ArrayRef, FixedSizeBinaryArray, Int32Array, Int64Array, RecordBatch};
-use drdma_arrow::{Arena, Foreign, Format, Receiver, Selection, Sender};
+use drdma_arrow::{AppendReceiver, Arena, Foreign, Form, Format, Receiver, Selection, Sender};
 use drdma_fabric::{Fabric, NetworkConfig, Node};
-use libdrdma::{Access, QueuePair, QueuePairAttributes, Status};
+use libdrdma::{
+    Access, ProtectionDomain, QueuePair, QueuePairAttributes, SharedReceiveQueue, Status,
+};
 use rustix::time::{ClockId, clock_gettime};
 
 /// The memory that the sender's batches lie in.
@@ -22,46 +24,122 @@ const ROWS: usize = 8192;
 const BATCHES: usize = 12;
 /// Rounds, of which the one with the least time counts.
 const ROUNDS: usize = 9;
-/// Bytes of a message.
-const MESSAGE: usize = 16 << 10;
 /// Messages that the receiver has room for: all of a round.
 const SLABS: usize = 8192;
+/// The same for one partition's rows.
+const SEGMENTS: usize = 4;
+const MESSAGES: usize = 32;
 /// Blocks of the send queue: all requests of a round fit.
 const SEND_BLOCKS: u32 = 32768;
 
 fn main() -> Result<(), Box<dyn Error>> {
+    for (form, message) in
+        [(Form::Columns, 16 << 10), (Form::Appended, 16 << 10), (Form::Appended, 64 << 10)]
+    {
+        let batch = batch()?;
+        let format = Format::with_form(batch.schema(), message, form)?;
+        let Cost { send, receive, messages, batches } = measure(&format, &batch)?;
+        let rows = (ROWS * BATCHES) as f64;
+        println!(
+            "{form:?}, messages of {message} B: {:.2} ns a row to send, {:.2} to receive: {:.0} a message, {messages} messages, {batches} batches",
+            send / rows,
+            receive / rows,
+            receive / messages as f64,
+        );
+    }
+    Ok(())
+}
+
+/// What a round took, in ns, and what it was.
+struct Cost {
+    send: f64,
+    receive: f64,
+    messages: usize,
+    batches: usize,
+}
+
+/// The receivers of a node, one of batches or one of rows for each partition.
+enum Receivers {
+    Batches(Receiver),
+    Rows(Vec<AppendReceiver>),
+}
+
+impl Receivers {
+    fn new(format: &Format, pd: &ProtectionDomain) -> Result<Self, Box<dyn Error>> {
+        if format.form() != Form::Appended {
+            return Ok(Self::Batches(Receiver::new(format.clone(), pd, SLABS)?));
+        }
+        let receiver = |_| AppendReceiver::new(format.clone(), pd, SEGMENTS, MESSAGES, ROWS);
+        Ok(Self::Rows((0..PARTITIONS).map(receiver).collect::<Result<_, _>>()?))
+    }
+
+    fn queue(&self, partition: usize) -> &SharedReceiveQueue<'static> {
+        match self {
+            Self::Batches(receiver) => receiver.queue(),
+            Self::Rows(receivers) => receivers[partition].queue(),
+        }
+    }
+
+    /// Takes and drops all batches that are there: their rows, and how many they are.
+    fn take_all(&mut self) -> Result<(usize, usize), Box<dyn Error>> {
+        let (mut rows, mut batches) = (0, 0);
+        let mut count = |batch: RecordBatch| {
+            rows += batch.num_rows();
+            batches += 1;
+        };
+        match self {
+            Self::Batches(receiver) => {
+                while let Some(received) = receiver.poll()? {
+                    count(received.batch);
+                }
+            }
+            Self::Rows(receivers) => {
+                for receiver in receivers {
+                    while let Some(batch) = receiver.poll()? {
+                        count(batch);
+                    }
+                }
+            }
+        }
+        Ok((rows, batches))
+    }
+}
+
+fn measure(format: &Format, batch: &RecordBatch) -> Result<Cost, Box<dyn Error>> {
     let mut fabric = Fabric::new(NetworkConfig::default(), 2)?;
     let [from, to] = [0, 1].map(|node| fabric.node(node).clone());
     let [pd, pd_to] = [&from, &to].map(|node| node.context().protection_domain());
     let cq = from.context().completion_queue().entries(SEND_BLOCKS).build()?;
     let cq_to = to.context().completion_queue().build()?;
-    let batch = batch()?;
-    let format = Format::new(batch.schema(), MESSAGE)?;
     let arena = Arena::over(&pd, &MEMORY)?;
-    let mut receiver = Receiver::new(format.clone(), &pd_to, SLABS)?;
+    let columns = batch.columns().iter().map(|column| arena.place(column));
+    let batch = &RecordBatch::try_new(batch.schema(), columns.collect::<Result<_, _>>()?)?;
+    let mut receivers = Receivers::new(format, &pd_to)?;
     let mut pairs: Vec<QueuePair<'static>> = Vec::new();
     let mut ends = Vec::new();
-    for _ in 0..PARTITIONS {
+    for partition in 0..PARTITIONS {
         let mut pair = pd.queue_pair(&cq).send_blocks(1).build()?;
-        let end = pd_to.queue_pair(&cq_to).send_blocks(1).shared_receive_queue(receiver.queue());
-        let mut end = end.build()?;
+        let end = pd_to.queue_pair(&cq_to).send_blocks(1);
+        let mut end = end.shared_receive_queue(receivers.queue(partition)).build()?;
         pair.connect(&attributes(&to, end.qpn()))?;
         end.connect(&attributes(&from, pair.qpn()))?;
         pairs.push(pair);
         ends.push(end);
     }
     let mut queue = pd.shared_send_queue(&cq).send_blocks(SEND_BLOCKS).build()?;
-    let mut sender = Sender::new(format, &pd, &arena, Foreign::Register);
+    let mut sender = Sender::new(format.clone(), &pd, &arena, Foreign::Refuse);
     let to: Vec<_> = (0..).zip(&pairs).collect();
     let ids: Vec<u8> = (0..ROWS).map(|row| (row * 7 % PARTITIONS) as u8).collect();
-    let ids = Selection::from(ids);
+    let ids = Selection::Ids(arena.copy(&ids)?.into());
 
-    let (mut least, mut batches) = (f64::INFINITY, 0);
+    let mut cost = Cost { send: f64::INFINITY, receive: f64::INFINITY, messages: 0, batches: 0 };
     for _ in 0..ROUNDS {
         let mut left = 0;
+        let start = processor_ns();
         for _ in 0..BATCHES {
-            left += sender.send(&mut queue, 1, &batch, &ids, &to)?.completions;
+            left += sender.send(&mut queue, 1, batch, &ids, &to)?.completions;
         }
+        cost.send = cost.send.min(processor_ns() - start);
         let sent = fabric.run_until(Duration::from_secs(1), |_| {
             for completion in cq.poll() {
                 assert_eq!(completion.status, Status::Success);
@@ -71,22 +149,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         })?;
         assert!(sent, "{left} requests did not complete");
         let start = processor_ns();
-        let mut rows = ROWS * BATCHES;
-        batches = 0;
-        while let Some(received) = receiver.poll()? {
-            rows -= received.batch.num_rows();
-            batches += 1;
-        }
-        least = least.min(processor_ns() - start);
-        assert_eq!(rows, 0, "all rows have arrived when all requests are complete");
+        let (rows, batches) = receivers.take_all()?;
+        cost.receive = cost.receive.min(processor_ns() - start);
+        assert_eq!(rows, ROWS * BATCHES, "all rows are there when all requests are complete");
+        cost.batches = batches;
     }
-    let messages = batches * (batch.num_columns() + 1);
-    let a_row = least / (ROWS * BATCHES) as f64;
-    let a_message = least / messages as f64;
-    println!(
-        "{a_row:.1} ns a row, {a_message:.0} ns a message, {messages} messages, {batches} batches"
-    );
-    Ok(())
+    let row_bytes = batch.columns().iter().map(|column| column.get_buffer_memory_size() / ROWS);
+    let of_rows = (ROWS / PARTITIONS).div_ceil(format.message_bytes() / row_bytes.sum::<usize>());
+    let a_batch = if format.form() == Form::Appended { of_rows } else { batch.num_columns() + 1 };
+    cost.messages = BATCHES * PARTITIONS * a_batch;
+    Ok(cost)
 }
 
 /// The processor's time of this thread.

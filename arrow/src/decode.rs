@@ -110,6 +110,26 @@ impl Stream {
     }
 }
 
+/// The batch of so many appended rows, whose columns these are.
+pub(crate) fn appended(
+    format: &Format,
+    rows: u32,
+    parts: Vec<Buffer>,
+    copied: &mut u64,
+) -> Result<RecordBatch, DecodeError> {
+    let layout = &format.layout;
+    let header = Header::of_rows(rows.into());
+    // Every column is in every row, in the layout's order.
+    let columns = parts.into_iter().map(Some).collect();
+    let (bytes, dictionaries) = (Vec::new(), &mut [][..]);
+    let mut arrays = Arrays { layout, header: &header, columns, bytes, dictionaries, copied };
+    let columns = layout.arrays.iter().map(|node| arrays.array(node));
+    let columns: Vec<_> = columns.collect::<Result<_, _>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(rows as usize));
+    RecordBatch::try_new_with_options(format.schema().clone(), columns, &options)
+        .map_err(|source| DecodeError::Arrow { path: String::new(), source })
+}
+
 /// A number of the header's as one of this machine's.
 pub(crate) fn size(path: &str, rows: u64) -> Result<usize, DecodeError> {
     let fits = usize::try_from(rows).ok().filter(|rows| *rows < isize::MAX as usize);

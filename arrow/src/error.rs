@@ -5,7 +5,7 @@ use libdrdma::{
     Features, KeptRegionError, MemoryRegionError, PostError, RegionError, Status, Transport,
 };
 
-use crate::Part;
+use crate::{Form, Part};
 
 /// Why a schema and a message length are no format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +38,32 @@ pub enum FormatError {
         message_bytes: usize,
         /// Bytes of a header.
         needed: usize,
+    },
+    /// A type of rows that are appended which has no fixed width ([`Form::Appended`](crate::Form::Appended)).
+    #[error(
+        "column `{path}`: {data_type} has no fixed width, so that rows with it are not appended"
+    )]
+    NotAppended {
+        /// The column, or the place in it.
+        path: String,
+        /// Its type.
+        data_type: DataType,
+    },
+    /// Another number of columns than an append region has.
+    #[error("rows of {columns} columns, validity included: 1 to {limit} can be appended")]
+    AppendedColumns {
+        /// Columns, those of validity included.
+        columns: usize,
+        /// Columns that are possible.
+        limit: usize,
+    },
+    /// Rows that do not fit in a message.
+    #[error("a row has {row} B, and the longest message {message_bytes}: rows are not divided")]
+    LongRow {
+        /// Bytes of a row.
+        row: usize,
+        /// Bytes of the longest message.
+        message_bytes: usize,
     },
     /// Messages that are too long.
     #[error("messages of {message_bytes} B are too long: {limit} are possible")]
@@ -236,6 +262,14 @@ pub enum DecodeError {
         /// Ours.
         ours: u64,
     },
+    /// The sender of rows that are appended has another format.
+    #[error("the sender's format has {}, ours immediate data {ours:#010x}", tag(*theirs))]
+    OtherTag {
+        /// The immediate data of its message.
+        theirs: Option<u32>,
+        /// Ours.
+        ours: u32,
+    },
     /// A batch is missing.
     #[error("batch {found} came where batch {expected} was due")]
     Sequence {
@@ -302,6 +336,13 @@ pub enum DecodeError {
     },
 }
 
+fn tag(theirs: Option<u32>) -> String {
+    match theirs {
+        Some(theirs) => format!("immediate data {theirs:#010x}"),
+        None => "no immediate data".to_owned(),
+    }
+}
+
 /// Why nothing was received.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -335,6 +376,48 @@ pub enum ReceiveError {
         /// Slabs that there were.
         slabs: usize,
     },
+    /// A receive failed whose message was to be appended.
+    #[error(
+        "queue pair {qp:?}: a message ended with {status:?}: it is not of whole rows, has too many, or is not complete"
+    )]
+    Append {
+        /// The queue pair's index.
+        qp: Option<u32>,
+        /// How it ended.
+        status: Status,
+    },
+    /// Appended rows are no values of their types.
+    #[error(transparent)]
+    Appended(DecodeError),
+    /// A format of the other kind of receiver.
+    #[error("{receiver} receives no batches of Form::{form:?}")]
+    Form {
+        /// The receiver's type.
+        receiver: &'static str,
+        /// The format's form.
+        form: Form,
+    },
+    /// Numbers of segments and messages that are not possible.
+    #[error(
+        "{segments} segments of {messages} messages: 2 segments or more are possible, and 1 to {limit} messages in all"
+    )]
+    Segments {
+        /// Segments that were asked for.
+        segments: usize,
+        /// Messages of a segment.
+        messages: usize,
+        /// Messages that all segments together may have.
+        limit: usize,
+    },
+    /// Segments whose rows cannot be counted.
+    #[error("segments of {rows} rows: {} are possible", u32::MAX)]
+    LongSegment {
+        /// Rows of a segment.
+        rows: u64,
+    },
+    /// An append region was not made.
+    #[error(transparent)]
+    Kept(#[from] KeptRegionError),
     /// A number of slabs that is not possible.
     #[error("{slabs} slabs, 2 to {limit} are possible")]
     Slabs {

@@ -28,13 +28,21 @@ pub enum Form {
     /// the card follows offsets and views, and packs bits, so that nothing of these is copied. It takes a sender's card
     /// with [`NEEDS`](Self::NEEDS), and no string may be longer than a message.
     Kinds,
+    /// A message has rows of all columns, and the receiver's card puts them into columns: for an
+    /// [`AppendReceiver`](crate::AppendReceiver). The card reads the partition ids once, and no processor touches a row.
+    /// It takes up to 16 columns of fixed width, and a receiver's card with
+    /// [`APPEND_NEEDS`](Self::APPEND_NEEDS). A field that can be null has a column of validity in any case.
+    Appended,
 }
 
 impl Form {
     /// What a card must do to send [`Form::Kinds`].
     pub const NEEDS: Features = Features::VARLEN.union(Features::BITS).union(Features::COLUMNS);
 
-    /// The form that copies least, from a card that does that.
+    /// What a card must do to receive [`Form::Appended`].
+    pub const APPEND_NEEDS: Features = Features::APPENDS;
+
+    /// The form that copies least, from a card that does that, to a [`Receiver`](crate::Receiver).
     pub fn of_card(features: Features) -> Self {
         if features.contains(Self::NEEDS) { Self::Kinds } else { Self::Columns }
     }
@@ -58,8 +66,9 @@ impl Format {
     ///
     /// # Errors
     /// A type that is not possible (unions, run-end encoded arrays, views of lists, `FixedSizeBinary` and
-    /// `FixedSizeList` of size 0), or messages shorter than a value or the header of a batch, or longer
-    /// than 1 GiB.
+    /// `FixedSizeList` of size 0; with [`Form::Appended`] whatever has no fixed width), or messages shorter than a value or
+    /// the header of a batch, or longer than 1 GiB; with [`Form::Appended`] no or more than 16 columns, or messages shorter
+    /// than a row.
     pub fn new(schema: SchemaRef, message_bytes: usize) -> Result<Self, FormatError> {
         Self::with_form(schema, message_bytes, Form::Columns)
     }
@@ -77,8 +86,11 @@ impl Format {
         if message_bytes > MAX_MESSAGE {
             return Err(FormatError::LongMessages { message_bytes, limit: MAX_MESSAGE });
         }
+        if form == Form::Appended {
+            check_row(&layout, message_bytes)?;
+        }
         let needed = header::len(&layout);
-        if message_bytes < needed {
+        if form != Form::Appended && message_bytes < needed {
             return Err(FormatError::Header { message_bytes, needed });
         }
         if let Some(column) = layout.columns.iter().find(|column| column.width > message_bytes) {
@@ -99,6 +111,11 @@ impl Format {
         self.message_bytes
     }
 
+    /// The immediate data of appended rows, which have no header: half of the fingerprint's bits.
+    pub(crate) fn tag(&self) -> u32 {
+        self.fingerprint as u32
+    }
+
     /// How columns share messages.
     pub fn form(&self) -> Form {
         self.form
@@ -107,7 +124,8 @@ impl Format {
     /// The columns of a level that share messages, group by group, where `present` tells which there are.
     pub(crate) fn groups(&self, level: usize, present: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
         let layout = &self.layout;
-        let alone = self.form != Form::Rows || layout.levels[level].dictionary.is_some();
+        let alone = !matches!(self.form, Form::Rows | Form::Appended)
+            || layout.levels[level].dictionary.is_some();
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let mut width = 0;
         for (number, column) in layout.columns.iter().enumerate() {
@@ -129,6 +147,12 @@ impl Format {
             }
         }
         groups
+    }
+
+    /// The columns of appended rows, in the order of their bytes.
+    pub(crate) fn appended_columns(&self) -> Vec<usize> {
+        debug_assert_eq!(self.form, Form::Appended);
+        self.groups(0, |_| true).swap_remove(0)
     }
 
     /// Bytes of a row of a group.
@@ -155,6 +179,19 @@ impl Format {
             true => Some(rows.div_ceil(8)),
             false => rows.checked_mul(self.row_bytes(group) as u64),
         }
+    }
+}
+
+/// Refuses rows that cannot be appended: of no or too many columns, or longer than a message.
+fn check_row(layout: &Layout, message_bytes: usize) -> Result<(), FormatError> {
+    let columns = layout.columns.len();
+    if !(1..=MAX_COLUMNS).contains(&columns) {
+        return Err(FormatError::AppendedColumns { columns, limit: MAX_COLUMNS });
+    }
+    let row = layout.columns.iter().map(|column| column.width).sum();
+    match row > message_bytes {
+        true => Err(FormatError::LongRow { row, message_bytes }),
+        false => Ok(()),
     }
 }
 

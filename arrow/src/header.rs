@@ -52,6 +52,12 @@ fn flags(bytes: &[u8], count: usize) -> Vec<bool> {
 }
 
 impl Header {
+    /// That of rows that came without one.
+    pub fn of_rows(rows: u64) -> Self {
+        let (bytes, present, fresh) = Default::default();
+        Self { sequence: 0, rows: vec![rows], bytes, present, fresh }
+    }
+
     pub fn encode(&self, fingerprint: u64) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());

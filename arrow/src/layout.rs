@@ -129,6 +129,8 @@ pub(crate) enum Kind {
 pub(crate) struct Layout {
     /// Columns are sent as they lie, of whatever kind.
     pub kinds: bool,
+    /// Every column is in every row: there is one level, and validity only where something can be null.
+    pub appended: bool,
     pub arrays: Vec<Node>,
     pub columns: Vec<Column>,
     pub bytes: Vec<ByteColumn>,
@@ -139,10 +141,12 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub fn new(schema: &Schema, form: Form) -> Result<Self, FormatError> {
-        let mut layout = Self { kinds: form == Form::Kinds, ..Self::default() };
+        let (kinds, appended) = (form == Form::Kinds, form == Form::Appended);
+        let mut layout = Self { kinds, appended, ..Self::default() };
         layout.levels.push(Level { path: String::new(), dictionary: None });
         for field in schema.fields() {
-            let node = layout.node(field.data_type(), field.name().clone(), 0)?;
+            let nullable = field.is_nullable();
+            let node = layout.node(field.data_type(), field.name().clone(), 0, nullable)?;
             layout.arrays.push(node);
         }
         Ok(layout)
@@ -175,15 +179,26 @@ impl Layout {
         self.levels.len() - 1
     }
 
+    /// `nullable` says whether it, or what it is in, can be null.
     fn node(
         &mut self,
         data_type: &DataType,
         path: String,
         level: usize,
+        nullable: bool,
     ) -> Result<Node, FormatError> {
-        let has_validity = *data_type != DataType::Null;
+        let has_validity = *data_type != DataType::Null && (nullable || !self.appended);
         let validity = has_validity.then(|| self.column(&path, level, 1, Part::Validity));
-        let kind = self.kind(data_type, &path, level)?;
+        let kind = self.kind(data_type, &path, level, nullable)?;
+        let is_fixed = match kind {
+            Kind::Null | Kind::Boolean { .. } | Kind::Fixed { .. } => true,
+            Kind::Struct { .. } | Kind::FlatList { .. } => true,
+            Kind::Bytes { .. } | Kind::Views { .. } | Kind::Dictionary { .. } => false,
+            Kind::List { .. } | Kind::FixedList { .. } => false,
+        };
+        if self.appended && !is_fixed {
+            return Err(FormatError::NotAppended { path, data_type: data_type.clone() });
+        }
         Ok(Node { path, data_type: data_type.clone(), level, validity, kind })
     }
 
@@ -192,6 +207,7 @@ impl Layout {
         data_type: &DataType,
         path: &str,
         level: usize,
+        nullable: bool,
     ) -> Result<Kind, FormatError> {
         if let Some(width) = fixed_width(data_type) {
             return Ok(Kind::Fixed { values: self.column(path, level, width, Part::Values) });
@@ -219,12 +235,13 @@ impl Layout {
                 self.dictionaries.push(level);
                 let path = element("dictionary");
                 let below = self.level(&path, level, Some(dictionary));
-                let values = Box::new(self.node(values, path, below)?);
+                let values = Box::new(self.node(values, path, below, true)?);
                 Kind::Dictionary { keys, dictionary, values }
             }
             DataType::Struct(fields) => {
                 let node = |field: &std::sync::Arc<Field>| {
-                    self.node(field.data_type(), format!("{path}.{}", field.name()), level)
+                    let (path, nullable) = (element(field.name()), nullable || field.is_nullable());
+                    self.node(field.data_type(), path, level, nullable)
                 };
                 Kind::Struct { fields: fields.iter().map(node).collect::<Result<_, _>>()? }
             }
@@ -234,7 +251,7 @@ impl Layout {
                 let below = self.level(&path, level, None);
                 Kind::List {
                     lengths,
-                    elements: Box::new(self.node(field.data_type(), path, below)?),
+                    elements: Box::new(self.node(field.data_type(), path, below, true)?),
                 }
             }
             DataType::FixedSizeList(field, size) if *size > 0 => {
@@ -254,7 +271,7 @@ impl Layout {
         let below = format!("{path}.{}", field.name());
         let Some(width) = fixed_width(field.data_type()) else {
             let level = self.level(&below, level, None);
-            let elements = Box::new(self.node(field.data_type(), below, level)?);
+            let elements = Box::new(self.node(field.data_type(), below, level, true)?);
             return Ok(Kind::FixedList { size, elements });
         };
         let element_validity = self.column(&below, level, size, Part::ElementValidity);

@@ -108,6 +108,10 @@
 //!
 //! Nulls are followed like other rows, so that their views must lead to bytes, too, as Arrow's own checks demand.
 //!
+//! With [`Form::Appended`] all columns have a fixed width, and travel in the same messages, row by row. The card at the other end puts
+//! them into columns (an append region), so that one request and one message a destination do for a batch that is eleven
+//! of each with [`Form::Columns`]: see [`AppendReceiver`].
+//!
 //! Arrays may be slices. [`Sender::plan`] says what becomes of each part of a batch, and [`Sent::copied`]
 //! what was copied, by the reason. All copies go to an [`Arena`].
 //!
@@ -137,14 +141,18 @@
 //! With [`Form::Kinds`] bits travel as bits, the first being the least significant of a byte; and the messages of a column of
 //! strings have a number of rows that the header says: their lengths, then their bytes. Views are made anew by the receiver.
 //!
+//! Rows that are appended ([`Form::Appended`]) have no header: a message is whole rows of all columns of the schema, in its order,
+//! with a byte of validity before each that can be null. Its immediate data are half of the format's fingerprint.
+//!
 //! The schema and the header say all of that, and so the length of every message that follows. A message of
 //! another length, lengths that do not add up, text that is not UTF-8 or a key that is in no dictionary is a
 //! [`DecodeError`]; nothing more is taken from that connection then.
 //!
-//! Destinations without rows get no message. There is no end of a stream and there are no credits: messages
+//! Destinations without rows get no message, of whatever form. There is no end of a stream and there are no credits: messages
 //! wait at the sender's card while the receiver has no slab posted.
 #![deny(unsafe_code)]
 
+mod append;
 mod arena;
 mod arrays;
 mod copy;
@@ -164,6 +172,7 @@ mod send;
 mod slabs;
 mod transpose;
 
+pub use append::AppendReceiver;
 pub use arena::{ALIGNMENT, Arena, Block};
 pub use error::{ArenaError, DecodeError, FormatError, ReceiveError, SendError};
 pub use format::{Form, Format};

@@ -53,11 +53,13 @@ pub(crate) struct Posts<'a> {
     pub shares: &'a Shares,
     pub targets: &'a Targets,
     pub copier: &'a mut Copier,
+    /// See [`Sender`](crate::Sender).
+    pub ones: &'a mut Option<Buffer>,
 }
 
 impl Posts<'_> {
-    /// The requests of a batch, in the order in which receivers expect the messages: the header; then level
-    /// by level the groups of columns, then the byte columns.
+    /// The requests of a batch, in the order in which receivers expect the messages: the header, unless rows are
+    /// appended; then level by level the groups of columns, then the byte columns.
     pub fn of_batch(mut self, mut headers: Vec<Header>) -> Result<Vec<Post>, SendError> {
         let mut posts = Vec::new();
         for level in 0..self.parts.levels.len() {
@@ -79,7 +81,7 @@ impl Posts<'_> {
             }
         }
         let destinations = self.destinations(0);
-        if !destinations.is_empty() {
+        if !destinations.is_empty() && !self.format.layout.appended {
             posts.insert(0, self.headers(&headers, &destinations)?);
         }
         Ok(posts)
@@ -125,7 +127,10 @@ impl Posts<'_> {
         posts: &mut Vec<Post>,
     ) -> Result<(), SendError> {
         let (format, parts) = (self.format, self.parts);
-        for group in format.groups(level, |column| parts.columns[column].is_some()) {
+        let layout = &format.layout;
+        for group in
+            format.groups(level, |column| layout.appended || parts.columns[column].is_some())
+        {
             if let (Selection::All, true) = (&self.shares.selections[level], format.is_bits(&group))
             {
                 posts.push(self.all_bits(&group, destinations)?);
@@ -144,17 +149,27 @@ impl Posts<'_> {
     /// The memory of a column's values.
     fn column(&mut self, column: usize) -> Result<Column, SendError> {
         let of = &self.format.layout.columns[column];
-        let (buffer, values) =
-            match self.parts.columns[column].as_ref().expect("a column that is there") {
-                Source::Lies(buffer) => (buffer.clone(), None),
-                Source::Bits(bits) if of.bits => {
-                    let (buffer, first) = bytes_of(bits);
-                    (buffer, Some(Values::bits(first)))
-                }
-                Source::Bits(bits) => (self.copier.bits(bits)?, None),
-                Source::Lengths(offsets) => (self.copier.lengths(offsets, &of.path)?, None),
-            };
+        let (buffer, values) = match &self.parts.columns[column] {
+            // Validity that every batch has.
+            None => (self.ones(of.width * self.parts.levels[of.level].count)?, None),
+            Some(Source::Lies(buffer)) => (buffer.clone(), None),
+            Some(Source::Bits(bits)) if of.bits => {
+                let (buffer, first) = bytes_of(bits);
+                (buffer, Some(Values::bits(first)))
+            }
+            Some(Source::Bits(bits)) => (self.copier.bits(bits)?, None),
+            Some(Source::Lengths(offsets)) => (self.copier.lengths(offsets, &of.path)?, None),
+        };
         Ok(Column { memory: self.register(buffer, &of.path)?, width: of.width as u64, values })
+    }
+
+    /// So many bytes that are 1, made once.
+    fn ones(&mut self, bytes: usize) -> Result<Buffer, SendError> {
+        if let Some(ones) = self.ones.as_ref().filter(|ones| ones.len() >= bytes) {
+            return Ok(ones.slice_with_length(0, bytes));
+        }
+        let ones = self.copier.place(&vec![1; bytes.next_power_of_two()])?;
+        Ok(self.ones.insert(ones).slice_with_length(0, bytes))
     }
 
     /// The bits of all rows, for everybody: bytes like others.

@@ -13,7 +13,7 @@ use libdrdma::{
     WorkCompletion,
 };
 
-use crate::{Format, ReceiveError, decode::Stream, slabs::Slabs};
+use crate::{Form, Format, ReceiveError, decode::Stream, slabs::Slabs};
 
 /// Completions that are taken together: the card is told once that there is room again.
 const BURST: usize = 32;
@@ -61,9 +61,13 @@ impl Receiver {
     /// again.
     ///
     /// # Errors
-    /// A number of slabs outside 2 to 32,768, no memory, no free key or queue, a card that only sends, or
+    /// A format of [`Form::Appended`], a number of slabs outside 2 to 32,768, no memory, no free key or queue, a card that only sends, or
     /// the card failed.
     pub fn new(format: Format, pd: &ProtectionDomain, slabs: usize) -> Result<Self, ReceiveError> {
+        if format.form() == Form::Appended {
+            let (receiver, form) = ("a Receiver", format.form());
+            return Err(ReceiveError::Form { receiver, form });
+        }
         if !(2..=MAX_SLABS).contains(&slabs) {
             return Err(ReceiveError::Slabs { slabs, limit: MAX_SLABS });
         }

@@ -6,9 +6,10 @@ use std::{
 };
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_buffer::Buffer;
 use libdrdma::{
     Destination, PartitionDestination, PartitionedWorkRequest, PostError, ProtectionDomain,
-    QueuePair, SharedPostGuard, SharedSendQueue, SharedWorkRequest, Transport,
+    QueuePair, SharedOperation, SharedPostGuard, SharedSendQueue, SharedWorkRequest, Transport,
 };
 
 use crate::{
@@ -36,6 +37,8 @@ pub struct Sender {
     foreign: Foreign,
     /// What each queue pair's peer has, by the queue pair's index.
     streams: HashMap<u32, Stream>,
+    /// Bytes of validity for columns without nulls, where each batch has them.
+    ones: Option<Buffer>,
 }
 
 /// What a receiver has of a sender.
@@ -72,7 +75,7 @@ impl Sent {
 impl Sender {
     /// A sender that copies what it must copy to `arena`.
     pub fn new(format: Format, pd: &ProtectionDomain, arena: &Arena, foreign: Foreign) -> Self {
-        Self { format, pd: pd.clone(), arena: *arena, foreign, streams: HashMap::new() }
+        Self { format, pd: pd.clone(), arena: *arena, foreign, streams: HashMap::new(), ones: None }
     }
 
     /// The format of its batches.
@@ -132,10 +135,15 @@ impl Sender {
             shares: &shares,
             targets: &targets,
             copier: &mut copier,
+            ones: &mut self.ones,
         };
         let posts = posts.of_batch(headers)?;
         let mut guard = queue.batch();
-        let completions = stage(&mut guard, wr_id, &posts, to)?;
+        let operation = match self.format.form() {
+            Form::Appended => SharedOperation::SendImm(self.format.tag()),
+            _ => SharedOperation::Send,
+        };
+        let completions = stage(&mut guard, (wr_id, operation), &posts, to)?;
         guard.submit()?;
         self.note(&parts, &shares, &fresh, to);
         let requests = posts.len() as u32;
@@ -201,7 +209,8 @@ impl Sender {
         fresh
     }
 
-    /// The headers, but for the bytes of byte columns, which are known when they are put together.
+    /// The headers, but for the bytes of byte columns, which are known when they are put together. Rows that are appended have
+    /// none.
     fn headers(
         &self,
         parts: &Parts,
@@ -209,6 +218,9 @@ impl Sender {
         fresh: &[Vec<bool>],
         to: &[(u16, &QueuePair<'_>)],
     ) -> Vec<Header> {
+        if self.format.layout.appended {
+            return Vec::new();
+        }
         let present: Vec<bool> = parts.columns.iter().map(Option::is_some).collect();
         let header = |(destination, (_, pair)): (usize, &(u16, &QueuePair<'_>))| Header {
             sequence: self.streams.get(&pair.index()).map_or(0, |stream| stream.batches),
@@ -270,17 +282,17 @@ fn check_destinations(to: &[(u16, &QueuePair<'_>)]) -> Result<(), SendError> {
 /// are.
 fn stage(
     guard: &mut SharedPostGuard<'_, '_>,
-    wr_id: u64,
+    head: (u64, SharedOperation),
     posts: &[Post],
     to: &[(u16, &QueuePair<'_>)],
 ) -> Result<u32, PostError> {
     let mut signaled = 0;
     for (i, post) in posts.iter().enumerate() {
         let is_last = i + 1 == posts.len();
-        let mut posted = stage_one(guard, wr_id, post, to, is_last);
+        let mut posted = stage_one(guard, head, post, to, is_last);
         let mut is_signaled = is_last;
         if let Err(PostError::SignalDue { .. }) = posted {
-            posted = stage_one(guard, wr_id, post, to, true);
+            posted = stage_one(guard, head, post, to, true);
             is_signaled = true;
         }
         posted?;
@@ -291,7 +303,7 @@ fn stage(
 
 fn stage_one(
     guard: &mut SharedPostGuard<'_, '_>,
-    wr_id: u64,
+    (wr_id, operation): (u64, SharedOperation),
     post: &Post,
     to: &[(u16, &QueuePair<'_>)],
     signaled: bool,
@@ -306,6 +318,7 @@ fn stage_one(
                 })
                 .collect();
             let request = SharedWorkRequest::new(wr_id)
+                .operation(operation)
                 .row_mask(*row_mask)
                 .rows_per_message(messages.rows)
                 .destinations(&destinations);
@@ -320,6 +333,7 @@ fn stage_one(
                 })
                 .collect();
             let request = PartitionedWorkRequest::new(wr_id, region)
+                .operation(operation)
                 .rows_per_message(messages.rows)
                 .destinations(&destinations);
             guard.post_ssq_send(&if signaled { request } else { request.unsignaled() })
@@ -333,6 +347,7 @@ fn stage_one(
                 })
                 .collect();
             let request = PartitionedWorkRequest::new(wr_id, region)
+                .operation(operation)
                 .rows_per_message(messages.rows)
                 .destinations(&destinations);
             guard.post_ssq_send(&if signaled { request } else { request.unsignaled() })

@@ -42,6 +42,11 @@ pub(super) fn print(
 ) -> Result<Kernel> {
     let mut pieces = Vec::new();
     collect(scope, code, &mut pieces)?;
+    if let Some(name) = read_too_early(&pieces) {
+        return Err(format!(
+            "`{name}` is read before it is assigned: there it is what the register holds, not what it will be"
+        ));
+    }
     let held = holds(&pieces, registers);
     scope.reads.borrow_mut().extend(held.iter().flat_map(|piece| piece.reads.iter().cloned()));
     pieces.splice(0..0, held);
@@ -80,6 +85,22 @@ pub(super) fn print(
         kernel.text.push_str("    end\n");
     }
     Ok(kernel)
+}
+
+/// A register's input that a statement reads before the first one that assigns it. Verilog's processes run in order, so that this would be
+/// the register's output under another name.
+fn read_too_early(pieces: &[Piece]) -> Option<&str> {
+    let mut early: BTreeSet<&str> = BTreeSet::new();
+    let mut written: BTreeSet<&str> = BTreeSet::new();
+    for piece in pieces {
+        if let Some(name) = piece.writes.iter().find(|name| early.contains(name.as_str())) {
+            return Some(name);
+        }
+        written.extend(piece.writes.iter().map(String::as_str));
+        let reads = piece.reads.iter().map(String::as_str);
+        early.extend(reads.filter(|name| name.ends_with("$d") && !written.contains(name)));
+    }
+    None
 }
 
 /// What a register does in a cycle in which it is not assigned: it holds its value.

@@ -26,6 +26,30 @@ fn a_signal_that_nothing_drives_is_refused() {
     assert_eq!(reason(Undriven::default), "refused.c: never driven: d, clock");
 }
 
+/// A register's input is read before the statement that assigns it.
+#[derive(LogicBlock, Default)]
+struct Early {
+    clk: Signal<In, Clock>,
+    a: Signal<In, Bits<4>>,
+    b: Signal<Out, Bits<4>>,
+    c: DFF<Bits<4>>,
+}
+
+impl Logic for Early {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.c.clock.next = self.clk.val();
+        self.b.next = self.c.d.val();
+        self.c.d.next = self.a.val();
+    }
+}
+
+#[test]
+fn a_registers_input_that_is_read_before_it_is_assigned_is_refused() {
+    let why = "`c$d` is read before it is assigned: there it is what the register holds, not what it will be";
+    assert_eq!(reason(Early::default), format!("refused: {why}"));
+}
+
 #[derive(LogicBlock, Default)]
 struct TooLarge {
     a: Signal<In, Bits<4>>,

@@ -213,7 +213,7 @@ fn a_record_s_first_field_is_lowest() {
     assert!(format!("{:x}", piece.verilog()).ends_with(&format!("'h{value:x}")));
 }
 
-/// Registers alone: one that holds, one that does not, one that is read before it is written.
+/// Registers alone: one that holds, one that does not, one whose next value is read.
 #[derive(LogicBlock, Default)]
 struct Registers {
     clk: Signal<In, Clock>,
@@ -230,11 +230,11 @@ struct Registers {
 impl Logic for Registers {
     #[hdl_gen]
     fn update(&mut self) {
-        self.coming.next = self.peeked.d.val();
         if self.enable.val() {
             self.holds.d.next = self.data.val();
             self.peeked.d.next = self.data.val();
         }
+        self.coming.next = self.peeked.d.val();
         self.follows.d.next = self.data.val();
         self.held.next = self.holds.q.val();
         self.late.next = self.follows.q.val() ^ self.peeked.q.val();
@@ -259,6 +259,7 @@ fn a_register_holds_unless_a_kernel_says_otherwise() {
         if let Some(held) = held {
             assert_eq!(model.get("held"), held);
             assert_eq!(model.get("late"), data ^ held);
+            assert_eq!(model.get("coming"), if enable { data } else { held });
         }
     }
 }

@@ -51,6 +51,59 @@ pub struct EndpointAddress {
     pub memory: [RemoteMemory; 3],
 }
 
+/// Bytes of an address before the numbers of queue pairs.
+const ADDRESS: usize = 6 + 4 + 3 * 12;
+
+impl EndpointAddress {
+    /// The address as bytes, for an engine that has no form of its own: Ethernet address, IPv4 address, memory (8 B of an
+    /// address and 4 of a key each), then 4 B for each queue pair. Numbers are little-endian.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = self.mac.0.to_vec();
+        bytes.extend(self.ip.octets());
+        for RemoteMemory { addr, rkey } in self.memory {
+            bytes.extend(addr.to_le_bytes());
+            bytes.extend(rkey.to_le_bytes());
+        }
+        bytes.extend(self.qpns.iter().flat_map(|qpn| qpn.to_le_bytes()));
+        bytes
+    }
+
+    /// The address that [`to_bytes`](Self::to_bytes) made these of.
+    ///
+    /// # Errors
+    /// Another number of bytes than an address has.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, AddressError> {
+        let wrong = AddressError { bytes: bytes.len() };
+        let (fixed, qpns) = bytes.split_at_checked(ADDRESS).ok_or(wrong)?;
+        let (qpns, rest) = qpns.as_chunks::<4>();
+        if !rest.is_empty() {
+            return Err(wrong);
+        }
+        let (mac, fixed) = fixed.split_first_chunk::<6>().expect("it is long enough");
+        let (ip, memory) = fixed.split_first_chunk::<4>().expect("it is long enough");
+        let (memory, _) = memory.as_chunks::<12>();
+        let part = |i: usize| {
+            let (addr, rkey) = memory[i].split_at(8);
+            let addr = u64::from_le_bytes(addr.try_into().expect("8 bytes"));
+            RemoteMemory { addr, rkey: u32::from_le_bytes(rkey.try_into().expect("4 bytes")) }
+        };
+        Ok(Self {
+            mac: MacAddress(*mac),
+            ip: (*ip).into(),
+            qpns: qpns.iter().map(|qpn| u32::from_le_bytes(*qpn)).collect(),
+            memory: std::array::from_fn(part),
+        })
+    }
+}
+
+/// Bytes that are no address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{bytes} B are no endpoint's address, which has {ADDRESS} and 4 for each queue pair")]
+pub struct AddressError {
+    /// How many there are.
+    pub bytes: usize,
+}
+
 /// What an endpoint did so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -350,4 +403,29 @@ pub(crate) trait Protocol: Send {
 
     /// Bytes of memory that are pinned for it, the pool and the completion queue excepted.
     fn pinned(&self) -> u64;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_the_same_after_it_was_bytes() {
+        let memory = |addr, rkey| RemoteMemory { addr, rkey };
+        let address = EndpointAddress {
+            mac: MacAddress([1, 2, 3, 4, 5, 6]),
+            ip: [10, 0, 0, 7].into(),
+            qpns: vec![17, 0, 0x00ab_cdef],
+            memory: [memory(1 << 40, 9), RemoteMemory::default(), memory(3, u32::MAX)],
+        };
+        let bytes = address.to_bytes();
+        assert_eq!((EndpointAddress::from_bytes(&bytes), bytes.len()), (Ok(address), 58));
+        for wrong in [0, 45, 57] {
+            let error = EndpointAddress::from_bytes(&bytes[..wrong]).unwrap_err();
+            let text = format!(
+                "{wrong} B are no endpoint's address, which has 46 and 4 for each queue pair"
+            );
+            assert_eq!(error.to_string(), text);
+        }
+    }
 }

@@ -79,7 +79,7 @@ mod slots;
 mod write;
 
 pub use buffer_pool::{BufferPool, MAX_POOL_BUFFERS};
-pub use common::{EndpointAddress, Member, RemoteMemory, Statistics};
+pub use common::{AddressError, EndpointAddress, Member, RemoteMemory, Statistics};
 pub use config::{
     Config, ConfigError, Design, MAX_BUFFERS, MAX_MESSAGE, MAX_MTU, MAX_NODES, Notice, Primitive,
 };

@@ -2,7 +2,6 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::BTreeMap,
     ops::Range,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -55,7 +54,11 @@ pub struct Faults {
 /// the card is no bus master.
 #[derive(Clone, Debug)]
 pub struct Host {
-    mappings: BTreeMap<u64, Mapping>,
+    /// By address, in its order. A request reads one value of each of some columns in turn, so that finding a mapping is much
+    /// of what it takes.
+    mappings: Vec<(u64, Mapping)>,
+    /// The one that was found last.
+    last: Cell<usize>,
     bus_master: bool,
     faults: RefCell<Faults>,
     writes: Option<WriteLog>,
@@ -68,7 +71,8 @@ impl Default for Host {
     /// Nothing mapped, for a card that is a bus master.
     fn default() -> Self {
         Self {
-            mappings: BTreeMap::new(),
+            mappings: Vec::new(),
+            last: Cell::new(0),
             bus_master: true,
             faults: RefCell::default(),
             writes: None,
@@ -98,20 +102,50 @@ impl Host {
         let Some(end) = iova.checked_add(size) else {
             return fail("the addresses wrap around".into());
         };
-        if let Some((at, other)) = self.mappings.range(..end).next_back()
+        if let Some((at, other)) = self.before(end)
             && at + other.len() > iova
         {
             return fail(format!("{} B at {at:#x} are mapped already", other.len()));
         }
-        self.mappings.insert(iova, Mapping { memory: memory.clone(), rights });
+        self.insert(iova, Mapping { memory: memory.clone(), rights });
         Ok(())
+    }
+
+    /// How many mappings begin below `addr`.
+    fn count_below(&self, addr: u64) -> usize {
+        self.mappings.partition_point(|(start, _)| *start < addr)
+    }
+
+    /// The last mapping that begins below `addr`.
+    fn before(&self, addr: u64) -> Option<&(u64, Mapping)> {
+        self.mappings[..self.count_below(addr)].last()
+    }
+
+    fn insert(&mut self, iova: u64, mapping: Mapping) {
+        let place = self.count_below(iova);
+        self.mappings.insert(place, (iova, mapping));
+    }
+
+    /// The last mapping that begins at `addr` or below.
+    fn find(&self, addr: u64) -> Option<&(u64, Mapping)> {
+        if let Some(last) = self.mappings.get(self.last.get())
+            && addr.checked_sub(last.0).is_some_and(|offset| offset < last.1.len())
+        {
+            return Some(last);
+        }
+        let place = self.mappings.partition_point(|(start, _)| *start <= addr).checked_sub(1)?;
+        self.last.set(place);
+        self.mappings.get(place)
     }
 
     /// Takes back a mapping.
     pub fn unmap(&mut self, iova: u64) -> Result<(), CardError> {
-        match self.mappings.remove(&iova) {
-            Some(_) => Ok(()),
-            None => Err(CardError::Unmap { iova, reason: "nothing is mapped there".into() }),
+        match self.mappings.binary_search_by_key(&iova, |(start, _)| *start) {
+            Ok(place) => {
+                self.mappings.remove(place);
+                Ok(())
+            }
+            Err(_) => Err(CardError::Unmap { iova, reason: "nothing is mapped there".into() }),
         }
     }
 
@@ -121,18 +155,20 @@ impl Host {
         let page = PAGE as u64;
         let (start, end) =
             (range.start / page * page, range.end.div_ceil(page).saturating_mul(page));
-        let mut touched: Vec<u64> = self.mappings.range(start..end).map(|(at, _)| *at).collect();
-        let before = self.mappings.range(..start).next_back();
-        touched.extend(before.filter(|(at, other)| *at + other.len() > start).map(|(at, _)| *at));
+        let reaches = self.before(start).is_some_and(|(at, other)| at + other.len() > start);
+        let first = self.count_below(start) - usize::from(reaches);
+        let behind = self.count_below(end).max(first);
+        let touched: Vec<_> = self.mappings.drain(first..behind).collect();
         let mut bytes = 0;
-        for at in touched {
-            let Mapping { memory, rights } = self.mappings.remove(&at).expect("a mapping");
+        for (at, Mapping { memory, rights }) in touched {
             let after = at + memory.mapped_len() as u64;
             bytes += after.min(end) - at.max(start);
             for (from, to) in [(at, start.clamp(at, after)), (end.clamp(at, after), after)] {
                 // What is outside of the range stays.
                 let part = memory.part((from - at) as usize, (to - from) as usize);
-                self.mappings.extend(part.map(|memory| (from, Mapping { memory, rights })));
+                if let Some(memory) = part {
+                    self.insert(from, Mapping { memory, rights });
+                }
             }
         }
         bytes
@@ -180,7 +216,7 @@ impl Host {
             let mut done = 0;
             while done < len {
                 let at = addr.checked_add(done as u64).ok_or(fault)?;
-                let (start, mapping) = self.mappings.range(..=at).next_back().ok_or(fault)?;
+                let (start, mapping) = self.find(at).ok_or(fault)?;
                 let offset = (at - start) as usize;
                 let part = mapping.memory.mapped_len().saturating_sub(offset).min(len - done);
                 if part == 0 || !allowed(mapping.rights) {
@@ -229,7 +265,7 @@ impl Host {
 impl HostMemory for Host {
     fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), Fault> {
         // Nearly always, one mapping holds it all.
-        if let Some((start, Mapping { memory, rights })) = self.mappings.range(..=addr).next_back()
+        if let Some((start, Mapping { memory, rights })) = self.find(addr)
             && let offset = (addr - start) as usize
             && memory.mapped_len().checked_sub(offset).is_some_and(|left| out.len() <= left)
             && rights.read
@@ -326,6 +362,12 @@ mod tests {
         host.read(0x11fff, &mut bytes).unwrap();
         assert_eq!(bytes, [3, 2], "an access is cut where mappings meet");
         assert_eq!(host.mappings(), 4);
+        // What was found last is not what is there now.
+        assert_eq!(byte(&host, 0x13000), Some(4));
+        host.unmap(0x10000).unwrap();
+        assert_eq!([0x10000, 0x11000, 0x13000].map(|at| byte(&host, at)), [None, Some(3), Some(4)]);
+        let error = host.unmap(0x10000).unwrap_err().to_string();
+        assert!(error.contains("nothing is mapped there"), "{error}");
         host.unmap_all();
         assert_eq!(byte(&host, 0x10000), None);
     }

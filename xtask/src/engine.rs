@@ -21,15 +21,17 @@ pub fn run(args: &[String]) -> Result<(), Error> {
             in_folder("fmt").args(["--all", "--check"]).run()?;
             in_folder("clippy").args(["--workspace", "--all-targets", "--", "-D", "warnings"]).run()
         }),
-        ["--tpch"] => tpch("0.01"),
-        ["--tpch", scale] => tpch(scale),
+        ["--tpch"] => tpch("0.01", "3"),
+        ["--tpch", scale] => tpch(scale, "3"),
+        ["--tpch", scale, workers] => tpch(scale, workers),
         ["--measure"] => {
             step("What a row costs, by the card and as the engine has it; about a minute", || {
                 in_folder("run").args(["--quiet", "--package", "drdma-engine-cost"]).run()
             })
         }
         _ => {
-            let text = "`engine` takes nothing, --build, --check, --tpch [SCALE] or --measure";
+            let text =
+                "`engine` takes nothing, --build, --check, --tpch [SCALE [WORKERS]] or --measure";
             Err(Error::Usage(text.to_owned()))
         }
     }
@@ -41,13 +43,15 @@ fn build() -> Result<(), Error> {
 }
 
 /// All queries, each compared with one process.
-fn tpch(scale: &str) -> Result<(), Error> {
+fn tpch(scale: &str, workers: &str) -> Result<(), Error> {
     build()?;
-    let queries = ["--tpch", scale, "--check", "all"];
-    step(
-        "The 22 queries of TPC-H over three worker processes, each compared with one process",
-        || in_folder("run").args(["--quiet", "--bin", "drdma-cluster", "--"]).args(queries).run(),
-    )
+    let queries = ["--tpch", scale, "--workers", workers, "--check", "all"];
+    let what = format!(
+        "The 22 queries of TPC-H at scale {scale} over {workers} worker processes, each compared with one process"
+    );
+    let run =
+        || in_folder("run").args(["--quiet", "--bin", "drdma-cluster", "--"]).args(queries).run();
+    step(&what, run)
 }
 
 /// Cargo in the workspace of the engine.

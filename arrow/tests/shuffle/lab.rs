@@ -1,12 +1,15 @@
 //! A card that sends, and cards that receive, in simulated time.
 
 use arrow_array::RecordBatch;
+use drdma_abi::receive::FEATURES;
 use drdma_arrow::{
-    Arena, Foreign, Format, ReceiveError, Received, Receiver, Selection, Sender, Sent,
+    AppendReceiver, Arena, Foreign, Format, ReceiveError, Received, Receiver, Selection, Sender,
+    Sent,
 };
 use libdrdma::{
-    Access, CompletionQueue, Context, MacAddress, Options, ProtectionDomain, QueuePair,
-    QueuePairAttributes, SharedSendQueue, Status, simulated::SimulatedCard,
+    Access, Card, CardError, CompletionQueue, Context, DmaMemory, Features, MacAddress, Options,
+    ProtectionDomain, QueuePair, QueuePairAttributes, SharedReceiveQueue, SharedSendQueue, Status,
+    simulated::SimulatedCard,
 };
 
 /// Nanoseconds from one card to another.
@@ -45,6 +48,8 @@ pub struct Lab {
     pub queue: SharedSendQueue<'static>,
     pub pairs: Vec<QueuePair<'static>>,
     pub receivers: Vec<Receiver>,
+    /// Receivers of appended rows; there are these or those.
+    pub appenders: Vec<AppendReceiver>,
     /// The receiving ends, one a receiver.
     pub ends: Vec<QueuePair<'static>>,
     pub arena: Arena,
@@ -62,35 +67,56 @@ impl Lab {
     }
 
     pub fn with(format: &Format, receivers: usize, slabs: usize, foreign: Foreign) -> Self {
+        let mut lab = Self::of_nodes(format, receivers, foreign);
+        for to in 1..=receivers {
+            let receiver = Receiver::new(format.clone(), &lab.nodes[to].pd, slabs).unwrap();
+            lab.connect(to, receiver.queue());
+            lab.receivers.push(receiver);
+        }
+        lab
+    }
+
+    /// Receivers of appended rows: so many segments, messages of each, and rows of a batch.
+    pub fn appending(
+        format: &Format,
+        receivers: usize,
+        (segments, messages, batch_rows): (usize, usize, usize),
+        foreign: Foreign,
+    ) -> Self {
+        let mut lab = Self::of_nodes(format, receivers, foreign);
+        for to in 1..=receivers {
+            let (format, pd) = (format.clone(), &lab.nodes[to].pd);
+            let receiver = AppendReceiver::new(format, pd, segments, messages, batch_rows).unwrap();
+            lab.connect(to, receiver.queue());
+            lab.appenders.push(receiver);
+        }
+        lab
+    }
+
+    fn of_nodes(format: &Format, receivers: usize, foreign: Foreign) -> Self {
         let nodes: Vec<Node> = (0..=receivers as u8).map(|number| Node::new(number + 1)).collect();
         let from = &nodes[0];
         let arena = Arena::over(&from.pd, &MEMORY).unwrap();
-        let mut lab = Self {
+        Self {
             sender: Sender::new(format.clone(), &from.pd, &arena, foreign),
             queue: from.pd.shared_send_queue(&from.cq).build().unwrap(),
             pairs: Vec::new(),
             receivers: Vec::new(),
+            appenders: Vec::new(),
             ends: Vec::new(),
             arena,
             nodes,
             now: 0,
             lost: |_| false,
             frames: 0,
-        };
-        for to in 1..=receivers {
-            lab.receivers.push(Receiver::new(format.clone(), &lab.nodes[to].pd, slabs).unwrap());
-            lab.connect(to);
         }
-        lab
     }
 
-    /// Connects the sender to the receiver of that node.
-    fn connect(&mut self, to: usize) {
+    /// Makes a connection of the sender to that node, which is the next one, with receives of `queue`.
+    fn connect(&mut self, to: usize, queue: &SharedReceiveQueue<'static>) {
         let (from, to) = (&self.nodes[0], &self.nodes[to]);
-        let receiver = &self.receivers[usize::from(to.number) - 2];
         let pair = from.pd.queue_pair(&from.cq).build().unwrap();
-        let end = to.pd.queue_pair(&to.cq).shared_receive_queue(receiver.queue());
-        let end = end.build().unwrap();
+        let end = to.pd.queue_pair(&to.cq).shared_receive_queue(queue).build().unwrap();
         self.pairs.push(pair);
         self.ends.push(end);
         self.connect_anew(usize::from(to.number) - 2);
@@ -133,8 +159,21 @@ impl Lab {
         }
     }
 
+    /// Lets time go on until nothing is to come any more: what each receiver of appended rows got, and what went wrong.
+    pub fn run_appended(&mut self) -> Vec<Vec<Result<RecordBatch, ReceiveError>>> {
+        let mut results: Vec<Vec<_>> = self.appenders.iter().map(|_| Vec::new()).collect();
+        loop {
+            for (receiver, results) in self.appenders.iter_mut().zip(&mut results) {
+                results.extend(std::iter::from_fn(|| receiver.poll().transpose()));
+            }
+            if !self.step() {
+                return results;
+            }
+        }
+    }
+
     /// Lets time go on without looking at the receivers.
-    fn step(&mut self) -> bool {
+    pub fn step(&mut self) -> bool {
         let next = self.nodes.iter().filter_map(|node| node.card.next_event_ns()).min();
         let Some(next) = next else { return false };
         self.now = next.max(self.now);
@@ -191,4 +230,30 @@ fn attributes(node: u8, qpn: u32) -> QueuePairAttributes {
         .retry_cnt(7)
         .rnr_retry(7)
         .max_rd_atomic(1)
+}
+
+/// A card that does everything but this.
+pub struct Without(pub Features, pub Box<dyn Card>);
+
+impl Card for Without {
+    fn read(&mut self, offset: u32) -> Result<u32, CardError> {
+        let missing = if offset == FEATURES.offset { self.0.bits() } else { 0 };
+        Ok(self.1.read(offset)? & !missing)
+    }
+
+    fn write(&mut self, offset: u32, value: u32) -> Result<(), CardError> {
+        self.1.write(offset, value)
+    }
+
+    fn map(&mut self, iova: u64, memory: &DmaMemory) -> Result<(), CardError> {
+        self.1.map(iova, memory)
+    }
+
+    fn unmap(&mut self, iova: u64) -> Result<(), CardError> {
+        self.1.unmap(iova)
+    }
+
+    fn progress(&mut self) -> Result<(), CardError> {
+        self.1.progress()
+    }
 }

@@ -1,5 +1,6 @@
 //! Batches that are sent by one simulated card and received by others.
 
+mod append;
 mod arena;
 mod copies;
 mod lab;

@@ -18,7 +18,7 @@ fn form() -> impl Strategy<Value = Form> {
 }
 
 /// Types of fixed width.
-fn fixed() -> impl Strategy<Value = DataType> {
+pub fn fixed() -> impl Strategy<Value = DataType> {
     prop_oneof![
         Just(DataType::Int8),
         Just(DataType::UInt16),

@@ -4,7 +4,7 @@
 //! Its place is beside the responder: the parser tells of every right packet and acknowledgement that met congestion, and what is to be sent
 //! goes to the packetizer, between acknowledgements.
 //!
-//! Contract: takes one in each cycle. A notice is at the output 2 cycles after its packet was told, and leaves it out where its queue
+//! Contract: takes one in each cycle. A notice is at the output 3 cycles after its packet was told, and leaves it out where its queue
 //! pair's last one was made less than `interval` cycles before. 16 notices wait; while there is no room for another, none is made, and
 //! none counts as made. Each belongs to the context that its queue pair's entry had when the packet came. A notice may also be left out if
 //! its queue pair's last one was made a multiple of 2^32 cycles (17 s) before.
@@ -58,7 +58,17 @@ pub struct Notifier {
     qp: DFF<Bits<QP>>,
     /// Of each queue pair: when its last notice was made, if one was.
     lasts: Table<LAST, QP>,
-    since: Signal<Local, Bits<TIME>>,
+    /// A packet whose queue pair was looked up in the cycle before, and when that was.
+    known: DFF<Bit>,
+    known_qp: DFF<Bits<QP>>,
+    known_stamp: DFF<Bits<32>>,
+    time: DFF<Bits<TIME>>,
+    /// Its queue pair had a notice, so many cycles before;
+    had_one: DFF<Bit>,
+    since: DFF<Bits<TIME>>,
+    /// but one was made for it in the cycle before.
+    has_one: DFF<Bit>,
+    due: Signal<Local, Bit>,
     makes: Signal<Local, Bit>,
     #[init(StreamFifo::prompt())]
     waiting: StreamFifo<Notice, WAITING, COUNT>,
@@ -81,21 +91,31 @@ impl Logic for Notifier {
         self.lasts.ahead.next = self.congested.qp.val();
         self.stamps.ahead[0].next = self.congested.qp.val();
 
+        // looked up,
+        self.known.d.next = self.looks.q.val();
+        self.known_qp.d.next = self.qp.q.val();
+        self.known_stamp.d.next = self.stamps.stamp[0].val();
+        self.time.d.next = self.clock.q.val();
+        self.had_one.d.next = self.lasts.read_data.val().get_bit(TIME);
+        self.since.d.next = self.clock.q.val() - self.lasts.read_data.val().get_bits::<TIME>(0);
+
         // and answered, if it is time.
-        self.since.next = self.clock.q.val() - self.lasts.read_data.val().get_bits::<TIME>(0);
-        self.makes.next = self.looks.q.val()
-            && self.waiting.input.ready.val()
-            && (!self.lasts.read_data.val().get_bit(TIME)
-                || self.since.val().get_bits::<16>(16).any()
-                || (self.since.val().get_bits::<16>(0) >= self.interval.val()));
+        self.due.next = !self.had_one.q.val()
+            || self.since.q.val().get_bits::<16>(16).any()
+            || (self.since.q.val().get_bits::<16>(0) >= self.interval.val());
+        if self.has_one.q.val() {
+            self.due.next = self.interval.val() <= 1;
+        }
+        self.makes.next = self.known.q.val() && self.waiting.input.ready.val() && self.due.val();
+        self.has_one.d.next = self.makes.val() && (self.known_qp.q.val() == self.qp.q.val());
         self.waiting.input.valid.next = self.makes.val();
-        self.waiting.input.data.next.qp = self.qp.q.val();
-        self.waiting.input.data.next.stamp = self.stamps.stamp[0].val();
+        self.waiting.input.data.next.qp = self.known_qp.q.val();
+        self.waiting.input.data.next.stamp = self.known_stamp.q.val();
         self.waiting.output.join(&mut self.notice);
         self.lasts.write_enable.next = self.makes.val();
-        self.lasts.write_address.next = self.qp.q.val();
+        self.lasts.write_address.next = self.known_qp.q.val();
         self.lasts.write_data.next =
-            bit_cast::<LAST, TIME>(self.clock.q.val()) | (bits::<LAST>(1) << TIME as u64);
+            bit_cast::<LAST, TIME>(self.time.q.val()) | (bits::<LAST>(1) << TIME as u64);
 
         // After a reset none was made.
         if self.select.every.val() {
@@ -106,6 +126,7 @@ impl Logic for Notifier {
         if self.rst.val() {
             self.clock.d.next = 0.into();
             self.looks.d.next = false;
+            self.known.d.next = false;
         }
     }
 }

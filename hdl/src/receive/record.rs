@@ -405,15 +405,24 @@ pub struct RegionSettle {
     pub placed: Bit,
 }
 
-/// A piece of what a [`Placing`] with `pieces` has.
+/// A piece of what a [`Placing`] with `pieces` has, or a dense column: then all columns of the region follow each other, in the order of a row, and
+/// have all bytes of the placing between them.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct PiecePlace {
-    /// Where it goes.
+    /// Where it goes; of a column, where its value of the row goes in which the bytes begin.
     pub addr: Bits<64>,
-    /// Bytes, 1 to 4,096.
+    /// Bytes, 1 to 4,096; of a column those of a value, 1 to 64.
     pub bytes: Bits<13>,
     /// The last one of its placing.
     pub last: Bit,
+    /// It is a column. The same in all columns of a placing:
+    pub column: Bit,
+    /// rows of the region from that one on,
+    pub rows: Bits<32>,
+    /// the column that the bytes begin in,
+    pub first: Bits<4>,
+    /// and the byte of its value.
+    pub offset: Bits<6>,
 }
 
 /// An ACK or a NAK to send, or a READ or an atomic to answer.

@@ -28,6 +28,8 @@ pub struct WalkAsk {
     pub plain: Bit,
     /// They are written: the keys of what is written must allow that.
     pub writes: Bit,
+    /// Dense columns are told column by column.
+    pub columns: Bit,
     /// They go on in the receive that the queue pair has in use, not in a described key.
     pub receive: Bit,
     /// The queue pair.

@@ -67,7 +67,8 @@ fn extents(random: &mut Random, within: u64) -> Vec<Extent> {
 /// A region whose memory its keys have.
 pub fn region(random: &mut Random) -> Region {
     let most = LISTS - BASE;
-    match random.below(4) {
+    match random.below(5) {
+        4 => dense(random, most),
         0 => {
             let len = 1 + random.below(9_000);
             Region::Contiguous { addr: BASE + random.below(most - len), len: len as u32, lkey: ALL }
@@ -106,6 +107,19 @@ pub fn region(random: &mut Random) -> Region {
             }
         }
     }
+}
+
+/// Columns whose values follow each other, anywhere in so many bytes.
+fn dense(random: &mut Random, most: u64) -> Region {
+    let widest = pick(random, [4, 16, 66]);
+    let period = 1 + random.below(widest);
+    let count = 1 + random.below(400.min(most / period / 2));
+    let base = BASE + random.below(1000);
+    let room = most - 1000 - period * count;
+    let pattern = (0..=random.below(16))
+        .map(|_| Extent { offset: random.below(room), len: period as u32 })
+        .collect();
+    Region::Strided { base, period, count: count as u32, lkey: ALL, pattern }
 }
 
 /// What a region's bitmap or pointers hold.

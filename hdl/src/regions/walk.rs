@@ -31,6 +31,21 @@ const PRODUCT: u64 = STAGES as u64 + 2;
 const KEY: u64 = 3;
 /// Cycles from a granule's number to the granule.
 const GRANULE: u64 = 1;
+/// Bits of the upper half of a start, which a division passes over where they are 0.
+const UPPER: usize = 32;
+/// The widest value of a dense column, in bytes.
+const WIDEST: u64 = 64;
+/// Bits of the bytes of a row of dense columns.
+const SHORT: usize = 11;
+/// Bits of a packet's bytes with those of the row before it, each of which takes a cycle of the division by a row's bytes,
+const REACH: usize = 13;
+/// and where they stand in a dividend.
+const REACH_PLACE: u64 = 64 - REACH as u64;
+/// Bits of the bytes of a dense column that a packet reaches: of up to 4,097 rows.
+const COLUMN_BYTES: usize = 20;
+
+const _: () = assert!(MAX_ELEMENTS as u64 * WIDEST < 1 << SHORT);
+const _: () = assert!(MAX_ELEMENTS as u64 * WIDEST - 1 + 4096 < 1 << REACH);
 
 /// More rows than a piece of a bitmap has, and bits of up to so many.
 const MANY_ROWS: u64 = 1024;
@@ -85,6 +100,18 @@ pub enum WalkState {
     Offer,
     /// What comes behind it.
     Advance,
+    /// The packet's bytes in dense columns are divided into rows.
+    Rows,
+    /// so many:
+    Reach,
+    /// does the region have them?
+    Fit,
+    /// The columns are told, all but the last one.
+    Columns,
+    /// They are looked up in their key.
+    Judge,
+    /// What that says is there: the last one is told, or all of them are given up.
+    Close,
     /// The packet's bytes cannot be reached.
     Fail,
 }
@@ -95,20 +122,24 @@ pub enum WalkState {
 /// written, its key allows that: else the packet ends with a step that has failed. A region of a described key whose entry is not one fails likewise.
 ///
 /// Contract: steps come in the order of the bytes, the last one of a packet with `last`, or one that has `failed`. A packet of a described key begins about 80 cycles
-/// after it was asked for, and 4 a column later, and where there is a bitmap 1 for each 64 rows that come before, and for each row of the last 64. One that goes on where the packet
+/// after it was asked for, or 50 if it begins in the region's first 4 GiB, and 4 a column later, and where there is a bitmap 1 for each 64 rows that come before, and for each row of the last 64. One that goes on where the packet
 /// of its queue pair before has ended takes 2 cycles if no other one came between, else 8 and 1 a column. A piece takes 16 cycles; the rows of a strided region that
 /// touch are one piece, and 8 cycles more. The bits of 512 rows, or 8 pointers, are a step with
 /// `side`, after which the walk waits for `side`. What a described key's region is, is looked up with the first packet of a message, or behind another
 /// queue pair's.
 ///
+/// With `columns`, the bytes in a described key's strided region whose columns are dense (each extent is as long as the period, at most 64 B) are told column by column: a step with `column` for
+/// each extent, one a cycle, in the order of a row, 17 cycles after the packet is begun, and 5 more before the last one. This waits while `roomy` is low, and not for `ready`. Where one of them cannot be reached whole, `again`, a
+/// pulse, takes back what was told of the packet, and it is told piece by piece.
+///
 /// The granule that was asked for in a cycle, of `region`, or of the receive of `qp`, is given in the next one. `resume` is the position of `next_qp` of the
 /// cycle before.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; stream `ask`; `data`, `valid`, `kind`, `is_final`; `resume`; `forget`; `side`, a pulse.
+/// `clk`, `rst`; `cfg`; stream `ask`; `data`, `valid`, `kind`, `is_final`; `resume`; `forget`; `side`, a pulse; `roomy`.
 ///
 /// # Outputs
-/// Stream `step`; `region`, `receive`, `qp`, `granule`; `next_qp`; `ended`, a pulse.
+/// Stream `step` with `column`, `rows`, `first`, `offset`; `again`, a pulse; `region`, `receive`, `qp`, `granule`; `next_qp`; `ended`, a pulse.
 #[derive(LogicBlock, BlockDefault)]
 #[check(RegionHeader::field("count").start == 64 && RegionHeader::field("lkey").start == 96)]
 #[check(RegionShape::field("target_lkey").start == 64 && RegionShape::field("elements").start == 96)]
@@ -125,6 +156,18 @@ pub struct Walk {
     pub ask: Stream<In, WalkAsk>,
     /// The pieces in which they lie.
     pub step: Stream<Out, WalkStep>,
+    /// The step is a column: `addr` is where its value of the row lies in which the packet begins, and `bytes` are those of a value. All columns tell the same of the packet:
+    pub column: Signal<Out, Bit>,
+    /// rows of the region from that one on,
+    pub rows: Signal<Out, Bits<32>>,
+    /// the column that it begins in,
+    pub first: Signal<Out, Bits<4>>,
+    /// and the byte of its value.
+    pub offset: Signal<Out, Bits<6>>,
+    /// There is room for all columns of a region.
+    pub roomy: Signal<In, Bit>,
+    /// What was told of the packet does not count.
+    pub again: Signal<Out, Bit>,
     /// A piece of a bitmap, or pointers.
     pub side: Flow<In, Side>,
 
@@ -196,12 +239,43 @@ pub struct Walk {
     elements: DFF<Bits<16>>,
     flags: DFF<Bits<16>>,
     odd: Signal<Local, Bit>,
+    /// Its end is not one of a valid entry, or an element has no bytes.
+    unfit: DFF<Bit>,
     /// Each extent begins where the one before ends, from this offset on.
     first_offset: DFF<Bits<64>>,
     next_offset: DFF<Bits<64>>,
     touches: DFF<Bit>,
     touching: Signal<Local, Bit>,
     row_bytes: DFF<Bits<ROW>>,
+
+    // Dense columns.
+    dense: DFF<Bit>,
+    /// The packet's bytes are told so,
+    by_columns: Signal<Local, Bit>,
+    /// and this is a column.
+    is_column: Signal<Local, Bit>,
+    /// `rest` are the bytes of the row before the next one.
+    level: DFF<Bit>,
+    /// The packet's bytes are told piece by piece all the same.
+    piecewise: DFF<Bit>,
+    /// Where the row at hand has its columns, but for their offsets.
+    row_base: DFF<Bits<64>>,
+    /// Bytes of a column up to the row that the packet ends in.
+    reach: DFF<Bits<COLUMN_BYTES>>,
+    /// The row that it ends in, or behind which it ends.
+    end_row: DFF<Bits<33>>,
+    /// Columns that were told, bytes of the row before the next one, and what these are with it.
+    told: DFF<Bits<5>>,
+    begins: DFF<Bits<SHORT>>,
+    ends: Signal<Local, Bits<SHORT>>,
+    /// The column that the packet ends before or in, and the byte of it.
+    end_element: DFF<Bits<4>>,
+    end_inside: DFF<Bits<SHORT>>,
+    /// A column is looked up in its key, and was in the cycles before.
+    looks: DFF<Bit>,
+    looked: [DFF<Bit>; KEY as usize],
+    /// One of them cannot be reached.
+    missed: DFF<Bit>,
 
     // Division of the start by a row's bytes.
     dividend: DFF<Bits<64>>,
@@ -243,13 +317,13 @@ pub struct Walk {
     aligned: DFF<Bits<3>>,
     most_bits: Signal<Local, Bits<10>>,
 
-    // A piece.
-    origin: Signal<Local, Bits<64>>,
+    // A piece: of the granule of a cycle before, or more.
+    origin: DFF<Bits<64>>,
     stride: Signal<Local, Bits<64>>,
     #[init(Multiplier::new(STAGES))]
     multiplier: Multiplier<33, 64, 97>,
     product: Signal<Local, Bits<97>>,
-    length: Signal<Local, Bits<ROW>>,
+    length: DFF<Bits<ROW>>,
     /// Bytes of the element from the next one on, as they were a cycle before.
     behind: DFF<Bits<ROW>>,
     addr: DFF<Bits<64>>,
@@ -278,7 +352,6 @@ impl Logic for Walk {
         self.receive.next = self.held.q.val().receive;
         self.qp.next = self.held.q.val().qp;
         self.granule.next = self.at.q.val();
-        self.next_qp.next = self.held.d.val().qp;
         self.unused_data.next = self.data.val();
         self.unused_resume.next = self.resume.val();
         self.continues.next = (self.resume.region.val() == self.held.q.val().region)
@@ -294,12 +367,24 @@ impl Logic for Walk {
             self.wanted.next = bit_cast::<13, 6>(self.skip_left.q.val());
         }
 
+        // Dense columns.
+        self.by_columns.next = self.held.q.val().columns
+            && self.dense.q.val()
+            && (self.kind_held.q.val() == STRIDED)
+            && !self.piecewise.q.val();
+        self.is_column.next = (self.state.q.val() == WalkState::Columns)
+            || (self.state.q.val() == WalkState::Judge)
+            || (self.state.q.val() == WalkState::Close);
+
         // A range in its key.
         self.cfg.join(&mut self.keys.cfg);
         self.keys.key.next = self.key.q.val();
         self.keys.pd.next = self.held.q.val().pd;
         self.keys.addr.next = self.addr.q.val();
         self.keys.bytes.next = bit_cast::<64, 13>(self.bytes.q.val());
+        if self.is_column.val() {
+            self.keys.bytes.next = bit_cast::<64, COLUMN_BYTES>(self.reach.q.val());
+        }
         self.keys.revoke_valid.next = false;
         self.keys.revoke_index.next = 0.into();
         self.covered.next = self.keys.covers.val();
@@ -370,28 +455,28 @@ impl Logic for Walk {
         self.most_bits.next = bits::<10>(512) - bit_cast::<10, 3>(self.ahead.val());
 
         // Where the row has the element at hand: origin + row * step.
-        self.origin.next = self.data.val().get_bits::<64>(0);
+        self.origin.d.next = self.data.val().get_bits::<64>(0);
         self.stride.next = 0.into();
         if self.kind_held.q.val() == CONTIGUOUS {
-            self.origin.next = self.base.q.val();
+            self.origin.d.next = self.base.q.val();
         } else if self.kind_held.q.val() == STRIDED {
-            self.origin.next = self.base.q.val() + self.data.val().get_bits::<64>(0);
+            self.origin.d.next = self.base.q.val() + self.data.val().get_bits::<64>(0);
             self.stride.next = self.period.q.val();
         } else if self.kind_held.q.val() == BITMAPPED {
             self.stride.next = bit_cast::<64, 32>(self.data.val().get_bits::<32>(64));
         } else {
-            self.origin.next =
+            self.origin.d.next =
                 self.bits.q.val().get_bits::<64>(0) + self.data.val().get_bits::<64>(0);
         }
         self.multiplier.enable.next = true;
         self.multiplier.a.next = self.row.q.val();
         self.multiplier.b.next = self.stride.val();
         self.product.next = self.multiplier.product.val();
-        self.length.next = bit_cast::<ROW, 32>(self.data.val().get_bits::<32>(64));
+        self.length.d.next = bit_cast::<ROW, 32>(self.data.val().get_bits::<32>(64));
         if self.kind_held.q.val() == CONTIGUOUS {
-            self.length.next = self.row_bytes.q.val();
+            self.length.d.next = self.row_bytes.q.val();
         }
-        self.behind.d.next = self.length.val() - self.inside.q.val();
+        self.behind.d.next = self.length.q.val() - self.inside.q.val();
         self.resumable.next = (self.kind_held.q.val() == CONTIGUOUS)
             || (bit_cast::<16, 4>(self.resume.element.val()) < self.elements.q.val());
         self.following.next = self.header.q.val() + 1;
@@ -402,6 +487,26 @@ impl Logic for Walk {
         }
         self.ends_row.next = (self.kind_held.q.val() == CONTIGUOUS)
             || (bit_cast::<16, 4>(self.element.q.val()) + 1 == self.elements.q.val());
+
+        // Columns.
+        self.column.next = self.is_column.val();
+        self.rows.next = self.rows_left.val().get_bits::<32>(0);
+        self.first.next = self.element.q.val();
+        self.offset.next = self.inside.q.val().get_bits::<6>(0);
+        self.again.next = false;
+        self.row_base.d.next = self.base.q.val() + self.product.val().get_bits::<64>(0);
+        self.end_row.d.next =
+            self.row.q.val() + bit_cast::<33, REACH>(self.quotient.q.val().get_bits::<REACH>(0));
+        self.ends.next =
+            self.begins.q.val() + bit_cast::<SHORT, 7>(self.period.q.val().get_bits::<7>(0));
+        self.looks.d.next = false;
+        self.looked[0].d.next = self.looks.q.val();
+        for k in 1..KEY as usize {
+            self.looked[k].d.next = self.looked[k - 1].q.val();
+        }
+        if self.looked[KEY as usize - 1].q.val() && !self.may.val() {
+            self.missed.d.next = true;
+        }
 
         self.ask.ready.next = self.state.q.val() == WalkState::Idle;
         self.step.valid.next = false;
@@ -416,12 +521,10 @@ impl Logic for Walk {
         self.ended.region.next = self.held.q.val().region;
         self.ended.addr.next = self.held.q.val().addr + bit_cast::<64, 13>(self.held.q.val().bytes);
         self.ended.header.next = self.header.q.val();
-        self.ended.row.next = self.row.d.val();
-        self.ended.element.next = self.element.d.val();
-        self.ended.inside.next = self.inside.d.val();
         self.wait.d.next = self.wait.q.val() + 1;
         match self.state.q.val() {
             WalkState::Idle => {
+                self.piecewise.d.next = false;
                 self.held.d.next = self.ask.val();
                 self.left.d.next = self.ask.bytes.val();
                 self.skip_left.d.next = self.ask.skip.val();
@@ -495,16 +598,14 @@ impl Logic for Walk {
                 self.rest.d.next = 0.into();
                 self.quotient.d.next = 0.into();
                 if !self.round.q.val().any() {
+                    self.unfit.d.next = false;
                     if !self.held.q.val().receive {
                         self.kind_held.d.next = self.data.val().get_bits::<2>(0);
-                        if !self.valid.val()
+                        self.unfit.d.next = !self.valid.val()
                             || self.data.val().get_bits::<62>(2).any()
-                            || self.data.val().get_bits::<32>(64).any()
-                        {
-                            self.state.d.next = WalkState::Fail;
-                        }
+                            || self.data.val().get_bits::<32>(64).any();
                     }
-                } else if self.odd.val() {
+                } else if self.odd.val() || self.unfit.q.val() {
                     self.state.d.next = WalkState::Fail;
                 } else if self.kind_held.q.val() == CONTIGUOUS {
                     self.row_bytes.d.next = bit_cast::<ROW, 32>(self.count.q.val());
@@ -515,6 +616,12 @@ impl Logic for Walk {
                     self.row_bytes.d.next = self.row_bytes.q.val()
                         + bit_cast::<ROW, 32>(self.data.val().get_bits::<32>(64));
                     self.shaped.d.next = true;
+                    self.dense.d.next = (self.dense.q.val() || (self.round.q.val() == 1))
+                        && !self.held.q.val().receive
+                        && (self.kind_held.q.val() == STRIDED)
+                        && (self.period.q.val() <= WIDEST)
+                        && (bit_cast::<64, 32>(self.data.val().get_bits::<32>(64))
+                            == self.period.q.val());
                     self.touches.d.next = self.touching.val();
                     self.next_offset.d.next = self.data.val().get_bits::<64>(0)
                         + bit_cast::<64, 32>(self.data.val().get_bits::<32>(64));
@@ -527,14 +634,14 @@ impl Logic for Walk {
                         self.wait.d.next = 0.into();
                         self.state.d.next = WalkState::Span;
                     }
-                    if !self.data.val().get_bits::<32>(64).any() {
-                        self.state.d.next = WalkState::Fail;
-                    }
+                    self.unfit.d.next = !self.data.val().get_bits::<32>(64).any();
                 }
             }
             WalkState::Span => {
                 // Where each row begins where the one before ends, all of them are one run.
-                if !self.touches.q.val() {
+                if self.unfit.q.val() {
+                    self.state.d.next = WalkState::Fail;
+                } else if !self.touches.q.val() {
                     self.state.d.next = WalkState::Divide;
                 } else if self.wait.q.val() == PRODUCT {
                     self.state.d.next = WalkState::Divide;
@@ -556,9 +663,12 @@ impl Logic for Walk {
                     (self.quotient.q.val() << 1) | bit_cast::<64, 1>(self.fits.val().into());
                 self.at.d.next = self.header.q.val() + FIRST_ELEMENT;
                 self.wait.d.next = 0.into();
+                self.level.d.next = false;
                 if !self.row_bytes.q.val().any() {
                     self.state.d.next = WalkState::Fail;
-                } else if self.enters.q.val() || (self.resumes.q.val() && self.resumable.val()) {
+                } else if self.enters.q.val()
+                    || (self.resumes.q.val() && self.resumable.val() && !self.by_columns.val())
+                {
                     // The row at hand is looked up anew: of its element, no byte of another row's is left.
                     self.have.d.next = 0.into();
                     self.skip.d.next = 0.into();
@@ -576,9 +686,16 @@ impl Logic for Walk {
                     self.resumes.d.next = false;
                     self.enters.d.next = false;
                     self.state.d.next = WalkState::Seek;
+                } else if !self.round.q.val().any()
+                    && !self.dividend.q.val().get_bits::<UPPER>(64 - UPPER).any()
+                {
+                    self.dividend.d.next = self.dividend.q.val() << UPPER as u64;
+                    self.rest.d.next = self.rest.q.val();
+                    self.round.d.next = (UPPER as u64).into();
                 } else if self.round.q.val() == START_BITS {
                     // The division ended in the cycle before; nothing of this one counts.
                     self.rest.d.next = self.rest.q.val();
+                    self.level.d.next = true;
                     self.inside.d.next = self.rest.q.val();
                     self.skip.d.next = self.quotient.q.val().get_bits::<33>(0);
                     self.row.d.next = self.quotient.q.val().get_bits::<33>(0);
@@ -604,8 +721,8 @@ impl Logic for Walk {
             WalkState::Found => {
                 self.wait.d.next = 0.into();
                 self.state.d.next = WalkState::Seek;
-                if self.inside.q.val() >= self.length.val() {
-                    self.inside.d.next = self.inside.q.val() - self.length.val();
+                if self.inside.q.val() >= self.length.q.val() {
+                    self.inside.d.next = self.inside.q.val() - self.length.q.val();
                     self.element.d.next = self.element.q.val() + 1;
                     self.at.d.next = self.at.q.val() + 1;
                     self.state.d.next = WalkState::Find;
@@ -638,6 +755,22 @@ impl Logic for Walk {
                     } else {
                         self.fresh.d.next = false;
                     }
+                }
+                if self.by_columns.val()
+                    && self.level.q.val()
+                    && (!self.fresh.q.val() || !self.beyond.val())
+                {
+                    // Rows are counted from the first byte of the one at hand on.
+                    self.state.d.next = WalkState::Rows;
+                    self.level.d.next = false;
+                    self.rest.d.next = 0.into();
+                    self.quotient.d.next = 0.into();
+                    self.dividend.d.next = (bit_cast::<64, 13>(self.left.q.val())
+                        + bit_cast::<64, ROW>(self.rest.q.val()))
+                        << REACH_PLACE;
+                    self.round.d.next = 0.into();
+                    self.reach.d.next = 0.into();
+                    self.at.d.next = self.header.q.val() + FIRST_ELEMENT;
                 }
             }
             WalkState::Bits => {
@@ -726,7 +859,7 @@ impl Logic for Walk {
             }
             WalkState::Multiply => {
                 if self.wait.q.val() == PRODUCT {
-                    self.addr.d.next = self.origin.val()
+                    self.addr.d.next = self.origin.q.val()
                         + self.multiplier.product.val().get_bits::<64>(0)
                         + bit_cast::<64, ROW>(self.inside.q.val());
                     self.bytes.d.next = self.wanted.val();
@@ -766,7 +899,8 @@ impl Logic for Walk {
                 }
             }
             WalkState::Advance => {
-                if self.inside.q.val() == self.length.val() {
+                self.level.d.next = false;
+                if self.inside.q.val() == self.length.q.val() {
                     self.inside.d.next = 0.into();
                     self.element.d.next = self.element.q.val() + 1;
                     self.at.d.next = self.at.q.val() + 1;
@@ -793,6 +927,102 @@ impl Logic for Walk {
                     self.state.d.next = WalkState::Idle;
                 }
             }
+            WalkState::Rows => {
+                self.round.d.next = self.round.q.val() + 1;
+                self.dividend.d.next = self.dividend.q.val() << 1;
+                self.rest.d.next = self.rest_out.val().get_bits::<ROW>(0);
+                self.quotient.d.next =
+                    (self.quotient.q.val() << 1) | bit_cast::<64, 1>(self.fits.val().into());
+                self.reach.d.next = self.reach.q.val() << 1;
+                if self.fits.val() {
+                    self.reach.d.next = (self.reach.q.val() << 1)
+                        + bit_cast::<COLUMN_BYTES, 7>(self.period.q.val().get_bits::<7>(0));
+                }
+                if self.round.q.val() == REACH as u64 - 1 {
+                    self.state.d.next = WalkState::Reach;
+                }
+            }
+            WalkState::Reach => {
+                // The last row may be reached in part.
+                if self.rest.q.val().any() {
+                    self.reach.d.next = self.reach.q.val()
+                        + bit_cast::<COLUMN_BYTES, 7>(self.period.q.val().get_bits::<7>(0));
+                }
+                self.key.d.next = self.lkey.q.val();
+                self.told.d.next = 0.into();
+                self.begins.d.next = 0.into();
+                self.missed.d.next = false;
+                self.state.d.next = WalkState::Fit;
+            }
+            WalkState::Fit => {
+                if (self.end_row.q.val() > bit_cast::<33, 32>(self.count.q.val()))
+                    || ((self.end_row.q.val() == bit_cast::<33, 32>(self.count.q.val()))
+                        && self.rest.q.val().any())
+                {
+                    self.piecewise.d.next = true;
+                    self.at.d.next =
+                        self.at.q.val() + bit_cast::<GRANULE_INDEX, 4>(self.element.q.val());
+                    self.state.d.next = WalkState::Seek;
+                } else if self.roomy.val() {
+                    self.at.d.next = self.at.q.val() + 1;
+                    self.state.d.next = WalkState::Columns;
+                }
+            }
+            WalkState::Columns => {
+                self.step.valid.next = self.told.q.val().any();
+                self.step.last.next = false;
+                self.addr.d.next = self.row_base.q.val() + self.data.val().get_bits::<64>(0);
+                self.bytes.d.next = self.period.q.val().get_bits::<13>(0);
+                self.looks.d.next = true;
+                self.at.d.next = self.at.q.val() + 1;
+                self.told.d.next = self.told.q.val() + 1;
+                self.begins.d.next = self.ends.val();
+                if (self.rest.q.val().get_bits::<SHORT>(0) >= self.begins.q.val())
+                    && (self.rest.q.val().get_bits::<SHORT>(0) < self.ends.val())
+                {
+                    self.end_element.d.next = self.told.q.val().get_bits::<4>(0);
+                    self.end_inside.d.next =
+                        self.rest.q.val().get_bits::<SHORT>(0) - self.begins.q.val();
+                }
+                self.wait.d.next = 0.into();
+                if bit_cast::<16, 5>(self.told.d.val()) == self.elements.q.val() {
+                    self.state.d.next = WalkState::Judge;
+                }
+            }
+            WalkState::Judge => {
+                if self.wait.q.val() == KEY {
+                    self.state.d.next = WalkState::Close;
+                }
+            }
+            WalkState::Close => {
+                self.step.last.next = true;
+                self.wait.d.next = 0.into();
+                if self.missed.q.val() {
+                    self.again.next = true;
+                    self.piecewise.d.next = true;
+                    self.at.d.next = self.header.q.val()
+                        + FIRST_ELEMENT
+                        + bit_cast::<GRANULE_INDEX, 4>(self.element.q.val());
+                    self.state.d.next = WalkState::Seek;
+                } else {
+                    self.step.valid.next = true;
+                    if self.step.ready.val() {
+                        self.row.d.next = self.end_row.q.val();
+                        self.element.d.next = self.end_element.q.val();
+                        self.inside.d.next = bit_cast::<ROW, SHORT>(self.end_inside.q.val());
+                        self.at.d.next = self.header.q.val()
+                            + FIRST_ELEMENT
+                            + bit_cast::<GRANULE_INDEX, 4>(self.end_element.q.val());
+                        self.fresh.d.next = true;
+                        self.level.d.next = true;
+                        self.known.d.next = !self.spoiled.q.val();
+                        self.walked_qp.d.next = self.held.q.val().qp;
+                        self.walked_receive.d.next = false;
+                        self.ended.valid.next = true;
+                        self.state.d.next = WalkState::Idle;
+                    }
+                }
+            }
             WalkState::Fail => {
                 self.step.valid.next = true;
                 self.step.failed.next = true;
@@ -802,6 +1032,10 @@ impl Logic for Walk {
                 }
             }
         }
+        self.next_qp.next = self.held.d.val().qp;
+        self.ended.row.next = self.row.d.val();
+        self.ended.element.next = self.element.d.val();
+        self.ended.inside.next = self.inside.d.val();
         if self.forget.val() {
             self.known.d.next = false;
             self.spoiled.d.next = true;

@@ -6,6 +6,7 @@
 //! | [`rig`] | cards behind a switch, and queue pairs between them |
 //! | [`transfer`] | requests from one card to another, in one direction or in both |
 //! | [`latency`] | one WRITE, from memory to remote memory |
+//! | [`keys`] | plain WRITEs and READs of a described key |
 //! | [`silent`] | one peer of many that never answers |
 //! | [`incast`] | many cards send to one |
 //! | [`shuffle`] | every node sends its rows to every other |
@@ -15,6 +16,7 @@
 
 mod columns;
 mod incast;
+mod keys;
 mod latency;
 mod page;
 mod rig;

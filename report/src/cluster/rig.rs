@@ -11,7 +11,7 @@ use drdma_sim::{
 use drdma_soft::simulated::SimulatedCard;
 use libdrdma::{
     Access, CompletionQueue, Features, MemoryRegion, ProtectionDomain, QueuePair,
-    QueuePairAttributes, Status,
+    QueuePairAttributes, Status, WorkCompletion,
 };
 
 use crate::rig::{self, RunError};
@@ -214,11 +214,20 @@ pub fn wait(
     fabric: &mut Fabric,
     queues: &[(&CompletionQueue, usize)],
 ) -> Result<Duration, RunError> {
+    Ok(completions(fabric, queues)?.0)
+}
+
+/// The same, with the completions of each queue.
+pub fn completions(
+    fabric: &mut Fabric,
+    queues: &[(&CompletionQueue, usize)],
+) -> Result<(Duration, Vec<Vec<WorkCompletion>>), RunError> {
+    let mut found = vec![Vec::new(); queues.len()];
     let mut left: Vec<usize> = queues.iter().map(|(_, count)| *count).collect();
     let mut last = (0, fabric.now());
     let mut seen = 0;
     loop {
-        for ((queue, _), left) in queues.iter().zip(&mut left) {
+        for (((queue, _), left), found) in queues.iter().zip(&mut left).zip(&mut found) {
             for completion in queue.poll() {
                 let (wr_id, status) = (completion.wr_id, completion.status);
                 if status != Status::Success {
@@ -226,10 +235,11 @@ pub fn wait(
                 }
                 *left = left.saturating_sub(1);
                 seen += 1;
+                found.push(completion);
             }
         }
         if left.iter().all(|left| *left == 0) {
-            return Ok(fabric.now());
+            return Ok((fabric.now(), found));
         }
         if seen != last.0 {
             last = (seen, fabric.now());

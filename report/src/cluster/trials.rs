@@ -5,9 +5,12 @@ use drdma_fabric::{FaultConfig, NetworkConfig, Time};
 use super::{
     Target, Took, Trial,
     columns::Columns,
-    incast, latency,
+    incast,
+    keys::{self, Keys},
+    latency,
     rig::Link,
-    shuffle, silent,
+    shuffle::{self, Arrival},
+    silent,
     transfer::{Transfer, Verb},
 };
 use crate::{experiment::ROUND_TRIP_CYCLES, rig::RunError};
@@ -112,6 +115,30 @@ pub fn all() -> Vec<Trial> {
             run: || Ok(Columns { mtu: 1024, ..Columns::new(&[4; 5], false) }.run()?.gbps()),
         },
         Trial {
+            id: "key-write-5x4",
+            title: "WRITE of rows of 5 x 4 B to a described key of columns, 4 MiB",
+            target: Target::Gbps(88.0),
+            run: || Ok(key(keys::Verb::Write, 5, 4, None)?.gbps()),
+        },
+        Trial {
+            id: "key-write-16x8",
+            title: "WRITE of rows of 16 x 8 B to a described key of columns, 4 MiB",
+            target: Target::Gbps(88.0),
+            run: || Ok(key(keys::Verb::Write, 16, 8, None)?.gbps()),
+        },
+        Trial {
+            id: "key-read-5x4",
+            title: "READ of a described key of columns, 5 x 4 B, 64 KiB",
+            target: Target::Gbps(92.0),
+            run: || Ok(key(keys::Verb::Read, 5, 4, None)?.gbps()),
+        },
+        Trial {
+            id: "key-read-bitmap",
+            title: "READ of a described key of columns, 5 x 4 B, every second run of 64 rows by a bitmap, 64 KiB",
+            target: Target::Gbps(92.0),
+            run: || Ok(key(keys::Verb::Read, 5, 4, Some(64))?.gbps()),
+        },
+        Trial {
             id: "small-send-received",
             title: "SENDs of 64 B received, 16 queue pairs",
             target: Target::MegaRequests(40.0),
@@ -160,12 +187,6 @@ pub fn all() -> Vec<Trial> {
             run: silent::share,
         },
         Trial {
-            id: "silent-peer-long",
-            title: "WRITE of 64 KiB to 15 peers while WRITEs of 4 MiB go to a silent sixteenth",
-            target: Target::Share(0.98, "the run without it"),
-            run: silent::share_of_long,
-        },
-        Trial {
             id: "incast",
             title: "WRITEs of 64 KiB from 8 cards to one, marks at 24 KiB, nothing dropped",
             target: Target::Share(0.90, "the link"),
@@ -181,13 +202,19 @@ pub fn all() -> Vec<Trial> {
             id: "shuffle-4-nodes",
             title: "shuffle among 4 nodes, all at once, ids, 5 x 8 B, received by WRITE",
             target: Target::Share(0.93, "the bound"),
-            run: || shuffle::share(false),
+            run: || shuffle::share(Arrival::Pages),
         },
         Trial {
             id: "odd-shuffle",
             title: "shuffle among 4 nodes, all at once, ids, 5 x 8 B, at odd addresses",
             target: Target::Share(0.93, "the bound"),
-            run: || shuffle::share(true),
+            run: || shuffle::share(Arrival::Odd),
+        },
+        Trial {
+            id: "append-shuffle",
+            title: "shuffle among 4 nodes, all at once, ids, 5 x 8 B, received by append regions",
+            target: Target::Share(0.90, "the bound"),
+            run: || shuffle::share(Arrival::Appended),
         },
     ]
 }
@@ -199,6 +226,17 @@ fn large(verb: Verb, both: bool) -> Result<Took, RunError> {
 /// Both memories begin within a cache line, at different places of a page.
 fn odd(verb: Verb) -> Result<Took, RunError> {
     Transfer { verb, skew: [1_001, 2_653], ..Transfer::default() }.run()
+}
+
+/// Requests of a described key. READs are short, for what the simulation of piece after piece costs.
+fn key(
+    verb: keys::Verb,
+    columns: usize,
+    width: usize,
+    runs: Option<usize>,
+) -> Result<Took, RunError> {
+    let bytes = if verb == keys::Verb::Read { 64 << 10 } else { 4 << 20 };
+    Keys { verb, width, columns, bytes, runs }.run()
 }
 
 fn small(verb: Verb) -> Result<Took, RunError> {

@@ -6,7 +6,7 @@ use drdma_semantics::congestion;
 use drdma_verilated::testbench::{Bench, Random, STALLS};
 use std::collections::HashMap;
 
-const LATENCY: u64 = 2;
+const LATENCY: u64 = 3;
 
 /// What the block does in a cycle in which this packet, if any, has met congestion: the notice that leaves.
 fn step(bench: &mut Bench<'_>, packet: Option<u64>, ready: bool) -> Option<(u64, u64)> {

@@ -1,11 +1,12 @@
 //! Pieces that wait until it is settled what becomes of their packet.
 //!
 //! Contract: 4,096 pieces. A piece a cycle each way; it is at the output from the second cycle after its packet was settled on. Pieces of a packet that is not placed are
-//! forgotten.
+//! forgotten, and so are those that came since the packet before was settled, with `again`. While it is `roomy`, all columns of a region find room.
 
 use crate::context::Table;
 use crate::primitive::{Flatten, Restore};
 use crate::receive::record::{PiecePlace, RegionSettle};
+use drdma_abi::work_request::MAX_ELEMENTS;
 use drdma_emit::prelude::*;
 
 /// Bits of the number of a piece: the longest packet has as many as it has bytes.
@@ -13,15 +14,19 @@ const PIECES: usize = 12;
 /// Bits of a number that tells a full memory from an empty one.
 const COUNT: usize = PIECES + 1;
 /// Bits of a piece.
-const PIECE: usize = 64 + 13 + 1;
+const PIECE: usize = <PiecePlace as Synth>::BITS;
+// Two UltraRAMs side by side.
+const _: () = assert!(PIECE <= 2 * 72);
+/// The most columns of a region.
+const COLUMNS: u64 = MAX_ELEMENTS as u64;
 
 /// See the [module](self).
 ///
 /// # Inputs
-/// `clk`, `rst`; stream `input`; `settle`: of all pieces that came since the last one.
+/// `clk`, `rst`; stream `input`; `again`, a pulse; `settle`: of all pieces that came since the last one.
 ///
 /// # Outputs
-/// Stream `piece`.
+/// Stream `piece`; `roomy`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Kept {
     /// Clock.
@@ -30,6 +35,10 @@ pub struct Kept {
     pub rst: Signal<In, Bit>,
     /// Pieces of the packet at hand.
     pub input: Stream<In, PiecePlace>,
+    /// There is room for all columns of a region.
+    pub roomy: Signal<Out, Bit>,
+    /// They come anew.
+    pub again: Signal<In, Bit>,
     /// What becomes of it.
     pub settle: Flow<In, RegionSettle>,
     /// Those of packets that are placed.
@@ -43,14 +52,12 @@ pub struct Kept {
     settled: DFF<Bits<COUNT>>,
     read: DFF<Bits<COUNT>>,
     held: Signal<Local, Bits<COUNT>>,
-    unused_held: Signal<Local, Bits<COUNT>>,
 }
 
 impl Logic for Kept {
     #[hdl_gen]
     fn update(&mut self) {
         self.held.next = self.written.q.val() - self.read.q.val();
-        self.unused_held.next = self.held.val();
         self.input.ready.next = !self.held.val().get_bit(PIECES);
         self.piece_in.record.next = self.input.val();
         self.pieces.write_enable.next = self.input.valid.val() && self.input.ready.val();
@@ -58,6 +65,10 @@ impl Logic for Kept {
         self.pieces.write_data.next = self.piece_in.bits.val();
         if self.input.valid.val() && self.input.ready.val() {
             self.written.d.next = self.written.q.val() + 1;
+        }
+        self.roomy.next = self.held.val() <= bits::<COUNT>((1 << PIECES) - COLUMNS);
+        if self.again.val() {
+            self.written.d.next = self.settled.q.val();
         }
         if self.settle.valid.val() {
             if self.settle.placed.val() {

@@ -145,6 +145,7 @@ impl Logic for Pieces {
         self.walk.ask.bytes.next = self.ask.bytes.val();
         self.walk.ask.plain.next = false;
         self.walk.ask.writes.next = true;
+        self.walk.ask.columns.next = true;
         self.walk.ask.receive.next = self.ask.receive.val();
         self.walk.ask.qp.next = self.ask.qp.val();
         self.walk.ask.region.next = self.ask.region.val();
@@ -168,6 +169,12 @@ impl Logic for Pieces {
         self.kept.input.addr.next = self.walk.step.addr.val();
         self.kept.input.bytes.next = self.walk.step.bytes.val();
         self.kept.input.last.next = self.walk.step.last.val();
+        self.kept.input.column.next = self.walk.column.val();
+        self.kept.input.rows.next = self.walk.rows.val();
+        self.kept.input.first.next = self.walk.first.val();
+        self.kept.input.offset.next = self.walk.offset.val();
+        self.kept.again.next = self.walk.again.val();
+        self.walk.roomy.next = self.kept.roomy.val();
         self.walk.step.ready.next = self.walk.step.failed.val() || self.kept.input.ready.val();
         if self.walk.step.side.val() {
             self.walk.step.ready.next = self.read.ready.val();

@@ -41,6 +41,27 @@ fn merged(pieces: impl IntoIterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
     runs
 }
 
+/// The runs of a packet of so many bytes that was told column by column: value by value.
+fn values(columns: &[Beat], bytes: u64) -> Vec<(u64, u64)> {
+    let of = |name: &str| columns[0].u64(name);
+    for name in ["column", "bytes", "rows", "first", "offset"] {
+        assert!(columns.iter().all(|column| column.u64(name) == of(name)), "{name}");
+    }
+    let (width, mut left, mut runs) = (of("bytes"), bytes, Vec::new());
+    let (mut row, mut at, mut offset) = (0, of("first") as usize, of("offset"));
+    assert!((1..=64).contains(&width) && offset < width && at < columns.len());
+    while left > 0 {
+        assert!(row < of("rows"), "{left} B behind the last row");
+        let len = (width - offset).min(left);
+        runs.push((columns[at].u64("addr").wrapping_add(row * width + offset), len));
+        (left, offset, at) = (left - len, 0, at + usize::from(offset + len == width));
+        if at == columns.len() {
+            (at, row) = (0, row + 1);
+        }
+    }
+    runs
+}
+
 /// The granules of a region, as an entry of a key begins with them.
 fn granules(region: &Region) -> Vec<u8> {
     let mut entry = encode(region);
@@ -81,7 +102,11 @@ struct Around<'a> {
     told: Rc<RefCell<Option<Verdict>>>,
     /// What was placed, packet by packet.
     came: Vec<Vec<(u64, u64)>>,
-    coming: Vec<(u64, u64)>,
+    coming: Vec<Beat>,
+    /// Bytes of the packet that was asked for last, of those that are placed and whose pieces have not come, and packets whose bytes came by columns.
+    asked: u64,
+    lengths: VecDeque<u64>,
+    by_columns: usize,
     /// Of the receive that was taken last.
     slot: u64,
 }
@@ -121,6 +146,9 @@ impl<'a> Around<'a> {
             told,
             came,
             coming,
+            asked: 0,
+            lengths: VecDeque::new(),
+            by_columns: 0,
             slot,
         };
         for entry in entries() {
@@ -162,9 +190,17 @@ impl<'a> Around<'a> {
             self.bench.send(self.beat, beat);
         }
         for piece in self.bench.take(self.piece) {
-            self.coming.push((piece.u64("addr"), piece.u64("bytes")));
-            if piece.u64("last") == 1 {
-                self.came.push(std::mem::take(&mut self.coming));
+            let last = piece.u64("last") == 1;
+            self.coming.push(piece);
+            if last {
+                let pieces = std::mem::take(&mut self.coming);
+                let bytes = self.lengths.pop_front().expect("it was placed");
+                let runs = match pieces[0].u64("column") {
+                    1 => values(&pieces, bytes),
+                    _ => pieces.iter().map(|p| (p.u64("addr"), p.u64("bytes"))).collect(),
+                };
+                self.by_columns += pieces[0].u64("column") as usize;
+                self.came.push(runs);
             }
         }
     }
@@ -212,6 +248,7 @@ impl<'a> Around<'a> {
 
     /// What is told of a packet.
     fn ask(&mut self, ask: Beat) -> Verdict {
+        self.asked = ask.u64("bytes");
         self.bench.send(self.ask, ask);
         for _ in 0..500_000 {
             self.step();
@@ -224,6 +261,9 @@ impl<'a> Around<'a> {
     }
 
     fn settle(&mut self, placed: bool) {
+        if placed {
+            self.lengths.push_back(self.asked);
+        }
         self.bench.set("settle_placed", u64::from(placed));
         self.pulse("settle_valid");
     }
@@ -244,6 +284,21 @@ struct Message {
 }
 
 impl Message {
+    /// One of queue pair 1 to a described key, from there on.
+    fn to_key(key: u64, at: u64) -> Self {
+        Self {
+            qp: 1,
+            key: Some(key),
+            region: None,
+            scatter: None,
+            capacity: 0,
+            at,
+            left: 0,
+            first: true,
+            skip: 0,
+        }
+    }
+
     fn beat(&self, bytes: u64) -> Beat {
         Beat::from([
             ("receive", self.key.is_none().into()),
@@ -342,7 +397,7 @@ fn start(around: &mut Around<'_>, qp: u64, random: &mut Random) -> Message {
 #[test]
 fn bytes_go_where_the_semantics_say_whatever_comes_between() {
     let library = library();
-    let (mut good, mut bad, mut resumed) = (0, 0, 0);
+    let (mut good, mut bad, mut resumed, mut by_columns) = (0, 0, 0, 0);
     for (seed, stalls) in (1..).zip(STALLS) {
         let mut random = Random::new(seed);
         let mut around = Around::new(&library, seed, stalls);
@@ -400,9 +455,11 @@ fn bytes_go_where_the_semantics_say_whatever_comes_between() {
         let came: Vec<_> =
             around.came.iter().map(|packet| merged(packet.iter().copied())).collect();
         assert_eq!(came, placed, "seed {seed}");
+        by_columns += around.by_columns;
         assert_eq!(around.bench.get("busy"), 0);
     }
     assert!(good > 300 && bad > 30 && resumed > 100, "{good} good, {bad} bad, {resumed} resumed");
+    assert!(by_columns > 50, "{by_columns} by columns");
 }
 
 /// No byte is placed where no key of the region allows it, whatever lists say; nor is any other of its packet.
@@ -470,17 +527,7 @@ fn a_packet_may_have_as_many_pieces_as_bytes() {
     let mut placed = Vec::new();
     for at in [0, 4096] {
         let begun = around.bench.cycles();
-        let ask = Message {
-            qp: 1,
-            key: Some(0),
-            region: None,
-            scatter: None,
-            capacity: 0,
-            at,
-            left: 0,
-            first: at == 0,
-            skip: 0,
-        };
+        let ask = Message { first: at == 0, ..Message::to_key(0, at) };
         assert_eq!(around.ask(ask.beat(4096)), Verdict::Reached);
         let cycles = around.bench.cycles() - begun;
         assert!(cycles < 16 * 4096 + 120, "{cycles} cycles for 4,096 pieces");
@@ -508,17 +555,7 @@ fn a_packet_in_rows_that_touch_is_one_piece() {
     let mut placed = Vec::new();
     for (at, key) in [(33, 7), (4129, 7), (8225, 7), (0, 8)] {
         let begun = around.bench.cycles();
-        let ask = Message {
-            qp: 1,
-            key: Some(key),
-            region: None,
-            scatter: None,
-            capacity: 0,
-            at,
-            left: 0,
-            first: at == 33 || at == 0,
-            skip: 0,
-        };
+        let ask = Message { first: at == 33 || at == 0, ..Message::to_key(key, at) };
         // Up to the last byte of the 500 rows, and three rows of the other key.
         let bytes = if key == 7 { 4096.min(10_000 - at) } else { 60 };
         assert_eq!(around.ask(ask.beat(bytes)), Verdict::Reached);
@@ -539,20 +576,72 @@ fn a_packet_in_rows_that_touch_is_one_piece() {
     assert_eq!(around.came[3].len(), 15);
     assert_eq!(around.came[3][..5], of_others);
     // The last byte is there, and the one behind it is not.
-    let mut ask = Message {
-        qp: 1,
-        key: Some(7),
-        region: None,
-        scatter: None,
-        capacity: 0,
-        at: 9_999,
-        left: 0,
-        first: true,
-        skip: 0,
-    };
+    let mut ask = Message::to_key(7, 9_999);
     assert_eq!(around.ask(ask.beat(1)), Verdict::Reached);
     around.settle(true);
     ask.at = 9_998;
     assert_eq!(around.ask(ask.beat(3)), Verdict::Outside);
     around.settle(false);
+}
+
+/// Dense columns are told one by one, and packets that go on at the link's rate; where one of them cannot be reached whole, its bytes are told piece by piece.
+#[test]
+fn dense_columns_are_told_column_by_column() {
+    let library = library();
+    let mut around = Around::new(&library, 3, STALLS[0]);
+    let region = |columns: u64, width: u64, count: u32, far: u64| {
+        let pattern = (0..columns).map(|k| Extent {
+            offset: if k + 1 == columns { far } else { k * 3_000 },
+            len: width as u32,
+        });
+        let pattern = pattern.collect();
+        Region::Strided { base: BASE, period: width, count, lkey: ALL, pattern }
+    };
+    let (mut expected, mut by_pieces) = (Vec::new(), 0);
+    // Columns, bytes of a value, and the most cycles of a packet that goes on.
+    for (columns, width, most) in [(5, 4, 30), (16, 3, 41), (3, 64, 28)] {
+        let count = (9_000 / (columns * width)) as u32;
+        let region = region(columns, width, count, columns * 3_000 - 3_000);
+        around.describe(7, &encode(&region));
+        let total = columns * width * u64::from(count);
+        let mut message =
+            Message { region: Some(region), left: total - 1, ..Message::to_key(7, 1) };
+        while message.left > 0 {
+            let bytes = message.left.min(4_096);
+            let begun = around.bench.cycles();
+            expected.push(message.expected(&around, bytes).expect("it fits"));
+            assert_eq!(around.ask(message.beat(bytes)), Verdict::Reached);
+            let cycles = around.bench.cycles() - begun;
+            assert!(message.first || cycles <= most, "{cycles} cycles for {columns} columns");
+            around.settle(true);
+            (message.at, message.left) = (message.at + bytes, message.left - bytes);
+            message.first = false;
+        }
+        (0..50).for_each(|_| around.step());
+    }
+    assert_eq!(around.by_columns, expected.len());
+    // The last column ends where memory does, or a row before it ends: all rows, those without their last value, and all but one of them.
+    let values = |row: u64| (0..4).map(move |k| (BASE + 3_000 * k + 4 * row, 4));
+    for (far, rows) in [(SIZE - 40, 10), (SIZE - 36, 9)] {
+        around.describe(7, &encode(&region(5, 4, 10, far)));
+        for (bytes, reaches) in [(200, 10), (197, 10), (196, 9), (180, 9)] {
+            let message = Message::to_key(7, 0);
+            let verdict = if reaches > rows { Verdict::Unreachable } else { Verdict::Reached };
+            assert_eq!(around.ask(message.beat(bytes)), verdict, "{bytes} B of {rows} rows");
+            around.settle(reaches <= rows);
+            if reaches <= rows {
+                let last = |row| (BASE + far + 4 * row, 4.min(bytes - 20 * row - 16));
+                let runs = (0..9).flat_map(|row| values(row).chain([last(row)]));
+                let rest = values(9).take(if bytes > 180 { 4 } else { 0 });
+                let end = (bytes > 196).then(|| last(9));
+                expected.push(merged(runs.chain(rest).chain(end)));
+            }
+            by_pieces += usize::from(bytes == 196 && rows == 9);
+        }
+    }
+    (0..200).for_each(|_| around.step());
+    let came: Vec<_> = around.came.iter().map(|packet| merged(packet.iter().copied())).collect();
+    assert_eq!(came, expected);
+    // The one that ends before the last value, which lies beyond, is told piece by piece.
+    assert_eq!((by_pieces, around.by_columns), (1, expected.len() - 1));
 }

@@ -252,12 +252,14 @@ pub struct Reads {
     ram: DFF<Bits<STORE>>,
     room: Signal<Local, Bits<32>>,
     fits: Signal<Local, Bits<13>>,
+    /// The region ends before them.
+    ends_early: Signal<Local, Bit>,
     span: Signal<Local, Bits<SPAN>>,
     addr: DFF<Bits<64>>,
     bytes: DFF<Bits<13>>,
     last: DFF<Bit>,
     next_piece: DFF<Bit>,
-    gives_up: Signal<Local, Bit>,
+    gives_up: DFF<Bit>,
     /// An answer has had its turn, and is told when all of its orders have come to `host_write`: in a cycle in which
     /// the next event is chosen.
     finishing: DFF<Bit>,
@@ -376,13 +378,14 @@ impl Logic for Reads {
         self.span.next = self.pieces.read_data.val();
         self.room.next = self.span.val().get_bits::<32>(64) - self.at.q.val().into;
         self.fits.next = self.left.q.val();
-        if self.room.val() < bit_cast::<32, 13>(self.left.q.val()) {
+        self.ends_early.next = self.room.val() < bit_cast::<32, 13>(self.left.q.val());
+        if self.ends_early.val() {
             self.fits.next = self.room.val().get_bits::<13>(0);
         }
         if self.at.q.val().atomic && self.left.q.val().any() {
             self.fits.next = 1.into();
         }
-        self.gives_up.next = self.good.q.val() && !self.live.val();
+        self.gives_up.d.next = self.good.q.val() && !self.live.val();
 
         // An answer has had its turn.
         self.finishes.next =
@@ -558,7 +561,13 @@ impl Logic for Reads {
                 self.last.d.next = self.fits.val() == self.left.q.val();
                 self.next_piece.d.next =
                     bit_cast::<32, 13>(self.fits.val()) == self.room.val();
-                self.left.d.next = self.left.q.val() - self.fits.val();
+                self.left.d.next = 0.into();
+                if self.ends_early.val() {
+                    self.left.d.next = self.left.q.val() - self.room.val().get_bits::<13>(0);
+                }
+                if self.at.q.val().atomic && self.left.q.val().any() {
+                    self.left.d.next = self.left.q.val() - 1;
+                }
                 self.state.d.next = ReadsState::Offer;
             }
             ReadsState::Offer => {
@@ -580,8 +589,8 @@ impl Logic for Reads {
                         }
                     }
                     self.state.d.next = ReadsState::Cut;
-                    if self.last.q.val() || self.gives_up.val() {
-                        self.good.d.next = self.good.q.val() && !self.gives_up.val();
+                    if self.last.q.val() || self.gives_up.q.val() {
+                        self.good.d.next = self.good.q.val() && !self.gives_up.q.val();
                         self.orders.output.ready.next = true;
                         self.answers.output.ready.next = true;
                         self.finishing.d.next = true;
@@ -597,7 +606,7 @@ impl Logic for Reads {
             self.order.ram.next = self.ram.q.val();
             self.order.bytes.next = self.bytes.q.val();
             self.order.frame_end.next = self.last.q.val();
-            if self.gives_up.val() {
+            if self.gives_up.q.val() {
                 self.order.bytes.next = 0.into();
                 self.order.frame_end.next = true;
             }

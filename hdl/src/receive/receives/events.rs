@@ -1,6 +1,6 @@
 //! What happens to queue pairs while they may have a receive in use, in the order in which it happened.
 //!
-//! Contract: an event is at the output 3 cycles later or more; up to two may come in a cycle, of which what breaks was
+//! Contract: an event is at the output 4 cycles later or more; up to two may come in a cycle, of which what breaks was
 //! the earlier one. Cycles with events wait, 4,096 of them; what `posted` tells waits for room, the others do not.
 //! `is_broken` tells how the queue pair of the cycle before is now, whatever events are still waiting.
 
@@ -62,7 +62,12 @@ pub struct Events {
     mends: Signal<Local, Bit>,
     goes_on: Signal<Local, Bit>,
     tells: Signal<Local, Bit>,
+    /// That, or a posted one, is kept.
+    others: Signal<Local, Bit>,
     flags: Flags<QP, 1>,
+    /// What begins to wait in the next cycle.
+    comes: DFF<Bit>,
+    coming: DFF<Together>,
     waiting: StreamFifo<Together, 12, 13>,
     /// What breaks was told of the oldest ones.
     half: DFF<Bit>,
@@ -104,21 +109,24 @@ impl Logic for Events {
         self.is_broken.next = self.flags.flag[0].val();
 
         // Events wait.
-        self.posted.ready.next = self.waiting.input.ready.val() && !self.tells.val();
-        self.waiting.input.valid.next =
-            self.broken.valid.val() || self.tells.val() || self.posted.valid.val();
-        self.waiting.input.data.next.breaks = self.broken.valid.val();
-        self.waiting.input.data.next.broken = self.broken.qp.val();
-        self.waiting.input.data.next.other = self.tells.val() || self.posted.valid.val();
-        self.waiting.input.data.next.qp = self.posted.qp.val();
-        self.waiting.input.data.next.kind = GiveUpKind::Posted;
+        self.posted.ready.next =
+            self.waiting.input.ready.val() && !self.comes.q.val() && !self.tells.val();
+        self.others.next = self.tells.val() || (self.posted.valid.val() && self.posted.ready.val());
+        self.comes.d.next = self.broken.valid.val() || self.others.val();
+        self.coming.d.next.breaks = self.broken.valid.val();
+        self.coming.d.next.broken = self.broken.qp.val();
+        self.coming.d.next.other = self.others.val();
+        self.coming.d.next.qp = self.posted.qp.val();
+        self.coming.d.next.kind = GiveUpKind::Posted;
         if self.tells.val() {
-            self.waiting.input.data.next.qp = self.cfg.index.val().get_bits::<QP>(0);
-            self.waiting.input.data.next.kind = GiveUpKind::Ready;
+            self.coming.d.next.qp = self.cfg.index.val().get_bits::<QP>(0);
+            self.coming.d.next.kind = GiveUpKind::Ready;
         }
         if self.resets.val() {
-            self.waiting.input.data.next.kind = GiveUpKind::Reset;
+            self.coming.d.next.kind = GiveUpKind::Reset;
         }
+        self.waiting.input.valid.next = self.comes.q.val();
+        self.waiting.input.data.next = self.coming.q.val();
 
         // They leave one by one.
         self.breaks.next = self.waiting.output.data.val().breaks && !self.half.q.val();
@@ -134,10 +142,11 @@ impl Logic for Events {
         if self.waiting.output.valid.val() && self.event.ready.val() {
             self.half.d.next = self.splits.val();
         }
-        self.busy.next = self.waiting.output.valid.val();
+        self.busy.next = self.waiting.output.valid.val() || self.comes.q.val();
 
         if self.rst.val() {
             self.half.d.next = false;
+            self.comes.d.next = false;
         }
     }
 }

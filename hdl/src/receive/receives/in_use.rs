@@ -69,8 +69,10 @@ pub struct InUse {
     pub taker_qp: Signal<In, Bits<QP>>,
     /// and whether it has a receive in use.
     pub taker_used: Signal<Out, Bit>,
-    /// It has four, or one of many regions: no further one may be named.
-    pub taker_full: Signal<Out, Bit>,
+    /// Whether it had one in the cycle before, with what was named in that cycle,
+    pub taker_had_any: Signal<Out, Bit>,
+    /// and whether it had four, or one of many regions: no further one may be named.
+    pub taker_had_all: Signal<Out, Bit>,
     /// The queue pair that scatter asks for,
     pub next_qp: Signal<In, Bits<QP>>,
     /// and whether it has a receive in use.
@@ -111,6 +113,19 @@ pub struct InUse {
     number: Signal<Local, Bits<2>>,
     oldest: Signal<Local, Bits<2>>,
     held: Signal<Local, Bits<COUNT>>,
+    /// The queue pair of the taker is that of the checker.
+    same_qp: DFF<Bit>,
+    /// A further one is named for it.
+    further: Signal<Local, Bit>,
+    had_any: DFF<Bit>,
+    had_all: DFF<Bit>,
+    /// Slots become free a cycle after their receives are used up.
+    gives_few: DFF<Bit>,
+    given_few: DFF<Bits<FEW_SLOT>>,
+    gives_many: DFF<Bit>,
+    given_many: DFF<Bits<SLOT>>,
+    /// There was a slot for another receive of many regions in the cycle before: it goes to nobody but the entry that the checker had then.
+    had_many_room: DFF<Bit>,
     checker_at: DFF<Bits<QP>>,
     named_number: Signal<Local, Bits<COUNT>>,
     named_wide: Signal<Local, Bits<1>>,
@@ -173,9 +188,16 @@ impl Logic for InUse {
         self.ends[0].ahead.next = self.taker_qp.val();
         self.ends[1].ahead.next = self.next_qp.val();
         self.held.next = self.counts[1].read_data.val() - self.ends[0].read_data.val();
-        self.taker_used.next = self.held.val().any();
-        self.taker_full.next =
-            (self.held.val() >= 4) || (self.held.val().any() && (self.wide.read_data.val() == 1));
+        self.taker_used.next = self.counts[1].read_data.val() != self.ends[0].read_data.val();
+        self.same_qp.d.next = self.taker_qp.val() == self.checker_qp.val();
+        self.further.next = self.same_qp.q.val() && self.named.valid.val();
+        self.had_any.d.next = self.held.val().any() || self.further.val();
+        self.had_all.d.next = (self.held.val() >= 4)
+            || ((self.held.val() == 3) && self.further.val())
+            || (self.held.val().any() && (self.wide.read_data.val() == 1))
+            || (self.named.wide.val() && self.further.val());
+        self.taker_had_any.next = self.had_any.q.val();
+        self.taker_had_all.next = self.had_all.q.val();
         self.used.next = self.counts[2].read_data.val() != self.ends[1].read_data.val();
         self.oldest.next = self.ends[1].read_data.val().get_bits::<2>(0);
 
@@ -210,14 +232,19 @@ impl Logic for InUse {
 
         // Slots. That of the oldest receive becomes free with it.
         self.few.take.next = self.named.valid.val() && !self.named.wide.val();
-        self.few.give.next = self.cleared.val() && !self.name_out.record.val().wide;
-        self.few.given.next = self.kept.val().get_bits::<FEW_SLOT>(SLOT_AT);
+        self.gives_few.d.next = self.cleared.val() && !self.name_out.record.val().wide;
+        self.given_few.d.next = self.kept.val().get_bits::<FEW_SLOT>(SLOT_AT);
+        self.few.give.next = self.gives_few.q.val();
+        self.few.given.next = self.given_few.q.val();
         self.many.take.next = self.named.valid.val() && self.named.wide.val();
-        self.many.give.next = self.cleared.val() && self.name_out.record.val().wide;
-        self.many.given.next = self.kept.val().get_bits::<SLOT>(SLOT_AT);
+        self.gives_many.d.next = self.cleared.val() && self.name_out.record.val().wide;
+        self.given_many.d.next = self.kept.val().get_bits::<SLOT>(SLOT_AT);
+        self.many.give.next = self.gives_many.q.val();
+        self.many.given.next = self.given_many.q.val();
         self.few_room.next = self.few.free.val().any();
-        self.many_room.next =
+        self.had_many_room.d.next =
             (self.many.free.val() > 1) || (self.many.free.val().any() && self.settled.val());
+        self.many_room.next = self.had_many_room.q.val();
         self.slot.next = self.many.number.val();
 
         // The other places.
@@ -253,5 +280,10 @@ impl Logic for InUse {
         }
         self.span_out.bits.next = self.span_bits.val();
         self.region.next = self.span_out.record.val();
+
+        if self.rst.val() {
+            self.gives_few.d.next = false;
+            self.gives_many.d.next = false;
+        }
     }
 }

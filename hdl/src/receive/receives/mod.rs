@@ -136,6 +136,7 @@ impl Logic for Receives {
         self.take.join(&mut self.taker.take);
         self.broken.join(&mut self.taker.broken);
         self.planner.flush.join(&mut self.taker.posted);
+        self.pool.may_pop.next = self.taker.may_pop.val();
         self.taker.pop.join(&mut self.pool.pop);
         self.pool.popped.join(&mut self.taker.popped);
         self.taker.mark.join(&mut self.pool.mark);
@@ -154,7 +155,8 @@ impl Logic for Receives {
         self.checks.named.join(&mut self.in_use.named);
         self.in_use.taker_qp.next = self.taker.next_qp.val();
         self.taker.in_use.next = self.in_use.taker_used.val();
-        self.taker.full.next = self.in_use.taker_full.val();
+        self.taker.had_any.next = self.in_use.taker_had_any.val();
+        self.taker.had_all.next = self.in_use.taker_had_all.val();
 
         self.in_use.settled.next = self.checks.settled.val();
         self.taker.few_room.next = self.in_use.few_room.val();

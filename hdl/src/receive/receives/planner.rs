@@ -152,6 +152,11 @@ pub struct Planner {
     room: DFF<Bits<HELD>>,
     cut: DFF<Bits<5>>,
     least: Signal<Local, Bits<17>>,
+    unused_least: Signal<Local, Bits<17>>,
+    /// They are fewer than [`MOST`].
+    few: Signal<Local, Bit>,
+    ends_first: Signal<Local, Bit>,
+    fills_first: Signal<Local, Bit>,
     offset: DFF<Bits<17>>,
     addr: DFF<Bits<64>>,
     tells: Signal<Local, Bit>,
@@ -234,13 +239,20 @@ impl Logic for Planner {
         self.flush.valid.next = false;
         self.flush.qp.next = self.owner.q.val();
 
+        self.few.next = (self.wanted.q.val() < MOST)
+            || (self.to_end.q.val() < MOST)
+            || (self.room.q.val() < MOST);
+        self.ends_first.next = self.to_end.q.val() < self.wanted.q.val();
+        self.fills_first.next = bit_cast::<17, HELD>(self.room.q.val()) < self.wanted.q.val();
         self.least.next = self.wanted.q.val();
-        if self.to_end.q.val() < self.least.val() {
+        if self.ends_first.val() {
             self.least.next = self.to_end.q.val();
+            self.fills_first.next = bit_cast::<17, HELD>(self.room.q.val()) < self.to_end.q.val();
         }
-        if bit_cast::<17, HELD>(self.room.q.val()) < self.least.val() {
+        if self.fills_first.val() {
             self.least.next = bit_cast::<17, HELD>(self.room.q.val());
         }
+        self.unused_least.next = self.least.val();
         match self.state.q.val() {
             PlannerState::Idle => {
                 self.rings_bell.d.next = false;
@@ -319,7 +331,7 @@ impl Logic for Planner {
             }
             PlannerState::Size => {
                 self.cut.d.next = MOST.into();
-                if self.least.val() < MOST {
+                if self.few.val() {
                     self.cut.d.next = self.least.val().get_bits::<5>(0);
                 }
                 self.state.d.next = PlannerState::Commit;

@@ -76,7 +76,9 @@ pub struct Pool {
     pub look: Stream<In, Named>,
     /// It stands so.
     pub seen: Signals<Out, QueueState>,
-    /// The taker wants a block.
+    /// The taker may want a block in this cycle: blocks that were read wait. Without it `pop` is not valid.
+    pub may_pop: Signal<In, Bit>,
+    /// It does.
     pub pop: Stream<In, Pop>,
     /// There is room for a receive of many regions.
     pub many_room: Signal<In, Bit>,
@@ -163,7 +165,7 @@ impl Logic for Pool {
         self.mark.ready.next = self.marks.val() && !self.halts.output.valid.val();
         self.look.ready.next = self.looks.val();
         self.pop.ready.next = self.pops.val();
-        self.append.ready.next = self.pops.val() && !self.pop.valid.val();
+        self.append.ready.next = self.pops.val() && !self.may_pop.val();
         if self.operation.q.val() == PoolOperation::Pop {
             self.chosen.next = PoolOperation::Give;
         } else if self.renews.q.val() {
@@ -182,12 +184,18 @@ impl Logic for Pool {
         } else if self.look.valid.val() {
             self.chosen.next = PoolOperation::Look;
             self.chosen_queue.next = self.look.queue.val();
-        } else if self.pop.valid.val() {
-            self.chosen.next = PoolOperation::Pop;
-            self.chosen_queue.next = self.pop.queue.val();
         } else if self.append.valid.val() {
             self.chosen.next = PoolOperation::Append;
             self.chosen_queue.next = self.append.queue.val();
+        }
+        // Late: the queue is looked up whether it comes or not.
+        if self.pops.val() && self.may_pop.val() {
+            self.chosen.next = PoolOperation::Rest;
+            self.chosen_queue.next = self.pop.queue.val();
+            self.asked.d.next = self.pop.val();
+            if self.pop.valid.val() {
+                self.chosen.next = PoolOperation::Pop;
+            }
         }
         self.operation.d.next = self.chosen.val();
         self.queue.d.next = self.chosen_queue.val();
@@ -197,9 +205,6 @@ impl Logic for Pool {
         self.marked.d.next = self.mark.val();
         if self.halts.output.valid.val() {
             self.marked.d.next = self.halts.output.data.val();
-        }
-        if self.chosen.val() == PoolOperation::Pop {
-            self.asked.d.next = self.pop.val();
         }
         self.arrived.d.next = self.append.val();
         self.states.ahead.next = self.chosen_queue.val();

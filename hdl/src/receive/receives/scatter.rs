@@ -1,10 +1,11 @@
 //! Cuts payload along the regions of receives, and completes them.
 //!
 //! Contract: a placing leads to at least one order, the last of which has its `frame_end` and its completion; one
-//! with one order takes 4 cycles, each further order 2. A strided region that is begun takes 3 more. Each of its extents is an
+//! with one order takes 4 cycles, each further order 2. A strided region that is begun takes 3 more, a receive's first one 2. Each of its extents is an
 //! order of its own in every row, unless they are dense columns of at most 64 B: these go to the transposer, with one order for all bytes of the placing that the region takes,
 //! after 5 cycles, one for each column, and what the transposer takes to plan them. Columns of an append region take 7 more. What begins with bytes to skip
-//! is not for the transposer. Where a placing's bytes are placed piece by piece, each piece is an order. The bytes of a receive that is not in use any more are
+//! is not for the transposer. Where a placing's bytes are placed piece by piece, each piece is an order; dense columns that come in place of pieces go to the transposer, with
+//! one order for all of them. The bytes of a receive that is not in use any more are
 //! not written, and nothing completes; nor are bytes written for which its regions have no room. A receive that is
 //! given up completes behind the placings that were there before: the turn comes when no placing waits, or
 //! after 15 of them; further ones of its queue pair go without a completion. One that fails halts its queue, if that is not shared, or the entry itself was wrong.
@@ -118,7 +119,7 @@ pub struct Scatter {
     dense: Dense,
     /// The columns that are gone through are for the transposer.
     aims: DFF<Bit>,
-    /// Extents that were asked for.
+    /// Extents that were asked for, or columns that came in place of pieces.
     aimed: DFF<Bits<5>>,
     aim_place: Signal<Local, Bits<PLACES>>,
     unused_place: Signal<Local, Bits<PLACES>>,
@@ -128,8 +129,8 @@ pub struct Scatter {
     turned: DFF<Bit>,
     /// The bytes are appended.
     appends: Signal<Local, Bit>,
-    /// The append region still is what it was.
-    intact: Signal<Local, Bit>,
+    /// The append region still was what it had been, a cycle before.
+    intact: DFF<Bit>,
     /// The region, extent or column that comes next.
     target_addr: Signal<Local, Bits<64>>,
     target_len: Signal<Local, Bits<32>>,
@@ -173,6 +174,9 @@ pub struct Scatter {
     skips: Signal<Local, Bits<6>>,
     fits: Signal<Local, Bits<13>>,
     whole: Signal<Local, Bit>,
+    skips_all: Signal<Local, Bit>,
+    /// What lies behind the region that the cursor is in.
+    past_left: Signal<Local, Bits<64>>,
     /// There are further regions or extents.
     more: Signal<Local, Bit>,
     /// The cursor at the next one of these.
@@ -214,7 +218,9 @@ impl Logic for Scatter {
         self.unused_first.next = self.first_region.val();
         // What fits the region that the cursor is in.
         self.skips.next = self.skip.q.val();
+        self.skips_all.next = true;
         if self.cursor.q.val().left < bit_cast::<32, 6>(self.skip.q.val()) {
+            self.skips_all.next = false;
             self.skips.next = self.cursor.q.val().left.get_bits::<6>(0);
         }
         self.whole.next = true;
@@ -231,13 +237,13 @@ impl Logic for Scatter {
         self.cfg.join(&mut self.columns.cfg);
         self.word.join(&mut self.columns.word);
         self.appends.next = self.current.q.val().appends && self.receives.q.val();
-        self.intact.next =
+        self.intact.d.next =
             self.columns.enabled.val() && (self.columns.life.val() == self.current.q.val().life);
         self.target_addr.next = self.region.addr.val();
         self.target_len.next = self.region.len.val();
         self.is_shape.next = self.region.strided.val() && !self.appends.val();
         if self.appends.val() {
-            self.more.next = self.cursor.q.val().strided && self.intact.val();
+            self.more.next = self.cursor.q.val().strided && self.intact.q.val();
             self.target_addr.next = self.columns.place.val();
             if !self.cursor.q.val().row.any() {
                 self.target_addr.next = self.columns.base.val();
@@ -251,8 +257,9 @@ impl Logic for Scatter {
         self.columns.begun.next = self.begun.q.val();
         self.columns.begun_region.next = self.current.q.val().region;
         self.columns.begun_column.next = self.begun_column.q.val();
-        self.columns.behind.next =
+        self.past_left.next =
             self.cursor.q.val().addr + bit_cast::<64, 32>(self.cursor.q.val().left);
+        self.columns.behind.next = self.past_left.val();
         self.behind_next.next = self.cursor.q.val().behind + 1;
         self.row_next.next = self.cursor.q.val().row.get_bits::<32>(0) + 1;
         self.wraps.next = self.row_next.val() == self.columns.capacity.val();
@@ -281,11 +288,18 @@ impl Logic for Scatter {
 
         // Dense columns.
         self.dense.cursor.next = self.cursor.q.val();
+        if self.current.q.val().pieces {
+            self.dense.cursor.next.rows = self.piece.rows.val();
+            self.dense.cursor.next.first = 0.into();
+            self.dense.cursor.next.behind = bit_cast::<PLACES, 4>(self.piece.first.val());
+            self.dense.cursor.next.into = self.piece.offset.val();
+        }
         self.dense.appends.next = self.appends.val();
         self.dense.capacity.next = self.columns.capacity.val();
         self.dense.ram.next = self.ram.q.val();
         self.dense.bytes.next = self.bytes.q.val();
-        self.dense.begins.next = self.state.q.val() == ScatterState::Cut;
+        self.dense.begins.next =
+            (self.state.q.val() == ScatterState::Cut) || (self.state.q.val() == ScatterState::Load);
         self.dense.comes.next = false;
         self.dense.odd.next = false;
         self.dense.last.next = false;
@@ -372,6 +386,13 @@ impl Logic for Scatter {
                 self.bytes.d.next = 0.into();
                 self.skip.d.next = 0.into();
                 self.cursor.d.next = self.cursor_out.record.val();
+                // Early, because the place behind it is asked for in this cycle. A receive's first place is told with its name.
+                if self.current.q.val().first {
+                    self.cursor.d.next.behind = 1.into();
+                    if self.current.q.val().appends {
+                        self.cursor.d.next.behind = 0.into();
+                    }
+                }
                 if self.current.q.val().kind == PlacingKind::Write {
                     self.bytes.d.next = self.current.q.val().bytes;
                     self.cursor.d.next.addr = self.current.q.val().addr;
@@ -386,12 +407,9 @@ impl Logic for Scatter {
                         self.cursor.d.next.into = 0.into();
                         self.cursor.d.next.addr = self.first_region.addr.val();
                         self.cursor.d.next.left = self.first_region.len.val();
-                        self.cursor.d.next.behind = 1.into();
                         self.cursor.d.next.strided = false;
-                        if !self.name.places.val().any() || self.first_region.strided.val() {
-                            // There is none, or its shape is what comes next.
+                        if !self.name.places.val().any() {
                             self.cursor.d.next.left = 0.into();
-                            self.cursor.d.next.behind = 0.into();
                         }
                     }
                 }
@@ -399,11 +417,20 @@ impl Logic for Scatter {
                 if (self.current.q.val().kind == PlacingKind::Receive)
                     && self.used.val()
                     && self.current.q.val().first
+                    && self.name.places.val().any()
+                    && self.first_region.strided.val()
+                {
+                    self.cursor.d.next.past =
+                        bit_cast::<PLACES, 5>(self.first_region.extents.val());
+                    self.state.d.next = ScatterState::Open;
+                }
+                if (self.current.q.val().kind == PlacingKind::Receive)
+                    && self.used.val()
+                    && self.current.q.val().first
                     && self.current.q.val().appends
                 {
                     // As many rows as the region has follow the first one.
                     self.cursor.d.next.left = 0.into();
-                    self.cursor.d.next.behind = 0.into();
                     self.cursor.d.next.strided = true;
                     self.cursor.d.next.period = 1.into();
                     self.cursor.d.next.row = bit_cast::<64, 32>(self.current.q.val().source);
@@ -413,11 +440,13 @@ impl Logic for Scatter {
                     self.sought.d.next = 0.into();
                     self.aims.d.next = false;
                     self.cursor.d.next.dense = !self.current.q.val().skip.any();
+                    self.state.d.next = ScatterState::Cut;
                     if self.current.q.val().skip.any() && self.current.q.val().source.any() {
                         self.state.d.next = ScatterState::Seek;
                     }
                 }
                 if self.current.q.val().pieces {
+                    self.aimed.d.next = 0.into();
                     self.state.d.next = ScatterState::Piece;
                 }
                 if self.gives_up.q.val()
@@ -464,7 +493,7 @@ impl Logic for Scatter {
                     self.state.d.next = ScatterState::Cut;
                     if self.aims.q.val() {
                         self.dense.last.next = true;
-                        self.dense.odd.next = !self.intact.val();
+                        self.dense.odd.next = !self.intact.q.val();
                         self.cursor.d.next.dense = false;
                         if self.dense.taken.val() {
                             self.cursor.d.next.dense = true;
@@ -544,7 +573,10 @@ impl Logic for Scatter {
                 } else if self.skip.q.val().any() && self.cursor.q.val().left.any() {
                     self.skip.d.next = self.skip.q.val() - self.skips.val();
                     self.cursor.d.next.addr =
-                        self.cursor.q.val().addr + bit_cast::<64, 6>(self.skips.val());
+                        self.cursor.q.val().addr + bit_cast::<64, 6>(self.skip.q.val());
+                    if !self.skips_all.val() {
+                        self.cursor.d.next.addr = self.past_left.val();
+                    }
                     self.cursor.d.next.left =
                         self.cursor.q.val().left - bit_cast::<32, 6>(self.skips.val());
                     self.state.d.next = ScatterState::Cut;
@@ -553,7 +585,10 @@ impl Logic for Scatter {
                     self.last.d.next = self.whole.val() || !self.more.val();
                     self.bytes.d.next = self.bytes.q.val() - self.fits.val();
                     self.cursor.d.next.addr =
-                        self.cursor.q.val().addr + bit_cast::<64, 13>(self.fits.val());
+                        self.cursor.q.val().addr + bit_cast::<64, 13>(self.bytes.q.val());
+                    if !self.whole.val() {
+                        self.cursor.d.next.addr = self.past_left.val();
+                    }
                     self.cursor.d.next.left =
                         self.cursor.q.val().left - bit_cast::<32, 13>(self.fits.val());
                 }
@@ -569,6 +604,19 @@ impl Logic for Scatter {
                     self.part.d.next = 0.into();
                     if self.piece.valid.val() && self.piece.last.val() {
                         self.state.d.next = ScatterState::Offer;
+                    }
+                } else if self.piece.column.val() {
+                    // The transposer has room for all columns before the first one goes there.
+                    self.piece.ready.next = self.dense.roomy.val() || self.aimed.q.val().any();
+                    self.dense.addr.next = self.piece.addr.val();
+                    self.dense.width.next = self.piece.bytes.val().get_bits::<7>(0);
+                    self.dense.last.next = self.piece.last.val();
+                    if self.piece.valid.val() && self.piece.ready.val() {
+                        self.dense.comes.next = true;
+                        self.aimed.d.next = self.aimed.q.val() + 1;
+                        if self.piece.last.val() {
+                            self.state.d.next = ScatterState::Plan;
+                        }
                     }
                 } else if self.piece.valid.val() {
                     self.state.d.next = ScatterState::Offer;

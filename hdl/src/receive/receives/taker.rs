@@ -104,7 +104,9 @@ pub struct Taker {
     pub broken: Flow<In, QueuePairIndex>,
     /// Those of queues that something was posted to.
     pub posted: Stream<In, QueuePairIndex>,
-    /// A block is asked for.
+    /// A block may be asked for in this cycle: nothing that has its turn after `pop` has it now.
+    pub may_pop: Signal<Out, Bit>,
+    /// It is.
     pub pop: Stream<Out, Pop>,
     /// Here it is.
     pub popped: Flow<In, Popped>,
@@ -128,10 +130,12 @@ pub struct Taker {
     pub next_qp: Signal<Out, Bits<QP>>,
     /// That of the cycle before has.
     pub in_use: Signal<In, Bit>,
+    /// As many as that of the cycle before had in use then, of those that were named until then: any,
+    pub had_any: Signal<In, Bit>,
+    /// or as many as it may, or one of many regions.
+    pub had_all: Signal<In, Bit>,
     /// There is a slot for a receive of few regions. For one of many there is, if the pool gives its entry.
     pub few_room: Signal<In, Bit>,
-    /// It has as many as it may, or one of many regions.
-    pub full: Signal<In, Bit>,
     /// Something is at work.
     pub busy: Signal<Out, Bit>,
 
@@ -167,6 +171,8 @@ pub struct Taker {
     /// It goes on: a block of it was taken.
     goes_on: DFF<Bit>,
     waiting: DFF<Bit>,
+    /// In the cycle before no block could be asked for.
+    denied: DFF<Bit>,
     pause: DFF<Bits<3>>,
     block: DFF<Popped>,
     name: DFF<Name>,
@@ -220,6 +226,10 @@ pub struct Taker {
     looked: DFF<Bit>,
     walk_ends: Signal<Local, Bit>,
     asks: Signal<Local, Bit>,
+    /// It is one of a shared queue, which waits until its queue pair has none in use.
+    only_alone: Signal<Local, Bit>,
+    /// Nothing else is in its way.
+    could_ask: Signal<Local, Bit>,
     /// There is room for it among those in use.
     fits: Signal<Local, Bit>,
     /// Nothing is found, whatever is posted.
@@ -346,7 +356,7 @@ impl Logic for Taker {
             && !self.block.q.val().error
             && !self.flush.q.val()
             && (self.walks.q.val() || (!self.goes_on.q.val() && self.types.val().any()));
-        self.alone.next = self.settled.val() && !self.in_use.val();
+        self.alone.next = self.settled.val() && !self.had_any.val();
         self.first_of_walk.next = (self.state.q.val() == TakerState::Judge)
             && self.described.val()
             && !self.walks.q.val()
@@ -374,13 +384,14 @@ impl Logic for Taker {
             && !(self.looked.q.val() && self.piece.ready.val());
 
         // What is taken of a shared queue may fail and halt it first. A queue of its own is not asked behind that.
-        self.asks.next =
-            self.goes_on.q.val() || !self.in_use.val() || !self.places.read_data.val().get_bit(CQ);
+        self.only_alone.next =
+            !self.goes_on.q.val() && self.places.read_data.val().get_bit(CQ) && !self.flush.q.val();
+        self.asks.next = !self.only_alone.val() || !self.in_use.val();
         self.fits.next = !self.found.val()
             || self.goes_on.q.val()
             || self.flush.q.val()
-            || !self.in_use.val()
-            || (!self.full.val() && !self.now.val().wide);
+            || !self.had_any.val()
+            || (!self.had_all.val() && !self.now.val().wide);
         // What the checker has gets its slot first.
         if self.found.val()
             && !self.goes_on.q.val()
@@ -396,12 +407,17 @@ impl Logic for Taker {
             && (self.dry.read_data.val() == 1)
             && !self.goes_on.q.val()
             && !self.flush.q.val();
+        self.could_ask.next = !self.denied.q.val()
+            && !self.refuses.val()
+            && (!self.flush.q.val() || self.events.is_broken.val());
         self.dry.write_enable.next = false;
         self.dry.write_address.next = self.current.q.val().qp;
         self.dry.write_data.next = 0.into();
         if !self.found.val() {
             self.dry.write_data.next = 1.into();
         }
+        self.may_pop.next = false;
+        self.denied.d.next = false;
         self.pop.valid.next = false;
         self.pop.queue.next = self.current.q.val().queue;
         self.pop.flush.next = self.flush.q.val();
@@ -472,11 +488,16 @@ impl Logic for Taker {
                 }
             }
             TakerState::Ask => {
-                self.pop.valid.next = self.asks.val() && !self.refuses.val();
+                // Whether it is asked for is known late, and so the pool is told early that it may be. What cannot be
+                // asked for leaves the turn to others until it can.
+                self.denied.d.next = !self.asks.val() || self.refuses.val();
+                self.may_pop.next = !self.denied.q.val();
+                self.pop.valid.next =
+                    self.could_ask.val() && !(self.only_alone.val() && self.in_use.val());
                 if self.refuses.val() {
                     self.block.d.next.kind = PoppedKind::Nothing;
                     self.state.d.next = TakerState::Judge;
-                } else if self.asks.val() && self.pop.ready.val() {
+                } else if self.asks.val() && !self.denied.q.val() && self.pop.ready.val() {
                     self.state.d.next = TakerState::Answer;
                 } else if self.flush.q.val() && !self.asks.val() {
                     // The host has reset its queue pair meanwhile.
@@ -556,6 +577,7 @@ impl Logic for Taker {
                 }
             }
             TakerState::Discard => {
+                self.may_pop.next = true;
                 self.pop.valid.next = true;
                 if self.pop.ready.val() {
                     self.state.d.next = TakerState::Discarded;
@@ -668,6 +690,7 @@ impl Logic for Taker {
         if self.rst.val() {
             self.state.d.next = TakerState::Ready;
             self.waiting.d.next = false;
+            self.denied.d.next = false;
             self.looked.d.next = false;
         }
         self.places.ahead.next = self.current.d.val().queue;

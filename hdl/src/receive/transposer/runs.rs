@@ -19,6 +19,8 @@ use drdma_emit::prelude::*;
 const BYTES: usize = 14;
 /// Bits of a number of bytes of a row.
 const ROW: usize = 11;
+/// Bits of what a step of the division divides: two more.
+const STEP: usize = ROW + 2;
 /// Bits of a number of rows of the memory of columns, of which there are 128.
 const USED: usize = COLUMN_ROWS;
 const ROWS: u64 = 128;
@@ -163,13 +165,13 @@ pub struct Runs {
     quotient: DFF<Bits<BYTES>>,
     rest: DFF<Bits<ROW>>,
     round: DFF<Bits<4>>,
-    first_in: Signal<Local, Bits<12>>,
-    first_out: Signal<Local, Bits<12>>,
-    first_bit: Signal<Local, Bit>,
-    second_in: Signal<Local, Bits<12>>,
-    second_out: Signal<Local, Bits<12>>,
-    second_bit: Signal<Local, Bit>,
-    unused_high: Signal<Local, Bits<24>>,
+    rest_in: Signal<Local, Bits<STEP>>,
+    rest_out: Signal<Local, Bits<STEP>>,
+    digit: Signal<Local, Bits<2>>,
+    /// The row's bytes twice, and three times, as they were a cycle before.
+    twice: Signal<Local, Bits<STEP>>,
+    thrice: DFF<Bits<STEP>>,
+    unused_high: Signal<Local, Bits<STEP>>,
     ends: DFF<Bit>,
     beyond: Signal<Local, Bit>,
     /// Bytes of the payload that go here.
@@ -286,22 +288,23 @@ impl Logic for Runs {
         }
 
         // A step of the division: two bits.
-        self.first_in.next = (bit_cast::<12, ROW>(self.rest.q.val()) << 1)
-            | bit_cast::<12, 1>(self.dividend.q.val().get_bits::<1>(13));
-        self.first_bit.next = self.first_in.val() >= bit_cast::<12, ROW>(self.row.q.val());
-        self.first_out.next = self.first_in.val();
-        if self.first_bit.val() {
-            self.first_out.next = self.first_in.val() - bit_cast::<12, ROW>(self.row.q.val());
+        self.rest_in.next = (bit_cast::<STEP, ROW>(self.rest.q.val()) << 2)
+            | bit_cast::<STEP, 2>(self.dividend.q.val().get_bits::<2>(12));
+        self.twice.next = bit_cast::<STEP, ROW>(self.row.q.val()) << 1;
+        self.thrice.d.next = self.twice.val() + bit_cast::<STEP, ROW>(self.row.q.val());
+        self.digit.next = 0.into();
+        self.rest_out.next = self.rest_in.val();
+        if self.rest_in.val() >= self.thrice.q.val() {
+            self.digit.next = 3.into();
+            self.rest_out.next = self.rest_in.val() - self.thrice.q.val();
+        } else if self.rest_in.val() >= self.twice.val() {
+            self.digit.next = 2.into();
+            self.rest_out.next = self.rest_in.val() - self.twice.val();
+        } else if self.rest_in.val() >= bit_cast::<STEP, ROW>(self.row.q.val()) {
+            self.digit.next = 1.into();
+            self.rest_out.next = self.rest_in.val() - bit_cast::<STEP, ROW>(self.row.q.val());
         }
-        self.second_in.next = (bit_cast::<12, ROW>(self.first_out.val().get_bits::<ROW>(0)) << 1)
-            | bit_cast::<12, 1>(self.dividend.q.val().get_bits::<1>(12));
-        self.second_bit.next = self.second_in.val() >= bit_cast::<12, ROW>(self.row.q.val());
-        self.second_out.next = self.second_in.val();
-        if self.second_bit.val() {
-            self.second_out.next = self.second_in.val() - bit_cast::<12, ROW>(self.row.q.val());
-        }
-        self.unused_high.next = bit_cast::<24, 12>(self.first_out.val())
-            | (bit_cast::<24, 12>(self.second_out.val()) << 12);
+        self.unused_high.next = self.rest_out.val();
 
         // Runs that are under way move on.
         self.run.valid.next = self.run_valid.q.val();
@@ -495,10 +498,9 @@ impl Logic for Runs {
                     }
                 } else {
                     self.dividend.d.next = self.dividend.q.val() << 2;
-                    self.rest.d.next = self.second_out.val().get_bits::<ROW>(0);
-                    self.quotient.d.next = (self.quotient.q.val() << 2)
-                        | (bit_cast::<BYTES, 1>(self.first_bit.val().into()) << 1)
-                        | bit_cast::<BYTES, 1>(self.second_bit.val().into());
+                    self.rest.d.next = self.rest_out.val().get_bits::<ROW>(0);
+                    self.quotient.d.next =
+                        (self.quotient.q.val() << 2) | bit_cast::<BYTES, 2>(self.digit.val());
                 }
                 if self.round.q.val() == 7 {
                     self.state.d.next = RunsState::Compare;

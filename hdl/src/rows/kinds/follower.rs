@@ -60,6 +60,8 @@ struct Reading {
     /// See [`Entry`].
     set: Bits<11>,
     /// See [`Entry`].
+    first: Bits<4>,
+    /// See [`Entry`].
     lane: Bits<4>,
     /// See [`Entry`].
     unit_end: Bit,
@@ -77,7 +79,7 @@ struct Reading {
     number: Bits<32>,
     /// Of offsets both, of an index this one, and of a view its offset in the buffer
     from: Bits<64>,
-    /// and the buffer.
+    /// and the buffer; of fixed width the row.
     to: Bits<64>,
     /// It is a view of a buffer.
     in_buffer: Bit,
@@ -93,6 +95,8 @@ struct Ranged {
     /// See [`Entry`].
     set: Bits<11>,
     /// See [`Entry`].
+    first: Bits<4>,
+    /// See [`Entry`].
     lane: Bits<4>,
     /// See [`Entry`].
     unit_end: Bit,
@@ -100,6 +104,8 @@ struct Ranged {
     give: Bit,
     /// See [`Value`]; of a dictionary, where its values begin.
     pointer: Bits<64>,
+    /// See [`Value`].
+    row: Bits<32>,
     /// See [`Value`].
     bytes: Bits<32>,
     /// See [`Value`].
@@ -292,6 +298,8 @@ impl Logic for Follower {
             self.held_answer.q.val().data.get_bit(self.held.q.val().bit.index());
         if self.held.q.val().kind == FIXED {
             self.read_new.next.at = self.held.q.val().at;
+            self.read_new.next.base = 0.into();
+            self.read_new.next.to = self.held.q.val().addr;
         } else if self.held.q.val().kind == DICTIONARY {
             self.read_new.next.bytes = bit_cast::<32, 24>(self.held.q.val().width);
         } else if self.held.q.val().kind == VIEWS {
@@ -368,6 +376,10 @@ impl Logic for Follower {
         self.key_bytes.d.next = self.span.val().get_bits::<64>(0);
         self.found.q.share(&mut self.ranged_new);
         self.ranged_new.next.pointer = self.found.q.val().at;
+        self.ranged_new.next.row = 0.into();
+        if self.found.q.val().kind == FIXED {
+            self.ranged_new.next.row = self.found.q.val().to.get_bits::<32>(0);
+        }
         self.ranged_new.next.has_length =
             (self.found.q.val().kind == OFFSETS) || (self.found.q.val().kind == VIEWS);
         self.ranged_new.next.bit = self.found.q.val().one;

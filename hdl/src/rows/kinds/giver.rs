@@ -2,10 +2,19 @@
 
 use super::Made;
 use super::follower::LENGTH_BYTES;
-use super::record::{DESTINATION, MESSAGE, VALUE, VERDICT, Value};
+use super::record::{DESTINATION, HEAD, MESSAGE, VALUE, VERDICT, Value};
+use crate::primitive::{Ram, RamStyle};
 use crate::rows::sequencer::record::Token;
+use drdma_abi::work_request::MAX_MESSAGE;
 use drdma_emit::prelude::*;
 
+/// Bytes of a message, at most.
+const LONGEST: u64 = MAX_MESSAGE;
+/// Bits of the length of a message, and of whether the destination ends instead.
+const LENGTH: usize = 33;
+/// A destination ends.
+const END: u64 = 1 << 32;
+const END_BIT: usize = 32;
 /// Bytes of a token, at most.
 const BEAT: u64 = 64;
 /// Bits of a byte but one.
@@ -13,16 +22,19 @@ const LAST_BIT: u64 = 7;
 
 /// See the [module above](super).
 ///
-/// A value that is counted takes a cycle, one that is given a cycle for its length and each token of 64 bytes, and bits take one each. Bits that do not
+/// A value that is counted takes a cycle, one that is given a cycle for its length and each token of 64 bytes, a group of fixed width one, and bits take one each. Bits that do not
 /// fill a byte before another value cost a cycle. Once something has failed, all that comes is dropped, until `clear`.
 ///
+/// The lengths of a WRITE's messages are kept as they are judged, fewer than 2^`LENGTHS` of them and of ends of destinations: so many and so long messages are given
+/// then, or the request fails. Where there are more, each message is measured again before it is given.
+///
 /// # Inputs
-/// `clk`, `rst`; `clear`; stream `value`; of the destination at hand `slot`, `dest`, `is_write`, `limit`.
+/// `clk`, `rst`; `clear`; `slot`; stream `value`.
 ///
 /// # Outputs
-/// Streams `token`, `made`; `failed`, `judged`, `too_long`, `idle`.
+/// Streams `token`, `made`; `failed` with `dest`, `too_long`; `kept`; `idle`.
 #[derive(LogicBlock, BlockDefault)]
-pub struct Giver {
+pub struct Giver<const LENGTHS: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
@@ -31,20 +43,16 @@ pub struct Giver {
     pub clear: Signal<In, Bit>,
     /// Its slot.
     pub slot: Signal<In, Bits<8>>,
-    /// The destination at hand.
-    pub dest: Signal<In, Bits<10>>,
-    /// It has WRITEs.
-    pub is_write: Signal<In, Bit>,
-    /// Bytes of its messages, at most.
-    pub limit: Signal<In, Bits<32>>,
     /// Values.
     pub value: Stream<In, Value>,
-    /// An entry leads nowhere, or a message is not what it was.
+    /// An entry leads nowhere, a message is not what it was, or is too long.
     pub failed: Signal<Out, Bit>,
-    /// All that was to be judged of a destination has been:
-    pub judged: Signal<Out, Bit>,
-    /// a message of it is too long.
+    /// Namely that.
     pub too_long: Signal<Out, Bit>,
+    /// The destination at hand, or that failed.
+    pub dest: Signal<Out, Bits<10>>,
+    /// The lengths of all messages were kept.
+    pub kept: Signal<Out, Bit>,
     /// No token waits.
     pub idle: Signal<Out, Bit>,
     /// A token is offered.
@@ -57,6 +65,7 @@ pub struct Giver {
     pub made: Stream<Out, Made>,
 
     broken: DFF<Bit>,
+    broken_long: DFF<Bit>,
     works: Signal<Local, Bit>,
     done: Signal<Local, Bit>,
     fails: Signal<Local, Bit>,
@@ -73,6 +82,21 @@ pub struct Giver {
     packed: DFF<Bits<3>>,
     packed_new: Signal<Local, Bits<8>>,
     flushes: Signal<Local, Bit>,
+
+    // The destination.
+    place: DFF<Bits<10>>,
+    is_write: DFF<Bit>,
+    limit: DFF<Bits<32>>,
+
+    // The lengths of its messages, as they were judged.
+    #[init(Ram::new(RamStyle::Ultra))]
+    lengths: Ram<LENGTH, 1, LENGTHS>,
+    number: DFF<Bits<LENGTHS>>,
+    lost: DFF<Bit>,
+    giving: DFF<Bit>,
+    counts: Signal<Local, Bit>,
+    told_now: Signal<Local, Bits<32>>,
+    ends_now: Signal<Local, Bit>,
 
     // The message.
     sum: DFF<Bits<33>>,
@@ -98,7 +122,7 @@ pub struct Giver {
     out: DFF<Token>,
 }
 
-impl Logic for Giver {
+impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
     #[hdl_gen]
     fn update(&mut self) {
         self.works.next = self.value.valid.val() && !self.broken.q.val();
@@ -119,9 +143,16 @@ impl Logic for Giver {
             self.added.next = 1.into();
         }
         self.sum_new.next = self.sum.q.val() + self.added.val();
-        self.most.next = bit_cast::<33, 32>(self.limit.val());
-        if self.value.give.val() && self.is_write.val() {
-            self.most.next = bit_cast::<33, 32>(self.told.q.val());
+        self.told_now.next = self.told.q.val();
+        self.ends_now.next = false;
+        if !self.lost.q.val() {
+            self.told_now.next = self.lengths.read_data.val().get_bits::<32>(0);
+            self.ends_now.next = self.lengths.read_data.val().get_bit(END_BIT);
+        }
+        self.most.next = bit_cast::<33, 32>(self.limit.q.val());
+        if self.value.give.val() && self.is_write.q.val() {
+            // None where the destination ends.
+            self.most.next = bit_cast::<33, 32>(self.told_now.val());
         }
         // Beside the sum, so that what is added need not be chosen before.
         self.weighed.next =
@@ -140,24 +171,24 @@ impl Logic for Giver {
         }
         self.final_piece.next = self.bytes.val() <= BEAT;
         self.out_new.next.set = self.value.set.val();
-        self.out_new.next.first = self.value.lane.val();
+        self.out_new.next.first = self.value.first.val();
         self.out_new.next.last = self.value.lane.val();
-        self.out_new.next.piece = true;
+        self.out_new.next.piece = self.value.first.val() == self.value.lane.val();
         self.out_new.next.offset = 0.into();
         self.out_new.next.bytes = BEAT.into();
         if self.final_piece.val() {
             self.out_new.next.bytes = self.bytes.val().get_bits::<7>(0);
         }
-        self.out_new.next.row = 0.into();
+        self.out_new.next.row = self.value.row.val();
         self.out_new.next.pointer = self.at.val();
-        self.out_new.next.dest = self.dest.val();
+        self.out_new.next.dest = self.place.q.val();
         self.out_new.next.slot = self.slot.val();
         self.out_new.next.unit_end = false;
         self.out_new.next.message_end = false;
         self.out_new.next.message_start = !self.started.q.val();
         self.out_new.next.message_bytes = 0.into();
-        if !self.started.q.val() && self.is_write.val() {
-            self.out_new.next.message_bytes = self.told.q.val();
+        if !self.started.q.val() && self.is_write.q.val() {
+            self.out_new.next.message_bytes = self.told_now.val();
         }
         self.out_new.next.chunk_start = false;
         self.out_new.next.chunk_blocks = 0.into();
@@ -179,7 +210,10 @@ impl Logic for Giver {
         self.emits.next = false;
         self.fails.next = false;
         self.begins.next = false;
-        self.judged.next = false;
+        self.counts.next = false;
+        self.lengths.write_lanes.next = 0.into();
+        self.lengths.write_address.next = self.number.q.val();
+        self.lengths.write_data.next = bit_cast::<LENGTH, 33>(self.sum_new.val());
         if self.works.val() && (self.value.task.val() == VALUE) {
             if self.value.fails.val() {
                 self.fails.next = true;
@@ -230,24 +264,28 @@ impl Logic for Giver {
                 self.packed.d.next = 0.into();
             }
         } else if self.works.val() && (self.value.task.val() == MESSAGE) {
-            self.told.d.next = self.sum.q.val().get_bits::<32>(0);
-            if self.over.q.val() {
-                self.long.d.next = true;
-            }
             self.out_new.next.piece = false;
             self.out_new.next.first = 0.into();
             self.out_new.next.last = 0.into();
             self.out_new.next.bytes = 0.into();
+            self.out_new.next.row = 0.into();
             self.out_new.next.message_end = true;
             if !self.value.give.val() {
                 self.done.next = true;
-            } else if self.is_write.val()
-                && (self.sum.q.val() != bit_cast::<33, 32>(self.told.q.val()))
+                self.told.d.next = self.sum_new.val().get_bits::<32>(0);
+                if self.over.q.val() || self.exceeds.val() {
+                    self.long.d.next = true;
+                }
+                self.counts.next = self.is_write.q.val() && self.value.unit_end.val();
+                self.lengths.write_lanes.next = bit_cast::<1, 1>(self.counts.val().into());
+            } else if self.is_write.q.val()
+                && (self.sum.q.val() != bit_cast::<33, 32>(self.told_now.val()))
             {
                 self.fails.next = true;
             } else {
                 self.emits.next = self.free.val();
                 self.done.next = self.free.val();
+                self.counts.next = self.free.val();
             }
             if self.done.val() {
                 self.sum.d.next = 0.into();
@@ -258,22 +296,55 @@ impl Logic for Giver {
             self.out_new.next.first = 0.into();
             self.out_new.next.last = 0.into();
             self.out_new.next.bytes = 0.into();
+            self.out_new.next.row = 0.into();
             self.out_new.next.message_start = false;
             self.out_new.next.message_bytes = 0.into();
             self.out_new.next.dest_end = true;
-            self.emits.next = self.free.val();
-            self.done.next = self.free.val();
+            if self.is_write.q.val() && !self.lost.q.val() && !self.ends_now.val() {
+                // It had more messages.
+                self.fails.next = true;
+            } else {
+                self.emits.next = self.free.val() && self.value.unit_end.val();
+                self.done.next = self.free.val();
+                self.counts.next = self.free.val();
+            }
         } else if self.works.val() && (self.value.task.val() == VERDICT) {
             self.done.next = true;
-            self.judged.next = true;
-            self.long.d.next = false;
+            if self.value.unit_end.val() {
+                self.counts.next = self.is_write.q.val();
+                self.lengths.write_lanes.next = bit_cast::<1, 1>(self.counts.val().into());
+                self.lengths.write_data.next = END.into();
+                self.fails.next = self.long.q.val();
+                self.broken_long.d.next = self.long.q.val();
+            }
             // What was checked without messages had none.
             self.sum.d.next = 0.into();
             self.over.d.next = false;
+        } else if self.works.val() && (self.value.task.val() == HEAD) {
+            self.done.next = true;
+            self.place.d.next = self.value.set.val().get_bits::<10>(0);
+            self.is_write.d.next = self.value.first.val().get_bit(0);
+            self.limit.d.next = LONGEST.into();
+            if self.value.unit_end.val() {
+                self.limit.d.next = bits::<32>(1) << self.value.lane.val();
+            }
+            self.giving.d.next = self.value.give.val();
         } else if self.works.val() {
             self.done.next = true;
             self.fails.next = self.value.fails.val();
         }
+        // The next length is there in the next cycle.
+        if self.counts.val() {
+            self.number.d.next = self.number.q.val() + 1;
+            if self.number.d.val() == 0 {
+                self.lost.d.next = true;
+            }
+        }
+        if self.giving.d.val() && !self.giving.q.val() {
+            self.number.d.next = 0.into();
+        }
+        self.lengths.read_enable.next = true;
+        self.lengths.read_address.next = self.number.d.val();
         self.made.valid.next = self.makes.val();
         self.value.ready.next = self.done.val() || self.broken.q.val();
 
@@ -304,12 +375,18 @@ impl Logic for Giver {
             self.sum.d.next = 0.into();
             self.over.d.next = false;
             self.long.d.next = false;
+            self.broken_long.d.next = false;
+            self.number.d.next = 0.into();
+            self.lost.d.next = false;
+            self.giving.d.next = false;
             self.started.d.next = false;
             self.packed.d.next = 0.into();
             self.pack.d.next = 0.into();
         }
         self.failed.next = self.broken.q.val();
-        self.too_long.next = self.long.q.val();
+        self.too_long.next = self.broken_long.q.val();
+        self.dest.next = self.place.q.val();
+        self.kept.next = !self.lost.q.val();
         self.idle.next = !self.out_valid.q.val();
         self.token_valid.next = self.out_valid.q.val();
         self.token.next = self.out.q.val();

@@ -1,30 +1,23 @@
-//! Finds the rows of a request's regions, and says what is wanted of each.
+//! Walks the rows of a request's regions, and says what is wanted of each.
 
-use super::record::{DESTINATION, MESSAGE, TABLE, VALUE, VERDICT, Wanted};
-use crate::primitive::{FirstSet, Flatten, Lutram, Ram, Restore};
-use crate::request::{BITMAPPED, CONTIGUOUS, DEST_COUNT, POINTER_MAPPED, STRIDED, SetKinds};
+use super::finder::{Finder, PLACE_BITS, Place};
+use super::record::{
+    DESTINATION, HEAD, MESSAGE, MOST_BYTES, PLAN, PLAN_BITS, Plan, TABLE, VALUE, VERDICT, Wanted,
+};
+use crate::primitive::{FirstSet, Flatten, Lutram, Restore};
+use crate::request::{DEST_COUNT, POINTER_MAPPED, STRIDED, SetKinds};
 use crate::rows::sequencer::tables::{Bounds, DestInfo, SetInfo};
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
 use drdma_abi::completion::Status;
-use drdma_abi::work_request::MAX_MESSAGE;
 use drdma_emit::prelude::*;
 
 const PROTECTION: u64 = Status::LocalProtectionError as u64;
 const OPERATION: u64 = Status::LocalQpOperationError as u64;
 const LENGTH: u64 = Status::LocalLengthError as u64;
-/// Bytes of a message, at most.
-const LONGEST: u64 = MAX_MESSAGE;
-/// Bytes of a pointer.
-const POINTER: u64 = 8;
-/// Bytes of a list that are read at once: so many lines of 64.
-const LOG_LINES: usize = 5;
-const LINES_SHIFT: u64 = LOG_LINES as u64;
-const LIST_WINDOW: u64 = 64 << LOG_LINES;
-const LOG_WINDOW: u64 = 6 + LOG_LINES as u64;
-/// Bits of the number of such a window in its list.
-const WINDOW: usize = 30 - LOG_LINES;
 /// [`Wanted::rest`], at most.
 const MOST_REST: u64 = 511;
+/// More bytes than a message has: from this one on sums of bytes stay what they are.
+const FULL: usize = 32;
 
 /// What the lister does.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -33,36 +26,20 @@ pub enum ListerState {
     Idle,
     /// A destination is read,
     DestRead,
-    /// and is there.
+    /// and is there,
     Dest,
-    /// A region is read,
-    RegionRead,
-    /// and is there: where does its walk stand?
+    /// and is told.
+    Head,
+    /// A region is there: its walk begins or goes on.
     Region,
-    /// Its tables of buffers are to be looked at, lane by lane.
-    Tables,
-    /// Is there a further row, and is its line of the list at hand?
-    Seek,
-    /// A word of the line,
-    Word,
-    /// or a pointer: where is its next row?
-    Scan,
-    /// Which row is that, if there is one?
-    Pick,
-    /// A record of a chain: is it one?
-    Link,
-    /// Does the record lie where it may?
-    Bound,
-    /// A row's lanes are asked for, one a cycle.
+    /// Its lanes are to be looked at, one by one, and their tables of buffers,
     Lanes,
-    /// A record of a chain is over.
-    After,
-    /// Lines of a list, or a record's pointer, are asked for,
-    Ask,
-    /// and come.
-    Come,
-    /// What comes behind a row.
-    Unit,
+    /// and its plan is made.
+    Planned,
+    /// A row's groups are asked for, one a cycle.
+    Rows,
+    /// Where the walk stands is kept.
+    Place,
     /// The region has no more rows.
     RegionEnd,
     /// A message ends.
@@ -75,11 +52,9 @@ pub enum ListerState {
     Keep,
     /// or taken up again.
     Recall,
-    /// The verdict on the destination is asked for,
-    AskVerdict,
-    /// and waited for.
-    Verdict,
-    /// The next destination, when nothing is on its way.
+    /// The next destination.
+    Next,
+    /// All were judged: once nothing is on its way, they are sent.
     Settle,
     /// The end, likewise.
     Finish,
@@ -98,35 +73,18 @@ pub enum ListerPhase {
     Give,
 }
 
-/// Where the walk over a region stands.
-#[derive(Copy, Clone, Debug, PartialEq, Record)]
-pub struct Place {
-    /// The next row, or bit of the bitmap from its first byte's least significant one.
-    pub at: Bits<33>,
-    /// The next lane, where every lane is a unit.
-    pub lane: Bits<4>,
-    /// The next record's pointer is known.
-    pub linked: Bit,
-    /// That pointer.
-    pub pointer: Bits<64>,
-    /// Records of its chain before it.
-    pub before: Bits<25>,
-}
-
-/// Bits of a [`Place`].
-const PLACE_BITS: usize = <Place as Synth>::BITS;
-
 /// See the [module above](super).
 ///
-/// One entry a cycle is asked for; a row costs a cycle besides, 2 where it has a bit or an id, 5 where it has a pointer, and 64 of its bits or ids 3 (32 of two bytes).
+/// A row takes a cycle for each group of its lanes that is asked for, at least one, and with an element of several regions a unit 3 besides for each of these.
+/// Where rows are judged, only those are asked for whose entries can lead nowhere or whose lengths vary: `Wanted::row` of a message has the
+/// bytes of the others. A region of a destination takes a cycle for each lane, and 4 besides, when its first walk begins, unless the destination before had it.
 ///
 /// # Inputs
-/// `clk`, `rst`; `start`, `dests`, `first_dest`; `dest_info`, `set_info`, `bounds`, `set_kinds`; `refused`, `judged`, `too_long`, `quiet`;
-/// `line`.
+/// `clk`, `rst`; `start`, `dests`, `first_dest`; `dest_info`, `set_info`, `bounds`, `set_kinds`, each a cycle after it was asked for; `plan_done` with `plan`;
+/// `refused`, `refused_dest`, `too_long`, `kept`, `quiet`; `line`.
 ///
 /// # Outputs
-/// `dest_read`, `set_read`; streams `wanted`, `read`; `dest`, `is_write`, `limit`, `pd`, of the destination at hand; `done` with `status`,
-/// `bad_dest`.
+/// `dest_read`, `set_read`; streams `wanted`, `read`; `pd`; `done` with `status`, `bad_dest`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Lister {
     /// Clock.
@@ -153,25 +111,25 @@ pub struct Lister {
     pub set_kinds: Signal<In, SetKinds>,
     /// What is wanted.
     pub wanted: Stream<Out, Wanted>,
+    /// The plan that was asked for is made.
+    pub plan_done: Signal<In, Bit>,
+    /// The plan.
+    pub plan: Signal<In, Plan>,
     /// Reads of lists, and of pointers to further records, one at a time,
     pub read: Stream<Out, HostReadRequest>,
     /// and what comes.
     pub line: Flow<In, HostReadBeat>,
-    /// Something wanted leads nowhere; until the next `start`.
+    /// Something wanted leads nowhere, or a message is too long; until the next `start`.
     pub refused: Signal<In, Bit>,
-    /// A verdict is reached:
-    pub judged: Signal<In, Bit>,
-    /// a message was too long.
+    /// The place of its destination.
+    pub refused_dest: Signal<In, Bits<10>>,
+    /// It is a message.
     pub too_long: Signal<In, Bit>,
+    /// The lengths of all messages that were judged are kept; while `quiet`.
+    pub kept: Signal<In, Bit>,
     /// Nothing is on its way.
     pub quiet: Signal<In, Bit>,
-    /// The destination at hand.
-    pub dest: Signal<Out, Bits<10>>,
-    /// It has WRITEs.
-    pub is_write: Signal<Out, Bit>,
-    /// Bytes of its messages, at most.
-    pub limit: Signal<Out, Bits<32>>,
-    /// The protection domain of its keys.
+    /// The protection domain of the request's keys.
     pub pd: Signal<Out, Bits<32>>,
     /// The request is over.
     pub done: Signal<Out, Bit>,
@@ -185,13 +143,14 @@ pub struct Lister {
     failure: DFF<Bits<8>>,
     /// All destinations were judged.
     giving: DFF<Bit>,
+    /// And messages of WRITEs must be measured again.
+    again: DFF<Bit>,
     index: DFF<Bits<DEST_COUNT>>,
     dest_at: Signal<Local, Bits<10>>,
     head: DFF<DestInfo>,
-    /// Bytes of its messages, at most.
-    longest: DFF<Bits<32>>,
     domain: DFF<Bits<32>>,
     region: DFF<Bits<5>>,
+    region_index: Signal<Local, Bits<4>>,
     set: DFF<Bits<11>>,
     /// Units have an element of each region.
     joint: Signal<Local, Bit>,
@@ -200,71 +159,73 @@ pub struct Lister {
     last_region: Signal<Local, Bit>,
     /// Every lane is a unit.
     by_lane: Signal<Local, Bit>,
-    /// The region has a list: bits, ids, or pointers.
-    is_bits: Signal<Local, Bit>,
-    is_ids: Signal<Local, Bit>,
-    is_pointers: Signal<Local, Bit>,
-    is_chain: Signal<Local, Bit>,
+    /// Messages are measured one by one before they are sent.
+    message_ahead: Signal<Local, Bit>,
+    judging: Signal<Local, Bit>,
 
     // Where the walk stands.
-    place: DFF<Place>,
+    finder: Finder,
+    opens: Signal<Local, Bit>,
+    finds: Signal<Local, Bit>,
+    takes: Signal<Local, Bit>,
+    has_row: Signal<Local, Bit>,
     fresh: DFF<Bits<16>>,
+    is_fresh: Signal<Local, Bit>,
     places: Lutram<PLACE_BITS, 4, 1>,
     place_in: Flatten<Place, PLACE_BITS>,
     place_out: Restore<Place, PLACE_BITS>,
     /// The same at the beginning of the message at hand.
-    kept: Lutram<PLACE_BITS, 4, 1>,
+    kept_places: Lutram<PLACE_BITS, 4, 1>,
     kept_fresh: DFF<Bits<16>>,
     kept_region: DFF<Bits<5>>,
     copied: DFF<Bits<5>>,
     place_index: Signal<Local, Bits<4>>,
 
-    // The list.
-    lines: Ram<512, 1, 9>,
-    window_of: Lutram<WINDOW, 4, 1>,
-    has_window: DFF<Bits<16>>,
-    arrived: DFF<Bits<LOG_LINES>>,
-    line_now: Signal<Local, Bits<512>>,
-    /// Rows, or bits of the bitmap from its first byte on: from the cycle behind `Region` on.
-    rows: DFF<Bits<33>>,
-    rows_new: Signal<Local, Bits<33>>,
-    word_number: Signal<Local, Bits<33>>,
-    line_number: Signal<Local, Bits<30>>,
-    /// Likewise.
-    list_bytes: DFF<Bits<36>>,
-    window: Signal<Local, Bits<WINDOW>>,
-    behind_window: Signal<Local, Bits<36>>,
-    list_rest: Signal<Local, Bits<36>>,
-    word: DFF<Bits<64>>,
-    picked: Signal<Local, Bits<64>>,
-    passed: Signal<Local, Bits<6>>,
-    wanted_bits: Signal<Local, Bits<64>>,
-    /// The row before was of the same word.
-    same_word: Signal<Local, Bit>,
-    lowest: FirstSet<64, 6>,
-    #[init(Constant::new(u64::MAX.into()))]
-    ones_64: Constant<Bits<64>>,
-    some_bit: DFF<Bit>,
-    first_bit: DFF<Bits<6>>,
-    found: Signal<Local, Bits<33>>,
-    following: Signal<Local, Bits<33>>,
-    /// What is read is a record's pointer to the next one.
-    links: DFF<Bit>,
-    asked_addr: DFF<Bits<64>>,
-    asked_bytes: DFF<Bits<13>>,
-
-    // Rows and messages.
+    // How rows are walked.
+    plans: Lutram<PLAN_BITS, 4, 1>,
+    plan_in: Flatten<Plan, PLAN_BITS>,
+    plan_out: Restore<Plan, PLAN_BITS>,
+    plan_now: Signal<Local, Plan>,
+    planned: DFF<Bits<16>>,
+    planned_set: DFF<Bits<11>>,
     lane: DFF<Bits<4>>,
-    last_lane: Signal<Local, Bit>,
-    behind: Signal<Local, Bits<33>>,
-    row: Signal<Local, Bits<32>>,
+    last_of_set: Signal<Local, Bit>,
+    /// Groups to be asked for of a row; the first of them, and the one at hand.
+    groups: DFF<Bits<16>>,
+    groups_new: Signal<Local, Bits<16>>,
+    lowest: FirstSet<16, 4>,
+    first_group: DFF<Bits<4>>,
+    group: DFF<Bits<4>>,
+    #[init(Constant::new(0xfffe.into()))]
+    behind_0: Constant<Bits<16>>,
+    behind: Signal<Local, Bits<16>>,
+    following: FirstSet<16, 4>,
+    next_start: FirstSet<16, 4>,
+    last_lane: Signal<Local, Bits<4>>,
+    last_group: Signal<Local, Bit>,
+    asks: Signal<Local, Bit>,
+    asked: Signal<Local, Bit>,
+    /// Bits of the unit that do not fill a byte yet.
+    carry: DFF<Bits<3>>,
+    carry_new: Signal<Local, Bits<3>>,
+    lead: Signal<Local, Bits<5>>,
+    bit_bytes: DFF<Bits<5>>,
+    lead_up: Signal<Local, Bits<5>>,
+    row_bytes: DFF<Bits<33>>,
+    /// Bytes of the message that no entry is asked for.
+    sum: DFF<Bits<33>>,
+    sum_new: Signal<Local, Bits<33>>,
+
+    // Units and messages.
     counted: DFF<Bits<37>>,
     first_count: DFF<Bits<37>>,
     unequal: DFF<Bit>,
     /// Units of the message so far, and of it when it was measured.
     units: DFF<Bits<32>>,
+    units_new: Signal<Local, Bits<32>>,
     measured: DFF<Bits<32>>,
     target: Signal<Local, Bits<32>>,
+    complete: Signal<Local, Bit>,
     /// The destination has given units.
     some: DFF<Bit>,
     /// The destination has no more rows.
@@ -278,31 +239,19 @@ impl Logic for Lister {
         // The destination and the region at hand.
         self.dest_at.next = self.first_dest.val() + bit_cast::<10, DEST_COUNT>(self.index.q.val());
         self.dest_read.next = self.dest_at.val();
-        self.dest.next = self.dest_at.val();
-        self.is_write.next = self.head.q.val().is_write;
-        self.longest.d.next = LONGEST.into();
-        if self.head.q.val().is_ud {
-            self.longest.d.next = bits::<32>(1) << self.head.q.val().log_mtu;
-        }
-        self.limit.next = self.longest.q.val();
         self.pd.next = self.domain.q.val();
-        self.set_read.next = self.set.q.val();
-        self.unused.next = self.head.q.val().alike
-            || self.set_info.val().fetch
-            || self.set_info.val().made
-            || self.set_info.val().starts.any()
-            || self.set_info.val().row_bytes.any();
+        self.unused.next = self.head.q.val().alike;
+        self.judging.next = !self.giving.q.val();
+        self.message_ahead.next = self.again.q.val() && self.head.q.val().is_write;
         self.joint.next = self.head.q.val().element_mask && (self.head.q.val().sets > 1);
         self.interleaved.next = self.joint.val() && (self.phase.q.val() != ListerPhase::Check);
         self.last_region.next = self.region.q.val() + 1 == self.head.q.val().sets;
         self.by_lane.next = self.head.q.val().element_mask && (self.set_info.val().kind == STRIDED);
-        self.is_ids.next = self.set_info.val().ids.any();
-        self.is_bits.next = (self.set_info.val().kind == BITMAPPED) && !self.is_ids.val();
-        self.is_pointers.next = self.set_info.val().kind == POINTER_MAPPED;
-        self.is_chain.next = self.is_pointers.val() && self.set_kinds.val().chase;
+        self.region_index.next = self.region.q.val().get_bits::<4>(0);
 
         // Where the walk stands.
-        self.place_index.next = self.region.q.val().get_bits::<4>(0);
+        self.is_fresh.next = self.fresh.q.val().get_bit(self.region_index.val().index());
+        self.place_index.next = self.region_index.val();
         if (self.state.q.val() == ListerState::Keep) || (self.state.q.val() == ListerState::Recall)
         {
             self.place_index.next = self.copied.q.val().get_bits::<4>(0);
@@ -310,139 +259,151 @@ impl Logic for Lister {
         self.places.read_address[0].next = self.place_index.val();
         self.places.write_address.next = self.place_index.val();
         self.places.write_enable.next = false;
-        self.place_in.record.next = self.place.q.val();
+        self.place_in.record.next = self.finder.place.val();
         self.places.write_data.next = self.place_in.bits.val();
         self.place_out.bits.next = self.places.read_data[0].val();
-        self.kept.read_address[0].next = self.place_index.val();
-        self.kept.write_address.next = self.place_index.val();
-        self.kept.write_enable.next = false;
-        self.kept.write_data.next = self.places.read_data[0].val();
+        self.kept_places.read_address[0].next = self.place_index.val();
+        self.kept_places.write_address.next = self.place_index.val();
+        self.kept_places.write_enable.next = false;
+        self.kept_places.write_data.next = self.places.read_data[0].val();
 
-        // The rows that there are, and where the next one's bit, id or pointer is.
-        self.rows_new.next = bit_cast::<33, 32>(self.set_info.val().count);
-        if self.set_info.val().kind == CONTIGUOUS {
-            self.rows_new.next = 1.into();
+        // How the region's rows are walked.
+        self.plan_in.record.next = self.plan.val();
+        self.plans.write_address.next = self.region_index.val();
+        self.plans.write_data.next = self.plan_in.bits.val();
+        self.plans.write_enable.next = self.plan_done.val();
+        self.plans.read_address[0].next = self.region_index.val();
+        self.plan_out.bits.next = self.plans.read_data[0].val();
+        self.plan_now.next = self.plan_out.record.val();
+        if self.plan_done.val() {
+            self.planned.d.next =
+                self.planned.q.val().replace_bit(self.region_index.val().index(), true);
         }
-        self.list_bytes.d.next = bit_cast::<36, 33>(self.rows_new.val()) << 3;
-        self.word_number.next = self.place.q.val().at;
-        self.row.next = self.place.q.val().at.get_bits::<32>(0);
-        if self.is_bits.val() {
-            self.rows_new.next = bit_cast::<33, 32>(self.set_info.val().count)
-                + bit_cast::<33, 3>(self.set_kinds.val().first);
-            self.list_bytes.d.next = (bit_cast::<36, 33>(self.rows_new.val()) + 7) >> 3;
-            self.word_number.next = self.place.q.val().at >> 6;
-            self.row.next = self.place.q.val().at.get_bits::<32>(0)
-                - bit_cast::<32, 3>(self.set_kinds.val().first);
-        } else if self.is_ids.val() {
-            self.list_bytes.d.next = bit_cast::<36, 33>(self.rows_new.val());
-            self.word_number.next = self.place.q.val().at >> 3;
-            if self.set_info.val().ids.get_bit(1) {
-                self.list_bytes.d.next = bit_cast::<36, 33>(self.rows_new.val()) << 1;
-                self.word_number.next = self.place.q.val().at >> 2;
+        self.last_of_set.next =
+            bit_cast::<5, 4>(self.lane.q.val()) + 1 == self.set_info.val().lanes;
+        self.groups_new.next = self.plan_now.val().follows;
+        if self.phase.q.val() == ListerPhase::Give {
+            self.groups_new.next = self.plan_now.val().starts;
+        }
+        self.lowest.bits.next = self.groups_new.val();
+        self.behind.next = self.behind_0.val() << self.group.q.val();
+        self.following.bits.next = self.groups.q.val() & self.behind.val();
+        self.next_start.bits.next = self.plan_now.val().starts & self.behind.val();
+        self.last_lane.next = self.next_start.index.val() - 1;
+        if !self.next_start.any.val() {
+            self.last_lane.next = self.set_info.val().lanes.get_bits::<4>(0) - 1;
+        }
+        self.last_group.next = self.by_lane.val() || !self.following.any.val();
+
+        // Bytes of a row that need no entry. Bits that no other lane follows may go on in the unit's next element.
+        self.lead.next = bit_cast::<5, 3>(self.carry.q.val()) + self.plan_now.val().lead;
+        self.lead_up.next = self.lead.val() + 7;
+        self.carry_new.next = self.plan_now.val().trail.get_bits::<3>(0);
+        if self.plan_now.val().only_bits {
+            self.carry_new.next = self.lead.val().get_bits::<3>(0);
+        }
+        self.bit_bytes.d.next = (self.plan_now.val().inner + (self.plan_now.val().trail >> 3))
+            + (self.lead_up.val() >> 3);
+        if self.plan_now.val().only_bits {
+            self.bit_bytes.d.next = self.lead.val() >> 3;
+        }
+        if (!self.interleaved.val() || self.last_region.val()) && self.carry_new.val().any() {
+            self.bit_bytes.d.next = (self.plan_now.val().inner + (self.plan_now.val().trail >> 3))
+                + ((self.lead_up.val() >> 3) + 1);
+            if self.plan_now.val().only_bits {
+                self.bit_bytes.d.next = self.lead_up.val() >> 3;
             }
         }
-        self.rows.d.next = self.rows_new.val();
-        self.line_number.next = self.word_number.val().get_bits::<30>(3);
-        self.window.next = self.line_number.val().get_bits::<WINDOW>(LOG_LINES);
-        self.behind_window.next = bit_cast::<36, WINDOW>(self.window.val()) << LOG_WINDOW;
-        self.list_rest.next = self.list_bytes.q.val() - self.behind_window.val();
-        self.lines.read_enable.next = true;
-        self.lines.read_address.next = (bit_cast::<9, 4>(self.region.q.val().get_bits::<4>(0))
-            << LINES_SHIFT)
-            | bit_cast::<9, LOG_LINES>(self.line_number.val().get_bits::<LOG_LINES>(0));
-        self.lines.write_address.next = (bit_cast::<9, 4>(self.region.q.val().get_bits::<4>(0))
-            << LINES_SHIFT)
-            | bit_cast::<9, LOG_LINES>(self.arrived.q.val());
-        self.lines.write_data.next = self.line.data.val();
-        self.lines.write_lanes.next = 0.into();
-        self.window_of.read_address[0].next = self.region.q.val().get_bits::<4>(0);
-        self.window_of.write_address.next = self.region.q.val().get_bits::<4>(0);
-        self.window_of.write_data.next = self.window.val();
-        self.window_of.write_enable.next = false;
-        self.line_now.next = self.lines.read_data.val();
-
-        // The rows of a word that are wanted, from the next one on: 64 bits, or what a line's ids say of 64 or 32 rows.
-        self.picked.next = self
-            .line_now
-            .val()
-            .get_bits::<64>(bit_cast::<9, 3>(self.word_number.val().get_bits::<3>(0)).index() * 64);
-        self.passed.next = self.place.q.val().at.get_bits::<6>(0);
-        self.following.next = ((self.place.q.val().at >> 6) + 1) << 6;
-        self.found.next =
-            ((self.place.q.val().at >> 6) << 6) | bit_cast::<33, 6>(self.first_bit.q.val());
-        if self.is_ids.val() {
-            self.picked.next = 0.into();
-            for k in 0..64 {
-                if self.line_now.val().get_bits::<8>(8 * k)
-                    == self.head.q.val().partition.get_bits::<8>(0)
-                {
-                    self.picked.next = self.picked.val().replace_bit(k, true);
-                }
-            }
-            if self.set_info.val().ids.get_bit(1) {
-                self.picked.next = 0.into();
-                for k in 0..32 {
-                    if self.line_now.val().get_bits::<16>(16 * k) == self.head.q.val().partition {
-                        self.picked.next = self.picked.val().replace_bit(k, true);
-                    }
-                }
-                self.passed.next = bit_cast::<6, 5>(self.place.q.val().at.get_bits::<5>(0));
-                self.following.next = ((self.place.q.val().at >> 5) + 1) << 5;
-                self.found.next =
-                    ((self.place.q.val().at >> 5) << 5) | bit_cast::<33, 6>(self.first_bit.q.val());
-            }
+        self.row_bytes.d.next = bit_cast::<33, 32>(self.plan_now.val().bytes)
+            + bit_cast::<33, 5>(self.bit_bytes.q.val());
+        if self.by_lane.val() {
+            // Each lane is asked for.
+            self.row_bytes.d.next = bit_cast::<33, 5>(self.bit_bytes.q.val());
         }
-        self.same_word.next = (self.is_bits.val() || self.is_ids.val()) && self.passed.val().any();
-        self.wanted_bits.next = self.word.q.val() & (self.ones_64.val() << self.passed.val());
-        self.lowest.bits.next = self.wanted_bits.val();
-        self.some_bit.d.next = self.lowest.any.val();
-        self.first_bit.d.next = self.lowest.index.val();
 
-        // What is wanted: a lane of a row, unless a state says otherwise.
-        self.last_lane.next = self.by_lane.val()
-            || (bit_cast::<5, 4>(self.lane.q.val()) + 1 == self.set_info.val().lanes);
-        self.wanted.valid.next = false;
+        // The finder has the region's rows, from two cycles after it was opened on.
+        self.opens.next = self.state.q.val() == ListerState::Region;
+        self.finds.next = self.state.q.val() == ListerState::Rows;
+        self.finder.clear.next = self.start.val();
+        self.finder.set.next = self.set.q.val();
+        self.finder.region.next = self.region_index.val();
+        self.finder.info.next = self.set_info.val();
+        self.finder.kinds.next = self.set_kinds.val();
+        self.finder.bounds.next = self.bounds.val();
+        self.finder.partition.next = self.head.q.val().partition;
+        self.finder.by_lane.next = self.by_lane.val();
+        self.finder.open.next = self.opens.val();
+        self.finder.from.next = self.place_out.record.val();
+        self.finder.fresh.next = self.is_fresh.val();
+        self.finder.ahead.next = !self.interleaved.val() && !self.message_ahead.val();
+        self.finder.on.next = self.finds.val();
+        self.has_row.next = self.finds.val() && self.finder.valid.val();
+        self.asks.next = self.by_lane.val() || self.groups.q.val().any();
+        self.asked.next = self.wanted.ready.val() && self.last_group.val();
+        self.takes.next = self.has_row.val() && (self.asked.val() || !self.asks.val());
+        self.finder.take.next = self.takes.val();
+        self.finder.read.join(&mut self.read);
+        self.finder.line.valid.next = self.line.valid.val();
+        self.finder.line.next = self.line.val();
+
+        // What is wanted: a group of a row, unless a state says otherwise.
+        self.wanted.valid.next = self.has_row.val() && self.asks.val();
         self.wanted.task.next = VALUE.into();
         self.wanted.set.next = self.set.q.val();
-        self.wanted.lane.next = self.lane.q.val();
-        self.wanted.row.next = self.row.val();
-        self.wanted.pointer.next = 0.into();
+        self.wanted.first.next = self.group.q.val();
+        self.wanted.lane.next = self.last_lane.val();
+        self.wanted.group.next = self
+            .plan_now
+            .val()
+            .fills
+            .get_bits::<7>(bit_cast::<7, 4>(self.last_lane.val()).index() * 7);
+        if self.by_lane.val() {
+            self.wanted.first.next = self.finder.lane.val();
+            self.wanted.lane.next = self.finder.lane.val();
+        }
+        self.wanted.row.next = self.finder.row.val();
+        self.wanted.pointer.next = self.finder.pointer.val();
         self.wanted.strided.next = self.set_info.val().kind == STRIDED;
         self.wanted.period.next = self.set_kinds.val().period_or_end;
-        self.wanted.apart.next = self.is_pointers.val();
-        self.behind.next = self.rows.q.val() - 1 - self.place.q.val().at;
-        self.wanted.rest.next = self.behind.val().get_bits::<9>(0);
-        if self.behind.val().get_bits::<24>(9).any() {
+        self.wanted.apart.next = self.set_info.val().kind == POINTER_MAPPED;
+        self.wanted.rest.next = self.finder.rest.val().get_bits::<9>(0);
+        if self.finder.rest.val().get_bits::<24>(9).any() {
             self.wanted.rest.next = MOST_REST.into();
         }
-        if self.is_pointers.val() {
-            self.wanted.row.next = 0.into();
-            self.wanted.pointer.next = self.place.q.val().pointer;
-        }
         self.wanted.unit_end.next =
-            self.last_lane.val() && (!self.interleaved.val() || self.last_region.val());
+            self.last_group.val() && (!self.interleaved.val() || self.last_region.val());
         self.wanted.give.next = self.phase.q.val() == ListerPhase::Give;
         self.target.next = self.head.q.val().units;
-        if (self.phase.q.val() == ListerPhase::Give) && self.head.q.val().is_write {
+        if (self.phase.q.val() == ListerPhase::Give) && self.message_ahead.val() {
             self.target.next = self.measured.q.val();
         }
+        self.units_new.next = self.units.q.val() + 1;
+        self.complete.next = (!self.interleaved.val() || self.last_region.val())
+            && (self.units_new.val() == self.target.val());
+        self.sum_new.next = self.sum.q.val() + self.row_bytes.q.val();
 
-        self.read.valid.next = false;
-        self.read.addr.next = self.asked_addr.q.val();
-        self.read.bytes.next = self.asked_bytes.q.val();
         self.done.next = false;
         self.status.next = self.failure.q.val();
-        if self.refused.val() {
-            self.status.next = PROTECTION.into();
-        }
         self.bad_dest.next = 0.into();
-        if self.status.val().any() {
+        if self.failure.q.val().any() {
             self.bad_dest.next = self.index.q.val();
         }
+        // What was asked for comes before what the lister found itself.
+        if self.refused.val() {
+            self.status.next = PROTECTION.into();
+            if self.too_long.val() {
+                self.status.next = LENGTH.into();
+            }
+            self.bad_dest.next =
+                (self.refused_dest.val() - self.first_dest.val()).get_bits::<DEST_COUNT>(0);
+        }
+
         match self.state.q.val() {
             ListerState::Idle => {
                 self.index.d.next = 0.into();
                 self.giving.d.next = false;
+                self.again.d.next = false;
+                self.planned.d.next = 0.into();
                 self.failure.d.next = 0.into();
                 if self.start.val() {
                     self.state.d.next = ListerState::DestRead;
@@ -456,232 +417,130 @@ impl Logic for Lister {
                 self.region.d.next = 0.into();
                 self.set.d.next = self.dest_info.val().first_set;
                 self.fresh.d.next = 0xffff.into();
-                self.has_window.d.next = 0.into();
                 self.units.d.next = 0.into();
                 self.counted.d.next = 0.into();
                 self.unequal.d.next = false;
                 self.some.d.next = false;
                 self.over.d.next = false;
                 self.copied.d.next = 0.into();
-                self.state.d.next = ListerState::RegionRead;
+                self.carry.d.next = 0.into();
+                self.sum.d.next = 0.into();
                 self.phase.d.next = ListerPhase::Check;
+                self.planned_set.d.next = self.dest_info.val().first_set;
+                if self.planned_set.q.val() != self.dest_info.val().first_set {
+                    self.planned.d.next = 0.into();
+                }
                 if self.giving.q.val() {
                     self.phase.d.next = ListerPhase::Give;
-                    if self.dest_info.val().is_write {
+                    if self.dest_info.val().is_write && self.again.q.val() {
                         self.phase.d.next = ListerPhase::Ahead;
+                    }
+                }
+                self.state.d.next = ListerState::Head;
+            }
+            ListerState::Head => {
+                self.wanted.task.next = HEAD.into();
+                self.wanted.set.next = bit_cast::<11, 10>(self.dest_at.val());
+                self.wanted.lane.next = self.head.q.val().log_mtu;
+                self.wanted.first.next = bit_cast::<4, 1>(self.head.q.val().is_write.into());
+                self.wanted.unit_end.next = self.head.q.val().is_ud;
+                self.wanted.valid.next = true;
+                if self.wanted.ready.val() {
+                    self.state.d.next = ListerState::Region;
+                    if !self.head.q.val().sets.any() {
+                        self.state.d.next = ListerState::Last;
+                    } else if self.phase.q.val() == ListerPhase::Ahead {
                         self.state.d.next = ListerState::Keep;
                     }
                 }
-                if !self.dest_info.val().sets.any() {
-                    self.state.d.next = ListerState::Settle;
-                }
-            }
-            ListerState::RegionRead => {
-                self.lane.d.next = 0.into();
-                self.state.d.next = ListerState::Region;
             }
             ListerState::Region => {
                 self.domain.d.next = self.set_kinds.val().pd;
-                self.place.d.next = self.place_out.record.val();
-                if self.fresh.q.val().get_bit(self.region.q.val().get_bits::<4>(0).index()) {
-                    self.place.d.next.at = 0.into();
-                    if self.is_bits.val() {
-                        self.place.d.next.at = bit_cast::<33, 3>(self.set_kinds.val().first);
-                    }
-                    self.place.d.next.lane = 0.into();
-                    self.place.d.next.linked = false;
-                }
-                self.state.d.next = ListerState::Seek;
-                // Once, and not again after each message.
-                if (self.phase.q.val() == ListerPhase::Check)
-                    && self.fresh.q.val().get_bit(self.region.q.val().get_bits::<4>(0).index())
-                    && self.set_info.val().count.any()
-                {
-                    self.state.d.next = ListerState::Tables;
-                }
-            }
-            ListerState::Tables => {
-                self.wanted.task.next = TABLE.into();
-                self.wanted.valid.next = true;
-                if self.wanted.ready.val() {
-                    self.lane.d.next = self.lane.q.val() + 1;
-                    if bit_cast::<5, 4>(self.lane.q.val()) + 1 == self.set_info.val().lanes {
-                        self.state.d.next = ListerState::Seek;
-                    }
-                }
-            }
-            ListerState::Seek => {
                 self.lane.d.next = 0.into();
-                if self.by_lane.val() {
-                    self.lane.d.next = self.place.q.val().lane;
-                }
-                self.links.d.next = false;
-                self.asked_addr.d.next =
-                    self.set_info.val().addr + bit_cast::<64, 36>(self.behind_window.val());
-                self.asked_bytes.d.next = bits::<13>(1) << LOG_WINDOW;
-                if self.list_rest.val() < LIST_WINDOW {
-                    self.asked_bytes.d.next = self.list_rest.val().get_bits::<13>(0);
-                }
-                if self.place.q.val().at >= self.rows.q.val() {
-                    self.state.d.next = ListerState::RegionEnd;
-                } else if self.is_chain.val() && self.place.q.val().linked {
-                    self.state.d.next = ListerState::Link;
-                } else if !self.is_pointers.val() && !self.is_bits.val() && !self.is_ids.val() {
-                    self.state.d.next = ListerState::Lanes;
-                } else if self
-                    .has_window
-                    .q
-                    .val()
-                    .get_bit(self.region.q.val().get_bits::<4>(0).index())
-                    && (self.window_of.read_data[0].val() == self.window.val())
+                self.groups.d.next = self.groups_new.val();
+                self.first_group.d.next = self.lowest.index.val();
+                self.group.d.next = self.lowest.index.val();
+                self.state.d.next = ListerState::Rows;
+                // Once, and not again after each message. What has no rows has no plan.
+                if self.set_info.val().count.any()
+                    && !self.planned.q.val().get_bit(self.region_index.val().index())
                 {
-                    self.state.d.next = ListerState::Word;
-                } else {
-                    self.state.d.next = ListerState::Ask;
-                }
-            }
-            ListerState::Word => {
-                self.word.d.next = self.picked.val();
-                self.state.d.next = ListerState::Scan;
-            }
-            ListerState::Scan => {
-                if self.is_pointers.val() {
-                    self.place.d.next.pointer = self.word.q.val();
-                    self.place.d.next.before = 0.into();
-                    self.place.d.next.linked = self.is_chain.val();
-                    self.state.d.next = ListerState::Bound;
-                    if self.is_chain.val() {
-                        self.state.d.next = ListerState::Link;
-                    }
-                } else {
-                    self.state.d.next = ListerState::Pick;
-                }
-            }
-            ListerState::Pick => {
-                if self.some_bit.q.val() {
-                    self.place.d.next.at = self.found.val();
                     self.state.d.next = ListerState::Lanes;
-                    if self.found.val() >= self.rows.q.val() {
-                        self.state.d.next = ListerState::RegionEnd;
-                    }
-                } else {
-                    self.place.d.next.at = self.following.val();
-                    self.state.d.next = ListerState::Seek;
-                }
-            }
-            ListerState::Link => {
-                self.state.d.next = ListerState::Bound;
-                if self.place.q.val().pointer == self.set_kinds.val().period_or_end {
-                    self.place.d.next.linked = false;
-                    self.place.d.next.at = self.place.q.val().at + 1;
-                    self.state.d.next = ListerState::Seek;
-                } else if self.place.q.val().before == self.set_kinds.val().limit {
-                    self.failure.d.next = PROTECTION.into();
-                    self.state.d.next = ListerState::Finish;
-                }
-            }
-            ListerState::Bound => {
-                self.state.d.next = ListerState::Lanes;
-                if self.bounds.val().never
-                    || (self.place.q.val().pointer < self.bounds.val().low)
-                    || (self.place.q.val().pointer > self.bounds.val().high)
-                {
-                    self.failure.d.next = PROTECTION.into();
-                    self.state.d.next = ListerState::Finish;
                 }
             }
             ListerState::Lanes => {
+                self.wanted.task.next = PLAN.into();
+                if self.judging.val() {
+                    self.wanted.task.next = TABLE.into();
+                }
+                self.wanted.first.next = self.lane.q.val();
+                self.wanted.lane.next = self.lane.q.val();
+                self.wanted.unit_end.next = self.last_of_set.val();
                 self.wanted.valid.next = true;
                 if self.wanted.ready.val() {
                     self.lane.d.next = self.lane.q.val() + 1;
-                    if self.last_lane.val() && self.is_chain.val() {
-                        self.state.d.next = ListerState::After;
-                    } else if self.last_lane.val() {
-                        self.state.d.next = ListerState::Unit;
-                        self.place.d.next.lane = self.place.q.val().lane + 1;
-                        if !self.by_lane.val()
-                            || (bit_cast::<5, 4>(self.place.q.val().lane) + 1
-                                == self.set_info.val().lanes)
-                        {
-                            self.place.d.next.lane = 0.into();
-                            self.place.d.next.at = self.place.q.val().at + 1;
-                        }
+                    if self.last_of_set.val() {
+                        self.state.d.next = ListerState::Planned;
                     }
                 }
             }
-            ListerState::After => {
-                self.links.d.next = true;
-                self.asked_addr.d.next =
-                    self.place.q.val().pointer + bit_cast::<64, 32>(self.set_kinds.val().link);
-                self.asked_bytes.d.next = POINTER.into();
-                self.state.d.next = ListerState::Ask;
-            }
-            ListerState::Ask => {
-                self.arrived.d.next = 0.into();
-                self.read.valid.next = true;
-                if self.read.ready.val() {
-                    self.state.d.next = ListerState::Come;
+            ListerState::Planned => {
+                if self.planned.q.val().get_bit(self.region_index.val().index()) {
+                    self.state.d.next = ListerState::Region;
                 }
             }
-            ListerState::Come => {
-                if self.line.valid.val() && self.line.error.val() {
+            ListerState::Rows => {
+                if self.has_row.val() && self.wanted.ready.val() && self.asks.val() {
+                    self.group.d.next = self.following.index.val();
+                    if self.last_group.val() {
+                        self.group.d.next = self.first_group.q.val();
+                    }
+                }
+                if self.takes.val() {
+                    self.counted.d.next = self.counted.q.val() + 1;
+                    self.some.d.next = true;
+                    self.sum.d.next = self.sum_new.val();
+                    if self.sum.q.val().get_bit(FULL) {
+                        self.sum.d.next = self.sum.q.val();
+                    }
+                    if !self.interleaved.val() || self.last_region.val() {
+                        self.units.d.next = self.units_new.val();
+                    }
+                    if self.interleaved.val() || self.message_ahead.val() {
+                        self.state.d.next = ListerState::Place;
+                    } else if self.complete.val() {
+                        self.state.d.next = ListerState::MessageEnd;
+                    }
+                } else if self.finder.bad.val() {
                     self.failure.d.next = PROTECTION.into();
                     self.state.d.next = ListerState::Finish;
-                } else if self.line.valid.val() && self.links.q.val() {
-                    self.place.d.next.pointer = self.line.data.val().get_bits::<64>(0);
-                    self.place.d.next.before = self.place.q.val().before + 1;
-                    self.state.d.next = ListerState::Unit;
-                } else if self.line.valid.val() {
-                    self.lines.write_lanes.next = 1.into();
-                    self.arrived.d.next = self.arrived.q.val() + 1;
-                    if self.line.last.val() {
-                        self.window_of.write_enable.next = true;
-                        self.has_window.d.next = self
-                            .has_window
-                            .q
-                            .val()
-                            .replace_bit(self.region.q.val().get_bits::<4>(0).index(), true);
-                        self.state.d.next = ListerState::Seek;
-                    }
+                } else if self.finder.dry.val() {
+                    self.state.d.next = ListerState::RegionEnd;
                 }
             }
-            ListerState::Unit => {
-                self.places.write_enable.next = true;
-                self.fresh.d.next = self
-                    .fresh
-                    .q
-                    .val()
-                    .replace_bit(self.region.q.val().get_bits::<4>(0).index(), false);
-                self.state.d.next = ListerState::Seek;
-                if self.phase.q.val() == ListerPhase::Check {
-                    self.counted.d.next = self.counted.q.val() + 1;
-                }
-                self.lane.d.next = 0.into();
-                if self.by_lane.val() {
-                    self.lane.d.next = self.place.q.val().lane;
-                }
-                if self.same_word.val() {
-                    self.state.d.next = ListerState::Pick;
-                } else if !self.is_pointers.val()
-                    && !self.is_bits.val()
-                    && !self.is_ids.val()
-                    && (self.place.q.val().at < self.rows.q.val())
-                {
-                    self.state.d.next = ListerState::Lanes;
-                }
-                if self.interleaved.val() {
-                    self.region.d.next = self.region.q.val() + 1;
-                    self.set.d.next = self.set.q.val() + 1;
-                    self.state.d.next = ListerState::RegionRead;
-                    if self.last_region.val() {
-                        self.region.d.next = 0.into();
-                        self.set.d.next = self.head.q.val().first_set;
+            ListerState::Place => {
+                self.places.write_enable.next = !self.finder.busy.val();
+                if self.finder.bad.val() {
+                    self.failure.d.next = PROTECTION.into();
+                    self.state.d.next = ListerState::Finish;
+                } else if !self.finder.busy.val() {
+                    self.fresh.d.next =
+                        self.fresh.q.val().replace_bit(self.region_index.val().index(), false);
+                    self.state.d.next = ListerState::Rows;
+                    if self.interleaved.val() {
+                        self.carry.d.next = self.carry_new.val();
+                        self.region.d.next = self.region.q.val() + 1;
+                        self.set.d.next = self.set.q.val() + 1;
+                        self.state.d.next = ListerState::Region;
+                        if self.last_region.val() {
+                            self.carry.d.next = 0.into();
+                            self.region.d.next = 0.into();
+                            self.set.d.next = self.head.q.val().first_set;
+                        }
                     }
-                }
-                if !self.interleaved.val() || self.last_region.val() {
-                    self.units.d.next = self.units.q.val() + 1;
-                    self.some.d.next = true;
-                    if self.units.q.val() + 1 == self.target.val() {
+                    if (!self.interleaved.val() || self.last_region.val())
+                        && (self.units.q.val() == self.target.val())
+                    {
                         self.state.d.next = ListerState::MessageEnd;
                     }
                 }
@@ -689,7 +548,7 @@ impl Logic for Lister {
             ListerState::RegionEnd => {
                 self.region.d.next = self.region.q.val() + 1;
                 self.set.d.next = self.set.q.val() + 1;
-                self.state.d.next = ListerState::RegionRead;
+                self.state.d.next = ListerState::Region;
                 self.counted.d.next = 0.into();
                 self.first_count.d.next = self.counted.q.val();
                 if self.region.q.val().any() {
@@ -712,7 +571,7 @@ impl Logic for Lister {
             ListerState::DestEnd => {
                 self.over.d.next = true;
                 self.state.d.next = ListerState::Last;
-                if (self.phase.q.val() == ListerPhase::Give) && self.head.q.val().is_write {
+                if (self.phase.q.val() == ListerPhase::Give) && self.message_ahead.val() {
                     // There were more units when it was measured.
                     self.failure.d.next = PROTECTION.into();
                     self.state.d.next = ListerState::Finish;
@@ -722,6 +581,12 @@ impl Logic for Lister {
             }
             ListerState::MessageEnd => {
                 self.wanted.task.next = MESSAGE.into();
+                self.wanted.row.next = self.sum.q.val().get_bits::<32>(0);
+                if self.sum.q.val().get_bit(FULL) {
+                    self.wanted.row.next = MOST_BYTES.into();
+                }
+                // Of a message that is measured again: its length is not kept.
+                self.wanted.unit_end.next = self.phase.q.val() != ListerPhase::Ahead;
                 // What is checked element by element has no messages yet.
                 self.wanted.valid.next =
                     !self.joint.val() || (self.phase.q.val() != ListerPhase::Check);
@@ -729,31 +594,32 @@ impl Logic for Lister {
                 if self.wanted.ready.val() || !self.wanted.valid.val() {
                     self.units.d.next = 0.into();
                     self.measured.d.next = self.units.q.val();
-                    self.state.d.next = ListerState::RegionRead;
+                    self.sum.d.next = 0.into();
+                    self.state.d.next = ListerState::Rows;
                     if self.phase.q.val() == ListerPhase::Ahead {
                         self.state.d.next = ListerState::Recall;
                     } else if self.over.q.val() {
                         self.state.d.next = ListerState::Last;
-                    } else if (self.phase.q.val() == ListerPhase::Give)
-                        && self.head.q.val().is_write
-                    {
+                    } else if self.message_ahead.val() {
                         self.phase.d.next = ListerPhase::Ahead;
                         self.state.d.next = ListerState::Keep;
+                    } else if self.interleaved.val() {
+                        self.state.d.next = ListerState::Region;
                     }
                 }
             }
             ListerState::Keep => {
-                self.kept.write_enable.next = true;
+                self.kept_places.write_enable.next = true;
                 self.kept_fresh.d.next = self.fresh.q.val();
                 self.kept_region.d.next = self.region.q.val();
                 self.copied.d.next = self.copied.q.val() + 1;
                 if self.copied.q.val() + 1 == self.head.q.val().sets {
-                    self.state.d.next = ListerState::RegionRead;
+                    self.state.d.next = ListerState::Region;
                 }
             }
             ListerState::Recall => {
                 self.places.write_enable.next = true;
-                self.places.write_data.next = self.kept.read_data[0].val();
+                self.places.write_data.next = self.kept_places.read_data[0].val();
                 self.fresh.d.next = self.kept_fresh.q.val();
                 self.region.d.next = self.kept_region.q.val();
                 self.set.d.next =
@@ -762,79 +628,74 @@ impl Logic for Lister {
                 self.copied.d.next = self.copied.q.val() + 1;
                 self.phase.d.next = ListerPhase::Give;
                 if self.copied.q.val() + 1 == self.head.q.val().sets {
-                    self.state.d.next = ListerState::RegionRead;
+                    self.state.d.next = ListerState::Region;
                 }
             }
             ListerState::Last => {
                 // Nothing is left of the destination.
                 self.wanted.task.next = DESTINATION.into();
-                self.state.d.next = ListerState::Settle;
-                if !self.giving.q.val() {
-                    self.state.d.next = ListerState::AskVerdict;
-                } else if self.some.q.val() {
-                    self.wanted.valid.next = true;
-                    if !self.wanted.ready.val() {
-                        self.state.d.next = ListerState::Last;
-                    }
+                self.wanted.unit_end.next = self.some.q.val();
+                if self.judging.val() {
+                    self.wanted.task.next = VERDICT.into();
+                    self.wanted.unit_end.next =
+                        !self.joint.val() || (self.phase.q.val() != ListerPhase::Check);
                 }
-            }
-            ListerState::AskVerdict => {
-                self.wanted.task.next = VERDICT.into();
                 self.wanted.valid.next = true;
                 if self.wanted.ready.val() {
-                    self.state.d.next = ListerState::Verdict;
-                }
-            }
-            ListerState::Verdict => {
-                if self.judged.val() {
-                    self.state.d.next = ListerState::Settle;
-                    if self.unequal.q.val() && self.joint.val() {
+                    self.state.d.next = ListerState::Next;
+                    if self.judging.val() && self.joint.val() && self.unequal.q.val() {
                         self.failure.d.next = OPERATION.into();
                         self.state.d.next = ListerState::Finish;
-                    } else if self.too_long.val() {
-                        self.failure.d.next = LENGTH.into();
-                        self.state.d.next = ListerState::Finish;
-                    } else if self.joint.val() && (self.phase.q.val() == ListerPhase::Check) {
+                    } else if self.judging.val() && !self.wanted.unit_end.val() {
                         self.phase.d.next = ListerPhase::Measure;
                         self.region.d.next = 0.into();
                         self.set.d.next = self.head.q.val().first_set;
                         self.fresh.d.next = 0xffff.into();
                         self.units.d.next = 0.into();
+                        self.sum.d.next = 0.into();
                         self.over.d.next = false;
-                        self.state.d.next = ListerState::RegionRead;
+                        self.state.d.next = ListerState::Region;
+                    }
+                }
+            }
+            ListerState::Next => {
+                self.index.d.next = self.index.q.val() + 1;
+                self.state.d.next = ListerState::DestRead;
+                if self.index.q.val() + 1 == self.dests.val() {
+                    self.index.d.next = self.index.q.val();
+                    self.state.d.next = ListerState::Settle;
+                    if self.giving.q.val() {
+                        self.state.d.next = ListerState::Finish;
                     }
                 }
             }
             ListerState::Settle => {
-                if self.quiet.val() {
-                    self.index.d.next = self.index.q.val() + 1;
+                if self.quiet.val() && self.refused.val() {
+                    self.state.d.next = ListerState::Finish;
+                } else if self.quiet.val() {
+                    self.index.d.next = 0.into();
+                    self.giving.d.next = true;
+                    self.again.d.next = !self.kept.val();
                     self.state.d.next = ListerState::DestRead;
-                    if self.index.q.val() + 1 == self.dests.val() {
-                        self.index.d.next = 0.into();
-                        self.giving.d.next = true;
-                        if self.giving.q.val() {
-                            self.index.d.next = self.index.q.val();
-                            self.state.d.next = ListerState::Finish;
-                        }
-                    }
                 }
             }
             ListerState::Finish => {
-                if self.quiet.val() {
+                if self.quiet.val() && !self.finder.busy.val() {
                     self.done.next = true;
                     self.state.d.next = ListerState::Idle;
                 }
             }
         }
-        // What leads nowhere ends it, between rows.
+        // What leads nowhere ends it.
         if self.refused.val()
-            && ((self.state.q.val() == ListerState::RegionRead)
-                || (self.state.q.val() == ListerState::Seek)
-                || (self.state.q.val() == ListerState::Verdict)
-                || (self.state.q.val() == ListerState::Settle))
+            && ((self.state.q.val() == ListerState::Region)
+                || (self.state.q.val() == ListerState::Rows)
+                || (self.state.q.val() == ListerState::DestRead))
         {
             self.state.d.next = ListerState::Finish;
         }
+        // So that a region is there in the cycle behind the one that names it.
+        self.set_read.next = self.set.d.val();
         if self.rst.val() {
             self.state.d.next = ListerState::Idle;
         }

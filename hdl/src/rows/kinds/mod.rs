@@ -5,30 +5,36 @@
 //! and has the tables of destinations and sets read here until it is done. Plain regions of such a request are walked here as well.
 //!
 //! ```text
-//! sets, destinations -> Lister --wanted--> lanes, product --> Lines --entries, answers--> Follower --values--> Giver -> token, made
-//!                        ^  lists, links                       ^ |                          ^ |  tables of buffers
-//!                        +---------------------------- host_read ---------------------------+-+
+//! sets, destinations -> Lister (Finder) --wanted--> lanes, product --> Lines --entries, answers--> Follower --values--> Giver -> token, made
+//!                        ^  lists, links   ^ |                          ^ |                          ^ |  tables of buffers
+//!                        |              Planner                         | |                          | |
+//!                        +---------------------------- host_read -------+-+--------------------------+-+
 //! ```
 //!
-//! - **[`Lister`]** finds the rows, region by region: bits of bitmaps, ids, pointers, chains. It asks for an entry a cycle.
+//! - **[`Lister`]** walks the rows of destinations, region by region, and asks for a group of a row's lanes in a cycle: lanes of fixed width side by side, of
+//!   up to 64 bytes together, or one other lane. Its **[`Finder`](finder::Finder)** finds the rows: bits of bitmaps, ids, pointers, chains.
+//! - **[`Planner`]** says of a region's lanes which ones make groups, and what is known of all rows alike.
 //! - **[`Lines`]** reads the entries that lead elsewhere, those of a lane that share a cache line together.
 //! - **[`Follower`]** follows them to the ranges of their values, and keeps to what docs/semantics.md says of where these may lie.
-//! - **[`Giver`]** counts the bytes of messages, and gives the bytes as tokens of up to 64, each of one piece of host memory, or of bytes
+//! - **[`Giver`]** counts the bytes of messages, and gives the bytes as tokens of up to 64: of a group, of one piece of host memory, or of bytes
 //!   that are made here.
 //!
-//! Every destination is judged before the first token of a request: all its rows are walked, and all entries followed. Then its rows are
-//! walked again, and followed and judged anew, since the host may have changed them. The length of a WRITE's message comes before its first
-//! byte, and so its rows are walked a third time.
+//! Every destination is judged before the first token of a request: all its rows are walked, and all entries followed that may lead nowhere or to values of
+//! any length; fixed widths and bits are the same in every row. Then its rows are walked again, and followed and judged anew, since the host may have changed
+//! them. The length of a WRITE's message comes before its first byte: it is kept from when it was judged. Of requests with more messages than
+//! are kept, the rows of each message are walked a third time for it.
 //!
 //! Contract: one request at a time, `done` is a pulse at its end, with its status. Nothing is on its way then but tokens.
-//! An entry takes a cycle, a row one or two besides, and a value that is given one for its length and each 64 bytes; 512 entries are under way
-//! at once. A list is read 2 KiB at a time: these, and each record of a chain, take a read's round trip. A buffer of views is read when a view
-//! first leads there, and then known for the rest of the request, unless another one took its place of 64.
+//! A group takes a cycle, a row at least one, and a value that is given one for its length and each 64 bytes; 512 entries are under way
+//! at once. A list is read 2 KiB at a time, and 16 such windows are kept: each other one, and each record of a chain, takes a read's round trip. A buffer of
+//! views is read when a view first leads there, and then known for the rest of the request, unless another one took its place of 64.
 
+pub mod finder;
 pub mod follower;
 pub mod giver;
 pub mod lines;
 pub mod lister;
+pub mod planner;
 pub mod record;
 #[cfg(test)]
 mod tests;
@@ -46,7 +52,8 @@ use follower::Follower;
 use giver::Giver;
 use lines::Lines;
 use lister::Lister;
-use record::{LANE_BITS, Lane, Line, Placed};
+use planner::Planner;
+use record::{LANE_BITS, Lane, Line, MESSAGE, PLAN, Placed, TABLE, VALUE};
 
 /// Bytes of a view.
 const VIEW_BYTES: u64 = VIEW as u64;
@@ -71,7 +78,7 @@ pub struct Made {
     pub data: Bits<32>,
 }
 
-/// The block: see the [module](self).
+/// The block: see the [module](self). It keeps the lengths of fewer than 2^`LENGTHS` messages and ends of destinations.
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; the decoder's writes `lane_write` with `lane_kind`, and of sets `set_valid`, `set_index`, `set_kinds`; `start`
@@ -80,7 +87,7 @@ pub struct Made {
 /// # Outputs
 /// `dest_read`, `set_read`; streams `read`, `token`, `made`; `done` with `status`, `bad_dest`.
 #[derive(LogicBlock, BlockDefault)]
-pub struct Kinds {
+pub struct Kinds<const LENGTHS: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
@@ -140,7 +147,7 @@ pub struct Kinds {
 
     lister: Lister,
     follower: Follower,
-    giver: Giver,
+    giver: Giver<LENGTHS>,
     #[init(Ram::new(RamStyle::Ultra))]
     lanes: Ram<LANE_BITS, 1, 15>,
     lane_new: Signal<Local, Lane>,
@@ -150,17 +157,21 @@ pub struct Kinds {
     set_in: Flatten<SetKinds, SET_KINDS_BITS>,
     set: Restore<SetKinds, SET_KINDS_BITS>,
     unused: Signal<Local, Bit>,
+    planner: Planner,
 
     // From what is wanted to where it lies.
     on_way: DFF<Bits<6>>,
     has_room: DFF<Bit>,
     take: Signal<Local, Bit>,
+    /// What goes on from a lane that was read.
+    goes_on: Signal<Local, Bit>,
     gone: Signal<Local, Bit>,
     wanted: DFF<record::Wanted>,
     fetched: DFF<Bit>,
     multiplied: [DFF<Bit>; STAGES],
     #[init(Multiplier::new(STAGES))]
     multiplier: Multiplier<32, 64, 96>,
+    is_fixed: Signal<Local, Bit>,
     step: Signal<Local, Bits<64>>,
     unused_product: Signal<Local, Bits<96>>,
     bit_at: Signal<Local, Bits<33>>,
@@ -186,7 +197,7 @@ pub struct Kinds {
     unused_counts: Signal<Local, Bits<7>>,
 }
 
-impl Logic for Kinds {
+impl<const LENGTHS: usize> Logic for Kinds<LENGTHS> {
     #[hdl_gen]
     fn update(&mut self) {
         // What the decoder writes.
@@ -197,7 +208,6 @@ impl Logic for Kinds {
         self.lane_new.next.addr = self.lane_kind.val().addr;
         self.lane_new.next.number = self.lane_kind.val().number;
         if self.lane_kind.val().kind == FIXED {
-            self.lane_new.next.addr = self.lane_write.step.val();
             self.lane_new.next.number = self.lane_write.len.val();
         }
         self.lane_in.record.next = self.lane_new.val();
@@ -205,7 +215,7 @@ impl Logic for Kinds {
         self.lanes.write_address.next = (bit_cast::<15, 11>(self.lane_write.set.val()) << 4)
             | bit_cast::<15, 4>(self.lane_write.lane.val());
         self.lanes.write_data.next = self.lane_in.bits.val();
-        self.unused.next = self.lane_write.inline.val();
+        self.unused.next = self.lane_write.inline.val() || self.lane_write.step.val().any();
         self.set_in.record.next = self.set_kinds.val();
         self.sets.write_lanes.next = bit_cast::<1, 1>(self.set_valid.val().into());
         self.sets.write_address.next = self.set_index.val();
@@ -223,8 +233,11 @@ impl Logic for Kinds {
         self.lister.bounds.next = self.bounds.val();
         self.lister.set_kinds.next = self.set.record.val();
         self.lister.refused.next = self.giver.failed.val();
-        self.lister.judged.next = self.giver.judged.val();
+        self.lister.refused_dest.next = self.giver.dest.val();
         self.lister.too_long.next = self.giver.too_long.val();
+        self.lister.kept.next = self.giver.kept.val();
+        self.lister.plan_done.next = self.planner.done.val();
+        self.lister.plan.next = self.planner.plan.val();
         self.dest_read.next = self.lister.dest_read.val();
         self.set_read.next = self.lister.set_read.val();
         self.done.next = self.lister.done.val();
@@ -235,18 +248,16 @@ impl Logic for Kinds {
         self.cfg.join(&mut self.follower.cfg);
         self.giver.clear.next = self.start.val();
         self.giver.slot.next = self.slot.val();
-        self.giver.dest.next = self.lister.dest.val();
-        self.giver.is_write.next = self.lister.is_write.val();
-        self.giver.limit.next = self.lister.limit.val();
         self.follower.value.join(&mut self.giver.value);
 
         // What is wanted waits for its lane, then for the product.
         self.lister.wanted.ready.next = self.has_room.q.val();
         self.take.next = self.lister.wanted.valid.val() && self.has_room.q.val();
         self.gone.next = self.placed.output.valid.val() && self.lines.placed.ready.val();
-        if self.take.val() && !self.gone.val() {
+        self.goes_on.next = self.take.val() && (self.lister.wanted.task.val() != PLAN);
+        if self.goes_on.val() && !self.gone.val() {
             self.on_way.d.next = self.on_way.q.val() + 1;
-        } else if !self.take.val() && self.gone.val() {
+        } else if !self.goes_on.val() && self.gone.val() {
             self.on_way.d.next = self.on_way.q.val() - 1;
         }
         self.has_room.d.next = self.on_way.d.val() < MOST;
@@ -256,10 +267,20 @@ impl Logic for Kinds {
         self.wanted.d.next = self.lister.wanted.val();
         self.fetched.d.next = self.take.val();
         self.lane.bits.next = self.lanes.read_data.val();
-        // From a row to the next: bits are found by their bytes below.
+        // How the region's rows are walked.
+        self.planner.valid.next = self.fetched.q.val()
+            && ((self.wanted.q.val().task == PLAN) || (self.wanted.q.val().task == TABLE));
+        self.planner.lane.next = self.wanted.q.val().lane;
+        self.planner.last.next = self.wanted.q.val().unit_end;
+        self.planner.kind.next = self.lane.record.val().kind;
+        self.planner.bytes.next = self.lane.record.val().number;
+
+        // From a row to the next: bits are found by their bytes below, and values of fixed width by the expander.
+        self.is_fixed.next = (self.lane.record.val().kind == FIXED)
+            || ((self.wanted.q.val().task != VALUE) && (self.wanted.q.val().task != TABLE));
         self.step.next = 0.into();
-        if self.lane.record.val().kind == FIXED {
-            self.step.next = self.lane.record.val().addr;
+        if self.is_fixed.val() {
+            self.step.next = 0.into();
         } else if self.wanted.q.val().strided {
             self.step.next = self.wanted.q.val().period;
         } else if self.lane.record.val().kind == VIEWS {
@@ -272,7 +293,8 @@ impl Logic for Kinds {
         self.multiplier.a.next = self.wanted.q.val().row;
         self.multiplier.b.next = self.step.val();
         self.unused_product.next = self.multiplier.product.val();
-        self.multiplied[0].d.next = self.fetched.q.val();
+        self.placed.input.valid.next = self.fetched.q.val() && (self.wanted.q.val().task != PLAN);
+        self.multiplied[0].d.next = self.placed.input.valid.val();
         for k in 1..STAGES {
             self.multiplied[k].d.next = self.multiplied[k - 1].q.val();
         }
@@ -281,7 +303,17 @@ impl Logic for Kinds {
         self.lane.record.share(&mut self.placed_new);
         self.wanted.q.share(&mut self.placed_new);
         self.placed_new.next.start = self.lane.record.val().base + self.wanted.q.val().pointer;
-        if self.lane.record.val().kind == BITS {
+        if self.is_fixed.val() {
+            self.placed_new.next.kind = FIXED.into();
+            self.placed_new.next.start = self.wanted.q.val().pointer;
+            self.placed_new.next.addr = bit_cast::<64, 32>(self.wanted.q.val().row);
+            if self.wanted.q.val().task == MESSAGE {
+                self.placed_new.next.number = self.wanted.q.val().row;
+            } else if self.wanted.q.val().first != self.wanted.q.val().lane {
+                self.placed_new.next.number = bit_cast::<32, 7>(self.wanted.q.val().group);
+            }
+        }
+        if !self.is_fixed.val() && (self.lane.record.val().kind == BITS) {
             self.placed_new.next.start =
                 self.lane.record.val().base + bit_cast::<64, 33>(self.bit_at.val() >> 3);
         }
@@ -292,7 +324,6 @@ impl Logic for Kinds {
             && ((self.lane.record.val().kind == BITS)
                 || (self.step.val().get_bits::<6>(0).any()
                     && !self.step.val().get_bits::<58>(6).any()));
-        self.placed.input.valid.next = self.fetched.q.val();
         self.placed.input.data.next = self.placed_new.val();
         self.products.in_valid.next = self.multiplied[STAGES - 1].q.val();
         self.products.in_data.next = self.multiplier.product.val().get_bits::<64>(0);

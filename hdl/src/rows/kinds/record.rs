@@ -13,19 +13,28 @@ pub const TABLE: u64 = 1;
 pub const MESSAGE: u64 = 2;
 /// [`Entry::task`]: the destination ends.
 pub const DESTINATION: u64 = 3;
-/// [`Entry::task`]: the walk has seen all that must be judged of the destination.
+/// [`Entry::task`]: the walk has seen all that must be judged of the destination, or with [`Entry::unit_end`] low only its entries.
 pub const VERDICT: u64 = 4;
+/// [`Entry::task`]: a destination begins: [`Entry::set`] is its place, [`Entry::unit_end`] whether it has datagrams, and [`Entry::lane`] the binary
+/// logarithm of its MTU; a WRITE's has bit 0 of [`Entry::first`].
+pub const HEAD: u64 = 5;
+/// [`Wanted::task`]: the lane's part in the [`Plan`] of its region; [`TABLE`] asks for that, too.
+pub const PLAN: u64 = 6;
 
 /// What is wanted of a lane in a row, before it is known where that lies.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Wanted {
-    /// [`VALUE`], [`TABLE`], [`MESSAGE`], [`DESTINATION`] or [`VERDICT`].
+    /// [`VALUE`], [`TABLE`], [`MESSAGE`], [`DESTINATION`], [`VERDICT`], [`HEAD`] or [`PLAN`].
     pub task: Bits<3>,
     /// The lane's set.
     pub set: Bits<11>,
-    /// The lane.
+    /// The first lane: of fixed width if it is not the only one.
+    pub first: Bits<4>,
+    /// The last lane.
     pub lane: Bits<4>,
-    /// The row.
+    /// Bytes of several lanes.
+    pub group: Bits<7>,
+    /// The row; of a message that is judged: its bytes beside those of the entries that were.
     pub row: Bits<32>,
     /// The record's pointer; 0 where there is none.
     pub pointer: Bits<64>,
@@ -37,13 +46,14 @@ pub struct Wanted {
     pub apart: Bit,
     /// Rows behind it in its set; at most 511 are counted.
     pub rest: Bits<9>,
-    /// The last lane of its unit.
+    /// The last lane of its unit; of a message: its length is to be kept; of a destination's end: it has had units; of a [`TABLE`] or [`PLAN`]: the
+    /// last lane of its set.
     pub unit_end: Bit,
     /// It is sent; else it is judged, and its bytes are counted.
     pub give: Bit,
 }
 
-/// A lane of a set, as it is kept: an entry that is the bytes leads nowhere, so that these share their places with where others lead.
+/// A lane of a set, as it is kept.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Lane {
     /// Where it lies in row 0.
@@ -54,7 +64,7 @@ pub struct Lane {
     pub log_entry: Bits<2>,
     /// See [`LaneKind`].
     pub width: Bits<24>,
-    /// See [`LaneKind`]; of fixed width: bytes from a row to the next.
+    /// See [`LaneKind`].
     pub addr: Bits<64>,
     /// See [`LaneKind`]; of fixed width: its bytes.
     pub number: Bits<32>,
@@ -73,6 +83,8 @@ pub struct Placed {
     /// See [`Wanted`].
     pub set: Bits<11>,
     /// See [`Wanted`].
+    pub first: Bits<4>,
+    /// See [`Wanted`].
     pub lane: Bits<4>,
     /// See [`Wanted`].
     pub unit_end: Bit,
@@ -80,7 +92,7 @@ pub struct Placed {
     pub give: Bit,
     /// Where the lane lies in row 0.
     pub base: Bits<64>,
-    /// The same with the record's pointer, or, of a bit, with the bytes before it.
+    /// The same with the record's pointer, or, of a bit, with the bytes before it. Of fixed width: the pointer alone.
     pub start: Bits<64>,
     /// The place of a bit in its byte.
     pub bit: Bits<3>,
@@ -90,7 +102,7 @@ pub struct Placed {
     pub log_entry: Bits<2>,
     /// See [`LaneKind`].
     pub width: Bits<24>,
-    /// See [`LaneKind`].
+    /// See [`LaneKind`]; of fixed width: the row.
     pub addr: Bits<64>,
     /// See [`Lane`].
     pub number: Bits<32>,
@@ -110,6 +122,8 @@ pub struct Entry {
     /// See [`Wanted`].
     pub set: Bits<11>,
     /// See [`Wanted`].
+    pub first: Bits<4>,
+    /// See [`Wanted`].
     pub lane: Bits<4>,
     /// See [`Wanted`].
     pub unit_end: Bit,
@@ -117,7 +131,7 @@ pub struct Entry {
     pub give: Bit,
     /// Where the lane lies in row 0.
     pub base: Bits<64>,
-    /// Where the entry lies.
+    /// Where the entry lies; see [`Placed::start`].
     pub at: Bits<64>,
     /// The place of a bit in its byte.
     pub bit: Bits<3>,
@@ -127,7 +141,7 @@ pub struct Entry {
     pub log_entry: Bits<2>,
     /// See [`LaneKind`].
     pub width: Bits<24>,
-    /// See [`LaneKind`].
+    /// See [`Placed`].
     pub addr: Bits<64>,
     /// See [`Lane`].
     pub number: Bits<32>,
@@ -159,13 +173,17 @@ pub struct Value {
     /// See [`Wanted`].
     pub set: Bits<11>,
     /// See [`Wanted`].
+    pub first: Bits<4>,
+    /// See [`Wanted`].
     pub lane: Bits<4>,
     /// See [`Wanted`].
     pub unit_end: Bit,
     /// See [`Wanted`].
     pub give: Bit,
-    /// Where the value lies, from its lane's base on.
+    /// Where the value lies, from its lane's base on, or from where its lanes lie in its row.
     pub pointer: Bits<64>,
+    /// Its row, if it is of fixed width; else 0.
+    pub row: Bits<32>,
     /// Its bytes in host memory.
     pub bytes: Bits<32>,
     /// Those that a message has of it; none of a bit.
@@ -179,3 +197,29 @@ pub struct Value {
     /// It, or the table of buffers, leads nowhere.
     pub fails: Bit,
 }
+
+/// How the rows of a region are walked.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Plan {
+    /// Lanes that begin a group: lanes of fixed width side by side, 64 bytes together at most, or one lane.
+    pub starts: Bits<16>,
+    /// Groups whose entries must be followed to know whether they lead somewhere, and how long their values are.
+    pub follows: Bits<16>,
+    /// Of each lane: bytes of its group from the first lane to this one.
+    pub fills: Bits<112>,
+    /// Bytes of a row in lanes of fixed width; at most [`MOST_BYTES`].
+    pub bytes: Bits<32>,
+    /// Bytes of its bits, but for those at its beginning and at its end.
+    pub inner: Bits<5>,
+    /// Bits at the row's beginning,
+    pub lead: Bits<5>,
+    /// and at its end; none if it has nothing else.
+    pub trail: Bits<5>,
+    /// It has nothing else.
+    pub only_bits: Bit,
+}
+
+/// Bits of a [`Plan`].
+pub const PLAN_BITS: usize = <Plan as Synth>::BITS;
+/// [`Plan::bytes`], at most: more than a message has, and so few that a further row's fit 33 bits.
+pub const MOST_BYTES: u64 = 3 << 30;

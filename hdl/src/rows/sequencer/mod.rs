@@ -75,6 +75,9 @@ use selector::Selector;
 use tables::{DestInfo, SetInfo, Tables};
 use walker::Walker;
 
+/// Binary logarithm of the messages of a request with kinds whose lengths are kept: an UltraRAM.
+const KINDS_LENGTHS: usize = 12;
+
 /// A unit's token, and how to cut it.
 const UNIT_BITS: usize = TOKEN_BITS + CUT_BITS;
 
@@ -328,7 +331,7 @@ pub struct Sequencer {
     selector: Selector,
     rows: Rows,
     walker: Walker,
-    kinds: Kinds,
+    kinds: Kinds<KINDS_LENGTHS>,
     /// Ends of requests that were planned, and whose tokens have not left.
     ends: DFF<Bits<9>>,
     end_planned: Signal<Local, Bit>,
@@ -680,12 +683,12 @@ impl Logic for Sequencer {
         self.messages.row_valid.next = self.rows.row_valid.val();
         self.messages.row_context.next = self.rows.row_context.val();
         self.messages.row.next = self.rows.row.val();
-        if self.walker.row_valid.val() {
-            self.messages.row_valid.next = true;
+        if self.walker.row_waits.val() {
+            self.messages.row_valid.next = self.walker.row_valid.val();
             self.messages.row_context.next = self.walker.row_context.val();
             self.messages.row.next = self.walker.row.val();
         }
-        self.rows.row_ready.next = self.messages.row_ready.val();
+        self.rows.row_ready.next = self.messages.row_ready.val() && !self.walker.row_waits.val();
         self.walker.row_ready.next = self.messages.row_ready.val();
 
         // Units to beats.

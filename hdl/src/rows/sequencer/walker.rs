@@ -77,7 +77,7 @@ const PLACE_BITS: usize = 127;
 /// `item` stream, `lane_write`, `may_start`, `failed`, `stretch_ready`, `resp_*`, `row_ready`.
 ///
 /// # Outputs
-/// `item_ready`, `busy`, `stretch` stream, `wants`, `fail`, `row` stream, `done`, `too_long`.
+/// `item_ready`, `busy`, `stretch` stream, `wants`, `fail`, `row_waits`, `row` stream, `done`, `too_long`.
 #[derive(LogicBlock)]
 pub struct Walker {
     /// Clock.
@@ -130,7 +130,9 @@ pub struct Walker {
     pub fail: Signal<Out, Bit>,
     /// The destination's place in its request.
     pub fail_dest: Signal<Out, Bits<DEST_INDEX>>,
-    /// A row is offered.
+    /// There is a row, which is offered unless the walk fails with it.
+    pub row_waits: Signal<Out, Bit>,
+    /// It is offered.
     pub row_valid: Signal<Out, Bit>,
     /// It is taken.
     pub row_ready: Signal<In, Bit>,
@@ -246,6 +248,7 @@ impl Default for Walker {
             resp_error: Default::default(),
             fail: Default::default(),
             fail_dest: Default::default(),
+            row_waits: Default::default(),
             row_valid: Default::default(),
             row_ready: Default::default(),
             row_context: Default::default(),
@@ -710,6 +713,7 @@ impl Logic for Walker {
                 self.state.d.next = WalkerState::Done;
             }
         }
+        self.row_waits.next = self.out_valid.q.val();
         self.row_valid.next = self.out_valid.q.val() && !self.out_outside.q.val();
         self.row.next = self.out_row.q.val();
         self.row_context.next = self.out_context.q.val();

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 
 const LOG: u8 = 5;
 /// What the test of all does, one thing after the other.
-const ROUNDS: u32 = 12_000;
+const ROUNDS: u32 = 14_000;
 
 /// Remembers what is written.
 #[derive(Default)]
@@ -539,13 +539,58 @@ fn check_granules(host: &Host<'_>, qp: u64, entry: &[u8]) {
     }
 }
 
+/// A WRITE to a described key with dense columns, which are told in place of pieces.
+fn write_to_columns(host: &mut Host<'_>, qp: u64, random: &mut Random, expected: &mut Expected) {
+    let (bytes, ram) = (1 + random.below(600), random.below(1 << 17));
+    let beat = [
+        ("kind", WRITE),
+        ("qp", qp),
+        ("ram", ram),
+        ("bytes", bytes),
+        ("frame_end", 1),
+        ("words", random.below(100)),
+        ("pieces", 1),
+    ];
+    host.bench.send(host.placing, Beat::from(beat));
+    let widths: Vec<_> = (0..=random.below(16)).map(|_| 1 + random.below(64)).collect();
+    let places: Vec<_> = widths.iter().map(|_| random.u64()).collect();
+    let first = random.below(widths.len() as u64);
+    let offset = random.below(widths[first as usize]);
+    let row: u64 = widths.iter().sum();
+    let behind: u64 = widths[first as usize..].iter().sum::<u64>() - offset;
+    // The region may end with the bytes.
+    let rows = 1 + bytes.saturating_sub(behind).div_ceil(row) + random.below(3);
+    for (k, (width, place)) in widths.iter().zip(&places).enumerate() {
+        let beat = [
+            ("addr", *place),
+            ("bytes", *width),
+            ("last", u64::from(k + 1 == widths.len())),
+            ("column", 1),
+            ("rows", rows),
+            ("first", first),
+            ("offset", offset),
+        ];
+        host.bench.send(host.piece, Beat::from(beat));
+    }
+    let (mut at, mut column, mut offset, mut row) = (0, first as usize, offset, 0);
+    while at < bytes {
+        let len = (widths[column] - offset).min(bytes - at);
+        let addr = places[column].wrapping_add(row * widths[column] + offset);
+        expected.runs.push((addr, (ram + at) % (1 << 17), len, at + len == bytes));
+        (at, offset, column) = (at + len, 0, column + 1);
+        if column == widths.len() {
+            (column, row) = (0, row + 1);
+        }
+    }
+}
+
 #[test]
 fn messages_fill_their_receives_as_the_semantics_say() {
     let library = library();
     let (mut statuses, mut ahead) = ([0; 256], 0);
     let (mut strided, mut turned, mut odd, mut mapped) = (0, 0, 0, 0);
     for (seed, stalls) in (1..).zip(STALLS) {
-        let mut random = Random::new(seed);
+        let (mut random, mut writes) = (Random::new(seed), Random::new(seed + 1_000));
         let mut host = Host::new(&library, seed);
         host.latency = [0, 3, 80, 400][seed as usize % 4];
         host.bench.stall(stalls);
@@ -570,6 +615,9 @@ fn messages_fill_their_receives_as_the_semantics_say() {
                 _ if !asked.is_empty() => 4,
                 _ => break,
             };
+            if writes.chance(0.02) {
+                write_to_columns(&mut host, peer.qp, &mut writes, &mut expected);
+            }
             match action {
                 0 => queue.post(&mut host, &mut random),
                 1 => {

@@ -7,6 +7,9 @@ use crate::rows::sequencer::tables::{DestInfo, SetInfo, Tables};
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
 use drdma_emit::prelude::*;
 
+/// So few that many requests have more messages.
+const LOG_LENGTHS: usize = 4;
+
 /// A lane as the decoder writes it.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct LaneOf {
@@ -103,7 +106,7 @@ pub struct WithTables {
 
     held: DFF<Asked>,
     tables: Tables,
-    kinds: Kinds,
+    kinds: Kinds<LOG_LENGTHS>,
     set_info: Signal<Local, SetInfo>,
     dest_info: Signal<Local, DestInfo>,
     lane_kind: Signal<Local, LaneKind>,

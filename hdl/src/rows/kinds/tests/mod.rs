@@ -105,7 +105,8 @@ struct Around<'a> {
     memory: Segments,
     latency: u64,
     under_way: VecDeque<(u64, Beat)>,
-    bases: BTreeMap<(u64, u64), u64>,
+    /// Of each lane of a set its base, step and length.
+    lanes: BTreeMap<(u64, u64), [u64; 3]>,
     next_set: u64,
     /// The host changes memory.
     change: Option<Change>,
@@ -127,7 +128,7 @@ impl<'a> Around<'a> {
         let [read, token, made] = ["read", "token", "made"].map(|base| bench.monitor(base));
         bench.stall(STALLS[seed as usize % STALLS.len()]);
         let latency = [300, 1, 40][seed as usize % 3];
-        let (memory, under_way, bases) = (Segments::new(), VecDeque::new(), BTreeMap::new());
+        let (memory, under_way, lanes) = (Segments::new(), VecDeque::new(), BTreeMap::new());
         let next_set = 7;
         let mut around = Self {
             bench,
@@ -138,7 +139,7 @@ impl<'a> Around<'a> {
             memory,
             latency,
             under_way,
-            bases,
+            lanes,
             next_set,
             change: None,
             named: Vec::new(),
@@ -264,7 +265,7 @@ impl<'a> Around<'a> {
         let low = lanes.iter().map(|lane| lane.base).chain(link.map(|l| l.0)).min().unwrap();
         let high = lanes.iter().map(|l| l.base + l.len).chain(link.map(|l| l.1)).max().unwrap();
         for (lane, of) in lanes.iter().enumerate() {
-            self.bases.insert((set, lane as u64), of.base);
+            self.lanes.insert((set, lane as u64), [of.base, of.step, of.len]);
             self.pulse(
                 "lane",
                 &[
@@ -354,7 +355,7 @@ impl<'a> Around<'a> {
         let mut made: VecDeque<_> = self.bench.take(self.made).into();
         let mut given: Vec<Dest> = vec![Dest::default(); request.destinations.len()];
         for token in self.bench.take(self.token) {
-            assert_eq!((token.u64("slot"), token.u64("row"), token.u64("offset")), (5, 0, 0));
+            assert_eq!((token.u64("slot"), token.u64("offset")), (5, 0));
             let dest = &mut given[token.u64("dest") as usize - 100];
             assert!(!dest.ended, "a token behind the destination's end");
             let bytes = token.u64("bytes") as usize;
@@ -370,10 +371,19 @@ impl<'a> Around<'a> {
                     assert_eq!(word.u64("slot"), 5);
                     data.copy_from_slice(&word.u64("data").to_le_bytes()[..bytes]);
                 } else {
-                    assert!(bytes <= 64 && first == last && token.u64("piece") == 1);
-                    let base = self.bases[&(token.u64("set"), first)];
-                    let addr = token.u64("pointer").wrapping_add(base);
-                    self.memory.read(addr, &mut data).expect("it is in memory");
+                    // One lane, or a part of it, or several as they are.
+                    assert_eq!(token.u64("piece") == 1, first == last);
+                    let (mut at, row) = (0, token.u64("row"));
+                    for lane in first..=last {
+                        let [base, step, len] = self.lanes[&(token.u64("set"), lane)];
+                        let len = if first == last { bytes } else { len as usize };
+                        let addr = base.wrapping_add(row.wrapping_mul(step));
+                        let addr = addr.wrapping_add(token.u64("pointer"));
+                        let part = &mut data[at..at + len];
+                        self.memory.read(addr, part).expect("it is in memory");
+                        at += len;
+                    }
+                    assert!(bytes <= 64 && at == bytes);
                 }
                 dest.open.as_mut().expect("a message").1.extend(data);
             }

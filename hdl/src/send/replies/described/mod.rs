@@ -117,6 +117,7 @@ pub struct Described {
     pack: Pack,
     unused: Signal<Local, Bits<PARTS_COUNT>>,
     unused_receive: Signal<Local, Bit>,
+    unused_columns: Signal<Local, Bit>,
     unused_qp: Signal<Local, Bits<QP>>,
 }
 
@@ -138,6 +139,13 @@ impl Logic for Described {
         self.walk.ask.bytes.next = self.read.bytes.val();
         self.walk.ask.plain.next = !self.read.described.val();
         self.walk.ask.writes.next = false;
+        self.walk.ask.columns.next = false;
+        self.walk.roomy.next = false;
+        self.unused_columns.next = self.walk.column.val()
+            || self.walk.again.val()
+            || self.walk.rows.val().any()
+            || self.walk.first.val().any()
+            || self.walk.offset.val().any();
         self.walk.ask.receive.next = false;
         self.walk.ask.qp.next = 0.into();
         self.walk.ask.region.next = self.read.region.val();

@@ -66,12 +66,12 @@ pub struct Pack {
     /// What is there of the beat that leaves next.
     held: DFF<Bits<512>>,
     fill: DFF<Bits<6>>,
-    behind: Signal<Local, Bits<8>>,
+    /// Bytes that are there with those of the part, as they were a cycle before.
+    behind: DFF<Bits<8>>,
     full: Signal<Local, Bit>,
     over: Signal<Local, Bit>,
     leaves: Signal<Local, Bit>,
     merged: Concatenation<BEAT, 8, 512>,
-    unused_behind: Signal<Local, Bits<8>>,
 }
 
 impl Logic for Pack {
@@ -97,11 +97,10 @@ impl Logic for Pack {
             self.taken.d.next = self.beat.data.val();
         }
         self.rotate.amount.next = self.fill.q.val();
-        self.behind.next =
+        self.behind.d.next =
             bit_cast::<8, 6>(self.fill.q.val()) + bit_cast::<8, 7>(self.bytes.q.val());
-        self.unused_behind.next = self.behind.val();
-        self.full.next = self.behind.val() >= 64;
-        self.over.next = self.behind.val() > 64;
+        self.full.next = self.behind.q.val() >= 64;
+        self.over.next = self.behind.q.val() > 64;
         for k in 0..BEAT {
             self.merged.parts[k].next = self.rotate.result.val().get_bits::<8>(k * 8);
             if bit_cast::<7, 6>(self.fill.q.val()) > k.to_bits() {
@@ -167,7 +166,7 @@ impl Logic for Pack {
                     if self.leaves.val() {
                         self.held.d.next = self.rotate.result.val();
                     }
-                    self.fill.d.next = self.behind.val().get_bits::<6>(0);
+                    self.fill.d.next = self.behind.q.val().get_bits::<6>(0);
                     self.part.ready.next = self.ends.q.val();
                     if self.ends.q.val() {
                         self.begun.d.next = false;

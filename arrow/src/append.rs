@@ -1,0 +1,313 @@
+//! Receiving rows that the card puts into columns.
+#![allow(unsafe_code)]
+
+use std::{
+    collections::VecDeque,
+    panic::{RefUnwindSafe, UnwindSafe},
+    ptr::NonNull,
+    sync::Arc,
+};
+
+use arrow_array::RecordBatch;
+use arrow_buffer::{Buffer, MutableBuffer};
+use libdrdma::{
+    Access, AppendRegion, CompletionQueue, DmaMemory, PostError, ProtectionDomain, ReceiveRequest,
+    SharedReceiveQueue, Status, WorkCompletion,
+};
+
+use crate::{DecodeError, Form, Format, ReceiveError, decode};
+
+/// Completions that are taken together: the card is told once that there is room again.
+const BURST: usize = 32;
+/// Messages that receives are posted for, at most.
+const MAX_MESSAGES: usize = 1 << 15;
+/// What columns begin at multiples of, in their memory: a cache line, and enough for every type of Arrow's.
+const ALIGNMENT: usize = 64;
+
+/// Receives rows of one stream that its card puts into columns ([`Form::Appended`]), and gives them as batches. No
+/// processor touches a row.
+///
+/// Its memory is cut into *segments*: columns with room for so many messages, an append region each. Receives are posted
+/// for whole segments, in turns. Rows lie in their segment as long as an array does, and a segment is filled again
+/// when none does. Half of the segments are always posted, or waiting to be: rows that arrive when the other half has
+/// arrays in use are copied to memory of their own. So arrays that are long in use do not keep rows from arriving.
+///
+/// Rows that lie behind each other come as one batch, whatever messages they came in. Those of different queue pairs are
+/// mixed then, each one's in their order. While a message of several packets arrives on one queue pair, messages on others
+/// wait for a pause of the sender's (`min_rnr_timer`): a receiver should have one queue pair, or messages of one packet.
+#[derive(Debug)]
+pub struct AppendReceiver {
+    format: Format,
+    // The queue goes before the regions, and these before the memory.
+    queue: SharedReceiveQueue<'static>,
+    completions: CompletionQueue,
+    segments: Vec<Segment>,
+    /// The segment to post next.
+    next: usize,
+    /// Messages of a segment.
+    messages: usize,
+    /// Rows of a batch, at most, unless one message has more.
+    batch_rows: u32,
+    /// What was taken from the completion queue, and is not looked at yet.
+    taken: VecDeque<WorkCompletion>,
+    /// Rows that arrived, and are in no batch yet.
+    runs: VecDeque<Run>,
+    copied: u64,
+}
+
+/// Rows that lie behind each other.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    segment: usize,
+    first: u32,
+    rows: u32,
+}
+
+/// An append region and its memory.
+#[derive(Debug)]
+struct Segment {
+    region: AppendRegion<'static>,
+    columns: Arc<Columns>,
+    /// Receives that have not completed.
+    posted: usize,
+    /// Rows that came since they were given back.
+    rows: u32,
+}
+
+/// The memory of a segment. Arrays have it, too.
+#[derive(Debug)]
+struct Columns {
+    memory: DmaMemory,
+    /// Where each column begins in it, and the bytes of its values.
+    places: Vec<(usize, usize)>,
+}
+
+// Nothing of it is seen after a panic.
+impl RefUnwindSafe for Columns {}
+impl UnwindSafe for Columns {}
+
+impl Columns {
+    fn start(&self, column: usize, row: u32) -> (*mut u8, usize) {
+        let (start, width) = self.places[column];
+        let at = self.memory.offset() + start + row as usize * width;
+        (self.memory.as_ptr().wrapping_add(at), width)
+    }
+}
+
+impl Segment {
+    /// True if nothing is written to it or read from it. What was read is read before what follows.
+    fn is_free(&mut self) -> bool {
+        self.posted == 0 && Arc::get_mut(&mut self.columns).is_some()
+    }
+
+    /// True if arrays lie in it.
+    fn is_lent(&self) -> bool {
+        Arc::strong_count(&self.columns) > 1
+    }
+}
+
+impl AppendReceiver {
+    /// A receiver with so many segments of so many messages each. Rows that lie behind each other come in batches of up
+    /// to `batch_rows`. As long as no receive is posted messages wait, and their sender tries again.
+    ///
+    /// # Errors
+    /// A format of another form, fewer than 2 segments, no messages or more than 32,768 of all segments, no memory, no
+    /// free key, append region or queue, a card without append regions, or the card failed.
+    pub fn new(
+        format: Format,
+        pd: &ProtectionDomain,
+        segments: usize,
+        messages: usize,
+        batch_rows: usize,
+    ) -> Result<Self, ReceiveError> {
+        if format.form() != Form::Appended {
+            let (receiver, form) = ("an AppendReceiver", format.form());
+            return Err(ReceiveError::Form { receiver, form });
+        }
+        let count = segments.checked_mul(messages).filter(|count| *count <= MAX_MESSAGES);
+        let Some(count) = count.filter(|_| segments >= 2 && messages > 0) else {
+            return Err(ReceiveError::Segments { segments, messages, limit: MAX_MESSAGES });
+        };
+        let completions = pd.context().completion_queue().entries(count as u32).build()?;
+        let queue = pd.shared_receive_queue(&completions).blocks(count as u32).build()?;
+        let segments = make_segments(&format, pd, segments, messages)?;
+        let batch_rows = u32::try_from(batch_rows).unwrap_or(u32::MAX);
+        let (taken, runs) = (VecDeque::with_capacity(BURST), VecDeque::new());
+        let mut receiver = Self {
+            format,
+            queue,
+            completions,
+            segments,
+            next: 0,
+            messages,
+            batch_rows,
+            taken,
+            runs,
+            copied: 0,
+        };
+        receiver.post()?;
+        Ok(receiver)
+    }
+
+    /// The format of its batches.
+    pub fn format(&self) -> &Format {
+        &self.format
+    }
+
+    /// The queue that queue pairs are made with which receive rows
+    /// ([`QueuePairBuilder::shared_receive_queue`](libdrdma::QueuePairBuilder::shared_receive_queue)): of transport RC,
+    /// and nothing but batches of the format is sent to them.
+    pub fn queue(&self) -> &SharedReceiveQueue<'static> {
+        &self.queue
+    }
+
+    /// Bytes that were copied so far: rows that arrived when half of the segments were in use, and bits of validity and of
+    /// booleans, which arrive as bytes.
+    pub fn copied_bytes(&self) -> u64 {
+        self.copied
+    }
+
+    /// Messages for which there are receives.
+    pub fn posted(&self) -> usize {
+        self.segments.iter().map(|segment| segment.posted).sum()
+    }
+
+    /// Takes what has arrived. It does not wait: `None` says that no row is there.
+    ///
+    /// # Errors
+    /// A message failed or is of another format, or the card failed. What came before it stays, and comes with the next
+    /// call.
+    pub fn poll(&mut self) -> Result<Option<RecordBatch>, ReceiveError> {
+        while self.runs.len() < 2 && self.runs.front().is_none_or(|run| run.rows < self.batch_rows)
+        {
+            if self.taken.is_empty() {
+                self.post()?;
+                self.taken.extend(self.completions.poll().take(BURST));
+            }
+            let Some(completion) = self.taken.pop_front() else { break };
+            self.arrived(&completion)?;
+        }
+        self.runs.pop_front().map(|run| self.batch(run)).transpose()
+    }
+
+    /// Posts receives for segments that nothing lies in, in turns.
+    fn post(&mut self) -> Result<(), ReceiveError> {
+        for _ in 0..self.segments.len() {
+            let segment = &mut self.segments[self.next];
+            let is_read = self.runs.iter().any(|run| run.segment == self.next);
+            if is_read || !segment.is_free() {
+                // A later one may be free: arrays are dropped in any order.
+                self.next = (self.next + 1) % self.segments.len();
+                continue;
+            }
+            if segment.rows > 0 {
+                segment.region.give_back(segment.rows)?;
+                segment.rows = 0;
+            }
+            let requests = (0..self.messages)
+                .map(|_| ReceiveRequest::new(self.next as u64).append(&segment.region));
+            let (posted, result) = self.queue.post_recv_list(requests);
+            segment.posted += posted;
+            match result {
+                // Places in the queue are free in the order of the receives. Until then the segment has fewer messages.
+                Err(PostError::ReceiveQueueFull { .. }) if posted > 0 => {}
+                Err(PostError::ReceiveQueueFull { .. }) => return Ok(()),
+                result => result?,
+            }
+            self.next = (self.next + 1) % self.segments.len();
+        }
+        Ok(())
+    }
+
+    /// Notes the rows of a message.
+    fn arrived(&mut self, completion: &WorkCompletion) -> Result<(), ReceiveError> {
+        let number = completion.wr_id as usize;
+        let segment = &mut self.segments[number];
+        segment.posted -= 1;
+        let (qp, status) = (completion.qp, completion.status);
+        let (Status::Success, Some(rows)) = (status, completion.rows) else {
+            return Err(ReceiveError::Append { qp, status });
+        };
+        segment.rows += rows.count;
+        let (theirs, ours) = (completion.imm, self.format.tag());
+        if theirs != Some(ours) {
+            let source = DecodeError::OtherTag { theirs, ours };
+            return Err(ReceiveError::Decode { qp: qp.unwrap_or_default(), source });
+        }
+        for range in segment.region.ranges(rows) {
+            let (first, rows) = (range.start, range.end - range.start);
+            match self.runs.back_mut() {
+                _ if rows == 0 => {}
+                Some(run)
+                    if run.segment == number
+                        && run.first + run.rows == first
+                        && run.rows.saturating_add(rows) <= self.batch_rows =>
+                {
+                    run.rows += rows;
+                }
+                _ => self.runs.push_back(Run { segment: number, first, rows }),
+            }
+        }
+        Ok(())
+    }
+
+    /// The batch of a run.
+    fn batch(&mut self, run: Run) -> Result<RecordBatch, ReceiveError> {
+        let lent = self.segments.iter().filter(|segment| segment.is_lent()).count();
+        let segment = &self.segments[run.segment];
+        let is_copied = !segment.is_lent() && lent + 1 > self.segments.len() / 2;
+        let columns = &segment.columns;
+        let parts = (0..columns.places.len()).map(|column| {
+            let (start, width) = columns.start(column, run.first);
+            let (start, len) = (NonNull::new(start).expect("memory"), run.rows as usize * width);
+            // SAFETY: the bytes are initialised, and there as long as the columns, which the buffer keeps. They are
+            // those of rows that a completion told, so that the card does not write to them before the rows are given
+            // back, which is when nobody else has the columns; and peers have no right to.
+            let lies = unsafe { Buffer::from_custom_allocation(start, len, columns.clone()) };
+            if !is_copied {
+                return lies;
+            }
+            let mut copy = MutableBuffer::with_capacity(len);
+            copy.extend_from_slice(&lies);
+            copy.into()
+        });
+        let parts: Vec<Buffer> = parts.collect();
+        if is_copied {
+            self.copied += parts.iter().map(|part| part.len() as u64).sum::<u64>();
+        }
+        let batch = decode::appended(&self.format, run.rows, parts, &mut self.copied);
+        batch.map_err(ReceiveError::Appended)
+    }
+}
+
+/// Segments of so many messages each.
+fn make_segments(
+    format: &Format,
+    pd: &ProtectionDomain,
+    count: usize,
+    messages: usize,
+) -> Result<Vec<Segment>, ReceiveError> {
+    let columns = format.appended_columns();
+    let rows = (format.rows_per_message(&columns) as u64).saturating_mul(messages as u64);
+    let capacity = u32::try_from(rows).map_err(|_| ReceiveError::LongSegment { rows })?;
+    let mut places = Vec::with_capacity(columns.len());
+    let mut bytes = 0_usize;
+    for column in columns {
+        let width = format.layout.columns[column].width;
+        places.push((bytes, width));
+        let column = width.saturating_mul(rows as usize);
+        bytes = bytes.saturating_add(column).saturating_add(ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+    }
+    let segment = |_| {
+        let memory =
+            DmaMemory::new(bytes).map_err(|source| ReceiveError::Allocation { bytes, source })?;
+        let region = Arc::new(pd.register_with(memory.clone(), Access::LOCAL_WRITE)?);
+        let mut append = pd.append_region().capacity(capacity);
+        for (start, width) in &places {
+            append = append.column(&region, *start as u64, *width as u32);
+        }
+        let columns = Arc::new(Columns { memory, places: places.clone() });
+        Ok(Segment { region: append.build()?, columns, posted: 0, rows: 0 })
+    };
+    (0..count).map(segment).collect()
+}

@@ -1,0 +1,143 @@
+//! How the rows of a region are walked, from its lanes.
+
+use super::record::{MOST_BYTES, Plan};
+use crate::primitive::Pack;
+use crate::request::{BITS, FIXED};
+use drdma_emit::prelude::*;
+
+/// Bytes of a group, at most.
+const GROUP: u64 = 64;
+
+/// See [`Plan`].
+///
+/// A lane a cycle, in their order; the plan is there in the cycle behind the last one.
+///
+/// # Inputs
+/// `clk`; stream of lanes: `valid`, `lane`, `kind`, `bytes`, `last`.
+///
+/// # Outputs
+/// `done` with `plan`.
+#[derive(LogicBlock, BlockDefault)]
+pub struct Planner {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// A lane comes:
+    pub valid: Signal<In, Bit>,
+    /// its number,
+    pub lane: Signal<In, Bits<4>>,
+    /// its kind,
+    pub kind: Signal<In, Bits<3>>,
+    /// its bytes, if it is of fixed width.
+    pub bytes: Signal<In, Bits<32>>,
+    /// It is the last one.
+    pub last: Signal<In, Bit>,
+    /// The plan is complete.
+    pub done: Signal<Out, Bit>,
+    /// The plan.
+    pub plan: Signal<Out, Plan>,
+
+    ended: DFF<Bit>,
+    made: DFF<Plan>,
+    was: Signal<Local, Plan>,
+    is_first: Signal<Local, Bit>,
+    is_fixed: Signal<Local, Bit>,
+    is_bits: Signal<Local, Bit>,
+    /// Bytes of the group up to here; more than [`GROUP`]: nothing joins it.
+    fill: DFF<Bits<7>>,
+    filled: Signal<Local, Bits<8>>,
+    cut: Signal<Local, Bits<7>>,
+    joins: Signal<Local, Bit>,
+    /// Bits that end here.
+    run: DFF<Bits<5>>,
+    run_before: Signal<Local, Bits<5>>,
+    run_up: Signal<Local, Bits<5>>,
+    run_bytes: Signal<Local, Bits<2>>,
+    sum: Signal<Local, Bits<33>>,
+    fills: [DFF<Bits<7>>; 16],
+    fills_pack: Pack<16, 7, 112>,
+}
+
+impl Logic for Planner {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.is_first.next = self.lane.val() == 0;
+        self.is_fixed.next = self.kind.val() == FIXED;
+        self.is_bits.next = self.kind.val() == BITS;
+        self.was.next = self.made.q.val();
+        self.run_before.next = self.run.q.val();
+        if self.is_first.val() {
+            self.was.next.starts = 0.into();
+            self.was.next.follows = 0.into();
+            self.was.next.bytes = 0.into();
+            self.was.next.inner = 0.into();
+            self.was.next.lead = 0.into();
+            self.was.next.trail = 0.into();
+            self.was.next.only_bits = true;
+            self.run_before.next = 0.into();
+        }
+        self.cut.next = bits::<7>(GROUP) + 1;
+        if self.bytes.val() <= GROUP {
+            self.cut.next = self.bytes.val().get_bits::<7>(0);
+        }
+        self.filled.next = bit_cast::<8, 7>(self.fill.q.val()) + bit_cast::<8, 7>(self.cut.val());
+        self.joins.next =
+            self.is_fixed.val() && !self.is_first.val() && (self.filled.val() <= GROUP);
+        // Bits that something else follows fill their bytes.
+        self.run_up.next = self.run_before.val() + 7;
+        self.run_bytes.next = (self.run_up.val() >> 3).get_bits::<2>(0);
+        self.sum.next = bit_cast::<33, 32>(self.was.val().bytes);
+        if self.is_fixed.val() {
+            self.sum.next =
+                bit_cast::<33, 32>(self.was.val().bytes) + bit_cast::<33, 32>(self.bytes.val());
+        }
+        self.ended.d.next = self.valid.val() && self.last.val();
+        if self.valid.val() {
+            self.made.d.next = self.was.val();
+            self.fill.d.next = bits::<7>(GROUP) + 1;
+            if self.joins.val() {
+                self.fill.d.next = self.filled.val().get_bits::<7>(0);
+            } else {
+                self.made.d.next.starts =
+                    self.was.val().starts.replace_bit(self.lane.val().index(), true);
+                if self.is_fixed.val() {
+                    self.fill.d.next = self.cut.val();
+                }
+            }
+            for k in 0..16 {
+                if self.lane.val() == k.to_bits() {
+                    self.fills[k].d.next = self.fill.d.val();
+                }
+            }
+            if self.is_bits.val() {
+                self.run.d.next = self.run_before.val() + 1;
+                self.made.d.next.trail = self.run_before.val() + 1;
+                if self.was.val().only_bits {
+                    self.made.d.next.lead = self.run_before.val() + 1;
+                    self.made.d.next.trail = 0.into();
+                }
+            } else {
+                self.run.d.next = 0.into();
+                self.made.d.next.only_bits = false;
+                self.made.d.next.trail = 0.into();
+                if !self.is_fixed.val() {
+                    self.made.d.next.follows =
+                        self.was.val().follows.replace_bit(self.lane.val().index(), true);
+                }
+                if !self.was.val().only_bits {
+                    self.made.d.next.inner =
+                        self.was.val().inner + bit_cast::<5, 2>(self.run_bytes.val());
+                }
+            }
+            self.made.d.next.bytes = self.sum.val().get_bits::<32>(0);
+            if self.sum.val() > MOST_BYTES {
+                self.made.d.next.bytes = MOST_BYTES.into();
+            }
+        }
+        self.done.next = self.ended.q.val();
+        for k in 0..16 {
+            self.fills_pack.parts[k].next = self.fills[k].q.val();
+        }
+        self.plan.next = self.made.q.val();
+        self.plan.next.fills = self.fills_pack.whole.val();
+    }
+}
