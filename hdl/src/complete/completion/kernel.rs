@@ -289,7 +289,8 @@ impl Logic for Completion {
                     if self.act_joined.q.val() {
                         self.results.write_data.next = self.results.write_data.val()
                             | bit_cast::<RESULT, 40>(self.act_total.q.val())
-                            | (bit_cast::<RESULT, 1>(self.act_goes_on.q.val().into()) << GOES_ON as u64)
+                            | (bit_cast::<RESULT, 1>(self.act_goes_on.q.val().into())
+                                << GOES_ON as u64)
                             | self.ended.val();
                         self.retire.done.next = self.waits_none.q.val() && !self.waits.val();
                         self.set_queue_halted_valid.next =
@@ -300,7 +301,8 @@ impl Logic for Completion {
                     self.results.write_enable.next = true;
                     self.results.write_data.next = bit_cast::<RESULT, 40>(self.act_total.q.val())
                         | (bit_cast::<RESULT, 8>(self.new_status.val()) << 40)
-                        | (bit_cast::<RESULT, 1>(self.act_goes_on.q.val().into()) << GOES_ON as u64)
+                        | (bit_cast::<RESULT, 1>(self.act_goes_on.q.val().into())
+                            << GOES_ON as u64)
                         | self.ended.val()
                         | (self.result.q.val() & self.forgotten.val());
                     if self.failed.q.val() {

@@ -16,8 +16,8 @@
 use crate::request::DEST_COUNT;
 use drdma_emit::prelude::*;
 
-use super::{GOES_ON, RESULT};
 use super::rings::Rings;
+use super::{GOES_ON, RESULT};
 use crate::context::{CQ, INDEX, QP, QUEUE, Table};
 use crate::primitive::fifo::Fifo;
 use crate::primitive::lutram::Lutram;

@@ -78,8 +78,7 @@ fn fields_stand() -> bool {
     let (mtu, transport) = (QueuePairEntry::field("log_mtu"), QueuePairEntry::field("transport"));
     assert_eq!((mtu.start % 32, transport.start % 32), (24, 16), "they stand elsewhere");
     assert_eq!(mtu.start / 32, transport.start / 32, "they are in one word");
-    let (retries, rnr) =
-        (AttributesEntry::field("retry_cnt"), AttributesEntry::field("rnr_retry"));
+    let (retries, rnr) = (AttributesEntry::field("retry_cnt"), AttributesEntry::field("rnr_retry"));
     assert_eq!((retries.start % 32, rnr.start), (0, retries.start + 8), "tries stand elsewhere");
     true
 }

@@ -12,9 +12,7 @@ const OTHERS: u64 = (flags::PARTITIONED | flags::INLINE | request_flags::ADDRESS
 const GRANULES: u64 = 5;
 
 const _: () = assert!(
-    WQE_MAGIC == 0xd7
-        && Opcode::WriteImm as u8 == 3
-        && ReliableOpcode::SendInvalidate as u8 == 16,
+    WQE_MAGIC == 0xd7 && Opcode::WriteImm as u8 == 3 && ReliableOpcode::SendInvalidate as u8 == 16,
     "the opcodes and flags of the kernel"
 );
 const _: () = assert!(MAX_MESSAGE == 1 << 31, "the bit that a longer message has");
@@ -143,7 +141,8 @@ impl Logic for Parts {
         self.is_over.next = (self.count.val() < self.part.val())
             || ((self.count.val() == self.part.val()) && !self.rest.val());
         self.goes_on.d.next = self.is_long.val() && self.is_legal.val();
-        self.differs.d.next = (self.part.val().any() && (self.is_over.val() || !self.is_legal.val()))
+        self.differs.d.next = (self.part.val().any()
+            && (self.is_over.val() || !self.is_legal.val()))
             || (self.expects.val() && !self.is_long.val());
         self.weighed.d.next = (self.weighs.val() || self.weighed.q.val()) && !self.taken.val();
         if self.begins.val() {

@@ -196,13 +196,7 @@ fn run(library: &Library, seed: u64, stalls: (f64, f64), requests: u64, chances:
     run_traffic(library, seed, stalls, requests, &Traffic::random(&mut random, requests, chances));
 }
 
-fn run_traffic(
-    library: &Library,
-    seed: u64,
-    stalls: (f64, f64),
-    requests: u64,
-    traffic: &Traffic,
-) {
+fn run_traffic(library: &Library, seed: u64, stalls: (f64, f64), requests: u64, traffic: &Traffic) {
     let Reference { items: expected, failing, .. } = traffic.reference();
     let mut bench = Bench::new(library.instance(seed), seed);
     bench.limit(4_000_000);

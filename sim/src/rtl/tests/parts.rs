@@ -166,7 +166,8 @@ fn messages_of_4_mib_to_a_silent_peer_cost_others_nothing() {
 #[test]
 fn a_peer_that_comes_back_receives_every_byte() {
     for mtu in [256, 1024, 4096] {
-        let mut bench = Bench::new(&[(Transport::Rc, mtu, LATER), (Transport::Rc, mtu, NEVER)], true);
+        let mut bench =
+            Bench::new(&[(Transport::Rc, mtu, LATER), (Transport::Rc, mtu, NEVER)], true);
         bench.behave(0, Behaviour::Dead);
         let long = [(0, 1 << 20), (77, 600_001), (3, 40)];
         for (wr_id, (offset, len)) in (0..).zip(long) {
@@ -300,10 +301,8 @@ fn what_changes_between_parts_ends_the_message_once_and_nothing_wrong_is_sent() 
                 bench.rig.rings.write(0, &entry[..2 * BLOCK]);
             }
             Change::QueuePair => {
-                let peer = PeerConfig {
-                    mtu: 1024,
-                    ..PeerConfig::new(Transport::Rc, 2, 3, 0x900, 0x100)
-                };
+                let peer =
+                    PeerConfig { mtu: 1024, ..PeerConfig::new(Transport::Rc, 2, 3, 0x900, 0x100) };
                 bench.peers[0] = bench.rig.add_queue_pair_to(0, 0, peer);
             }
             Change::Queue => bench.rig.add_queue_of(0, Some(0), 0),
@@ -326,8 +325,7 @@ fn what_changes_between_parts_ends_the_message_once_and_nothing_wrong_is_sent() 
         bench.post(1, 1, 8, 1, 300_000);
         assert_eq!(told(&bench.run_until(1, 1)), [(8, 0, 300_000)], "{change:?}");
         bench.check(1, &[(1, 300_000)]);
-        let peer =
-            PeerConfig { mtu: 1024, ..PeerConfig::new(Transport::Rc, 2, 3, 0xa00, 0x110) };
+        let peer = PeerConfig { mtu: 1024, ..PeerConfig::new(Transport::Rc, 2, 3, 0xa00, 0x110) };
         bench.peers[0] = bench.rig.add_queue_pair_to(0, 0, peer);
         bench.rig.add_queue_of(0, Some(0), 0);
         bench.rig.progress(20);

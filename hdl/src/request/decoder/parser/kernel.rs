@@ -1015,8 +1015,7 @@ impl Logic for Parser {
                 self.element_step.next = 0.into();
                 self.element_len.next = self.part_rest.val();
                 if self.part.q.val().pauses {
-                    self.element_len.next =
-                        bits::<32>(UNIT_BYTES) << self.part.q.val().log_units;
+                    self.element_len.next = bits::<32>(UNIT_BYTES) << self.part.q.val().log_units;
                 }
                 self.element_count.next = 1.into();
                 self.element_fetch.next = false;

@@ -144,8 +144,10 @@ fn every_part_comes_once_and_in_order_whatever_waits_when() {
         setup.bench.limit(4_000_000);
         setup.latency = random.below(200);
         let mtus = [8, 9, 10, 12, 11];
-        let mut queues: Vec<_> =
-            (5..).zip(mtus).map(|(queue, mtu)| Own::new(&mut setup, queue, mtu, queue == 9)).collect();
+        let mut queues: Vec<_> = (5..)
+            .zip(mtus)
+            .map(|(queue, mtu)| Own::new(&mut setup, queue, mtu, queue == 9))
+            .collect();
         setup.bench.stall(stalls);
         let mut held = [false; 4];
         for _ in 0..150 {
@@ -245,7 +247,11 @@ fn nothing_of_a_message_comes_while_its_queue_pair_is_held_or_there_are_enough_p
     super::parking::hold(&mut setup, 1_005, false);
     setup.bench.set("parts_full", 1);
     setup.run(500);
-    assert_eq!(own.came(&setup), own.expected[..2], "the first part of a message comes all the same");
+    assert_eq!(
+        own.came(&setup),
+        own.expected[..2],
+        "the first part of a message comes all the same"
+    );
     // A doorbell for what is behind it does not begin anything.
     setup.doorbell(5, 4);
     setup.run(500);
@@ -295,7 +301,8 @@ fn an_entry_that_changes_between_its_parts_is_told_and_nothing_comes_after_it() 
     let library = library();
     // Its region is shorter, ends where the next part begins, or would be the last one; it is another entry; it is too long.
     let ring = |count| entry(0, 0, &[count]);
-    let (short, nothing, last, long) = (ring(5_000), ring(1 << 16), ring(70_000), ring(0x8000_0001));
+    let (short, nothing, last, long) =
+        (ring(5_000), ring(1 << 16), ring(70_000), ring(0x8000_0001));
     for bytes in [short, nothing, last, entry(0, 0, &[1, 2, 3]), long] {
         let mut setup = Setup::new(&library, 4);
         let mut own = Own::new(&mut setup, 5, 12, false);

@@ -59,9 +59,19 @@ pub(crate) struct Whole {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Item {
     Packet(Packet),
-    Acknowledge { slot: u64, qp: usize, psn: u32 },
+    Acknowledge {
+        slot: u64,
+        qp: usize,
+        psn: u32,
+    },
     /// With success its message may go on in another part.
-    Ended { slot: u64, status: u64, bad_dest: u64, total: u64, goes_on: bool },
+    Ended {
+        slot: u64,
+        status: u64,
+        bad_dest: u64,
+        total: u64,
+        goes_on: bool,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -366,7 +366,11 @@ pub(crate) fn in_parts(random: &mut Random, messages: usize, most: u64) -> Traff
             for (at, part) in parts {
                 let pauses = at + part.len() < bytes.len();
                 let whole = if pauses || at > 0 { bytes.len() as u64 } else { 0 };
-                queues[qp].push_back((dest.clone(), PartOf { whole, resumes: at > 0, pauses }, part));
+                queues[qp].push_back((
+                    dest.clone(),
+                    PartOf { whole, resumes: at > 0, pauses },
+                    part,
+                ));
             }
         }
     }
