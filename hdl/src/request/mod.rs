@@ -119,8 +119,6 @@ pub struct Part {
     pub log_units: Bits<2>,
     /// With the entry's last block: its message goes on in another part.
     pub pauses: Bit,
-    /// The entry is not what it was when its message was begun.
-    pub changed: Bit,
 }
 
 /// Which part of a request's message is sent for it.

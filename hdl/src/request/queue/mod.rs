@@ -74,6 +74,10 @@ const BEHIND: usize = 6;
 const PACE: usize = 9;
 /// Blocks of an entry that is carried out in parts.
 const PART_BLOCKS: u64 = 2;
+/// Blocks of a turn behind such an entry, where there are no others, and their binary logarithm: another such entry, and one before it.
+const PROBE_BLOCKS: u64 = 4;
+const LOG_PROBE: usize = PROBE_BLOCKS.ilog2() as usize;
+const _: () = assert!(LOG_PROBE == 2, "the bits that a number above has");
 /// Bits of a [`Standing`].
 const STANDING: usize = Standing::BITS;
 
@@ -342,8 +346,16 @@ pub struct Queue {
     log_units: DFF<Bits<2>>,
     /// See [`Standing::midway`].
     midway: DFF<Bit>,
-    /// The turn is such a part, and not the last.
-    expects: DFF<Bit>,
+    /// The turn is an entry that is kept.
+    kept: DFF<Bit>,
+    /// Where the turn ends is told.
+    told: DFF<Bit>,
+    /// What is at work begins where a turn was used up,
+    used_up: DFF<Bit>,
+    /// which was the last part of a message: the next entry may have parts as well.
+    after_parts: DFF<Bit>,
+    /// The turn is not all of its batch, and the rest goes to the others.
+    has_rest: DFF<Bit>,
     /// The queue's turn goes on from where the queue stands, or where a turn was cut.
     goes_on: Signal<Local, Bit>,
     // What is known of its queue.
@@ -356,6 +368,12 @@ pub struct Queue {
     share: Share,
     limited: DFF<Bit>,
     limits: Signal<Local, Bit>,
+    /// There are others, for whom a rest may be left.
+    crowds: Signal<Local, Bit>,
+    /// Its batch does not end with the entry that is kept.
+    goes_beyond: Signal<Local, Bit>,
+    /// The turn has a few blocks, and its end is told.
+    probes: Signal<Local, Bit>,
     may_read: Signal<Local, Bit>,
     /// Blocks of the turn.
     left: DFF<Bits<17>>,
@@ -391,6 +409,8 @@ pub struct Queue {
     wanted: Signal<Local, Bits<17>>,
     to_end: Signal<Local, Bits<5>>,
     most: Signal<Local, Bits<5>>,
+    /// Those of a turn that probes.
+    few: Signal<Local, Bits<5>>,
     cut: DFF<Bits<5>>,
     cut_addr: DFF<Bits<64>>,
 
@@ -452,7 +472,11 @@ impl Logic for Queue {
             splits,
             log_units,
             midway,
-            expects
+            kept,
+            told,
+            used_up,
+            after_parts,
+            has_rest
         );
 
         // The host writes a send queue's entry.
@@ -656,17 +680,21 @@ impl Logic for Queue {
         self.share.judges.next = self.state.q.val() == QueueState::Compare;
         self.share.idle.next = self.standing.val().position == self.standing.val().target;
         self.share.pace.next = self.standing.val().pace;
-        // A part says nothing of how long turns should be.
-        self.share.is_cut.next = self.is_cut.q.val() && !self.resumes.q.val();
+        // A part says nothing of how long turns should be, and neither does a turn that was used up.
+        self.share.is_cut.next =
+            self.is_cut.q.val() && !self.resumes.q.val() && !self.used_up.q.val();
         self.share.cut_slow.next = self.cut_slow.q.val();
         self.share.cut_length.next = self.cut_length.q.val();
         self.share.cut_had.next = self.cut_had.q.val();
-        self.leaves_rest.next =
-            self.limited.q.val() && !self.aborted.q.val() && !self.expects.q.val();
+        self.leaves_rest.next = self.has_rest.q.val() && !self.aborted.q.val();
         self.lives_on.next = self.lives.stamp[1].val() == self.life.q.val();
-        self.limits.next = self.share.crowded.val()
+        self.crowds.next = self.share.crowded.val() && self.rests.input.ready.val();
+        self.goes_beyond.next = (self.difference.q.val() ^ PART_BLOCKS).any();
+        // Behind a message in parts there may be another one: what would be fetched behind that is fetched again.
+        self.probes.next =
+            self.used_up.q.val() && self.after_parts.q.val() && !self.share.crowded.val();
+        self.limits.next = self.crowds.val()
             && !self.parking.is_shared.val()
-            && self.rests.input.ready.val()
             && (self.difference.q.val() > bit_cast::<32, LENGTH>(self.share.size.val()));
 
         // The next read has 16 blocks, or what is left of the ring or of the turn.
@@ -683,6 +711,10 @@ impl Logic for Queue {
             && (self.wanted.val().get_bits::<5>(0) < self.to_end.val())
         {
             self.most.next = self.wanted.val().get_bits::<5>(0);
+        }
+        self.few.next = self.most.val();
+        if self.most.val().get_bits::<3>(LOG_PROBE).any() {
+            self.few.next = PROBE_BLOCKS.into();
         }
         self.doorbells.output.ready.next = false;
         self.read_req_valid.next = false;
@@ -705,7 +737,8 @@ impl Logic for Queue {
                     || (self.takes_parked.val() && self.parked.output.data.val().resumes);
                 self.part.d.next = self.cuts.output.data.val().part;
                 self.last_part.d.next = self.cuts.output.data.val().last_part;
-                self.expects.d.next = false;
+                self.used_up.d.next = self.takes_cut.val() && self.cuts.output.data.val().used_up;
+                self.after_parts.d.next = self.cuts.output.data.val().after_parts;
                 self.known.d.next = self.takes_cut.val()
                     || self.takes_rest.val()
                     || self.takes_parked.val()
@@ -778,9 +811,16 @@ impl Logic for Queue {
                 self.cut.d.next = self.most.val();
                 self.cut_addr.d.next =
                     self.base.q.val() + (bit_cast::<64, 17>(self.offset.q.val()) << 6);
-                if self.resumes.q.val() && !self.last_part.q.val() {
+                self.kept.d.next = self.resumes.q.val();
+                self.told.d.next = false;
+                self.has_rest.d.next = false;
+                if self.resumes.q.val() {
                     // The entry alone.
                     self.left.d.next = PART_BLOCKS.into();
+                    self.cut.d.next = PART_BLOCKS.into();
+                } else if self.probes.val() {
+                    self.left.d.next = bit_cast::<17, 5>(self.few.val());
+                    self.cut.d.next = self.few.val();
                 } else if self.limits.val() {
                     self.left.d.next = bit_cast::<17, LENGTH>(self.share.size.val());
                 }
@@ -797,7 +837,7 @@ impl Logic for Queue {
                     || (self.difference.q.val() > bit_cast::<32, 17>(self.blocks.q.val()))
                 {
                     self.state.d.next = QueueState::Idle;
-                    if self.is_rest.q.val() {
+                    if self.is_rest.q.val() || self.used_up.q.val() {
                         self.state.d.next = QueueState::Finish;
                     }
                 } else if !self.goes_on.val() && (self.was_queued.q.val() || self.midway.q.val()) {
@@ -834,15 +874,29 @@ impl Logic for Queue {
                     if self.is_rest.q.val() || self.is_cut.q.val() {
                         self.state.d.next = QueueState::Finish;
                     }
-                } else if self.resumes.q.val() && !self.last_part.q.val() {
+                } else if self.resumes.q.val() {
+                    // Behind the last part others have their turns, or else the queue goes on when that was taken.
                     self.parking.tries.next = self.parking.silent.val();
                     self.limited.d.next = true;
-                    self.expects.d.next = true;
-                    self.state.d.next = QueueState::Cut;
+                    if self.last_part.q.val() && self.crowds.val() {
+                        self.midway.d.next = false;
+                        self.has_rest.d.next = self.goes_beyond.val();
+                    } else {
+                        // If it is the last part after all, for the queue pair's packets are longer now, the queue does not wait for another.
+                        self.told.d.next = true;
+                    }
+                    self.state.d.next = QueueState::Request;
+                } else if self.probes.val() {
+                    self.parking.tries.next = self.parking.silent.val();
+                    self.limited.d.next = true;
+                    self.told.d.next = true;
+                    self.midway.d.next = true;
+                    self.state.d.next = QueueState::Request;
                 } else if self.limits.val() {
                     self.midway.d.next = false;
                     self.parking.tries.next = self.parking.silent.val();
                     self.limited.d.next = true;
+                    self.has_rest.d.next = true;
                     self.state.d.next = QueueState::Cut;
                 } else {
                     self.midway.d.next = false;
@@ -870,8 +924,8 @@ impl Logic for Queue {
                 // A queue alone leaves a quarter of the places to those that come.
                 self.may_read.next = self.batches.read.ready.val()
                     && (self.limited.q.val() || self.shared.q.val() || self.batches.few.val());
-                self.read_req_valid.next = self.may_read.val();
-                if self.may_read.val() && self.read_req_ready.val() {
+                self.read_req_valid.next = self.may_read.val() && !self.kept.q.val();
+                if self.may_read.val() && (self.kept.q.val() || self.read_req_ready.val()) {
                     self.batches.read.valid.next = true;
                     self.first.d.next = false;
                     self.position.d.next =
@@ -937,7 +991,8 @@ impl Logic for Queue {
         }
         self.batches.read.splits.next = self.splits.q.val();
         self.batches.read.log_units.next = self.log_units.q.val();
-        self.batches.read.expects.next = self.expects.q.val();
+        self.batches.read.kept.next = self.kept.q.val();
+        self.batches.read.told.next = self.told.q.val();
         self.batches.read.limited.next = self.limited.q.val();
         self.batches.read.left.next = self.left.q.val().get_bits::<LENGTH>(0);
         self.batches.blocked.next = self.blocked.q.val();

@@ -21,16 +21,16 @@ const _: () = assert!(MAX_MESSAGE == 1 << 31, "the bit that a longer message has
 /// region of more bytes than a part may have.
 ///
 /// Such an entry has two blocks. The second one, which has the region's length, is looked at for a cycle before it leaves, if the
-/// region has at least a unit of parts (`2^LOG_PART_UNIT` bytes) or the entry was begun before.
+/// region has at least a unit of parts (`2^LOG_PART_UNIT` bytes).
 ///
 /// # Inputs
 /// `clk`; `begins`: the next block is the first one of a turn; `offered`, with `head`, `dest`, `unread`, `heads` (it begins an entry), `splits` (its queue pair's messages have parts), `shared` (of a shared queue),
 /// `lone` (there is no block behind it in its batch): a block; `taken`: it leaves; `part`: where the part of the entry at hand begins, `log_units`: the
-/// binary logarithm of the units that it has, but for the last; `expects`: it is not the last.
+/// binary logarithm of the units that it has, but for the last.
 ///
 /// # Outputs
 /// `looking`: the block is not to leave yet; `pauses`: with it a part leaves that is not the last; then `next_part`: where the next one begins, and
-/// `next_is_last`. `changed`: the entry is not any more what it was when it was begun.
+/// `next_is_last`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Parts {
     /// Clock.
@@ -57,8 +57,6 @@ pub struct Parts {
     pub part: Signal<In, Bits<PART>>,
     /// Binary logarithm of its units: up to 2.
     pub log_units: Signal<In, Bits<2>>,
-    /// Another part must follow.
-    pub expects: Signal<In, Bit>,
     /// The block leaves.
     pub taken: Signal<In, Bit>,
     /// It is not to leave yet.
@@ -69,8 +67,6 @@ pub struct Parts {
     pub next_part: Signal<Out, Bits<PART>>,
     /// It is the last one.
     pub next_is_last: Signal<Out, Bit>,
-    /// The entry has changed since it was begun.
-    pub changed: Signal<Out, Bit>,
 
     head_fields: Fields,
     dest_fields: Fields,
@@ -90,15 +86,13 @@ pub struct Parts {
     rest: Signal<Local, Bit>,
     is_long: Signal<Local, Bit>,
     is_legal: Signal<Local, Bit>,
-    is_over: Signal<Local, Bit>,
     goes_on: DFF<Bit>,
-    differs: DFF<Bit>,
 }
 
 impl Logic for Parts {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, second, weighed, next, after_next, goes_on, differs);
+        dff_setup!(self, clk, second, weighed, next, after_next, goes_on);
         self.head_fields.data.next = self.head.val();
         self.dest_fields.data.next = self.dest.val().get_bits::<128>(0);
         self.dest_rest.data.next = self.dest.val().get_bits::<128>(128);
@@ -138,12 +132,7 @@ impl Logic for Parts {
             || ((self.count.val() == self.next.q.val()) && self.rest.val());
         self.is_legal.next = !self.head_fields.region_count.val().get_bit(31)
             || !self.head_fields.region_count.val().get_bits::<31>(0).any();
-        self.is_over.next = (self.count.val() < self.part.val())
-            || ((self.count.val() == self.part.val()) && !self.rest.val());
         self.goes_on.d.next = self.is_long.val() && self.is_legal.val();
-        self.differs.d.next = (self.part.val().any()
-            && (self.is_over.val() || !self.is_legal.val()))
-            || (self.expects.val() && !self.is_long.val());
         self.weighed.d.next = (self.weighs.val() || self.weighed.q.val()) && !self.taken.val();
         if self.begins.val() {
             self.second.d.next = false;
@@ -152,8 +141,6 @@ impl Logic for Parts {
 
         self.looking.next = self.weighs.val();
         self.pauses.next = self.weighed.q.val() && self.goes_on.q.val();
-        self.changed.next = (self.weighed.q.val() && self.differs.q.val())
-            || (self.heads.val() && self.part.val().any() && !self.divides.val());
         self.next_part.next = self.next.q.val();
         self.next_is_last.next = (self.count.val() < self.after_next.q.val())
             || ((self.count.val() == self.after_next.q.val()) && !self.rest.val());

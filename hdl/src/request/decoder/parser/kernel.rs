@@ -555,7 +555,6 @@ impl Logic for Parser {
                             && self.fields.head_flags.val().get_bit(4))
                         || self.fetch_bad.val()
                         || (self.fields.head_position.val() != self.granule_position.val())
-                        || self.granule_part.val().changed
                         || self.granule_error.val();
                     self.head_opcode.d.next = self.fields.head_opcode.val().get_bits::<2>(0);
                     self.head_own.d.next = self.is_reliable.val()
@@ -1019,17 +1018,11 @@ impl Logic for Parser {
                 }
                 self.element_count.next = 1.into();
                 self.element_fetch.next = false;
-                if self.part.q.val().changed {
-                    self.fail.d.next = true;
-                    self.fail_qp.d.next = true;
-                    self.state.d.next = DecoderState::End;
-                } else {
-                    self.element_valid.next = true;
-                    self.part_told.next = true;
-                    self.is_part.d.next = true;
-                    self.ended.d.next = true;
-                    self.region_done.next = true;
-                }
+                self.element_valid.next = true;
+                self.part_told.next = true;
+                self.is_part.d.next = true;
+                self.ended.d.next = true;
+                self.region_done.next = true;
             }
             DecoderState::Join => {
                 self.joined_for.d.next = true;

@@ -10,7 +10,7 @@ use drdma_abi::work_request::{
 };
 use drdma_verilated::testbench::{Random, STALLS};
 use std::cell::RefCell;
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// Own queues, of an RC and a UC queue pair.
@@ -75,7 +75,7 @@ fn a_part_is_a_piece_of_its_region_whose_whole_is_checked() {
             // The whole region must be in its memory, although a part of it is sent.
             let beyond = random.chance(0.1);
             let addr = memory.addr + if beyond { memory.len - count + 1 } else { 77 };
-            let part = Part { first, log_units, pauses, changed: (false, false) };
+            let part = Part { first, log_units, pauses };
             let bytes = entry(queue, count as u32, addr, memory.lkey);
             let batch = Batch { part, ..batch(queue, bytes) };
             let mut requests = VecDeque::from(card.decode(&batch));
@@ -103,27 +103,6 @@ fn a_part_is_a_piece_of_its_region_whose_whole_is_checked() {
     }
 }
 
-#[test]
-fn an_entry_that_changed_between_its_parts_is_refused() {
-    let mut random = Random::new(3);
-    let mut card = card(&mut random);
-    let mut world = World::new(&library(), 3, &card);
-    let memory = card.regions[1].clone();
-    for (changed, breaks) in [((true, false), None), ((false, true), Some(3))] {
-        let part = Part { first: 4, log_units: 2, pauses: false, changed };
-        let bytes = entry(3, 100_000, memory.addr, memory.lkey);
-        let changed = Batch { part, unread: HashSet::new(), ..batch(3, bytes) };
-        let mut expected = VecDeque::from(card.decode(&changed));
-        let request = &mut expected[0];
-        (request.status, request.qp_error) = (2, breaks);
-        request.dests.clear();
-        world.post(&changed);
-        world.run(&mut expected);
-        card.stopped.insert(3);
-        recover(&mut world, &mut card);
-    }
-}
-
 /// Parts are counted from where they come to where they leave.
 #[test]
 fn three_parts_are_enough() {
@@ -132,7 +111,7 @@ fn three_parts_are_enough() {
     let mut world = World::new(&library(), 4, &card);
     let memory = card.regions[1].clone();
     world.release = 0.0;
-    let part = Part { first: 4, log_units: 2, pauses: true, changed: (false, false) };
+    let part = Part { first: 4, log_units: 2, pauses: true };
     let bytes = entry(3, 1_000_000, memory.addr, memory.lkey);
     let of_part = Batch { part, ..batch(3, bytes.clone()) };
     let whole = batch(3, bytes);

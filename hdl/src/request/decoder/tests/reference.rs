@@ -229,18 +229,12 @@ pub struct Part {
     pub first: u64,
     pub log_units: u64,
     pub pauses: bool,
-    /// The entry has changed, as its first block tells, or its last one.
-    pub changed: (bool, bool),
 }
 
 impl Part {
-    /// As the first or the last block of the entry has it.
-    pub fn block(self, first: bool, last: bool) -> u64 {
-        let changed = (first && self.changed.0) || (last && self.changed.1);
-        self.first
-            | self.log_units << PART
-            | u64::from(self.pauses && last) << (PART + 2)
-            | u64::from(changed) << (PART + 3)
+    /// As a block of the entry has it.
+    pub fn block(self, last: bool) -> u64 {
+        self.first | self.log_units << PART | u64::from(self.pauses && last) << (PART + 2)
     }
 }
 

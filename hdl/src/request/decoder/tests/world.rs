@@ -312,7 +312,7 @@ impl World {
                 .with("remaining", (total - index) as u32)
                 .with("error", error)
                 .with("begins", begins)
-                .with("part", batch.part.block(index == 0, index + 1 == total));
+                .with("part", batch.part.block(index + 1 == total));
             self.bench.send(self.wqe, beat);
         }
     }
