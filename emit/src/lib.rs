@@ -13,6 +13,8 @@
 //!   initial value: what needs a reset must write it. The published file gives them some, for
 //!   simulators with unknown values alone ([`with_initial_values`]).
 //! - Kernel statements that share no signal become separate `assign`s and `always` blocks.
+//! - A statement that reads a register's `d` stands behind one that assigns it: before, it would read what the register
+//!   holds.
 //! - Modules with the same text are printed once.
 
 #[doc(hidden)]

@@ -48,13 +48,13 @@ const REASONS: &[(&str, &str)] = &[
 
 const PIECE_BY_PIECE: &str = "The answer is gathered piece by piece: each value is a DMA read of its own, one in 16 cycles. What is sent \
      from such a region goes the way of columns instead.";
-const ENTRY_BY_ENTRY: &str = "Kinds of columns are walked entry by entry, the columns of fixed width beside them too: a cycle for each entry, and one \
-     or two a row. Ids and bitmaps are read again for each destination and walk, and WRITEs are walked three times, because the lengths of \
-     their messages come first.";
+const ENTRY_BY_ENTRY: &str = "Rows with kinds of columns are walked one by one, twice: judged, in a cycle for each offset, view or index, and sent, in a cycle for each \
+     token: 64 B of columns of fixed width, a bit, a length, 64 B of a string. Each destination walks all rows, of whose ids it looks at 64 a cycle, and what its \
+     walk reads first takes a round trip.";
 const SHORT_REQUESTS: &str = "The requests are as short as those that they are compared with, 48 KiB in all, and what passes until the first window is \
      gathered counts: with 2 Ki rows and 8 destinations it is 88.9 % of the bound.";
-const CHAIN_AFTER_CHAIN: &str = "The card follows a chain when it is done with the one before, and all chains three times, because \
-     the lengths of a WRITE's messages come first: 64 chains of 8 records are 1,536 round trips one after the other.";
+const CHAIN_AFTER_CHAIN: &str = "The card follows a chain when it is done with the one before, and all chains twice, because all rows are judged before the first one is sent: \
+     64 chains of 8 records are 1,024 round trips one after the other.";
 const KEYS_APART: &str = "The card reads keys beside the columns, even where they are one of them: 48 B for a row of 40 B, with \
      the link to the host as the limit.";
 const SENDER: &str = "The sender is the limit: three messages of 4 MiB are 12 MiB, and what passes until its first packet is gathered and \

@@ -5,16 +5,15 @@ use std::{collections::BTreeMap, sync::Arc};
 use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, types::Int64Type};
 use arrow_schema::{DataType, Field, Fields, Schema};
 use arrow_select::concat::concat_batches;
-use drdma_abi::receive::FEATURES;
 use drdma_arrow::{AppendReceiver, Foreign, Form, Format, Receiver, Selection, Sender, Why};
 use libdrdma::{
-    Card, CardError, Context, Contiguous, DmaMemory, Features, Operation, Options, QueuePair,
-    Status, WorkRequest, simulated::SimulatedCard,
+    Context, Contiguous, Features, Operation, Options, QueuePair, Status, WorkRequest,
+    simulated::SimulatedCard,
 };
 use proptest::{collection::vec, prelude::*};
 
 use crate::{
-    lab::Lab,
+    lab::{Lab, Without},
     make::{self, Numbers},
     random::{fixed, taken},
 };
@@ -214,35 +213,9 @@ fn a_receiver_of_the_other_kind_is_refused() {
     assert_eq!(error, "segments of 4294967296 rows: 4294967295 are possible");
 }
 
-/// A card that does everything else.
-struct WithoutAppends(Box<dyn Card>);
-
-impl Card for WithoutAppends {
-    fn read(&mut self, offset: u32) -> Result<u32, CardError> {
-        let features = if offset == FEATURES.offset { Features::APPENDS.bits() } else { 0 };
-        Ok(self.0.read(offset)? & !features)
-    }
-
-    fn write(&mut self, offset: u32, value: u32) -> Result<(), CardError> {
-        self.0.write(offset, value)
-    }
-
-    fn map(&mut self, iova: u64, memory: &DmaMemory) -> Result<(), CardError> {
-        self.0.map(iova, memory)
-    }
-
-    fn unmap(&mut self, iova: u64) -> Result<(), CardError> {
-        self.0.unmap(iova)
-    }
-
-    fn progress(&mut self) -> Result<(), CardError> {
-        self.0.progress()
-    }
-}
-
 #[test]
 fn a_card_without_append_regions_receives_no_appended_rows() {
-    let card = Box::new(WithoutAppends(SimulatedCard::new().card()));
+    let card = Box::new(Without(Features::APPENDS, SimulatedCard::new().card()));
     let options = Options::new("02:00:00:00:00:09".parse().unwrap(), [10, 0, 0, 9].into());
     let pd = Context::open(card, options).unwrap().protection_domain();
     assert!(!pd.context().features().contains(Form::APPEND_NEEDS));

@@ -12,11 +12,14 @@ use arrow_array::{
 };
 use arrow_buffer::Buffer;
 use arrow_schema::{DataType, Field, Schema};
-use drdma_abi::receive::FEATURES;
 use drdma_arrow::{Foreign, Form, Format, Part, Passage, Selection, Sender, Why};
 use libdrdma::{Card, CardError, Context, DmaMemory, Features, Options, simulated::SimulatedCard};
 
-use crate::{lab::Lab, make, random::taken};
+use crate::{
+    lab::{Lab, Without},
+    make,
+    random::taken,
+};
 
 const ROWS: usize = 500;
 
@@ -153,7 +156,7 @@ fn a_card_that_does_not_follow_columns_is_told_from_one_that_does() {
     for feature in Form::NEEDS {
         assert_eq!(Form::of_card(Features::all() - feature), Form::Columns);
     }
-    let plain = Box::new(Plain(SimulatedCard::new().card()));
+    let plain = Box::new(Without(Features::BITS, SimulatedCard::new().card()));
     let options = Options::new("02:00:00:00:00:09".parse().unwrap(), [10, 0, 0, 9].into());
     let context = Context::open(plain, options).unwrap();
     let pd = context.protection_domain();
@@ -164,32 +167,6 @@ fn a_card_that_does_not_follow_columns_is_told_from_one_that_does() {
         sender.plan(&kinds()).unwrap_err().to_string(),
         "the card does not send batches of Form::Kinds: it misses Features(BITS)"
     );
-}
-
-/// A card that knows no bits.
-struct Plain(Box<dyn Card>);
-
-impl Card for Plain {
-    fn read(&mut self, offset: u32) -> Result<u32, CardError> {
-        let value = self.0.read(offset)?;
-        Ok(if offset == FEATURES.offset { value & !Features::BITS.bits() } else { value })
-    }
-
-    fn write(&mut self, offset: u32, value: u32) -> Result<(), CardError> {
-        self.0.write(offset, value)
-    }
-
-    fn map(&mut self, iova: u64, memory: &DmaMemory) -> Result<(), CardError> {
-        self.0.map(iova, memory)
-    }
-
-    fn unmap(&mut self, iova: u64) -> Result<(), CardError> {
-        self.0.unmap(iova)
-    }
-
-    fn progress(&mut self) -> Result<(), CardError> {
-        self.0.progress()
-    }
 }
 
 /// What is mapped for a card: the first byte and the length.

@@ -1,13 +1,15 @@
 //! A card that sends, and cards that receive, in simulated time.
 
 use arrow_array::RecordBatch;
+use drdma_abi::receive::FEATURES;
 use drdma_arrow::{
     AppendReceiver, Arena, Foreign, Format, ReceiveError, Received, Receiver, Selection, Sender,
     Sent,
 };
 use libdrdma::{
-    Access, CompletionQueue, Context, MacAddress, Options, ProtectionDomain, QueuePair,
-    QueuePairAttributes, SharedReceiveQueue, SharedSendQueue, Status, simulated::SimulatedCard,
+    Access, Card, CardError, CompletionQueue, Context, DmaMemory, Features, MacAddress, Options,
+    ProtectionDomain, QueuePair, QueuePairAttributes, SharedReceiveQueue, SharedSendQueue, Status,
+    simulated::SimulatedCard,
 };
 
 /// Nanoseconds from one card to another.
@@ -228,4 +230,30 @@ fn attributes(node: u8, qpn: u32) -> QueuePairAttributes {
         .retry_cnt(7)
         .rnr_retry(7)
         .max_rd_atomic(1)
+}
+
+/// A card that does everything but this.
+pub struct Without(pub Features, pub Box<dyn Card>);
+
+impl Card for Without {
+    fn read(&mut self, offset: u32) -> Result<u32, CardError> {
+        let missing = if offset == FEATURES.offset { self.0.bits() } else { 0 };
+        Ok(self.1.read(offset)? & !missing)
+    }
+
+    fn write(&mut self, offset: u32, value: u32) -> Result<(), CardError> {
+        self.1.write(offset, value)
+    }
+
+    fn map(&mut self, iova: u64, memory: &DmaMemory) -> Result<(), CardError> {
+        self.1.map(iova, memory)
+    }
+
+    fn unmap(&mut self, iova: u64) -> Result<(), CardError> {
+        self.1.unmap(iova)
+    }
+
+    fn progress(&mut self) -> Result<(), CardError> {
+        self.1.progress()
+    }
 }

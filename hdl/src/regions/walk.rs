@@ -955,7 +955,6 @@ impl Logic for Walk {
                 self.state.d.next = WalkState::Fit;
             }
             WalkState::Fit => {
-                self.end_row.d.next = self.end_row.q.val();
                 if (self.end_row.q.val() > bit_cast::<33, 32>(self.count.q.val()))
                     || ((self.end_row.q.val() == bit_cast::<33, 32>(self.count.q.val()))
                         && self.rest.q.val().any())

@@ -27,6 +27,8 @@ const SEED: u64 = 4;
 const CAPACITY: usize = ROWS * POSTS;
 /// Blocks of the shared queue's ring.
 const BLOCKS: u32 = 1024;
+/// Completions that a node has room for: some 500 messages come to each.
+const ENTRIES: u32 = 1024;
 
 /// Where rows go, and where all memory begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +156,7 @@ pub fn share(arrival: Arrival) -> Result<f64, RunError> {
     let network = NetworkConfig::default();
     let mut fabric = rig::fabric(network.clone(), &[Kind::Rtl; NODES])?;
     let ends =
-        (0..NODES).map(|node| End::new(&fabric, node, 1024)).collect::<Result<Vec<_>, _>>()?;
+        (0..NODES).map(|node| End::new(&fabric, node, ENTRIES)).collect::<Result<Vec<_>, _>>()?;
     let tables = ends.iter().map(|end| Table::new(end, arrival)).collect::<Result<Vec<_>, _>>()?;
     let regions = tables.iter().zip(&ends).map(|(table, end)| table.append_region(end));
     let regions = regions.collect::<Result<Vec<_>, _>>()?;

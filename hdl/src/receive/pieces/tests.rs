@@ -284,6 +284,21 @@ struct Message {
 }
 
 impl Message {
+    /// One of queue pair 1 to a described key, from there on.
+    fn to_key(key: u64, at: u64) -> Self {
+        Self {
+            qp: 1,
+            key: Some(key),
+            region: None,
+            scatter: None,
+            capacity: 0,
+            at,
+            left: 0,
+            first: true,
+            skip: 0,
+        }
+    }
+
     fn beat(&self, bytes: u64) -> Beat {
         Beat::from([
             ("receive", self.key.is_none().into()),
@@ -512,17 +527,7 @@ fn a_packet_may_have_as_many_pieces_as_bytes() {
     let mut placed = Vec::new();
     for at in [0, 4096] {
         let begun = around.bench.cycles();
-        let ask = Message {
-            qp: 1,
-            key: Some(0),
-            region: None,
-            scatter: None,
-            capacity: 0,
-            at,
-            left: 0,
-            first: at == 0,
-            skip: 0,
-        };
+        let ask = Message { first: at == 0, ..Message::to_key(0, at) };
         assert_eq!(around.ask(ask.beat(4096)), Verdict::Reached);
         let cycles = around.bench.cycles() - begun;
         assert!(cycles < 16 * 4096 + 120, "{cycles} cycles for 4,096 pieces");
@@ -550,17 +555,7 @@ fn a_packet_in_rows_that_touch_is_one_piece() {
     let mut placed = Vec::new();
     for (at, key) in [(33, 7), (4129, 7), (8225, 7), (0, 8)] {
         let begun = around.bench.cycles();
-        let ask = Message {
-            qp: 1,
-            key: Some(key),
-            region: None,
-            scatter: None,
-            capacity: 0,
-            at,
-            left: 0,
-            first: at == 33 || at == 0,
-            skip: 0,
-        };
+        let ask = Message { first: at == 33 || at == 0, ..Message::to_key(key, at) };
         // Up to the last byte of the 500 rows, and three rows of the other key.
         let bytes = if key == 7 { 4096.min(10_000 - at) } else { 60 };
         assert_eq!(around.ask(ask.beat(bytes)), Verdict::Reached);
@@ -581,17 +576,7 @@ fn a_packet_in_rows_that_touch_is_one_piece() {
     assert_eq!(around.came[3].len(), 15);
     assert_eq!(around.came[3][..5], of_others);
     // The last byte is there, and the one behind it is not.
-    let mut ask = Message {
-        qp: 1,
-        key: Some(7),
-        region: None,
-        scatter: None,
-        capacity: 0,
-        at: 9_999,
-        left: 0,
-        first: true,
-        skip: 0,
-    };
+    let mut ask = Message::to_key(7, 9_999);
     assert_eq!(around.ask(ask.beat(1)), Verdict::Reached);
     around.settle(true);
     ask.at = 9_998;
@@ -619,17 +604,8 @@ fn dense_columns_are_told_column_by_column() {
         let region = region(columns, width, count, columns * 3_000 - 3_000);
         around.describe(7, &encode(&region));
         let total = columns * width * u64::from(count);
-        let mut message = Message {
-            qp: 1,
-            key: Some(7),
-            region: Some(region),
-            scatter: None,
-            capacity: 0,
-            at: 1,
-            left: total - 1,
-            first: true,
-            skip: 0,
-        };
+        let mut message =
+            Message { region: Some(region), left: total - 1, ..Message::to_key(7, 1) };
         while message.left > 0 {
             let bytes = message.left.min(4_096);
             let begun = around.bench.cycles();
@@ -649,17 +625,7 @@ fn dense_columns_are_told_column_by_column() {
     for (far, rows) in [(SIZE - 40, 10), (SIZE - 36, 9)] {
         around.describe(7, &encode(&region(5, 4, 10, far)));
         for (bytes, reaches) in [(200, 10), (197, 10), (196, 9), (180, 9)] {
-            let message = Message {
-                qp: 1,
-                key: Some(7),
-                region: None,
-                scatter: None,
-                capacity: 0,
-                at: 0,
-                left: 0,
-                first: true,
-                skip: 0,
-            };
+            let message = Message::to_key(7, 0);
             let verdict = if reaches > rows { Verdict::Unreachable } else { Verdict::Reached };
             assert_eq!(around.ask(message.beat(bytes)), verdict, "{bytes} B of {rows} rows");
             around.settle(reaches <= rows);

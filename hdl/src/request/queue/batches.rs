@@ -1,12 +1,10 @@
 //! The second half of [`Queue`](super::Queue): it remembers the reads that were requested, in order,
 //! and makes blocks of what they bring.
 
-use super::parts::Parts;
 use super::turns::Turns;
 use super::{BEHIND, LENGTH, LIFE, PACE};
 use crate::context::{Flags, QUEUE};
 use crate::primitive::{Flatten, Join, ReadySlice, Restore, StreamFifo};
-use crate::request::{PART, Part};
 use drdma_abi::Layout;
 use drdma_abi::work_request::WqeHeader;
 use drdma_emit::prelude::*;
@@ -36,14 +34,6 @@ pub struct QueueRead {
     pub tries: Bit,
     /// Its queue pair's peer is silent.
     pub silent: Bit,
-    /// Where the message of its turn's first entry goes on; 0: it was not begun.
-    pub part: Bits<PART>,
-    /// See [`Parts`].
-    pub splits: Bit,
-    /// See [`Parts`].
-    pub log_units: Bits<2>,
-    /// The turn has that entry alone, and ends with a part that is not the last.
-    pub expects: Bit,
 }
 
 /// A read whose beats are waited for.
@@ -69,10 +59,6 @@ pub struct CutTurn {
     pub slow: Bit,
     /// Its blocks.
     pub had: Bits<PACE>,
-    /// Where the message of the entry there goes on; 0: it was not begun.
-    pub part: Bits<PART>,
-    /// That part is its last.
-    pub last_part: Bit,
 }
 
 /// What goes beside a block.
@@ -83,7 +69,6 @@ struct Beside {
     remaining: Bits<17>,
     error: Bit,
     begins: Bit,
-    part: Part,
 }
 
 /// Up to 32 reads; one block per cycle, and one cycle more before each turn, and in a limited turn before each entry.
@@ -91,8 +76,7 @@ struct Beside {
 /// Whether a turn leaves or is dropped is decided with its first block: by whether its queue is
 /// halted or was enabled anew, and whether a turn of it was cut before, unless this one is `fresh`, which is
 /// fetched from where that one was cut. [`Turns`] says where a turn ends before it is used up; it is *cut* there,
-/// and its other blocks are dropped. [`Parts`] says which entry is carried out in parts: a turn ends behind one, too, and
-/// the same entry is fetched again for the next one.
+/// and its other blocks are dropped.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Batches {
     // ------------------------------------------------------------------ clock and reset
@@ -153,8 +137,6 @@ pub struct Batches {
     pub wqe_error: Signal<Out, Bit>,
     /// It is the first one of a turn.
     pub wqe_begins: Signal<Out, Bit>,
-    /// Which part of a message its entry stands for.
-    pub wqe_part: Signal<Out, Part>,
 
     // ------------------------------------------------------------------ turns that are cut
     /// Turns that are cut.
@@ -189,11 +171,6 @@ pub struct Batches {
     comes: Signal<Local, Bit>,
     goes: Signal<Local, Bit>,
     turns: Turns,
-    parts: Parts,
-    /// The block is not to leave yet.
-    looking: Signal<Local, Bit>,
-    /// The block that leaves ends its turn.
-    parted: Signal<Local, Bit>,
     /// Queues of which a turn was cut, and no fresh one has come since.
     cut_queues: Flags<QUEUE, 1>,
     load: Signal<Local, Bit>,
@@ -222,10 +199,6 @@ pub struct Batches {
     take: Signal<Local, Bit>,
     done: Signal<Local, Bit>,
 
-    /// What `at` has of them behind the block.
-    part_now: Signal<Local, Bits<PART>>,
-    expects_now: Signal<Local, Bit>,
-    part: Signal<Local, Part>,
     beside: Signal<Local, Beside>,
     beside_in: Flatten<Beside, SIDE>,
     beside_out: Restore<Beside, SIDE>,
@@ -287,51 +260,30 @@ impl Logic for Batches {
         }
         self.turns.limit.next = self.most.val();
 
-        // Which entries have parts.
-        self.parts.clk.next = self.clk.val();
-        self.parts.offered.next = self.busy.q.val() && self.resp_valid.val();
-        self.parts.head.next = self.resp_data.val().get_bits::<128>(0);
-        self.parts.dest.next = self.resp_data.val().get_bits::<256>(256);
-        self.parts.unread.next = self.resp_error.val();
-        self.parts.heads.next = self.turns.heads.val();
-        self.parts.splits.next = self.at.q.val().splits;
-        self.parts.shared.next = self.at.q.val().shared;
-        self.parts.lone.next = self.at.q.val().remaining == 1;
-        self.parts.part.next = self.at.q.val().part;
-        self.parts.log_units.next = self.at.q.val().log_units;
-        self.parts.expects.next = self.at.q.val().expects;
-        self.looking.next = self.turns.looking.val() || self.parts.looking.val();
-
         self.open.next = self.busy.q.val() && (!self.at.q.val().first || self.judged.q.val());
         self.leaves.next = self.open.val()
             && !self.dropping.q.val()
-            && !self.looking.val()
+            && !self.turns.looking.val()
             && !self.turns.ends.val();
         self.cut.next = self.resp_valid.val()
             && self.open.val()
             && !self.dropping.q.val()
-            && !self.looking.val()
+            && !self.turns.looking.val()
             && self.turns.ends.val();
         self.resp_ready.next = (self.open.val()
-            && (self.dropping.q.val() || (!self.looking.val() && self.turns.ends.val())))
+            && (self.dropping.q.val() || (!self.turns.looking.val() && self.turns.ends.val())))
             || (self.leaves.val() && self.slice.in_ready.val());
         self.take.next = self.resp_valid.val()
             && ((self.open.val()
-                && (self.dropping.q.val() || (!self.looking.val() && self.turns.ends.val())))
+                && (self.dropping.q.val()
+                    || (!self.turns.looking.val() && self.turns.ends.val())))
                 || (self.leaves.val() && self.slice.in_ready.val()));
         self.turns.taken.next =
             self.resp_valid.val() && self.leaves.val() && self.slice.in_ready.val();
-        self.parts.taken.next =
-            self.resp_valid.val() && self.leaves.val() && self.slice.in_ready.val();
-        self.parted.next = self.resp_valid.val()
-            && self.leaves.val()
-            && self.slice.in_ready.val()
-            && self.parts.pauses.val();
         self.done.next = self.take.val() && self.resp_last.val();
         self.load.next = self.reads.output.valid.val() && (!self.busy.q.val() || self.done.val());
         self.reads.output.ready.next = !self.busy.q.val() || self.done.val();
         self.turns.begins.next = self.load.val() && self.reads.output.data.val().read.first;
-        self.parts.begins.next = self.load.val() && self.reads.output.data.val().read.first;
         self.turns.goes_on.next =
             !self.reads.output.data.val().read.fresh && !self.reads.output.data.val().other;
 
@@ -341,18 +293,9 @@ impl Logic for Batches {
                 || self.queue_halted.val()
                 || (self.cut_queues.flag[0].val() && !self.at.q.val().fresh);
         }
-        // The turn's first entry may lie in two reads.
-        self.part_now.next = self.at.q.val().part;
-        self.expects_now.next = self.at.q.val().expects;
-        if self.take.val() && !self.turns.heads.val() {
-            self.part_now.next = 0.into();
-            self.expects_now.next = false;
-        }
-        self.at.d.next.part = self.part_now.val();
-        self.at.d.next.expects = self.expects_now.val();
         if self.take.val() {
             self.at.d.next.first = false;
-            self.dropping.d.next = self.dropping.q.val() || self.cut.val() || self.parted.val();
+            self.dropping.d.next = self.dropping.q.val() || self.cut.val();
             self.at.d.next.left = self.at.q.val().left - 1;
             self.at.d.next.position = self.at.q.val().position + 1;
             self.at.d.next.remaining = self.at.q.val().remaining - 1;
@@ -363,10 +306,6 @@ impl Logic for Batches {
         if self.load.val() {
             self.busy.d.next = true;
             self.at.d.next = self.reads.output.data.val().read;
-            if !self.reads.output.data.val().read.first {
-                self.at.d.next.part = self.part_now.val();
-                self.at.d.next.expects = self.expects_now.val();
-            }
             self.judged.d.next = false;
         }
 
@@ -412,7 +351,7 @@ impl Logic for Batches {
 
         // What is cut, up to where it is fetched anew.
         self.cut_queues.clk.next = self.clk.val();
-        self.cut_queues.set_valid.next = self.cut.val() || self.parted.val();
+        self.cut_queues.set_valid.next = self.cut.val();
         self.cut_queues.set_index.next = self.at.q.val().queue;
         self.cut_queues.clear_valid.next = self.wipe_valid.val()
             || (self.at.q.val().first
@@ -425,23 +364,13 @@ impl Logic for Batches {
             self.cut_queues.clear_index.next = self.wipe_index.val();
         }
         self.cut_queues.ahead[0].next = self.at.d.val().queue;
-        self.cut_turn.valid.next = self.cut.val() || self.parted.val();
+        self.cut_turn.valid.next = self.cut.val();
         self.cut_turn.queue.next = self.at.q.val().queue;
         self.cut_turn.life.next = self.at.q.val().life;
         self.cut_turn.position.next = self.at.q.val().position;
         self.cut_turn.length.next = self.turns.length.val();
         self.cut_turn.slow.next = self.turns.slow.val();
         self.cut_turn.had.next = self.turns.had.val();
-        self.cut_turn.part.next = self.at.q.val().part;
-        self.cut_turn.last_part.next = !self.at.q.val().expects;
-        if self.parts.pauses.val() {
-            // From the entry's first block on.
-            self.cut_turn.position.next = self.at.q.val().position - 1;
-            self.cut_turn.length.next = 0.into();
-            self.cut_turn.slow.next = false;
-            self.cut_turn.part.next = self.parts.next_part.val();
-            self.cut_turn.last_part.next = self.parts.next_is_last.val();
-        }
 
         self.next_queue.next = self.at.d.val().queue;
 
@@ -450,11 +379,6 @@ impl Logic for Batches {
         self.beside.next.remaining = self.at.q.val().remaining;
         self.beside.next.error = self.resp_error.val();
         self.beside.next.begins = self.at.q.val().first;
-        self.part.next.first = self.at.q.val().part;
-        self.part.next.log_units = self.at.q.val().log_units;
-        self.part.next.pauses = self.parts.pauses.val();
-        self.part.next.changed = self.parts.changed.val();
-        self.beside.next.part = self.part.val();
         self.beside_in.record.next = self.beside.val();
         self.merged.low.next = self.resp_data.val();
         self.merged.high.next = self.beside_in.bits.val();
@@ -472,7 +396,6 @@ impl Logic for Batches {
         self.wqe_remaining.next = self.left_block.val().remaining;
         self.wqe_error.next = self.left_block.val().error;
         self.wqe_begins.next = self.left_block.val().begins;
-        self.wqe_part.next = self.left_block.val().part;
 
         self.at_work.next =
             self.reads.count.val().any() || self.busy.q.val() || self.slice.out_valid.val();

@@ -4,7 +4,6 @@ mod faults;
 mod fuzz;
 mod host_traffic;
 mod links;
-mod parts;
 mod queue_pairs;
 mod resets;
 mod responder;

@@ -311,8 +311,7 @@ impl World {
                 .with("position", batch.position.wrapping_add(index as u32))
                 .with("remaining", (total - index) as u32)
                 .with("error", error)
-                .with("begins", begins)
-                .with("part", batch.part.block(index == 0, index + 1 == total));
+                .with("begins", begins);
             self.bench.send(self.wqe, beat);
         }
     }

@@ -11,8 +11,8 @@ use drdma_verilated::testbench::{Random, STALLS};
 const ROWS: u32 = 500;
 /// Cycles of a read of host memory.
 const LATENCY: u64 = 300;
-/// Reads that nothing goes on beside, at most: the bitmap, a table, four buffers, and the first entries, in two walks.
-const TRIPS: u64 = 9;
+/// Reads that nothing goes on beside, at most: the bitmap, a table, four buffers, and the first entries of two walks.
+const TRIPS: u64 = 8;
 /// The table of four buffers.
 const TABLE: u64 = BASE + POOL;
 

@@ -30,15 +30,6 @@ pub(crate) struct Dest {
     pub gone: bool,
 }
 
-/// Which part of a message a request sends.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PartOf {
-    /// Bytes of the message; 0: the request sends no part.
-    pub whole: u64,
-    pub resumes: bool,
-    pub pauses: bool,
-}
-
 /// A beat before it is split into parts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Whole {
@@ -60,8 +51,7 @@ pub(crate) struct Whole {
 pub(crate) enum Item {
     Packet(Packet),
     Acknowledge { slot: u64, qp: usize, psn: u32 },
-    /// With success its message may go on in another part.
-    Ended { slot: u64, status: u64, bad_dest: u64, total: u64, goes_on: bool },
+    Ended { slot: u64, status: u64, bad_dest: u64, total: u64 },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -96,10 +86,6 @@ pub(crate) struct Reference {
     pub qp_error: Vec<bool>,
     /// The queue of each slot.
     queues: Vec<u64>,
-    /// The part of each slot.
-    parts: Vec<PartOf>,
-    /// Queue pairs whose last packet has a message that goes on.
-    midway: HashSet<usize>,
     /// Queues that no request may begin of.
     halted: HashSet<u64>,
     begun: bool,
@@ -121,8 +107,6 @@ impl Reference {
             psns: psns.clone(),
             qp_error: qp_error.clone(),
             queues: traffic.queues.clone(),
-            parts: traffic.parts.clone(),
-            midway: HashSet::new(),
             halted: traffic.halted.iter().copied().collect(),
             begun: false,
             barred: false,
@@ -141,15 +125,8 @@ impl Reference {
         if dest.empty {
             payload.clear();
         }
-        let part = self.parts[whole.slot as usize];
         let progress = self.progress.get_mut(&number).expect("it has an open message");
-        let mut astray = false;
-        if !progress.started {
-            progress.inside = part.resumes;
-            astray = self.midway.contains(&dest.qp) != part.resumes;
-        }
-        let ends = last && !part.pauses;
-        if !progress.flushed && (self.qp_error[dest.qp] || dest.gone || astray) {
+        if !progress.flushed && (self.qp_error[dest.qp] || dest.gone) {
             progress.flushed = true;
             self.failure.get_or_insert((Status::WrFlushError, dest.index));
         }
@@ -157,23 +134,20 @@ impl Reference {
         if self.failed || self.barred || progress.flushed {
             return;
         }
-        let place = match (progress.inside, ends) {
+        let place = match (progress.inside, last) {
             (false, false) => operation::SEND_FIRST,
             (true, false) => operation::SEND_MIDDLE,
             (true, true) => operation::SEND_LAST,
             (false, true) => operation::SEND_ONLY,
         };
-        let imm = (ends && (dest.opcode.has_imm() || dest.invalidates)).then_some(dest.imm);
-        let operation = match (dest.invalidates && ends, progress.inside) {
+        let imm = (last && (dest.opcode.has_imm() || dest.invalidates)).then_some(dest.imm);
+        let operation = match (dest.invalidates && last, progress.inside) {
             (true, false) => operation::SEND_ONLY_INVALIDATE,
             (true, true) => operation::SEND_LAST_INVALIDATE,
             (false, _) => place + u8::from(imm.is_some()),
         };
         let base = if dest.opcode.is_write() { operation::WRITE_FIRST } else { 0 };
-        let length = match (part.whole as u32, message_bytes) {
-            (0, 0) => payload.len() as u32,
-            (0, length) | (length, _) => length,
-        };
+        let length = if message_bytes == 0 { payload.len() as u32 } else { message_bytes };
         let address = dest.remote_addr.wrapping_add(progress.bytes);
         let reth =
             (dest.opcode.is_write() && !progress.inside).then_some((address, dest.rkey, length));
@@ -190,14 +164,9 @@ impl Reference {
             psn,
             reth,
             imm,
-            solicited: dest.solicited && ends,
+            solicited: dest.solicited && last,
             slot: whole.slot,
         }));
-        if last && part.pauses {
-            self.midway.insert(dest.qp);
-        } else if last && part.resumes {
-            self.midway.remove(&dest.qp);
-        }
     }
 
     pub fn take(&mut self, beat: &Whole) {
@@ -217,14 +186,8 @@ impl Reference {
                 status => (status, beat.bad_dest),
             };
             let (status, bad_dest) = failure;
-            let part = self.parts[beat.slot as usize];
-            let total = match (status, part.whole) {
-                (0, 0) => self.total,
-                (0, whole) => whole,
-                _ => 0,
-            };
-            let goes_on = status == 0 && part.pauses;
-            self.items.push(Item::Ended { slot: beat.slot, status, bad_dest, total, goes_on });
+            let total = if status == 0 { self.total } else { 0 };
+            self.items.push(Item::Ended { slot: beat.slot, status, bad_dest, total });
             if status != 0 {
                 self.halted.insert(queue);
             }
