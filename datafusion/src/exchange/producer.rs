@@ -25,7 +25,7 @@ use super::{
     gather::Gather,
     ids::partition_ids,
     outbox::{Outbox, Over, bytes_of},
-    site::{Local, Site},
+    site::{End, Local, Site},
     spill::Spill,
 };
 use crate::{Error, cpu, node::Kind, passage};
@@ -166,8 +166,7 @@ impl Producer {
     ) {
         let end = self.site.begin();
         let Err(error) = self.try_run(&mut events, &mut alive).await else {
-            // Its files are gone before its end is.
-            drop((self, end));
+            retire(self, end).await;
             return;
         };
         let reason = error.to_string();
@@ -175,7 +174,7 @@ impl Producer {
             let _ = consumer.replies.send(ToConsumer::Error { reason: reason.clone() });
         }
         // What feeds it ends, too.
-        drop((self, end));
+        retire(self, end).await;
         // Who comes later is told as well, as long as the query lasts.
         loop {
             tokio::select! {
@@ -543,6 +542,20 @@ impl Producer {
                 Over::Closed { .. } => ToConsumer::Closed { partition },
             });
         }
+    }
+}
+
+/// Drops a producer, and its end when its files are gone.
+///
+/// Its send queue waits until the card has done with it: a second, where a peer is silent. The runtime's threads have other
+/// things to do meanwhile, such as answering how the worker is.
+async fn retire(producer: Producer, end: End) {
+    let dropped = tokio::task::spawn_blocking(move || drop((producer, end))).await;
+    // Cancelled means that the runtime ends, too.
+    if let Err(error) = dropped
+        && error.is_panic()
+    {
+        std::panic::resume_unwind(error.into_panic());
     }
 }
 
