@@ -18,6 +18,7 @@
 //! | `timers` | how the card's time goes on |
 
 mod congestion;
+mod dealt;
 mod engine;
 pub mod job;
 mod receiving;
