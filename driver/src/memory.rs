@@ -384,29 +384,44 @@ impl DmaMemory {
         if offset < self.usable.start || end.is_none_or(|end| end > self.usable.end) {
             return false;
         }
+        assert!(rows.is_sorted() && out.len() > (rows.len() - 1) * pitch, "rows ascend, and fit");
         fence(Ordering::Acquire);
-        let places = rows.iter().map(|row| {
-            assert!((first..=last).contains(&row), "rows ascend");
-            offset + (*row - *first) as usize * step
-        });
-        let pairs = places.zip(out.chunks_mut(pitch));
         let aligned = |size: usize| offset.is_multiple_of(size) && step.is_multiple_of(size);
+        let place = |row: u32| offset + (row - *first) as usize * step;
         match width {
-            1 => pairs.for_each(|(at, out)| out[0] = self.byte(at).load(Ordering::Relaxed)),
-            4 if aligned(4) => pairs.for_each(|(at, out)| {
-                out[..4].copy_from_slice(&self.half(at).load(Ordering::Relaxed).to_ne_bytes());
-            }),
-            8 if aligned(8) => pairs.for_each(|(at, out)| {
-                out[..8].copy_from_slice(&self.word(at).load(Ordering::Relaxed).to_ne_bytes());
-            }),
-            16 if aligned(8) => pairs.for_each(|(at, out)| {
-                let words = [at, at + 8].map(|at| self.word(at).load(Ordering::Relaxed));
-                out[..8].copy_from_slice(&words[0].to_ne_bytes());
-                out[8..16].copy_from_slice(&words[1].to_ne_bytes());
-            }),
-            _ => pairs.for_each(|(at, out)| self.copy_out(at, &mut out[..width])),
+            4 if aligned(4) => self.copy_rows_out::<4>(place, rows, out, pitch),
+            8 if aligned(8) => self.copy_rows_out::<8>(place, rows, out, pitch),
+            16 if aligned(8) => self.copy_rows_out::<16>(place, rows, out, pitch),
+            _ => {
+                for (row, out) in rows.iter().zip(out.chunks_mut(pitch)) {
+                    self.copy_out(place(*row), &mut out[..width]);
+                }
+            }
         }
         true
+    }
+
+    /// Copies values out whose width is known to the compiler: 4, 8 or 16 bytes, aligned to 4 or 8.
+    #[inline]
+    fn copy_rows_out<const WIDTH: usize>(
+        &self,
+        place: impl Fn(u32) -> usize,
+        rows: &[u32],
+        out: &mut [u8],
+        pitch: usize,
+    ) {
+        for (k, row) in rows.iter().enumerate() {
+            let (at, from) = (place(*row), k * pitch);
+            let out: &mut [u8; WIDTH] =
+                (&mut out[from..from + WIDTH]).try_into().expect("so many bytes");
+            if WIDTH == 4 {
+                out.copy_from_slice(&self.half(at).load(Ordering::Relaxed).to_ne_bytes());
+                continue;
+            }
+            for (word, out) in out.as_chunks_mut().0.iter_mut().enumerate() {
+                *out = self.word(at + 8 * word).load(Ordering::Relaxed).to_ne_bytes();
+            }
+        }
     }
 
     /// Copies `count` values of `width` bytes in, one behind the other from `offset` on: each `pitch` bytes behind the one before in
@@ -429,23 +444,41 @@ impl DmaMemory {
             return false;
         }
         assert!(count == 0 || bytes.len() >= (count - 1) * pitch + width, "{count} values");
-        let values = bytes.chunks(pitch).take(count);
-        let places = (offset..).step_by(width);
         let aligned = |size: usize| offset.is_multiple_of(size);
         match width {
-            4 if aligned(4) => values.zip(places).for_each(|(value, at)| {
-                let value = value.first_chunk().expect("4 bytes");
-                self.half(at).store(u32::from_ne_bytes(*value), Ordering::Relaxed);
-            }),
-            8 | 16 if aligned(8) => values.zip(places).for_each(|(value, at)| {
-                for (word, at) in value[..width].as_chunks().0.iter().zip((at..).step_by(8)) {
-                    self.word(at).store(u64::from_ne_bytes(*word), Ordering::Relaxed);
+            4 if aligned(4) => self.copy_values_in::<4>(offset, count, bytes, pitch),
+            8 if aligned(8) => self.copy_values_in::<8>(offset, count, bytes, pitch),
+            16 if aligned(8) => self.copy_values_in::<16>(offset, count, bytes, pitch),
+            _ => {
+                for (value, at) in bytes.chunks(pitch).take(count).zip((offset..).step_by(width)) {
+                    self.copy_in(at, &value[..width]);
                 }
-            }),
-            _ => values.zip(places).for_each(|(value, at)| self.copy_in(at, &value[..width])),
+            }
         }
         fence(Ordering::Release);
         true
+    }
+
+    /// Copies values in whose width is known to the compiler: 4, 8 or 16 bytes, aligned to 4 or 8.
+    #[inline]
+    fn copy_values_in<const WIDTH: usize>(
+        &self,
+        offset: usize,
+        count: usize,
+        bytes: &[u8],
+        pitch: usize,
+    ) {
+        for k in 0..count {
+            let (at, from) = (offset + k * WIDTH, k * pitch);
+            let value: &[u8; WIDTH] = bytes[from..from + WIDTH].try_into().expect("so many bytes");
+            if let Some(half) = value.first_chunk().filter(|_| WIDTH == 4) {
+                self.half(at).store(u32::from_ne_bytes(*half), Ordering::Relaxed);
+                continue;
+            }
+            for (word, bytes) in value.as_chunks().0.iter().enumerate() {
+                self.word(at + 8 * word).store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
+            }
+        }
     }
 
     /// Writes aligned little-endian 64-bit words, which the card may read at any time; whatever

@@ -12,8 +12,8 @@ use drdma_abi::{
 
 use crate::{
     card::{
-        dealt::Deal,
         job::{Job, Lane},
+        row_copies,
         state::{ENABLE, SoftCard},
         tables::{InFlight, Part, RequestId},
     },
@@ -179,10 +179,9 @@ impl SoftCard {
         let serial = queue.start(request);
         let id = RequestId { queue: index, serial };
         let settings = self.plans_reads.then(|| self.settings(&checked));
-        let rows = match fetch {
-            None => Deal::of(&checked, &self.host).ok().flatten(),
-            Some(_) => None,
-        };
+        let has_rows = fetch.is_none() && checked.inline.is_none();
+        let rows = has_rows.then(|| row_copies::of_request(&checked, &self.host));
+        let rows = rows.unwrap_or_default();
         let job = Job::new(id, &checked, (admitted, rows), settings, |qp| {
             (self.tables.queue_pairs[qp as usize].generation, self.flow(qp))
         });

@@ -18,13 +18,13 @@
 //! | `timers` | how the card's time goes on |
 
 mod congestion;
-mod dealt;
 mod engine;
 pub mod job;
 mod receiving;
 pub mod registers;
 mod replies;
 mod responses;
+mod row_copies;
 mod state;
 pub mod tables;
 mod timers;
