@@ -23,9 +23,9 @@ pub const BATCHES: usize = 12;
 pub const ROUNDS: usize = 25;
 /// Messages that the receiver has room for: all of a round.
 const SLABS: usize = 8192;
-/// The same for one partition's rows.
+/// The same for one partition's rows: segments, and bytes of each.
 const SEGMENTS: usize = 4;
-const MESSAGES: usize = 8;
+const SEGMENT: usize = 512 << 10;
 /// Blocks of the send queue: all requests of a round fit.
 const SEND_BLOCKS: u32 = 32768;
 
@@ -40,7 +40,8 @@ impl Receivers {
         if format.form() != Form::Appended {
             return Ok(Self::Batches(Receiver::new(format.clone(), pd, SLABS)?));
         }
-        let receiver = |_| AppendReceiver::new(format.clone(), pd, SEGMENTS, MESSAGES, ROWS);
+        let messages = SEGMENT / format.message_bytes();
+        let receiver = |_| AppendReceiver::new(format.clone(), pd, SEGMENTS, messages, ROWS);
         Ok(Self::Rows((0..PARTITIONS).map(receiver).collect::<Result<_, _>>()?))
     }
 
