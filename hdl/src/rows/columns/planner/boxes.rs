@@ -142,7 +142,7 @@ pub struct Boxes {
     more: DFF<Bit>,
     distance: DFF<Bits<20>>,
     far: Multiplier<6, 8, 14>,
-    /// Bytes before the limit's row: a row that starts there or closer ends behind the limit.
+    /// A row that starts this many bytes or more before the limit's row ends before the limit.
     room: DFF<Bits<8>>,
     close: DFF<Bit>,
     tail: DFF<Bit>,

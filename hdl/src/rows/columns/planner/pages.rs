@@ -44,16 +44,16 @@ pub struct Pages {
     pub pace: Signal<In, Pace>,
     /// The run moves on if not `behind`; otherwise a step is made.
     pub enable: Signal<In, Bit>,
-    /// The page lies before the row.
+    /// The boundary found so far lies before the row.
     pub behind: Signal<Out, Bit>,
-    /// The next 4 KiB: row,
+    /// Next 4 KiB boundary: its row.
     pub page_row: Signal<Out, Bits<20>>,
     /// Next 4 KiB boundary: its phase.
     pub page_phase: Signal<Out, Bits<8>>,
 
     /// The search continues from the boundary behind the last run, which was of the same part.
     follows: DFF<Bit>,
-    // The next 4 KiB of the group that the last run was of.
+    // The boundary that was found last, and its part.
     known: DFF<Bit>,
     last_index: DFF<Bits<5>>,
     last_row: DFF<Bits<20>>,
