@@ -1,4 +1,4 @@
-//! What several blocks share, and what the kernel language cannot say.
+//! Blocks that several rooms share, and functions that the kernel language cannot express.
 //!
 //! | primitive | what |
 //! |---|---|

@@ -15,7 +15,7 @@ pub struct TxBeat {
     pub tid: Bits<16>,
     /// Port of the frame.
     pub tdest: Bits<16>,
-    /// Bit 0: error; above it the tag of the frame.
+    /// Tag and error of the frame (bit 0: error).
     pub tuser: Bits<32>,
 }
 
