@@ -199,7 +199,7 @@ pub struct Retire {
     is_silent: DFF<Bit>,
     /// It has succeeded, and is unsignaled.
     is_quiet: DFF<Bit>,
-    // The request that is now the oldest one.
+    // The one that is the oldest one now.
     follows: DFF<Bit>,
     follows_slot: DFF<Bits<8>>,
     // Values of `queue` and `slot` of the cycle before.

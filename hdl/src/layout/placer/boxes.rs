@@ -205,7 +205,7 @@ pub struct Boxes {
     last_tag: Signal<Local, Bits<TAG>>,
 
     queue: PromptFifo<BOX, 3, 4>,
-    /// The queue can take the box that is on its way to it, and another one.
+    /// The queue takes what is on its way to it, and another one.
     vacant: Signal<Local, Bit>,
     fields: Concat<64, 17, 13, TAG, BOX>,
     /// Takes the bits of the settings that are not used, and the upper bits of a length.

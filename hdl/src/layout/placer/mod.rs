@@ -22,10 +22,11 @@
 //! **Latency.** A beat is held until its window closes, because its bytes are not read before. A lone request's box
 //! comes 19 cycles after its beat; while no other window is free, it waits for one.
 //!
-//! **Back-pressure.** Placed beats are buffered 4,096 deep. A window may have at most half of that (2,048 placed
-//! beats), because a window that filled the buffer would never close: the gather takes its beats only after its reads,
-//! which are made when it closes. So a window always fits behind the one that is being read, and a full buffer holds
-//! only beats of windows that are closed. Beats wait while no window is granted, or while two windows wait for their
+//! **Back-pressure.** Placed beats are buffered 4,096 deep. A window may have at most half of that
+//! (2,048 placed beats), because a window that filled the buffer would never close: the gather
+//! takes its beats only after its reads, which are made when it closes. So a window always fits
+//! behind the one that is being read, and if the buffer is full, then of beats of windows that are
+//! closed. Beats wait while no window is granted, or while two are waiting for their
 //! boxes. Either output may stall for ever without harm to the other's beats.
 //!
 //! The two placed beats of a beat whose fragments cross blocks may lie in different windows.
