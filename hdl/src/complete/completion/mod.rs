@@ -269,7 +269,7 @@ pub struct Completion {
     bad_dest: DFF<Bits<DEST_COUNT>>,
     total: DFF<Bits<40>>,
     is_gone: DFF<Bit>,
-    // The oldest packet of a list is examined for the first time in this event.
+    // The oldest packet of a list is looked at.
     first: DFF<Bit>,
     syndrome: DFF<Bits<8>>,
     written: DFF<Bits<2>>,
