@@ -62,7 +62,7 @@ pub struct Pages {
     /// 4 KiB further the phase is that of the next row if it exceeds `near_room`, and then less by `near_less`.
     near_room: DFF<Bits<8>>,
     near_less: DFF<Bits<8>>,
-    /// The same for 16 KiB.
+    /// As `near_room` and `near_less`, for 16 KiB.
     far_room: DFF<Bits<8>>,
     far_less: DFF<Bits<8>>,
     near_row: Signal<Local, Bits<20>>,
