@@ -1,11 +1,6 @@
 //! Rows by the card: ids and posts at the sender, completions and batches at the receiver.
 
-use std::{
-    hint::black_box,
-    net::{Ipv4Addr, UdpSocket},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use datafusion::{
     arrow::record_batch::RecordBatch,
@@ -16,8 +11,7 @@ use drdma_datafusion::{
     exchange::{gather::Gather, partition_ids},
     passage,
 };
-use drdma_fabric::{Fabric, NetworkConfig, Node, WiredNode};
-use drdma_wire::udp::Udp;
+use drdma_fabric::{Fabric, NetworkConfig, Node};
 use libdrdma::{
     Access, CompletionQueue, ProtectionDomain, QueuePair, QueuePairAttributes, SharedReceiveQueue,
     SharedSendQueue, Status,
@@ -172,51 +166,6 @@ pub fn by_card(batches: &[RecordBatch], form: Form) -> Result<([f64; 3], f64)> {
         Ok([gather, ids, posts, receive])
     })?;
     Ok(([gather, ids, posts], receive))
-}
-
-/// What a row costs if the cards `soft:` are this processor's work as well: all of both ends, and UDP between them.
-pub fn by_soft(batches: &[RecordBatch], form: Form) -> Result<f64> {
-    let bind = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0));
-    let (one, other) = (bind()?, bind()?);
-    let ends = [one.local_addr()?, other.local_addr()?];
-    let open = |socket, peer, number| -> Result<WiredNode> {
-        Ok(WiredNode::open(Box::new(Udp::over(socket, &[peer])?), number)?)
-    };
-    let (mut from, mut to) = (open(one, ends[1], 0)?, open(other, ends[0], 1)?);
-    let mut rig = Rig::new(from.node(), to.node(), batches, form)?;
-    let [time] = least(batches, || {
-        let start = now();
-        let (mut left, rows) = rig.post(batches, &mut [0.0; 3])?;
-        let mut received = 0;
-        while left > 0 || received < rows {
-            from.turn()?;
-            to.turn()?;
-            left -= completed(&rig.cq);
-            received += rig.receivers.rows()?;
-        }
-        assert_eq!(received, rows);
-        Ok([now() - start])
-    })?;
-    Ok(time)
-}
-
-/// What a row costs that is only copied, column by column.
-pub fn by_memcpy(batches: &[RecordBatch]) -> Result<f64> {
-    let longest = batches.iter().map(RecordBatch::get_array_memory_size).max().unwrap_or(0);
-    let mut copy = Vec::with_capacity(longest);
-    let [time] = least(batches, || {
-        let start = now();
-        for batch in batches {
-            copy.clear();
-            for column in batch.columns() {
-                let data = column.to_data();
-                data.buffers().iter().for_each(|buffer| copy.extend_from_slice(buffer));
-            }
-            black_box(&copy);
-        }
-        Ok([now() - start])
-    })?;
-    Ok(time)
 }
 
 fn attributes(peer: &Node, qpn: u32) -> QueuePairAttributes {

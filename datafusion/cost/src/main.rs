@@ -51,7 +51,6 @@ fn main() -> Result<()> {
     // Keys, number, quantity, price, discount, tax, three dates.
     let fixed = lineitem(Some(&[0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12]))?;
     let mut receivers = Vec::new();
-    let mut soft = Vec::new();
     for (name, batches) in [
         ("5 x Int32", integers(ROWS)?),
         ("5 x Int32, batches of 256 rows", integers(256)?),
@@ -76,9 +75,6 @@ fn main() -> Result<()> {
             );
             receivers.push((name, bytes, form, received, from_socket));
         }
-        let theirs = theirs + from_socket.iter().sum::<f64>();
-        let ours = card::by_soft(&batches, appended.unwrap_or(Form::Columns))?;
-        soft.push((name, bytes, ours, theirs, card::by_memcpy(&batches)?));
     }
     println!("\nthe receiver:\n");
     println!("| rows | B a row | form | by the card | socket | Flight | together | ratio |");
@@ -88,18 +84,6 @@ fn main() -> Result<()> {
         println!(
             "| {name} | {bytes:.0} | {form} | {ours:.1} | {socket:.1} | {flight:.1} | {theirs:.1} | {:.1} |",
             theirs / ours
-        );
-    }
-    println!("\nboth ends, the work of soft: and of UDP included, on one core:\n");
-    println!(
-        "| rows | B a row | by soft: | take, coalesce, Flight, socket | ratio | memcpy | soft: of that |"
-    );
-    println!("|---|---|---|---|---|---|---|");
-    for (name, bytes, ours, theirs, copied) in soft {
-        println!(
-            "| {name} | {bytes:.0} | {ours:.1} | {theirs:.1} | {:.2} | {copied:.1} | {:.0} |",
-            theirs / ours,
-            ours / copied
         );
     }
     Ok(())
