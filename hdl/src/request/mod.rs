@@ -101,6 +101,39 @@ pub struct AddressWrite {
     pub qkey: Bits<32>,
 }
 
+/// Binary logarithm of the bytes in which it is told where a part of a message begins.
+pub const LOG_PART_UNIT: usize = 14;
+/// Packets of a part, at most; of packets of more than 1,024 B four units are fewer.
+pub const PART_PACKETS: u64 = 64;
+/// Bits of such a place.
+pub const PART: usize = 32 - LOG_PART_UNIT;
+/// Parts of messages that may be on their way from the decoder to the segmenter when another one is fetched.
+pub const PARTS_AHEAD: u64 = 3;
+
+/// Which part of its message an entry stands for, as a block of it tells.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Part {
+    /// Where it begins, in units of `2^LOG_PART_UNIT` bytes.
+    pub first: Bits<PART>,
+    /// Binary logarithm of its units, if it is not the last.
+    pub log_units: Bits<2>,
+    /// With the entry's last block: its message goes on in another part.
+    pub pauses: Bit,
+}
+
+/// Which part of a request's message is sent for it.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct PartWrite {
+    /// The request.
+    pub slot: Bits<8>,
+    /// Bytes of the whole message. The rest means nothing if it is 0: the request is no part.
+    pub whole: Bits<32>,
+    /// The message was begun before.
+    pub resumes: Bit,
+    /// It goes on in another part.
+    pub pauses: Bit,
+}
+
 /// How much a READ or an atomic brings.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct AskWrite {

@@ -383,6 +383,8 @@ impl Logic for Card {
         self.decoder.wqe_remaining.next = self.queue.wqe_remaining.val();
         self.decoder.wqe_error.next = self.queue.wqe_error.val();
         self.decoder.wqe_begins.next = self.queue.wqe_begins.val();
+        self.decoder.wqe_part.next = self.queue.wqe_part.val();
+        self.queue.parts_full.next = self.decoder.parts_full.val();
         self.decoder.cfg_valid.next = self.control.cfg.valid.val();
         self.decoder.cfg_table.next = self.control.cfg.table.val();
         self.decoder.cfg_index.next = self.control.cfg.index.val();
@@ -711,6 +713,7 @@ impl Logic for Card {
         self.segmenter.dest_write_empty.next = self.decoder.dest_write_empty.val();
         self.segmenter.dest_write_more.next = self.decoder.dest_write_more.val();
         self.decoder.ask_write.join(&mut self.segmenter.ask_write);
+        self.decoder.part_write.join(&mut self.segmenter.part_write);
         self.decoder.address_write.join(&mut self.packetizer.address_write);
         self.segmenter.cfg_valid.next = self.control.cfg.valid.val();
         self.segmenter.cfg_table.next = self.control.cfg.table.val();

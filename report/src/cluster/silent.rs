@@ -11,23 +11,32 @@ const PEERS: usize = 16;
 /// Bytes of a WRITE, and how many go to each peer.
 const BYTES: usize = 64 << 10;
 const EACH: usize = 12;
+/// Bytes of a long WRITE, and how many of them go to the silent peer.
+const LONG: usize = 4 << 20;
+const LONG_EACH: usize = 4;
 /// A queue pair number that no peer has.
 const NOBODY: u32 = 0x00ff_fff0;
 
 /// How fast requests to fifteen peers go while a sixteenth is silent, as a share of how fast they go without it.
 /// All are posted at once; the silent peer's, too, of which none is acknowledged in the time.
 pub fn share() -> Result<f64, RunError> {
-    Ok(run(false)? / run(true)?)
+    Ok(run(None)? / run(Some((BYTES, EACH)))?)
 }
 
-/// Nanoseconds until all that goes to peers that answer has completed.
-fn run(with_silent: bool) -> Result<f64, RunError> {
+/// The same where the silent peer's requests have more packets than the card can keep.
+pub fn share_of_long() -> Result<f64, RunError> {
+    Ok(run(None)? / run(Some((LONG, LONG_EACH)))?)
+}
+
+/// Nanoseconds until all that goes to peers that answer has completed, while so many WRITEs of so many bytes, if there are any, go to the silent one.
+fn run(silent: Option<(usize, usize)>) -> Result<f64, RunError> {
     let network = NetworkConfig::default();
     let mut kinds = vec![Kind::Soft; PEERS + 1];
     kinds[0] = Kind::Rtl;
     let mut fabric = rig::fabric(network.clone(), &kinds)?;
     let from = End::new(&fabric, 0, (PEERS * EACH) as u32)?;
     let local = from.memory(&[1; BYTES])?;
+    let long = from.memory(&[1; LONG])?;
     // Completions of the silent one, which never come, have a queue of their own.
     let apart = from.apart(EACH as u32)?;
     let link = Link { timeout: 20, ..Link::default() };
@@ -52,17 +61,23 @@ fn run(with_silent: bool) -> Result<f64, RunError> {
     rig::settle(&mut fabric, 0)?;
     let start = fabric.now();
     let regions = [Contiguous::new(&local).build()?];
+    let (silent_bytes, silent_each) = silent.unwrap_or_default();
+    let to_silent = [Contiguous::new(&long).len(silent_bytes.max(1) as u64).build()?];
     // The silent peer's requests are the first: they find room in the card.
     for ((qp, peer), remote) in queues.iter_mut().zip(&remotes).rev() {
-        if peer.is_none() && !with_silent {
+        let (bytes, each, regions) = match peer {
+            Some(_) => (BYTES, EACH, &regions),
+            None => (silent_bytes, silent_each, &to_silent),
+        };
+        if each == 0 {
             continue;
         }
         let mut batch = qp.batch();
-        for request in 0..EACH {
-            let remote_addr = remote.addr() + (request * BYTES) as u64;
+        for request in 0..each {
+            let remote_addr = remote.addr() + (request * bytes) as u64;
             let operation = Operation::Write { remote_addr, rkey: remote.rkey() };
             let post = WorkRequest::new(request as u64).operation(operation);
-            batch.post_send(&post.regions(&regions))?;
+            batch.post_send(&post.regions(regions))?;
         }
         batch.submit()?;
     }

@@ -187,6 +187,12 @@ pub fn all() -> Vec<Trial> {
             run: silent::share,
         },
         Trial {
+            id: "silent-peer-long",
+            title: "WRITE of 64 KiB to 15 peers while WRITEs of 4 MiB go to a silent sixteenth",
+            target: Target::Share(0.98, "the run without it"),
+            run: silent::share_of_long,
+        },
+        Trial {
             id: "incast",
             title: "WRITEs of 64 KiB from 8 cards to one, marks at 24 KiB, nothing dropped",
             target: Target::Share(0.90, "the link"),

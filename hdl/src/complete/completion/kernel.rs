@@ -3,7 +3,7 @@
 use crate::request::DEST_COUNT;
 use drdma_emit::prelude::*;
 
-use super::{Completion, CompletionEvent, CompletionState, RESULT, WRITTEN};
+use super::{Completion, CompletionEvent, CompletionState, GOES_ON, PART_ENDS, RESULT, WRITTEN};
 use crate::context::{CQ, QP, QUEUE};
 
 impl Logic for Completion {
@@ -16,6 +16,7 @@ impl Logic for Completion {
             self, clk, act_valid, act_event, act_qp, act_psn, act_slot, act_queue, act_wr_id
         );
         dff_setup!(self, clk, act_code, act_bad_dest, act_total, act_gone, act_first);
+        dff_setup!(self, clk, goes_on, act_goes_on);
         dff_setup!(self, clk, more, more_qp, more_psn, late, late_qp, cover, cover_slot);
         dff_setup!(self, clk, refused, status, quiet, failing, clock, watched);
         dff_setup!(self, clk, owner, result, is_ended, failed, sent_count, acked_count, waits_none);
@@ -252,8 +253,10 @@ impl Logic for Completion {
         self.act_code.d.next = self.code.q.val();
         self.act_bad_dest.d.next = self.bad_dest.q.val();
         self.act_total.d.next = self.total.q.val();
+        self.act_goes_on.d.next = self.goes_on.q.val();
         if self.joins.val() {
             self.act_total.d.next = self.sent_total.val();
+            self.act_goes_on.d.next = self.sent_kind.val() == PART_ENDS;
         }
         self.act_gone.d.next = self.is_gone.q.val();
         self.act_first.d.next = self.first.q.val();
@@ -287,6 +290,8 @@ impl Logic for Completion {
                     if self.act_joined.q.val() {
                         self.results.write_data.next = self.results.write_data.val()
                             | bit_cast::<RESULT, 40>(self.act_total.q.val())
+                            | (bit_cast::<RESULT, 1>(self.act_goes_on.q.val().into())
+                                << GOES_ON as u64)
                             | self.ended.val();
                         self.retire.done.next = self.waits_none.q.val() && !self.waits.val();
                         self.set_queue_halted_valid.next =
@@ -297,6 +302,8 @@ impl Logic for Completion {
                     self.results.write_enable.next = true;
                     self.results.write_data.next = bit_cast::<RESULT, 40>(self.act_total.q.val())
                         | (bit_cast::<RESULT, 8>(self.new_status.val()) << 40)
+                        | (bit_cast::<RESULT, 1>(self.act_goes_on.q.val().into())
+                            << GOES_ON as u64)
                         | self.ended.val()
                         | (self.result.q.val() & self.forgotten.val());
                     if self.failed.q.val() {
@@ -404,6 +411,7 @@ impl Logic for Completion {
                 self.bad_dest.d.next = self.sent_bad_dest.val();
                 self.total.d.next = self.sent_total.val();
                 self.is_gone.d.next = self.gone.val();
+                self.goes_on.d.next = self.sent_kind.val() == PART_ENDS;
                 self.queue.d.next = self.open_queue.val();
                 self.wr_id.d.next = self.open_wr_id.val();
                 self.position.d.next = self.open_position.val();

@@ -2,7 +2,8 @@
 //!
 //! A request is opened when it is decoded, in the order of its queue. It is done when everything of
 //! it was sent and, on RC, every destination's last packet was acknowledged. Done requests leave
-//! their queue in order, each with one entry in the queue's completion ring, but for unsignaled ones that succeeded.
+//! their queue in order, each with one entry in the queue's completion ring, but for unsignaled ones that succeeded. One that sends a
+//! part of a message, and not the last, has an entry only if it fails; the queue has no further ones then.
 //!
 //! A receipt of a receive gets an entry as well, in the ring that it names. Receives and sends may share a ring.
 //!
@@ -37,6 +38,7 @@ use crate::primitive::fifo::Fifo;
 use crate::primitive::lutram::Lutram;
 use crate::receive::record::Receipt;
 use crate::send::keeper::policy::{Policies, Policy};
+use crate::send::packetizer::PART_ENDS;
 
 mod kernel;
 mod outstanding;
@@ -102,8 +104,9 @@ const WRITTEN: usize = 14;
 
 const _: () = assert!(INDEX == 12, "what the host wrote stands elsewhere");
 
-/// Bits of a request's result.
-const RESULT: usize = 50 + DEST_COUNT;
+/// The bit of a request's result that tells of success that its message goes on in another part, and its bits.
+const GOES_ON: usize = 50 + DEST_COUNT;
+const RESULT: usize = GOES_ON + 1;
 
 /// Completions of the card; see the [module](self).
 #[derive(LogicBlock)]
@@ -157,7 +160,7 @@ pub struct Completion {
     pub sent_slot: Signal<In, Bits<8>>,
     /// Queue pair of the item.
     pub sent_qp: Signal<In, Bits<QP>>,
-    /// 0: a packet that must be acknowledged. 1: the end of the request.
+    /// 0: a packet that must be acknowledged. Else the end of the request; 2: its message goes on in another part.
     pub sent_kind: Signal<In, Bits<2>>,
     /// Sequence number of the packet.
     pub sent_psn: Signal<In, Bits<24>>,
@@ -238,7 +241,7 @@ pub struct Completion {
     events: Fifo<WRITTEN, 10, 11>,
     retire: Retire,
 
-    // Requests, by slot. Result: total 40, status 8, ended, forgotten, bad_dest. Packets that must be
+    // Requests, by slot. Result: total 40, status 8, ended, forgotten, bad_dest, goes on. Packets that must be
     // acknowledged, and that were, modulo 256: as many at a request's end. The queue.
     results: Lutram<RESULT, 8, 2>,
     sent_counts: Lutram<8, 8, 1>,
@@ -269,6 +272,7 @@ pub struct Completion {
     bad_dest: DFF<Bits<DEST_COUNT>>,
     total: DFF<Bits<40>>,
     is_gone: DFF<Bit>,
+    goes_on: DFF<Bit>,
     // The oldest packet of a list is looked at.
     first: DFF<Bit>,
     syndrome: DFF<Bits<8>>,
@@ -288,6 +292,7 @@ pub struct Completion {
     act_bad_dest: DFF<Bits<DEST_COUNT>>,
     act_total: DFF<Bits<40>>,
     act_gone: DFF<Bit>,
+    act_goes_on: DFF<Bit>,
     act_first: DFF<Bit>,
     // With a packet: its request ends with it, successfully.
     act_joined: DFF<Bit>,
@@ -452,6 +457,7 @@ impl Default for Completion {
             bad_dest: DFF::default(),
             total: DFF::default(),
             is_gone: DFF::default(),
+            goes_on: DFF::default(),
             first: DFF::default(),
             syndrome: DFF::default(),
             written: DFF::default(),
@@ -468,6 +474,7 @@ impl Default for Completion {
             act_bad_dest: DFF::default(),
             act_total: DFF::default(),
             act_gone: DFF::default(),
+            act_goes_on: DFF::default(),
             act_first: DFF::default(),
             act_joined: DFF::default(),
             owner: DFF::default(),

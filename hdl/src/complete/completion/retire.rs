@@ -9,14 +9,15 @@
 //!
 //! Contract: `next_queue` and `next_open_queue` are what `queue` and `open_queue` will be in the next cycle. A
 //! completion every 3 cycles, and one more for each request that had to be parked; the entry follows
-//! `done` after 6 cycles. An unsignaled request that succeeded leaves without an entry, whether there is room or not. A request whose completion queue has no room is done again
+//! `done` after 6 cycles. An unsignaled request that succeeded leaves without an entry, whether there is room or not, and so does one whose
+//! message goes on in another part. A request whose completion queue has no room is done again
 //! behind those that wait. A receipt every 3 cycles, or every 6 while requests complete as well; its entry follows after 4.
 
 use crate::request::DEST_COUNT;
 use drdma_emit::prelude::*;
 
-use super::RESULT;
 use super::rings::Rings;
+use super::{GOES_ON, RESULT};
 use crate::context::{CQ, INDEX, QP, QUEUE, Table};
 use crate::primitive::fifo::Fifo;
 use crate::primitive::lutram::Lutram;
@@ -100,7 +101,7 @@ pub struct Retire {
     pub done_slot: Signal<In, Bits<8>>,
     /// Slot of the request whose result is wanted.
     pub result_slot: Signal<Out, Bits<8>>,
-    /// That result: total 40, status 8, ended, forgotten, destination.
+    /// That result: total 40, status 8, ended, forgotten, destination, goes on.
     pub result: Signal<In, Bits<RESULT>>,
 
     /// A free slot is offered.
@@ -197,8 +198,10 @@ pub struct Retire {
     failed: DFF<Bit>,
     is_oldest: DFF<Bit>,
     is_silent: DFF<Bit>,
-    /// It has succeeded, and is unsignaled.
+    /// It has succeeded, and is unsignaled, or its message goes on.
     is_quiet: DFF<Bit>,
+    /// It has succeeded, and its message goes on in another part: it is no request that is counted.
+    is_part: Signal<Local, Bit>,
     // The one that is the oldest one now.
     follows: DFF<Bit>,
     follows_slot: DFF<Bits<8>>,
@@ -292,7 +295,9 @@ impl Logic for Retire {
         self.is_last.next =
             self.record.val().get_bits::<8>(0) == self.record.val().get_bits::<8>(8);
         self.silent.clk.next = self.clk.val();
-        self.is_quiet.d.next = self.mark.q.val().get_bit(32) && !self.failed.q.val();
+        self.is_part.next = self.result_of.q.val().get_bit(GOES_ON) && !self.failed.q.val();
+        self.is_quiet.d.next =
+            self.is_part.val() || (self.mark.q.val().get_bit(32) && !self.failed.q.val());
         self.is_silent.d.next = self.silent.read_data.val().get_bit(0);
         self.silent.write_enable.next = false;
         self.silent.write_address.next = self.name.q.val().get_bits::<QUEUE>(64);
@@ -375,7 +380,7 @@ impl Logic for Retire {
                 // The request before has left, and the one behind it was dealt with.
                 if !self.follows.q.val() {
                     if self.is_silent.q.val() || self.is_quiet.q.val() {
-                        self.retired.next = !self.is_silent.q.val();
+                        self.retired.next = !self.is_silent.q.val() && !self.is_part.val();
                         self.state.d.next = RetireState::Leave;
                         self.leaves.next = !self.open.val();
                     } else if self.rings.full.val() {

@@ -12,6 +12,7 @@ use super::Completion;
 use crate::context::testing::clear_tables;
 use crate::testing;
 
+mod parts;
 mod receipts;
 mod renewals;
 mod traffic;

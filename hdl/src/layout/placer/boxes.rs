@@ -204,7 +204,8 @@ pub struct Boxes {
     last_to: Signal<Local, Bits<14>>,
     last_tag: Signal<Local, Bits<TAG>>,
 
-    queue: PromptFifo<BOX, 3, 4>,
+    /// Boxes of a whole window, so that the window after the next may be planned while the host serves them.
+    queue: PromptFifo<BOX, 7, 8>,
     /// The queue takes what is on its way to it, and another one.
     vacant: Signal<Local, Bit>,
     fields: Concat<64, 17, 13, TAG, BOX>,

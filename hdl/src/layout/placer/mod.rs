@@ -27,7 +27,7 @@
 //! takes its beats only after its reads, which are made when it closes. So a window always fits
 //! behind the one that is being read, and if the buffer is full, then of beats of windows that are
 //! closed. Beats wait while no window is granted, or while two are waiting for their
-//! boxes. Either output may stall for ever without harm to the other's beats.
+//! boxes to be made; 128 boxes wait for the reader. Either output may stall for ever without harm to the other's beats.
 //!
 //! The two placed beats of a beat whose fragments cross blocks may lie in different windows.
 

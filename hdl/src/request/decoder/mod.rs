@@ -46,7 +46,7 @@ mod alike;
 mod apart;
 mod bounds;
 mod contexts;
-mod fields;
+pub(in crate::request) mod fields;
 mod joiner;
 mod keys;
 mod named;
@@ -64,7 +64,7 @@ use crate::layout::windows::FETCH_BITS;
 use crate::primitive::Pack;
 use crate::request::{
     AddressWrite, AskWrite, CONTIGUOUS, DEST_COUNT, DEST_INDEX, FunctionWrite, KeyWrite, LaneKind,
-    POINTER_MAPPED, PieceWrite, SetKinds,
+    POINTER_MAPPED, Part, PartWrite, PieceWrite, SetKinds,
 };
 use alike::Alike;
 use apart::Apart;
@@ -110,6 +110,10 @@ pub struct Decoder {
     pub wqe_error: Signal<In, Bit>,
     /// It is the first one of a turn.
     pub wqe_begins: Signal<In, Bit>,
+    /// Which part of a message its entry stands for.
+    pub wqe_part: Signal<In, Part>,
+    /// No further part of a message that was begun is to be fetched: enough are on their way to the segmenter.
+    pub parts_full: Signal<Out, Bit>,
 
     /// A word of a table is written.
     pub cfg_valid: Signal<In, Bit>,
@@ -252,6 +256,8 @@ pub struct Decoder {
     /// Of a WRITE by columns: the queue pair gets another column behind this one.
     pub dest_write_more: Signal<Out, Bit>,
 
+    /// Which part of a message a request sends; of every request as it is opened, and once more before it is told if it is one.
+    pub part_write: Flow<Out, PartWrite>,
     /// Where a part of what a READ or an atomic brings goes; before its request.
     pub piece_write: Flow<Out, PieceWrite>,
     /// How much it brings; likewise.
@@ -318,6 +324,8 @@ pub struct Decoder {
     apart: Apart,
     requests: Requests,
 
+    part_valid: DFF<Bit>,
+    part: DFF<PartWrite>,
     piece_valid: DFF<Bit>,
     piece: DFF<PieceWrite>,
     /// A READ or an atomic is told: its bytes, with those that make a whole packet of the last, and its packets.
@@ -384,6 +392,8 @@ impl Logic for Decoder {
         dff_setup!(
             self,
             clk,
+            part_valid,
+            part,
             piece_valid,
             piece,
             asked_slot,
@@ -439,6 +449,7 @@ impl Logic for Decoder {
         self.unpacker.wqe_remaining.next = self.wqe_remaining.val();
         self.unpacker.wqe_error.next = self.wqe_error.val();
         self.unpacker.wqe_begins.next = self.wqe_begins.val();
+        self.unpacker.wqe_part.next = self.wqe_part.val();
         self.unpacker.take.next = self.parser.take.val();
         self.unpacker.skip.next = self.parser.skip.val();
 
@@ -454,6 +465,8 @@ impl Logic for Decoder {
         self.parser.granule_remaining.next = self.unpacker.granule_remaining.val();
         self.parser.granule_error.next = self.unpacker.granule_error.val();
         self.parser.granule_begins.next = self.unpacker.granule_begins.val();
+        self.parser.granule_part.next = self.unpacker.granule_part.val();
+        self.parser.granule_parted.next = self.unpacker.granule_parted.val();
         self.parser.granule_words.next = self.unpacker.granule_words.val();
         self.parser.granule_rest.next = self.unpacker.granule_rest.val();
         self.parser.queue_shared.next = self.contexts.shared.val();
@@ -710,6 +723,9 @@ impl Logic for Decoder {
         self.request_bad_dest.next = self.requests.request_bad_dest.val();
         self.requests.apart.next = self.apart.told.val();
         self.requests.kinds.next = self.parser.kinds.val();
+        self.requests.parted.next = self.parser.parted.val();
+        self.requests.part_comes.next = self.unpacker.parted.val() || self.parser.parted.val();
+        self.parts_full.next = self.requests.parts_full.val();
         self.request_kinds.next = self.requests.request_kinds.val();
         self.request_apart.next = self.requests.request_apart.val();
         self.request_columns.next = self.requests.request_columns.val();
@@ -719,6 +735,20 @@ impl Logic for Decoder {
         self.function_write.slot.next = self.requests.slot.val();
         self.parser.key_write.join(&mut self.key_write);
         self.key_write.slot.next = self.requests.slot.val();
+
+        // Parts of messages.
+        self.part_valid.d.next = self.parser.open.val() || self.parser.part_told.val();
+        self.part.d.next.slot = self.requests.slot.val();
+        self.part.d.next.whole = 0.into();
+        self.part.d.next.resumes = false;
+        self.part.d.next.pauses = false;
+        if self.parser.part_told.val() {
+            self.part.d.next.whole = self.parser.part_whole.val();
+            self.part.d.next.resumes = self.parser.part_resumes.val();
+            self.part.d.next.pauses = self.parser.part_pauses.val();
+        }
+        self.part_write.valid.next = self.part_valid.q.val();
+        self.part_write.next = self.part.q.val();
 
         // READs and atomics: where their bytes go, how many they are, and in how many packets they come.
         self.piece_valid.d.next = self.parser.piece_valid.val();
@@ -829,6 +859,7 @@ impl Logic for Decoder {
             self.dest_alike.d.next = true;
         }
         if self.rst.val() {
+            self.part_valid.d.next = false;
             self.piece_valid.d.next = false;
             for k in 0..3 {
                 self.asked[k].d.next = false;

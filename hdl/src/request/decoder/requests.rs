@@ -2,7 +2,7 @@
 
 use crate::context::QUEUE;
 use crate::primitive::Lutram;
-use crate::request::{DEST_COUNT, DEST_INDEX, MAX_REMOTE};
+use crate::request::{DEST_COUNT, DEST_INDEX, MAX_REMOTE, PARTS_AHEAD};
 use drdma_abi::completion::Status;
 use drdma_emit::prelude::*;
 
@@ -19,6 +19,9 @@ const DEST_SHARE: usize = MAX_REMOTE.ilog2() as usize + 1;
 /// Places in use with which there is room for a WRITE by columns.
 const COLUMN_ROOM: u64 = 1_016 - MAX_REMOTE;
 
+/// Parts with which one that is coming is the last.
+const ALMOST: u64 = PARTS_AHEAD - 1;
+
 /// Opens requests, settles them when their last check is through, and accounts for the rings.
 ///
 /// One request is being parsed and one is being settled; a request is settled in the cycle in which
@@ -30,7 +33,7 @@ const COLUMN_ROOM: u64 = 1_016 - MAX_REMOTE;
 /// belongs to them; `set_done` pulse, `set_told_again` (such a set may be written once more in the next 4 cycles); the bounds check's `busy` and `fail_*`.
 ///
 /// # Outputs
-/// `settled`, `may_open`, `set_space`, `dest_space`, `column_space` for the parser; `clear` for the bounds check;
+/// `parts_full`; `settled`, `may_open`, `set_space`, `dest_space`, `column_space` for the parser; `clear` for the bounds check;
 /// streams `open`, `request`; the pulse `stop`; `dest`, `slot`, for `dest_write`.
 #[derive(LogicBlock, Default)]
 pub struct Requests {
@@ -98,6 +101,13 @@ pub struct Requests {
     pub dests: Signal<In, Bits<DEST_COUNT>>,
     /// Columns of a WRITE by columns; else 0.
     pub columns: Signal<In, Bits<5>>,
+
+    /// It sends a part of a message; when it ends.
+    pub parted: Signal<In, Bit>,
+    /// Another one is coming.
+    pub part_comes: Signal<In, Bit>,
+    /// So many are on their way that no other one is to be fetched.
+    pub parts_full: Signal<Out, Bit>,
 
     /// Its destinations are apart; from when its last check is through.
     pub apart: Signal<In, Bit>,
@@ -190,6 +200,13 @@ pub struct Requests {
     /// What each request has of the rings, from its settling to its release.
     set_shares: Lutram<11, 8, 1>,
     dest_shares: Lutram<DEST_SHARE, 8, 1>,
+    /// Which requests send parts of messages,
+    part_shares: Lutram<1, 8, 1>,
+    /// and how many there are.
+    parts: DFF<Bits<9>>,
+    part_settles: Signal<Local, Bit>,
+    part_leaves: Signal<Local, Bit>,
+    full: DFF<Bit>,
     /// What the request that is parsed has so far.
     dest_share: DFF<Bits<DEST_SHARE>>,
     /// Places that were taken in the cycle before: the next one is not taken before two cycles later.
@@ -221,6 +238,7 @@ pub struct Requests {
     waiting_unfit: DFF<Bit>,
     waiting_overlong: DFF<Bit>,
     waiting_kinds: DFF<Bit>,
+    waiting_parted: DFF<Bit>,
     /// The request fails behind its bounds, with this status.
     late: Signal<Local, Bit>,
     late_status: Signal<Local, Bits<8>>,
@@ -296,6 +314,9 @@ impl Logic for Requests {
             waiting_unfit,
             waiting_overlong,
             waiting_kinds,
+            waiting_parted,
+            parts,
+            full,
             waiting_failed,
             waiting_flush,
             waiting_qp_fails,
@@ -376,6 +397,7 @@ impl Logic for Requests {
             self.waiting_unfit.d.next = self.unfit.val();
             self.waiting_overlong.d.next = self.overlong.val();
             self.waiting_kinds.d.next = self.kinds.val();
+            self.waiting_parted.d.next = self.parted.val();
             self.waiting_failed.d.next = self.failed.val();
             self.waiting_flush.d.next = self.failed_flush.val();
             self.waiting_qp_fails.d.next = self.failed_qp.val();
@@ -473,6 +495,24 @@ impl Logic for Requests {
         self.dest_shares.write_address.next = self.share_write.q.val();
         self.dest_shares.write_data.next = self.waiting_share.q.val();
         self.dest_shares.read_address[0].next = self.share_read.q.val();
+        self.part_shares.clk.next = self.clk.val();
+        self.part_shares.write_enable.next = self.settling.val();
+        self.part_shares.write_address.next = self.share_write.q.val();
+        self.part_shares.write_data.next = bit_cast::<1, 1>(self.waiting_parted.q.val().into());
+        self.part_shares.read_address[0].next = self.share_read.q.val();
+        self.part_settles.next = self.settling.val() && self.waiting_parted.q.val();
+        self.part_leaves.next =
+            self.release_valid.val() && self.part_shares.read_data[0].val().any();
+        if self.part_settles.val() && !self.part_leaves.val() {
+            self.parts.d.next = self.parts.q.val() + 1;
+        } else if self.part_leaves.val() && !self.part_settles.val() {
+            self.parts.d.next = self.parts.q.val() - 1;
+        }
+        self.full.d.next = (self.parts.q.val() >= PARTS_AHEAD)
+            || ((self.parts.q.val() == ALMOST)
+                && (self.part_comes.val()
+                    || (self.waiting.q.val() && self.waiting_parted.q.val())));
+        self.parts_full.next = self.full.q.val();
         if self.settling.val() {
             self.share_write.d.next = self.share_write.q.val() + 1;
         }
@@ -512,6 +552,7 @@ impl Logic for Requests {
             self.column_room.d.next = false;
             self.share_write.d.next = 0.into();
             self.share_read.d.next = 0.into();
+            self.parts.d.next = 0.into();
             self.opened.d.next = false;
             for k in 0..3 {
                 self.told[k].d.next = false;

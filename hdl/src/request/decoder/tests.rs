@@ -7,6 +7,7 @@ mod generate;
 mod kinds;
 mod malformed;
 mod partitioned;
+mod parts;
 mod rates;
 mod reference;
 mod world;
@@ -19,7 +20,7 @@ use drdma_abi::work_request::{
 };
 use drdma_verilated::testbench::{Random, STALLS};
 use generate::{Generator, SHARED, Style, card};
-use reference::{Batch, Card, Request};
+use reference::{Batch, Card, Part, Request};
 use std::collections::{HashSet, VecDeque};
 use world::{World, library};
 
@@ -236,8 +237,8 @@ fn entry(qp: u32, regions: &[(RegionType, Vec<u8>)]) -> Vec<u8> {
     bytes
 }
 
-fn batch(queue: u8, bytes: Vec<u8>) -> Batch {
-    Batch { queue, position: 0, bytes, unread: HashSet::new() }
+pub(super) fn batch(queue: u8, bytes: Vec<u8>) -> Batch {
+    Batch { queue, position: 0, bytes, unread: HashSet::new(), part: Part::default() }
 }
 
 /// A contiguous, a strided, a bitmapped and a pointer-mapped region, at granules 4, 5, 9 and 12. The

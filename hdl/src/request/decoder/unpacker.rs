@@ -1,6 +1,7 @@
 //! Blocks of a work queue, taken apart into granules.
 
 use crate::context::QUEUE;
+use crate::request::Part;
 use drdma_abi::work_request::{BLOCK, GRANULE};
 use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
@@ -40,6 +41,8 @@ pub struct Unpacker {
     pub wqe_error: Signal<In, Bit>,
     /// It is the first one of a turn.
     pub wqe_begins: Signal<In, Bit>,
+    /// Which part of a message its entry stands for.
+    pub wqe_part: Signal<In, Part>,
 
     /// A granule is offered.
     pub granule_valid: Signal<Out, Bit>,
@@ -61,6 +64,12 @@ pub struct Unpacker {
     pub granule_error: Signal<Out, Bit>,
     /// Of its block.
     pub granule_begins: Signal<Out, Bit>,
+    /// Of its block.
+    pub granule_part: Signal<Out, Part>,
+    /// Its entry is carried out in parts, as far as its block tells.
+    pub granule_parted: Signal<Out, Bit>,
+    /// So it is of a block that is at hand.
+    pub parted: Signal<Out, Bit>,
     /// The rest of its block; only with the block's first granule.
     pub granule_rest: Signal<Out, Bits<384>>,
     /// The granule is taken.
@@ -76,6 +85,10 @@ pub struct Unpacker {
     block_remaining: DFF<Bits<17>>,
     block_error: DFF<Bit>,
     block_begins: DFF<Bit>,
+    block_part: DFF<Part>,
+    block_parted: DFF<Bit>,
+    /// The block that is offered is of an entry in parts.
+    wqe_parted: Signal<Local, Bit>,
 
     valid: DFF<Bit>,
     data: DFF<Bits<128>>,
@@ -87,6 +100,8 @@ pub struct Unpacker {
     remaining: DFF<Bits<17>>,
     error: DFF<Bit>,
     begins: DFF<Bit>,
+    part: DFF<Part>,
+    is_parted: DFF<Bit>,
 
     /// The granule register is free at the end of this cycle.
     free: Signal<Local, Bit>,
@@ -120,6 +135,8 @@ impl Logic for Unpacker {
             block_remaining,
             block_error,
             block_begins,
+            block_part,
+            block_parted,
             valid,
             data,
             words,
@@ -129,8 +146,11 @@ impl Logic for Unpacker {
             position,
             remaining,
             error,
-            begins
+            begins,
+            part,
+            is_parted
         );
+        self.wqe_parted.next = self.wqe_part.val().pauses || self.wqe_part.val().first.any();
         self.free.next = !self.valid.q.val() || self.take.val() || self.skip.val();
         // Behind the granule that is skipped, the block register holds the rest of its block,
         // unless that granule was the last one.
@@ -157,6 +177,8 @@ impl Logic for Unpacker {
             self.block_remaining.d.next = self.wqe_remaining.val();
             self.block_error.d.next = self.wqe_error.val();
             self.block_begins.d.next = self.wqe_begins.val();
+            self.block_part.d.next = self.wqe_part.val();
+            self.block_parted.d.next = self.wqe_parted.val();
         } else if self.advance.val() {
             self.block_index.d.next = self.block_index.q.val() + 1;
         }
@@ -185,6 +207,8 @@ impl Logic for Unpacker {
             self.remaining.d.next = self.block_remaining.q.val();
             self.error.d.next = self.block_error.q.val();
             self.begins.d.next = self.block_begins.q.val();
+            self.part.d.next = self.block_part.q.val();
+            self.is_parted.d.next = self.block_parted.q.val();
         }
         if self.direct.val() {
             self.data.d.next = self.wqe_data.val().get_bits::<128>(0);
@@ -196,6 +220,8 @@ impl Logic for Unpacker {
             self.remaining.d.next = self.wqe_remaining.val();
             self.error.d.next = self.wqe_error.val();
             self.begins.d.next = self.wqe_begins.val();
+            self.part.d.next = self.wqe_part.val();
+            self.is_parted.d.next = self.wqe_parted.val();
         }
         if self.rst.val() {
             self.block_valid.d.next = false;
@@ -212,6 +238,11 @@ impl Logic for Unpacker {
         self.granule_remaining.next = self.remaining.q.val();
         self.granule_error.next = self.error.q.val();
         self.granule_begins.next = self.begins.q.val();
+        self.granule_part.next = self.part.q.val();
+        self.granule_parted.next = self.is_parted.q.val();
+        self.parted.next = (self.wqe_valid.val() && self.wqe_parted.val())
+            || (self.block_valid.q.val() && self.block_parted.q.val())
+            || (self.valid.q.val() && self.is_parted.q.val());
         self.granule_rest.next = self.block.q.val().get_bits::<384>(128);
     }
 }

@@ -1,15 +1,17 @@
 //! The second half of [`Queue`](super::Queue): it remembers the reads that were requested, in order,
 //! and makes blocks of what they bring.
 
+use super::parts::Parts;
 use super::turns::Turns;
 use super::{BEHIND, LENGTH, LIFE, PACE};
 use crate::context::{Flags, QUEUE};
-use crate::primitive::{Flatten, Join, ReadySlice, Restore, StreamFifo};
+use crate::primitive::{Flatten, Join, Ram, RamStyle, ReadySlice, Restore, StreamFifo};
+use crate::request::{PART, Part};
 use drdma_abi::Layout;
 use drdma_abi::work_request::WqeHeader;
 use drdma_emit::prelude::*;
 
-/// A read that was requested.
+/// A read that was requested, or an entry that is kept.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct QueueRead {
     /// Its queue.
@@ -34,6 +36,16 @@ pub struct QueueRead {
     pub tries: Bit,
     /// Its queue pair's peer is silent.
     pub silent: Bit,
+    /// Where the message of its turn's first entry goes on; 0: it was not begun.
+    pub part: Bits<PART>,
+    /// See [`Parts`].
+    pub splits: Bit,
+    /// See [`Parts`].
+    pub log_units: Bits<2>,
+    /// The turn is that entry alone, as it is kept: nothing is read.
+    pub kept: Bit,
+    /// Where the turn ends is told even if it is not cut before.
+    pub told: Bit,
 }
 
 /// A read whose beats are waited for.
@@ -59,6 +71,14 @@ pub struct CutTurn {
     pub slow: Bit,
     /// Its blocks.
     pub had: Bits<PACE>,
+    /// Where the message of the entry there goes on; 0: it was not begun.
+    pub part: Bits<PART>,
+    /// That part is its last.
+    pub last_part: Bit,
+    /// It was not cut, it was used up,
+    pub used_up: Bit,
+    /// and was the last part of a message.
+    pub after_parts: Bit,
 }
 
 /// What goes beside a block.
@@ -69,6 +89,7 @@ struct Beside {
     remaining: Bits<17>,
     error: Bit,
     begins: Bit,
+    part: Part,
 }
 
 /// Up to 32 reads; one block per cycle, and one cycle more before each turn, and in a limited turn before each entry.
@@ -76,7 +97,8 @@ struct Beside {
 /// Whether a turn leaves or is dropped is decided with its first block: by whether its queue is
 /// halted or was enabled anew, and whether a turn of it was cut before, unless this one is `fresh`, which is
 /// fetched from where that one was cut. [`Turns`] says where a turn ends before it is used up; it is *cut* there,
-/// and its other blocks are dropped.
+/// and its other blocks are dropped. [`Parts`] says which entry is carried out in parts: a turn ends behind one, too. Of each
+/// queue the last such entry is kept, and comes again for each further part.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Batches {
     // ------------------------------------------------------------------ clock and reset
@@ -137,6 +159,8 @@ pub struct Batches {
     pub wqe_error: Signal<Out, Bit>,
     /// It is the first one of a turn.
     pub wqe_begins: Signal<Out, Bit>,
+    /// Which part of a message its entry stands for.
+    pub wqe_part: Signal<Out, Part>,
 
     // ------------------------------------------------------------------ turns that are cut
     /// Turns that are cut.
@@ -171,6 +195,11 @@ pub struct Batches {
     comes: Signal<Local, Bit>,
     goes: Signal<Local, Bit>,
     turns: Turns,
+    parts: Parts,
+    /// The block is not to leave yet.
+    looking: Signal<Local, Bit>,
+    /// The block that leaves ends its turn.
+    parted: Signal<Local, Bit>,
     /// Queues of which a turn was cut, and no fresh one has come since.
     cut_queues: Flags<QUEUE, 1>,
     load: Signal<Local, Bit>,
@@ -199,6 +228,22 @@ pub struct Batches {
     take: Signal<Local, Bit>,
     done: Signal<Local, Bit>,
 
+    /// Entries in parts: their first block and what counts of the second one.
+    #[init(Ram::new(RamStyle::Ultra))]
+    entries: Ram<ENTRY, ENTRY_LANES, QUEUE>,
+    entry: Join<512, LANE, ENTRY>,
+    /// The next block is the second one of an entry that is kept.
+    second: DFF<Bit>,
+    /// The block that is offered: of a read, or kept.
+    offered: Signal<Local, Bit>,
+    block: Signal<Local, Bits<512>>,
+    unread: Signal<Local, Bit>,
+    last: Signal<Local, Bit>,
+    /// It leaves.
+    left: Signal<Local, Bit>,
+    /// With it the turn is used up, which is to be told.
+    used_up: Signal<Local, Bit>,
+    part: Signal<Local, Part>,
     beside: Signal<Local, Beside>,
     beside_in: Flatten<Beside, SIDE>,
     beside_out: Restore<Beside, SIDE>,
@@ -212,6 +257,14 @@ const SIDE: usize = Beside::BITS;
 /// Bits of a block, with those beside it.
 const BLOCK: usize = 512 + SIDE;
 const _: () = assert!(BEHIND == 6, "up to 32 turns are fetched");
+/// Bits of the second block of an entry in parts that count: a granule; the first one is kept whole.
+const LANE: usize = 128;
+const ENTRY: usize = 512 + LANE;
+const ENTRY_LANES: usize = ENTRY / LANE;
+/// The lanes of the first block, and of the second one.
+const FIRST_BLOCK: u64 = 0xf;
+const SECOND_BLOCK: u64 = 0x10;
+const _: () = assert!(ENTRY_LANES == 5, "lanes of an entry");
 
 impl Logic for Batches {
     #[hdl_gen]
@@ -227,7 +280,8 @@ impl Logic for Batches {
             own_reads,
             others,
             wholes,
-            heard_reads
+            heard_reads,
+            second
         );
         self.reads.clk.next = self.clk.val();
         self.reads.rst.next = self.rst.val();
@@ -243,12 +297,28 @@ impl Logic for Batches {
             self.last_queue.d.next = self.read.queue.val();
         }
 
+        // The block that is offered.
+        self.entries.clk.next = self.clk.val();
+        self.entries.read_enable.next = true;
+        self.offered.next = self.busy.q.val() && (self.resp_valid.val() || self.at.q.val().kept);
+        self.block.next = self.resp_data.val();
+        self.unread.next = self.resp_error.val();
+        self.last.next = self.resp_last.val();
+        if self.at.q.val().kept {
+            self.block.next = self.entries.read_data.val().get_bits::<512>(0);
+            if self.second.q.val() {
+                self.block.next =
+                    bit_cast::<512, LANE>(self.entries.read_data.val().get_bits::<LANE>(512));
+            }
+            self.unread.next = false;
+            self.last.next = self.second.q.val();
+        }
+
         // Where the turn ends.
         self.turns.clk.next = self.clk.val();
-        self.turns.offered.next = self.busy.q.val() && self.resp_valid.val();
-        self.turns.granules.next =
-            self.resp_data.val().get_bits::<32>(self.granules_at.val().index());
-        self.turns.unread.next = self.resp_error.val();
+        self.turns.offered.next = self.offered.val();
+        self.turns.granules.next = self.block.val().get_bits::<32>(self.granules_at.val().index());
+        self.turns.unread.next = self.unread.val();
         self.turns.remaining.next = self.at.q.val().remaining;
         self.turns.left.next = self.at.q.val().left;
         self.turns.limited.next = self.at.q.val().limited;
@@ -260,30 +330,63 @@ impl Logic for Batches {
         }
         self.turns.limit.next = self.most.val();
 
+        // Which entries have parts.
+        self.parts.clk.next = self.clk.val();
+        self.parts.offered.next = self.offered.val();
+        self.parts.head.next = self.block.val().get_bits::<128>(0);
+        self.parts.dest.next = self.block.val().get_bits::<256>(256);
+        self.parts.unread.next = self.unread.val();
+        self.parts.heads.next = self.turns.heads.val();
+        self.parts.splits.next = self.at.q.val().splits;
+        self.parts.shared.next = self.at.q.val().shared;
+        self.parts.lone.next = self.at.q.val().remaining == 1;
+        self.parts.part.next = self.at.q.val().part;
+        self.parts.log_units.next = self.at.q.val().log_units;
+        self.looking.next = self.turns.looking.val() || self.parts.looking.val();
+
         self.open.next = self.busy.q.val() && (!self.at.q.val().first || self.judged.q.val());
         self.leaves.next = self.open.val()
             && !self.dropping.q.val()
-            && !self.turns.looking.val()
+            && !self.looking.val()
             && !self.turns.ends.val();
-        self.cut.next = self.resp_valid.val()
+        self.cut.next = self.offered.val()
             && self.open.val()
             && !self.dropping.q.val()
-            && !self.turns.looking.val()
+            && !self.looking.val()
             && self.turns.ends.val();
-        self.resp_ready.next = (self.open.val()
-            && (self.dropping.q.val() || (!self.turns.looking.val() && self.turns.ends.val())))
-            || (self.leaves.val() && self.slice.in_ready.val());
-        self.take.next = self.resp_valid.val()
+        self.resp_ready.next = !self.at.q.val().kept
             && ((self.open.val()
-                && (self.dropping.q.val()
-                    || (!self.turns.looking.val() && self.turns.ends.val())))
+                && (self.dropping.q.val() || (!self.looking.val() && self.turns.ends.val())))
                 || (self.leaves.val() && self.slice.in_ready.val()));
-        self.turns.taken.next =
-            self.resp_valid.val() && self.leaves.val() && self.slice.in_ready.val();
-        self.done.next = self.take.val() && self.resp_last.val();
+        self.left.next = self.offered.val() && self.leaves.val() && self.slice.in_ready.val();
+        self.take.next = self.left.val()
+            || (self.offered.val()
+                && self.open.val()
+                && (self.dropping.q.val() || (!self.looking.val() && self.turns.ends.val())));
+        self.turns.taken.next = self.left.val();
+        self.parts.taken.next = self.left.val();
+        self.parted.next = self.left.val() && self.parts.pauses.val();
+        self.used_up.next = self.left.val()
+            && self.at.q.val().told
+            && (self.at.q.val().left == 1)
+            && !self.parts.pauses.val();
+        self.done.next = self.take.val() && self.last.val();
+        self.entry.low.next = self.resp_data.val();
+        self.entry.high.next = self.resp_data.val().get_bits::<LANE>(0);
+        self.entries.write_address.next = self.at.q.val().queue;
+        self.entries.write_data.next = self.entry.whole.val();
+        self.entries.write_lanes.next = 0.into();
+        if self.left.val() && !self.at.q.val().kept {
+            if self.turns.heads.val() {
+                self.entries.write_lanes.next = FIRST_BLOCK.into();
+            } else if self.parts.pauses.val() {
+                self.entries.write_lanes.next = SECOND_BLOCK.into();
+            }
+        }
         self.load.next = self.reads.output.valid.val() && (!self.busy.q.val() || self.done.val());
         self.reads.output.ready.next = !self.busy.q.val() || self.done.val();
         self.turns.begins.next = self.load.val() && self.reads.output.data.val().read.first;
+        self.parts.begins.next = self.load.val() && self.reads.output.data.val().read.first;
         self.turns.goes_on.next =
             !self.reads.output.data.val().read.fresh && !self.reads.output.data.val().other;
 
@@ -294,8 +397,9 @@ impl Logic for Batches {
                 || (self.cut_queues.flag[0].val() && !self.at.q.val().fresh);
         }
         if self.take.val() {
+            self.second.d.next = true;
             self.at.d.next.first = false;
-            self.dropping.d.next = self.dropping.q.val() || self.cut.val();
+            self.dropping.d.next = self.dropping.q.val() || self.cut.val() || self.parted.val();
             self.at.d.next.left = self.at.q.val().left - 1;
             self.at.d.next.position = self.at.q.val().position + 1;
             self.at.d.next.remaining = self.at.q.val().remaining - 1;
@@ -306,6 +410,7 @@ impl Logic for Batches {
         if self.load.val() {
             self.busy.d.next = true;
             self.at.d.next = self.reads.output.data.val().read;
+            self.second.d.next = false;
             self.judged.d.next = false;
         }
 
@@ -351,7 +456,7 @@ impl Logic for Batches {
 
         // What is cut, up to where it is fetched anew.
         self.cut_queues.clk.next = self.clk.val();
-        self.cut_queues.set_valid.next = self.cut.val();
+        self.cut_queues.set_valid.next = self.cut.val() || self.parted.val() || self.used_up.val();
         self.cut_queues.set_index.next = self.at.q.val().queue;
         self.cut_queues.clear_valid.next = self.wipe_valid.val()
             || (self.at.q.val().first
@@ -364,27 +469,49 @@ impl Logic for Batches {
             self.cut_queues.clear_index.next = self.wipe_index.val();
         }
         self.cut_queues.ahead[0].next = self.at.d.val().queue;
-        self.cut_turn.valid.next = self.cut.val();
+        self.cut_turn.valid.next = self.cut.val() || self.parted.val() || self.used_up.val();
         self.cut_turn.queue.next = self.at.q.val().queue;
         self.cut_turn.life.next = self.at.q.val().life;
         self.cut_turn.position.next = self.at.q.val().position;
         self.cut_turn.length.next = self.turns.length.val();
         self.cut_turn.slow.next = self.turns.slow.val();
         self.cut_turn.had.next = self.turns.had.val();
+        self.cut_turn.part.next = 0.into();
+        self.cut_turn.last_part.next = false;
+        self.cut_turn.used_up.next = self.used_up.val();
+        self.cut_turn.after_parts.next = self.at.q.val().kept;
+        if self.used_up.val() {
+            self.cut_turn.position.next = self.at.q.val().position + 1;
+            self.cut_turn.length.next = 0.into();
+            self.cut_turn.slow.next = false;
+        }
+        if self.parts.pauses.val() {
+            // From the entry's first block on.
+            self.cut_turn.position.next = self.at.q.val().position - 1;
+            self.cut_turn.length.next = 0.into();
+            self.cut_turn.slow.next = false;
+            self.cut_turn.part.next = self.parts.next_part.val();
+            self.cut_turn.last_part.next = self.parts.next_is_last.val();
+        }
 
         self.next_queue.next = self.at.d.val().queue;
+        self.entries.read_address.next = self.at.d.val().queue;
 
         self.beside.next.queue = self.at.q.val().queue;
         self.beside.next.position = self.at.q.val().position;
         self.beside.next.remaining = self.at.q.val().remaining;
-        self.beside.next.error = self.resp_error.val();
+        self.beside.next.error = self.unread.val();
         self.beside.next.begins = self.at.q.val().first;
+        self.part.next.first = self.at.q.val().part;
+        self.part.next.log_units = self.at.q.val().log_units;
+        self.part.next.pauses = self.parts.pauses.val();
+        self.beside.next.part = self.part.val();
         self.beside_in.record.next = self.beside.val();
-        self.merged.low.next = self.resp_data.val();
+        self.merged.low.next = self.block.val();
         self.merged.high.next = self.beside_in.bits.val();
         self.slice.clk.next = self.clk.val();
         self.slice.rst.next = self.rst.val();
-        self.slice.in_valid.next = self.resp_valid.val() && self.leaves.val();
+        self.slice.in_valid.next = self.offered.val() && self.leaves.val();
         self.slice.in_data.next = self.merged.whole.val();
         self.slice.out_ready.next = self.wqe_ready.val();
         self.wqe_valid.next = self.slice.out_valid.val();
@@ -396,6 +523,7 @@ impl Logic for Batches {
         self.wqe_remaining.next = self.left_block.val().remaining;
         self.wqe_error.next = self.left_block.val().error;
         self.wqe_begins.next = self.left_block.val().begins;
+        self.wqe_part.next = self.left_block.val().part;
 
         self.at_work.next =
             self.reads.count.val().any() || self.busy.q.val() || self.slice.out_valid.val();

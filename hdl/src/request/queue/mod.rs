@@ -37,12 +37,14 @@
 
 use crate::context::{INDEX, QP, QUEUE, Stamps, TableSelect};
 use crate::primitive::{Flatten, PromptFifo, Ram, RamStyle, Restore, StreamFifo};
+use crate::request::{PART, Part};
 use drdma_abi::Layout;
 use drdma_abi::register::SendQueueEntry;
 use drdma_emit::prelude::*;
 
 mod batches;
 mod parking;
+mod parts;
 mod share;
 #[cfg(test)]
 mod tests;
@@ -70,6 +72,12 @@ const LENGTH: usize = 13;
 const BEHIND: usize = 6;
 /// Bits of the blocks that a turn may have if no entry needs more.
 const PACE: usize = 9;
+/// Blocks of an entry that is carried out in parts.
+const PART_BLOCKS: u64 = 2;
+/// Blocks of a turn behind such an entry, where there are no others, and their binary logarithm: another such entry, and one before it.
+const PROBE_BLOCKS: u64 = 4;
+const LOG_PROBE: usize = PROBE_BLOCKS.ilog2() as usize;
+const _: () = assert!(LOG_PROBE == 2, "the bits that a number above has");
 /// Bits of a [`Standing`].
 const STANDING: usize = Standing::BITS;
 
@@ -97,6 +105,10 @@ struct Parked {
     doorbell: Waiting,
     /// Its queue pair is not held, but its peer is silent.
     deferred: Bit,
+    /// It is no doorbell: the queue's message goes on in another part.
+    resumes: Bit,
+    /// Then: the peer was not silent.
+    heard: Bit,
 }
 
 /// A batch that is not over.
@@ -121,6 +133,12 @@ struct Standing {
     fresh: Bit,
     /// See [`Share`].
     pace: Bits<PACE>,
+    /// The message of its next entry was begun, and its next part is not its last, or was not fetched yet. Doorbells only say how far its batch goes then.
+    midway: Bit,
+    /// Then, while that part is parked: where it begins,
+    part: Bits<PART>,
+    /// and that it is the last one.
+    last_part: Bit,
 }
 
 /// What the unit that fetches is doing.
@@ -175,6 +193,9 @@ pub struct Queue {
     pub silence_qp: Signal<In, Bits<QP>>,
     /// It is.
     pub silence_silent: Signal<In, Bit>,
+
+    /// No further part of a message that was begun is to be fetched: enough are on their way.
+    pub parts_full: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ tables
     /// The host writes a word of a table.
@@ -234,6 +255,8 @@ pub struct Queue {
     /// It is the first one of a turn, which is another one's or the same queue's next one: what is missing of an
     /// entry of the turn before does not come.
     pub wqe_begins: Signal<Out, Bit>,
+    /// Which part of a message its entry stands for.
+    pub wqe_part: Signal<Out, Part>,
     /// A doorbell is not used up, or its blocks are on their way.
     pub busy: Signal<Out, Bit>,
 
@@ -272,6 +295,9 @@ pub struct Queue {
     parked: StreamFifo<Parked, 10, 11>,
     /// Those that are deferred.
     deferred: DFF<Bits<11>>,
+    /// Messages whose next part is parked, and those of peers that are not silent.
+    midways: DFF<Bits<11>>,
+    heard_midways: DFF<Bits<11>>,
     /// Batches that are not over, and what is deferred.
     behind_turns: Signal<Local, Bits<11>>,
     /// Rests of queue pairs whose peers were not silent.
@@ -312,6 +338,26 @@ pub struct Queue {
     cut_length: DFF<Bits<LENGTH>>,
     cut_slow: DFF<Bit>,
     cut_had: DFF<Bits<PACE>>,
+    /// What is at work is a message's next part: where it begins, and that it is the last one.
+    resumes: DFF<Bit>,
+    part: DFF<Bits<PART>>,
+    last_part: DFF<Bit>,
+    splits: DFF<Bit>,
+    log_units: DFF<Bits<2>>,
+    /// See [`Standing::midway`].
+    midway: DFF<Bit>,
+    /// The turn is an entry that is kept.
+    kept: DFF<Bit>,
+    /// Where the turn ends is told.
+    told: DFF<Bit>,
+    /// What is at work begins where a turn was used up,
+    used_up: DFF<Bit>,
+    /// which was the last part of a message: the next entry may have parts as well.
+    after_parts: DFF<Bit>,
+    /// The turn is not all of its batch, and the rest goes to the others.
+    has_rest: DFF<Bit>,
+    /// The queue's turn goes on from where the queue stands, or where a turn was cut.
+    goes_on: Signal<Local, Bit>,
     // What is known of its queue.
     from: Signal<Local, Bits<32>>,
     goal: Signal<Local, Bits<32>>,
@@ -322,6 +368,12 @@ pub struct Queue {
     share: Share,
     limited: DFF<Bit>,
     limits: Signal<Local, Bit>,
+    /// There are others, for whom a rest may be left.
+    crowds: Signal<Local, Bit>,
+    /// Its batch does not end with the entry that is kept.
+    goes_beyond: Signal<Local, Bit>,
+    /// The turn has a few blocks, and its end is told.
+    probes: Signal<Local, Bit>,
     may_read: Signal<Local, Bit>,
     /// Blocks of the turn.
     left: DFF<Bits<17>>,
@@ -357,6 +409,8 @@ pub struct Queue {
     wanted: Signal<Local, Bits<17>>,
     to_end: Signal<Local, Bits<5>>,
     most: Signal<Local, Bits<5>>,
+    /// Those of a turn that probes.
+    few: Signal<Local, Bits<5>>,
     cut: DFF<Bits<5>>,
     cut_addr: DFF<Bits<64>>,
 
@@ -409,7 +463,20 @@ impl Logic for Queue {
             heard_rests,
             rivals,
             tries,
-            silent
+            silent,
+            midways,
+            heard_midways,
+            resumes,
+            part,
+            last_part,
+            splits,
+            log_units,
+            midway,
+            kept,
+            told,
+            used_up,
+            after_parts,
+            has_rest
         );
 
         // The host writes a send queue's entry.
@@ -472,7 +539,9 @@ impl Logic for Queue {
         self.parked.clk.next = self.clk.val();
         self.parked.rst.next = self.rst.val();
         self.parked.input.valid.next = false;
-        self.is_held.next = self.parking.held.val();
+        // What was begun goes on where a shared queue waits for its end.
+        self.is_held.next =
+            self.parking.held.val() && !(self.resumes.q.val() && self.waits.q.val());
         self.defers.next = self.parking.silent.val()
             && self.parking.tried.val()
             && self.rivals.q.val()
@@ -480,7 +549,9 @@ impl Logic for Queue {
         self.parked.input.data.next.doorbell.target = self.target.q.val();
         self.parked.input.data.next.doorbell.queue = self.queue.q.val();
         self.parked.input.data.next.doorbell.life = self.life.q.val();
-        self.parked.input.data.next.deferred = !self.is_held.val();
+        self.parked.input.data.next.deferred = self.defers.val() && !self.is_held.val();
+        self.parked.input.data.next.resumes = self.resumes.q.val();
+        self.parked.input.data.next.heard = !self.parking.silent.val();
         self.parked.output.ready.next = false;
         self.takes_cut.next = self.cuts.output.valid.val();
         self.takes_rest.next = !self.cuts.output.valid.val()
@@ -491,12 +562,14 @@ impl Logic for Queue {
         self.must_wait.next = self.rests.output.valid.val()
             || self.cuts.output.valid.val()
             || self.deferred.q.val().any()
+            || self.midways.q.val().any()
             || self.batches.own_at_work.val();
         self.takes_waiting.next = self.waits.q.val() && !self.must_wait.val();
         self.takes_parked.next = !self.takes_cut.val()
             && !self.takes_rest.val()
             && self.parked.output.valid.val()
-            && ((self.waits.q.val() && self.deferred.q.val().any())
+            && ((self.waits.q.val()
+                && (self.deferred.q.val().any() || self.midways.q.val().any()))
                 || (!self.waits.q.val()
                     && (!self.doorbells.output.valid.val() || !self.turn.q.val().any())));
 
@@ -520,6 +593,7 @@ impl Logic for Queue {
         self.rivals.d.next = (self.doorbells.output.valid.val()
             && (self.doorbells.output.data.val().queue != self.queue.q.val()))
             || self.heard_rests.q.val().any()
+            || self.heard_midways.q.val().any()
             || self.batches.heard_at_work.val();
         if self.batches.cut_turn.valid.val()
             && (self.batches.cut_turn.queue.val() == self.queue.q.val())
@@ -580,11 +654,15 @@ impl Logic for Queue {
         self.new_standing.next.queued = false;
         self.new_standing.next.fresh = true;
         self.new_standing.next.pace = 0.into();
+        self.new_standing.next.midway = false;
+        self.new_standing.next.part = 0.into();
+        self.new_standing.next.last_part = false;
         self.entry_blocks.next = self.one.val() << self.entry_log.read_data.val();
         // What is known of its queue, where it goes on, and how long its turn may be.
         self.from.next = self.standing.val().position;
         self.goal.next = self.target.q.val();
-        if self.is_rest.q.val() || self.is_cut.q.val() {
+        self.goes_on.next = self.is_rest.q.val() || self.is_cut.q.val() || self.resumes.q.val();
+        if self.goes_on.val() {
             self.goal.next = self.standing.val().target;
         }
         if self.is_cut.q.val() {
@@ -602,15 +680,21 @@ impl Logic for Queue {
         self.share.judges.next = self.state.q.val() == QueueState::Compare;
         self.share.idle.next = self.standing.val().position == self.standing.val().target;
         self.share.pace.next = self.standing.val().pace;
-        self.share.is_cut.next = self.is_cut.q.val();
+        // A part says nothing of how long turns should be, and neither does a turn that was used up.
+        self.share.is_cut.next =
+            self.is_cut.q.val() && !self.resumes.q.val() && !self.used_up.q.val();
         self.share.cut_slow.next = self.cut_slow.q.val();
         self.share.cut_length.next = self.cut_length.q.val();
         self.share.cut_had.next = self.cut_had.q.val();
-        self.leaves_rest.next = self.limited.q.val() && !self.aborted.q.val();
+        self.leaves_rest.next = self.has_rest.q.val() && !self.aborted.q.val();
         self.lives_on.next = self.lives.stamp[1].val() == self.life.q.val();
-        self.limits.next = self.share.crowded.val()
+        self.crowds.next = self.share.crowded.val() && self.rests.input.ready.val();
+        self.goes_beyond.next = (self.difference.q.val() ^ PART_BLOCKS).any();
+        // Behind a message in parts there may be another one: what would be fetched behind that is fetched again.
+        self.probes.next =
+            self.used_up.q.val() && self.after_parts.q.val() && !self.share.crowded.val();
+        self.limits.next = self.crowds.val()
             && !self.parking.is_shared.val()
-            && self.rests.input.ready.val()
             && (self.difference.q.val() > bit_cast::<32, LENGTH>(self.share.size.val()));
 
         // The next read has 16 blocks, or what is left of the ring or of the turn.
@@ -628,6 +712,10 @@ impl Logic for Queue {
         {
             self.most.next = self.wanted.val().get_bits::<5>(0);
         }
+        self.few.next = self.most.val();
+        if self.most.val().get_bits::<3>(LOG_PROBE).any() {
+            self.few.next = PROBE_BLOCKS.into();
+        }
         self.doorbells.output.ready.next = false;
         self.read_req_valid.next = false;
         self.may_read.next = false;
@@ -644,6 +732,13 @@ impl Logic for Queue {
                 self.cuts.output.ready.next = self.takes_cut.val();
                 self.is_rest.d.next = self.takes_rest.val();
                 self.is_cut.d.next = self.takes_cut.val();
+                self.resumes.d.next = (self.takes_cut.val()
+                    && self.cuts.output.data.val().part.any())
+                    || (self.takes_parked.val() && self.parked.output.data.val().resumes);
+                self.part.d.next = self.cuts.output.data.val().part;
+                self.last_part.d.next = self.cuts.output.data.val().last_part;
+                self.used_up.d.next = self.takes_cut.val() && self.cuts.output.data.val().used_up;
+                self.after_parts.d.next = self.cuts.output.data.val().after_parts;
                 self.known.d.next = self.takes_cut.val()
                     || self.takes_rest.val()
                     || self.takes_parked.val()
@@ -670,6 +765,12 @@ impl Logic for Queue {
                     if self.takes_parked.val() && self.parked.output.data.val().deferred {
                         self.deferred.d.next = self.deferred.q.val() - 1;
                     }
+                    if self.takes_parked.val() && self.parked.output.data.val().resumes {
+                        self.midways.d.next = self.midways.q.val() - 1;
+                        if self.parked.output.data.val().heard {
+                            self.heard_midways.d.next = self.heard_midways.q.val() - 1;
+                        }
+                    }
                     self.rest_before.d.next = false;
                     self.turn.d.next = self.turn.q.val() + 1;
                     self.state.d.next = QueueState::Compare;
@@ -688,6 +789,13 @@ impl Logic for Queue {
                 self.rest_adds.d.next = self.standing.val().target - self.standing.val().position;
                 self.was_queued.d.next = self.standing.val().queued && !self.is_rest.q.val();
                 self.fresh.d.next = self.standing.val().fresh || self.is_cut.q.val();
+                self.midway.d.next = self.standing.val().midway;
+                if self.is_cut.q.val() {
+                    self.midway.d.next = self.resumes.q.val();
+                } else {
+                    self.part.d.next = self.standing.val().part;
+                    self.last_part.d.next = self.standing.val().last_part;
+                }
                 self.state.d.next = QueueState::Judge;
             }
             QueueState::Judge => {
@@ -698,15 +806,27 @@ impl Logic for Queue {
                 self.silent.d.next = self.parking.silent.val();
                 self.tries.d.next = self.parking.silent.val() && !self.parking.tried.val();
                 self.limited.d.next = false;
+                self.splits.d.next = self.parking.splits.val();
+                self.log_units.d.next = self.parking.log_units.val();
                 self.cut.d.next = self.most.val();
                 self.cut_addr.d.next =
                     self.base.q.val() + (bit_cast::<64, 17>(self.offset.q.val()) << 6);
-                if self.limits.val() {
+                self.kept.d.next = self.resumes.q.val();
+                self.told.d.next = false;
+                self.has_rest.d.next = false;
+                if self.resumes.q.val() {
+                    // The entry alone.
+                    self.left.d.next = PART_BLOCKS.into();
+                    self.cut.d.next = PART_BLOCKS.into();
+                } else if self.probes.val() {
+                    self.left.d.next = bit_cast::<17, 5>(self.few.val());
+                    self.cut.d.next = self.few.val();
+                } else if self.limits.val() {
                     self.left.d.next = bit_cast::<17, LENGTH>(self.share.size.val());
                 }
                 if self.gone.q.val() {
                     self.state.d.next = QueueState::Idle;
-                } else if (self.is_rest.q.val() || self.is_cut.q.val())
+                } else if self.goes_on.val()
                     && (self.difference.q.val() > bit_cast::<32, 17>(self.blocks.q.val()))
                 {
                     // More was rung for than the ring holds, before what it held had been fetched for good.
@@ -717,36 +837,69 @@ impl Logic for Queue {
                     || (self.difference.q.val() > bit_cast::<32, 17>(self.blocks.q.val()))
                 {
                     self.state.d.next = QueueState::Idle;
-                    if self.is_rest.q.val() {
+                    if self.is_rest.q.val() || self.used_up.q.val() {
                         self.state.d.next = QueueState::Finish;
                     }
-                } else if !self.is_rest.q.val() && !self.is_cut.q.val() && self.was_queued.q.val() {
+                } else if !self.goes_on.val() && (self.was_queued.q.val() || self.midway.q.val()) {
                     // The rest goes on up to here.
                     self.state.d.next = QueueState::Idle;
                     if self.difference.q.val() > self.rest_adds.q.val() {
                         self.state.d.next = QueueState::Finish;
                     }
+                } else if self.is_rest.q.val() && self.midway.q.val() {
+                    // It is not one any more: what is behind the message comes with its last part.
+                    self.state.d.next = QueueState::Finish;
                 } else if self.parking.is_shared.val() && self.must_wait.val() {
                     self.waits.d.next = true;
                     self.waiting.d.next.target = self.target.q.val();
                     self.waiting.d.next.queue = self.queue.q.val();
                     self.waiting.d.next.life = self.life.q.val();
                     self.state.d.next = QueueState::Idle;
-                } else if (self.is_held.val() || self.defers.val()) && self.parked.input.ready.val()
+                } else if (self.is_held.val()
+                    || self.defers.val()
+                    || (self.resumes.q.val() && self.parts_full.val()))
+                    && self.parked.input.ready.val()
                 {
                     self.parked.input.valid.next = true;
-                    if !self.is_held.val() {
+                    if self.defers.val() && !self.is_held.val() {
                         self.deferred.d.next = self.deferred.q.val() + 1;
+                    }
+                    if self.resumes.q.val() {
+                        self.midways.d.next = self.midways.q.val() + 1;
+                        if !self.parking.silent.val() {
+                            self.heard_midways.d.next = self.heard_midways.q.val() + 1;
+                        }
                     }
                     self.state.d.next = QueueState::Idle;
                     if self.is_rest.q.val() || self.is_cut.q.val() {
                         self.state.d.next = QueueState::Finish;
                     }
-                } else if self.limits.val() {
+                } else if self.resumes.q.val() {
+                    // Behind the last part others have their turns, or else the queue goes on when that was taken.
                     self.parking.tries.next = self.parking.silent.val();
                     self.limited.d.next = true;
+                    if self.last_part.q.val() && self.crowds.val() {
+                        self.midway.d.next = false;
+                        self.has_rest.d.next = self.goes_beyond.val();
+                    } else {
+                        // If it is the last part after all, for the queue pair's packets are longer now, the queue does not wait for another.
+                        self.told.d.next = true;
+                    }
+                    self.state.d.next = QueueState::Request;
+                } else if self.probes.val() {
+                    self.parking.tries.next = self.parking.silent.val();
+                    self.limited.d.next = true;
+                    self.told.d.next = true;
+                    self.midway.d.next = true;
+                    self.state.d.next = QueueState::Request;
+                } else if self.limits.val() {
+                    self.midway.d.next = false;
+                    self.parking.tries.next = self.parking.silent.val();
+                    self.limited.d.next = true;
+                    self.has_rest.d.next = true;
                     self.state.d.next = QueueState::Cut;
                 } else {
+                    self.midway.d.next = false;
                     self.parking.tries.next = self.parking.silent.val();
                     self.state.d.next = QueueState::Request;
                 }
@@ -771,8 +924,8 @@ impl Logic for Queue {
                 // A queue alone leaves a quarter of the places to those that come.
                 self.may_read.next = self.batches.read.ready.val()
                     && (self.limited.q.val() || self.shared.q.val() || self.batches.few.val());
-                self.read_req_valid.next = self.may_read.val();
-                if self.may_read.val() && self.read_req_ready.val() {
+                self.read_req_valid.next = self.may_read.val() && !self.kept.q.val();
+                if self.may_read.val() && (self.kept.q.val() || self.read_req_ready.val()) {
                     self.batches.read.valid.next = true;
                     self.first.d.next = false;
                     self.position.d.next =
@@ -800,6 +953,9 @@ impl Logic for Queue {
                         self.was_queued.q.val() || self.leaves_rest.val();
                     self.new_standing.next.fresh = self.fresh.q.val();
                     self.new_standing.next.pace = self.share.pace_now.val();
+                    self.new_standing.next.midway = self.midway.q.val();
+                    self.new_standing.next.part = self.part.q.val();
+                    self.new_standing.next.last_part = self.last_part.q.val();
                     self.rests.input.valid.next =
                         self.lives_on.val() && self.leaves_rest.val() && !self.was_queued.q.val();
                     if self.lives_on.val()
@@ -829,6 +985,14 @@ impl Logic for Queue {
         self.batches.read.shared.next = self.shared.q.val();
         self.batches.read.tries.next = self.tries.q.val();
         self.batches.read.silent.next = self.silent.q.val();
+        self.batches.read.part.next = 0.into();
+        if self.resumes.q.val() {
+            self.batches.read.part.next = self.part.q.val();
+        }
+        self.batches.read.splits.next = self.splits.q.val();
+        self.batches.read.log_units.next = self.log_units.q.val();
+        self.batches.read.kept.next = self.kept.q.val();
+        self.batches.read.told.next = self.told.q.val();
         self.batches.read.limited.next = self.limited.q.val();
         self.batches.read.left.next = self.left.q.val().get_bits::<LENGTH>(0);
         self.batches.blocked.next = self.blocked.q.val();
@@ -852,6 +1016,7 @@ impl Logic for Queue {
         self.wqe_remaining.next = self.batches.wqe_remaining.val();
         self.wqe_error.next = self.batches.wqe_error.val();
         self.wqe_begins.next = self.batches.wqe_begins.val();
+        self.wqe_part.next = self.batches.wqe_part.val();
 
         self.busy.next = self.doorbells.output.valid.val()
             || self.parked.count.val().any()
@@ -868,6 +1033,8 @@ impl Logic for Queue {
             self.waits.d.next = false;
             self.deferred.d.next = 0.into();
             self.heard_rests.d.next = 0.into();
+            self.midways.d.next = 0.into();
+            self.heard_midways.d.next = 0.into();
         }
         self.parking.next_queue.next = self.queue.d.val();
         self.fetch_next.next = self.queue.d.val();

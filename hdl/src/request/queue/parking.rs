@@ -3,8 +3,12 @@
 
 use crate::context::{ConfigWrite, QP, QUEUE, Table, TableSelect};
 use drdma_abi::Layout;
-use drdma_abi::register::SendQueueEntry;
+use drdma_abi::receive::AttributesEntry;
+use drdma_abi::register::{QueuePairEntry, SendQueueEntry};
+use drdma_abi::roce::Transport;
 use drdma_emit::prelude::*;
+
+use crate::request::{LOG_PART_UNIT, PART_PACKETS};
 
 /// Bits of a number of queue pairs.
 const HELD: usize = QP + 1;
@@ -40,10 +44,42 @@ fn word(name: &str) -> Constant<Bits<4>> {
     Constant::new((SendQueueEntry::field(name).start / 32).to_bits())
 }
 
+/// Where MTU and transport of a queue pair stand.
+fn shape_word() -> Constant<Bits<4>> {
+    Constant::new((QueuePairEntry::field("log_mtu").start / 32).to_bits())
+}
+
+/// Where it stands how often it sends again.
+fn tries_word() -> Constant<Bits<4>> {
+    Constant::new((AttributesEntry::field("retry_cnt").start / 32).to_bits())
+}
+
+/// Bits of what is known of a queue pair's messages: `log_units` 2, whether it is of UC, and of RC.
+const SHAPE: usize = 4;
+/// These two bits.
+const UNRELIABLE: u64 = 1 << 2;
+const RELIABLE: u64 = 1 << 3;
+/// Transports, as the entry has them.
+const UC: u64 = Transport::Uc as u64;
+const RC: u64 = Transport::Rc as u64;
+
+/// Binary logarithms of MTUs of which a part of a message has one or two units: [`PART_PACKETS`] packets.
+const SHORT_MTU: u64 = 8;
+const MEDIUM_MTU: u64 = 9;
+const _: () = assert!(
+    PART_PACKETS << SHORT_MTU == 1 << LOG_PART_UNIT,
+    "a part of the shortest packets has a unit"
+);
+
 /// Fails unless the fields stand where the kernel takes them from.
 fn fields_stand() -> bool {
     assert_eq!(SendQueueEntry::field("qp").start % 32, 0, "qp stands elsewhere");
     assert_eq!(SendQueueEntry::field("shared").start % 32, 8, "shared stands elsewhere");
+    let (mtu, transport) = (QueuePairEntry::field("log_mtu"), QueuePairEntry::field("transport"));
+    assert_eq!((mtu.start % 32, transport.start % 32), (24, 16), "they stand elsewhere");
+    assert_eq!(mtu.start / 32, transport.start / 32, "they are in one word");
+    let (retries, rnr) = (AttributesEntry::field("retry_cnt"), AttributesEntry::field("rnr_retry"));
+    assert_eq!((retries.start % 32, rnr.start), (0, retries.start + 8), "tries stand elsewhere");
     true
 }
 
@@ -57,7 +93,8 @@ fn fields_stand() -> bool {
 /// `clk`, `rst`; `cfg`; `hold`, `silence`; `next_queue`: the queue that is asked for; `tries`: a turn of the `next_queue` of two cycles before begins.
 ///
 /// # Outputs
-/// `held`, `silent`, `tried`: the queue pair of the `next_queue` of two cycles before is; `is_shared`: that queue is shared.
+/// `held`, `silent`, `tried`: the queue pair of the `next_queue` of two cycles before is; `is_shared`: that queue is shared; `splits`: long messages of its queue pair
+/// are sent in parts, those of RC only if it sends again what is lost; `log_units`: the binary logarithm of the units that a part has.
 #[derive(LogicBlock, BlockDefault)]
 #[check(fields_stand())]
 pub struct Parking {
@@ -83,6 +120,10 @@ pub struct Parking {
     pub tries: Signal<In, Bit>,
     /// That of two cycles before is shared.
     pub is_shared: Signal<Out, Bit>,
+    /// Long messages of its queue pair are sent in parts.
+    pub splits: Signal<Out, Bit>,
+    /// Binary logarithm of the units of a part.
+    pub log_units: Signal<Out, Bits<2>>,
 
     select: TableSelect,
     unused: Signal<Local, Bits<32>>,
@@ -90,8 +131,16 @@ pub struct Parking {
     owner_word: Constant<Bits<4>>,
     #[init(word("shared"))]
     shared_word: Constant<Bits<4>>,
+    #[init(shape_word())]
+    shape_word: Constant<Bits<4>>,
+    #[init(tries_word())]
+    tries_word: Constant<Bits<4>>,
     owners: Table<QP, QUEUE>,
+    shapes: Table<SHAPE, QP>,
+    /// Queue pairs that send again what is lost.
+    repeats: Table<1, QP>,
     shared: Table<1, QUEUE>,
+    units: Signal<Local, Bits<SHAPE>>,
     is_own: DFF<Bit>,
     owner: DFF<Bits<QP>>,
     silences: Table<1, QP>,
@@ -157,6 +206,40 @@ impl Logic for Parking {
             self.trials.write_data.next = 0.into();
         }
         self.terms_since.next = self.term.val() - self.trials.read_data.val().get_bits::<TERM>(0);
+
+        // How long parts of its messages are.
+        self.shapes.write_enable.next =
+            self.select.queue_pair.val() && (self.cfg.word.val() == self.shape_word.val());
+        self.shapes.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.units.next = 2.into();
+        if self.cfg.data.val().get_bits::<8>(24) == SHORT_MTU {
+            self.units.next = 0.into();
+        } else if self.cfg.data.val().get_bits::<8>(24) == MEDIUM_MTU {
+            self.units.next = 1.into();
+        }
+        self.shapes.write_data.next = self.units.val();
+        if self.cfg.data.val().get_bits::<8>(16) == UC {
+            self.shapes.write_data.next = self.units.val() | bits::<SHAPE>(UNRELIABLE);
+        } else if self.cfg.data.val().get_bits::<8>(16) == RC {
+            self.shapes.write_data.next = self.units.val() | bits::<SHAPE>(RELIABLE);
+        }
+        self.repeats.write_enable.next = self.select.every.val()
+            || (self.select.receive_state.val() && !self.cfg.data.val().any())
+            || (self.select.attributes.val() && (self.cfg.word.val() == self.tries_word.val()));
+        self.repeats.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.repeats.write_data.next = 0.into();
+        if !self.select.every.val()
+            && !self.select.receive_state.val()
+            && (self.cfg.data.val().get_bits::<3>(0).any()
+                || self.cfg.data.val().get_bits::<3>(8).any())
+        {
+            self.repeats.write_data.next = 1.into();
+        }
+        self.shapes.ahead.next = self.owners.read_data.val();
+        self.repeats.ahead.next = self.owners.read_data.val();
+        self.splits.next = self.shapes.read_data.val().get_bit(2)
+            || (self.shapes.read_data.val().get_bit(3) && self.repeats.read_data.val().any());
+        self.log_units.next = self.shapes.read_data.val().get_bits::<2>(0);
 
         // The queue, and its queue pair.
         self.owners.ahead.next = self.next_queue.val();

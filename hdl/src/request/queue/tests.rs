@@ -9,6 +9,7 @@ use drdma_verilated::{Library, Word};
 use std::collections::{HashMap, VecDeque};
 
 mod parking;
+mod parts;
 mod turns;
 
 /// A block that must come: queue, position, remaining, the address that it was read from.

@@ -37,7 +37,7 @@ fn fields_stand() -> bool {
 /// # Outputs
 /// `looking`: the block is not to leave yet; `ends`: the turn ends before the block that is offered, if it is not
 /// `looking`; then `length`: blocks of the entry that was too long, if that is why, else 0; `slow`: the turn
-/// took too long; `had`: its blocks.
+/// took too long; `had`: its blocks; `heads`: the block begins an entry.
 #[derive(LogicBlock, BlockDefault)]
 #[check(fields_stand())]
 pub struct Turns {
@@ -75,6 +75,8 @@ pub struct Turns {
     pub slow: Signal<Out, Bit>,
     /// Blocks that it had, up to 511.
     pub had: Signal<Out, Bits<PACE>>,
+    /// The block that is offered begins an entry.
+    pub heads: Signal<Out, Bit>,
 
     /// The next block is a head.
     at_head: DFF<Bit>,
@@ -133,6 +135,7 @@ impl Logic for Turns {
             && ((self.count.q.val().any() && (self.served.q.val() || self.late.q.val()))
                 || (self.limited.val() && self.too_long.q.val()));
         self.had.next = self.count.q.val();
+        self.heads.next = self.at_head.q.val();
         self.length.next = 0.into();
         self.slow.next = false;
         if self.limited.val() && self.too_long.q.val() {

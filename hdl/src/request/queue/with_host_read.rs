@@ -70,6 +70,7 @@ impl Logic for Fetch {
         self.queue.silence_valid.next = false;
         self.queue.silence_qp.next = 0.into();
         self.queue.silence_silent.next = false;
+        self.queue.parts_full.next = false;
         self.queue.doorbell_valid.next = self.doorbell_valid.val();
         self.doorbell_ready.next = self.queue.doorbell_ready.val();
         self.queue.doorbell_queue.next = self.doorbell_queue.val();

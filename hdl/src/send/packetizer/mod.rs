@@ -65,6 +65,13 @@ struct Tail {
     tag: Bits<TAG>,
 }
 
+/// Kinds of `sent` items: a destination's last packet must be acknowledged; the request has ended;
+pub const DESTINATION_ENDS: u64 = 0;
+/// see [`DESTINATION_ENDS`];
+pub const REQUEST_ENDS: u64 = 1;
+/// the request has ended, with success, and the message goes on in another part.
+pub const PART_ENDS: u64 = 2;
+
 /// What is sent: a packet, or the end of a request.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Packet {
@@ -105,7 +112,7 @@ pub struct Packet {
     pub late: Bit,
     /// Request of a `sent` item, and of a packet that was not sent before.
     pub slot: Bits<8>,
-    /// Its kind.
+    /// Its kind: [`DESTINATION_ENDS`], [`REQUEST_ENDS`] or [`PART_ENDS`].
     pub kind: Bits<2>,
     /// The request's status; of a READ, the binary logarithm of the MTU.
     pub status: Bits<8>,
@@ -123,7 +130,7 @@ pub struct Sent {
     pub total: Bits<40>,
     /// Request.
     pub slot: Bits<8>,
-    /// 0: a destination's last packet must be acknowledged; 1: the request has ended.
+    /// [`DESTINATION_ENDS`], [`REQUEST_ENDS`] or [`PART_ENDS`].
     pub kind: Bits<2>,
     /// The destination that failed.
     pub bad_dest: Bits<DEST_COUNT>,

@@ -532,7 +532,8 @@ fn run_pair(library: &Library, seed: u64, stalls: (f64, f64), traffic: &Traffic)
                 qp: beat.u64("qp") as usize,
                 psn: beat.u64("psn") as u32,
             },
-            _ => Item::Ended {
+            kind => Item::Ended {
+                goes_on: kind == PART_ENDS,
                 slot: beat.u64("slot"),
                 status: beat.u64("status"),
                 bad_dest: beat.u64("bad_dest"),

@@ -1,6 +1,6 @@
 //! Packets get their numbers.
 
-use crate::request::{AskWrite, DEST_COUNT, DEST_INDEX};
+use crate::request::{AskWrite, DEST_COUNT, DEST_INDEX, PartWrite};
 use drdma_abi::receive::ReliableOpcode;
 use drdma_abi::work_request::MAX_DESTINATIONS;
 use drdma_emit::prelude::*;
@@ -15,7 +15,7 @@ use super::queues::Queues;
 use crate::context::{INDEX, QP, QUEUE, Stamps, Table, TableSelect};
 use crate::primitive::{Flatten, Lutram, PromptFifo, Ram, RamStyle, Restore};
 use crate::send::PAGE;
-use crate::send::packetizer::Packet;
+use crate::send::packetizer::{DESTINATION_ENDS, PART_ENDS, Packet, REQUEST_ENDS};
 
 /// What the collector has found out: pages that make packets, ends of destinations and requests.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -91,6 +91,8 @@ const DESTINATION: usize = 171 + DEST_COUNT;
 
 /// Bits of what is known of a READ or an atomic: `len` 32, `packets` 24, `log_mtu` 4.
 const ASK: usize = 60;
+/// Bits of what is known of a part of a message: `whole` 32, `resumes`, `pauses`.
+const PART_OF: usize = 34;
 /// READ, as `Destination::ask`.
 const READ: u64 = ReliableOpcode::Read as u64 & 3;
 
@@ -166,6 +168,8 @@ pub struct Issuer {
 
     /// What a READ or an atomic brings.
     pub ask_write: Flow<In, AskWrite>,
+    /// Which part of a message a request sends.
+    pub part_write: Flow<In, PartWrite>,
 
     /// Packets and `sent` items.
     pub packet: Stream<Out, Packet>,
@@ -209,6 +213,21 @@ pub struct Issuer {
     asked_in: Signal<Local, Bits<ASK>>,
     asks: Signal<Local, Bit>,
     reads: Signal<Local, Bit>,
+    /// Of each request, which part of a message it sends.
+    parts: Ram<PART_OF, 1, 8>,
+    part_in: Signal<Local, Bits<PART_OF>>,
+    whole: Signal<Local, Bits<32>>,
+    resumes: Signal<Local, Bit>,
+    pauses: Signal<Local, Bit>,
+    /// Queue pairs whose last packet has a message that goes on.
+    midways: Table<1, QP>,
+    /// A word of a queue pair is written: its message is given up.
+    wipe: DFF<Bit>,
+    wipe_qp: DFF<Bits<QP>>,
+    /// The packet does not go on where its queue pair stands.
+    astray: Signal<Local, Bit>,
+    /// The packet is the message's last one.
+    ends: Signal<Local, Bit>,
     /// Sequence numbers that the packet takes, and all but one of them.
     takes: DFF<Bits<24>>,
     takes_less_one: DFF<Bits<24>>,
@@ -338,6 +357,8 @@ impl Logic for Issuer {
         self.start_psns.read_address.next = self.cfg_index.val().get_bits::<QP>(0);
         self.load.d.next = self.select.state.val();
         self.load_qp.d.next = self.cfg_index.val().get_bits::<QP>(0);
+        self.wipe.d.next = self.select.queue_pair.val();
+        self.wipe_qp.d.next = self.cfg_index.val().get_bits::<QP>(0);
 
         self.stamps.written.next = self.select.queue_pair.val();
         self.stamps.index.next = self.cfg_index.val().get_bits::<QP>(0);
@@ -387,6 +408,20 @@ impl Logic for Issuer {
         self.asks.next = self.about.val().ask.any();
         self.reads.next = self.about.val().ask == READ;
 
+        self.part_in.next = bit_cast::<PART_OF, 32>(self.part_write.whole.val())
+            | (bit_cast::<PART_OF, 1>(self.part_write.resumes.val().into()) << 32)
+            | (bit_cast::<PART_OF, 1>(self.part_write.pauses.val().into()) << 33);
+        self.parts.write_lanes.next = 0.into();
+        if self.part_write.valid.val() {
+            self.parts.write_lanes.next = 1.into();
+        }
+        self.parts.write_address.next = self.part_write.slot.val();
+        self.parts.write_data.next = self.part_in.val();
+        self.parts.read_address.next = self.found.val().slot;
+        self.whole.next = self.parts.read_data.val().get_bits::<32>(0);
+        self.resumes.next = self.parts.read_data.val().get_bit(32);
+        self.pauses.next = self.parts.read_data.val().get_bit(33);
+
         // Loading: the destination's data have come, and the queue pair's.
         self.dest.next = self.held.q.val().dest.get_bits::<DEST_INDEX>(0);
         self.index.next = self.about.val().index;
@@ -394,6 +429,9 @@ impl Logic for Issuer {
         self.write.next = (self.about.val().opcode == self.write_opcode.val())
             || (self.about.val().opcode == self.write_imm_opcode.val());
         self.flush.next = false;
+        // A message goes on with its next part, or not at all.
+        self.astray.next = !self.started.q.val().get_bit(self.dest.val().index())
+            && (self.midways.read_data.val().any() != self.resumes.val());
         self.gone.next = self.stamps.stamp[0].val() != self.about.val().stamp;
         self.was_gone.d.next = self.gone.val();
         self.addresses.read_address[0].next = self.dest.val();
@@ -429,12 +467,12 @@ impl Logic for Issuer {
                 self.address.d.next = self.addresses.read_data[0].val();
             } else {
                 self.address.d.next = self.about.val().remote_addr;
-                self.within.d.next = false;
+                self.within.d.next = self.resumes.val();
             }
             // A packet of a queue pair that is in error, or is another one by now.
             self.flush.next = (self.held.q.val().full || self.held.q.val().last)
                 && !self.held.q.val().drop
-                && (self.qp_error.val() || self.gone.val());
+                && (self.qp_error.val() || self.gone.val() || self.astray.val());
             self.dropping.d.next = self.failed.q.val()
                 || self.held.q.val().drop
                 || self.held.q.val().error
@@ -484,19 +522,21 @@ impl Logic for Issuer {
         self.drop_page.next = self.page.val();
         self.step.next = (self.state.q.val() == IssuerState::Giving)
             && !self.load.q.val()
+            && !self.wipe.q.val()
             && (!self.gives.val() || self.items.in_ready.val())
             && (self.marker.val() || !self.drops.val() || self.drop_ready.val());
         self.drop_valid.next = self.step.val() && !self.marker.val() && self.drops.val();
         self.pushed.next = self.step.val() && self.gives.val();
 
         // Its operation follows from its place in the message.
-        self.has_imm.next = !self.full.val()
+        self.ends.next = !self.full.val() && !self.pauses.val();
+        self.has_imm.next = self.ends.val()
             && ((self.about.val().opcode == self.send_imm_opcode.val())
                 || (self.about.val().opcode == self.write_imm_opcode.val()));
         self.has_reth.next = self.write.val() && !self.within.q.val();
         self.ack_req.next = !self.full.val() && self.reliable.val();
         self.operation.next = 0.into();
-        if self.full.val() {
+        if !self.ends.val() {
             if self.within.q.val() {
                 self.operation.next = self.middle.val();
             }
@@ -511,7 +551,7 @@ impl Logic for Issuer {
         if self.write.val() {
             self.operation.next = self.operation.val() + self.write_base.val();
         }
-        if self.about.val().invalidates && !self.full.val() {
+        if self.about.val().invalidates && self.ends.val() {
             self.has_imm.next = true;
             self.operation.next = self.only_invalidate.val();
             if self.within.q.val() {
@@ -533,6 +573,9 @@ impl Logic for Issuer {
         self.message_bytes.next = self.held.q.val().message_bytes;
         if !self.held.q.val().message_bytes.any() {
             self.message_bytes.next = bit_cast::<32, 13>(self.bytes.val());
+        }
+        if self.whole.val().any() {
+            self.message_bytes.next = self.whole.val();
         }
         if self.reads.val() {
             self.message_bytes.next = self.asked.read_data.val().get_bits::<32>(0);
@@ -576,6 +619,19 @@ impl Logic for Issuer {
         } else {
             self.psns.write_address.next = self.qp.q.val();
             self.psns.write_data.next = self.next_psn.q.val() + self.takes.q.val();
+        }
+        // Does the queue pair's message go on behind the packet?
+        self.midways.write_enable.next = self.wipe.q.val()
+            || (self.step.val()
+                && self.sends.val()
+                && !self.full.val()
+                && !self.was_gone.q.val()
+                && self.whole.val().any());
+        self.midways.write_address.next = self.qp.q.val();
+        self.midways.write_data.next = bit_cast::<1, 1>(self.pauses.val().into());
+        if self.wipe.q.val() {
+            self.midways.write_address.next = self.wipe_qp.q.val();
+            self.midways.write_data.next = 0.into();
         }
         if self.step.val() {
             if self.todo_full.q.val() {
@@ -630,6 +686,7 @@ impl Logic for Issuer {
         self.found.ready.next = (self.state.q.val() == IssuerState::Waiting) || (self.step.val() && !self.more.val());
         self.dests.read_enable.next = self.take.val();
         self.asked.read_enable.next = self.take.val();
+        self.parts.read_enable.next = self.take.val();
         self.queues.read_enable.next = self.take.val();
         if self.step.val() && !self.more.val() {
             self.state.d.next = IssuerState::Waiting;
@@ -651,20 +708,26 @@ impl Logic for Issuer {
 
         // What is known of the next event's queue pair is asked for.
         self.psns.ahead.next = self.qp.d.val();
+        self.midways.ahead.next = self.qp.d.val();
         self.stamps.ahead[0].next = self.qp.d.val();
         self.error_next.next = self.qp.d.val();
 
         // `sent` items.
-        self.kind.next = 1.into();
+        self.kind.next = REQUEST_ENDS.into();
         self.marker_psn.next = self.next_psn.q.val();
         self.final_total.next = self.total.q.val();
+        if self.whole.val().any() {
+            self.final_total.next = bit_cast::<40, 32>(self.whole.val());
+        }
         if self.final_status.val().any() {
             self.final_total.next = 0.into();
+        } else if self.pauses.val() {
+            self.kind.next = PART_ENDS.into();
         }
         if self.marker.val() {
             self.marker_psn.next = self.next_psn.q.val() - 1;
             if self.todo_dest_end.q.val() {
-                self.kind.next = 0.into();
+                self.kind.next = DESTINATION_ENDS.into();
             }
         }
         if !self.marker.val() || self.todo_dest_end.q.val() {
@@ -687,7 +750,7 @@ impl Logic for Issuer {
         self.next_item.next.has_imm = self.has_imm.val();
         self.next_item.next.has_reth = self.has_reth.val();
         self.next_item.next.solicited =
-            self.about.val().solicited && !self.full.val() && !self.asks.val();
+            self.about.val().solicited && self.ends.val() && !self.asks.val();
         self.next_item.next.fenced = self.about.val().fenced;
         self.next_item.next.again = false;
         self.next_item.next.late = false;

@@ -19,7 +19,7 @@
 //! `sent` items. The output carries both in one stream, so that their order is kept.
 
 use crate::context::{INDEX, QP, QUEUE};
-use crate::request::{AskWrite, DEST_COUNT, DEST_INDEX};
+use crate::request::{AskWrite, DEST_COUNT, DEST_INDEX, PartWrite};
 use drdma_emit::prelude::*;
 
 use super::packetizer::Packet;
@@ -138,6 +138,8 @@ pub struct Segmenter {
     pub dest_write_more: Signal<In, Bit>,
     /// What a READ or an atomic brings.
     pub ask_write: Flow<In, AskWrite>,
+    /// Which part of a message a request sends.
+    pub part_write: Flow<In, PartWrite>,
 
     // Configuration.
     /// A word is written.
@@ -499,6 +501,7 @@ impl Logic for Segmenter {
         self.issuer.dest_write_data.next.empty = self.dest_write_empty.val();
         self.issuer.dest_write_data.next.more = self.dest_write_more.val();
         self.ask_write.join(&mut self.issuer.ask_write);
+        self.part_write.join(&mut self.issuer.part_write);
         self.issuer.cfg_valid.next = self.cfg_valid.val();
         self.issuer.cfg_table.next = self.cfg_table.val();
         self.issuer.cfg_index.next = self.cfg_index.val();

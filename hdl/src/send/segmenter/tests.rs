@@ -4,7 +4,7 @@ mod reference;
 mod traffic;
 
 use super::Segmenter;
-use crate::send::PAGES;
+use crate::send::{PAGES, packetizer::PART_ENDS};
 use crate::testing;
 use drdma_abi::roce::Transport;
 use drdma_verilated::Library;
@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 pub(crate) use traffic::{Chances, Traffic, stream};
-use traffic::{Inputs, requests};
+use traffic::{Inputs, in_parts, requests};
 
 /// Cycles from a beat to the packet that it completes.
 const LATENCY: u64 = 5;
@@ -174,6 +174,7 @@ fn items(beats: &[Beat], payloads: &[Vec<u8>]) -> Vec<Item> {
             status: beat.u64("status"),
             bad_dest: beat.u64("bad_dest"),
             total: beat.u64("total"),
+            goes_on: beat.u64("kind") == PART_ENDS,
         },
     };
     beats.iter().map(item).collect()
@@ -192,7 +193,10 @@ pub(crate) fn compare(got: &[Item], expected: &[Item]) {
 
 fn run(library: &Library, seed: u64, stalls: (f64, f64), requests: u64, chances: Chances) {
     let mut random = Random::new(seed);
-    let traffic = Traffic::random(&mut random, requests, chances);
+    run_traffic(library, seed, stalls, requests, &Traffic::random(&mut random, requests, chances));
+}
+
+fn run_traffic(library: &Library, seed: u64, stalls: (f64, f64), requests: u64, traffic: &Traffic) {
     let Reference { items: expected, failing, .. } = traffic.reference();
     let mut bench = Bench::new(library.instance(seed), seed);
     bench.limit(4_000_000);
@@ -221,6 +225,63 @@ fn packets_are_those_of_the_reference_under_stalls() {
     let library = library();
     for (seed, stalls) in (1..).zip(STALLS) {
         run(&library, seed, stalls, 40, QUIET);
+    }
+}
+
+/// What a card that knows no parts would send.
+fn of_whole_messages(seed: u64) -> Vec<Vec<Packet>> {
+    packets_by_queue_pair(in_parts(&mut Random::new(seed), 1, 1_000_000).reference().items)
+}
+
+/// Packets of each queue pair, without what differs: the slots, and that the last packet of a part asks for an acknowledgement.
+fn packets_by_queue_pair(items: Vec<Item>) -> Vec<Vec<Packet>> {
+    let mut packets = vec![Vec::new(); 12];
+    for item in items {
+        if let Item::Packet(packet) = item {
+            packets[packet.qp].push(Packet { slot: 0, ack_req: false, ..packet });
+        }
+    }
+    packets
+}
+
+#[test]
+fn messages_in_parts_have_the_packets_of_whole_ones() {
+    let library = library();
+    for (seed, stalls) in (1..).zip(STALLS) {
+        let mut random = Random::new(seed);
+        let traffic = in_parts(&mut random, 5, 3);
+        let requests = traffic.dests.len() as u64;
+        assert!((80..=256).contains(&requests), "{requests} requests");
+        run_traffic(&library, seed, stalls, requests, &traffic);
+    }
+    // The first message is the same one, however it is cut.
+    for seed in 1..50 {
+        let parts = in_parts(&mut Random::new(seed), 1, 2).reference().items;
+        assert_eq!(packets_by_queue_pair(parts)[0], of_whole_messages(seed)[0], "seed {seed}");
+    }
+}
+
+/// A message whose queue pair was written anew, or lost one of its parts, does not go on; and nothing else begins in the middle of one.
+#[test]
+fn a_part_that_does_not_go_on_where_its_queue_pair_stands_is_not_sent() {
+    let library = library();
+    for seed in 1..5 {
+        let mut random = Random::new(seed);
+        let mut traffic = in_parts(&mut random, 4, 2);
+        let requests = traffic.dests.len() as u64;
+        for part in &mut traffic.parts {
+            if part.whole > 0 && random.chance(0.2) {
+                part.resumes ^= true;
+            }
+            if part.whole > 0 && random.chance(0.1) {
+                part.pauses ^= true;
+            }
+        }
+        let reference = traffic.reference();
+        let flushed =
+            reference.items.iter().filter(|i| matches!(i, Item::Ended { status: 5, .. })).count();
+        assert!(flushed > 10, "{flushed}");
+        run_traffic(&library, seed, (0.1, 0.1), requests, &traffic);
     }
 }
 

@@ -4,6 +4,7 @@ mod faults;
 mod fuzz;
 mod host_traffic;
 mod links;
+mod parts;
 mod queue_pairs;
 mod resets;
 mod responder;

@@ -4,8 +4,8 @@ use super::{ASK_BYTES, ASKS, DecoderState, EMPTY_BYTES, FIRST_STAGES, Parser};
 use crate::context::QP;
 use crate::layout::windows::FETCH_BITS;
 use crate::request::{
-    BITMAPPED, BITS, CONTIGUOUS, DEST_COUNT, DEST_INDEX, DICTIONARY, FIXED, MAX_REMOTE, OFFSETS,
-    POINTER_MAPPED, STRIDED, VIEWS,
+    BITMAPPED, BITS, CONTIGUOUS, DEST_COUNT, DEST_INDEX, DICTIONARY, FIXED, LOG_PART_UNIT,
+    MAX_REMOTE, OFFSETS, PART, POINTER_MAPPED, STRIDED, VIEWS,
 };
 use drdma_abi::receive::{ReliableOpcode, request_flags};
 use drdma_abi::roce::Transport;
@@ -44,6 +44,9 @@ const _: () = assert!(Element::SIZE == 1 << LOG_BUFFER);
 
 /// Cycles until it is known whether a destination's partition is made, after the one in which its head is taken whole and a wait.
 const BEYOND_WAIT: u64 = FIRST_STAGES as u64 - 1;
+
+/// Bytes of a unit of parts.
+const UNIT_BYTES: u64 = 1 << LOG_PART_UNIT;
 
 /// Bytes of a READ, at most.
 const LONGEST_READ: u64 = MAX_MESSAGE;
@@ -192,6 +195,8 @@ impl Logic for Parser {
             entry_log,
             entry_width,
             entry_is_bad,
+            part,
+            is_part,
             fail,
             key_is_bad,
             fail_flush,
@@ -471,6 +476,16 @@ impl Logic for Parser {
         self.inline_granules.next = (self.dest_bytes.q.val() + 15).get_bits::<3>(4);
         self.inline_empty.next = self.head_inline.q.val() && !self.dest_bytes.q.val().any();
 
+        // The part of a message.
+        self.part_offset.next =
+            bit_cast::<32, PART>(self.part.q.val().first) << LOG_PART_UNIT as u64;
+        self.part_rest.next = self.count.q.val() - self.part_offset.val();
+        self.part_told.next = false;
+        self.part_whole.next = self.count.q.val();
+        self.part_resumes.next = self.part.q.val().first.any();
+        self.part_pauses.next = self.part.q.val().pauses;
+        self.parted.next = self.is_part.q.val() || (self.state.q.val() == DecoderState::Part);
+
         // Nothing happens, unless a state says otherwise.
         self.taking.next = false;
         self.skipping.next = false;
@@ -639,6 +654,7 @@ impl Logic for Parser {
                 self.bytes.d.next = 0.into();
                 self.asked.d.next = false;
                 self.any_kinds.d.next = false;
+                self.is_part.d.next = false;
                 self.inline_taken.d.next = 0.into();
                 self.request_by_columns.d.next = false;
                 self.request_columns.d.next = 0.into();
@@ -940,6 +956,7 @@ impl Logic for Parser {
                 self.count.d.next = self.fields.region_count.val();
                 self.lkey.d.next = self.fields.region_lkey.val();
                 self.lane.d.next = 0.into();
+                self.part.d.next = self.granule_part.val();
                 if self.broken.val() {
                     self.fail.d.next = true;
                     self.fail_qp.d.next = self.none_left.val() && !self.sharing.q.val();
@@ -969,6 +986,10 @@ impl Logic for Parser {
                         self.bytes.d.next =
                             self.bytes.q.val() + bit_cast::<36, 32>(self.fields.region_count.val());
                         self.region_done.next = true;
+                    } else if self.granule_parted.val() {
+                        // It is the entry's last granule.
+                        self.skipping.next = true;
+                        self.state.d.next = DecoderState::Part;
                     } else {
                         self.element_valid.next = true;
                         self.joined_for.d.next = false;
@@ -985,6 +1006,23 @@ impl Logic for Parser {
                         }
                     }
                 }
+            }
+            DecoderState::Part => {
+                self.element_lane.next = 0.into();
+                self.element_last.next = true;
+                self.element_offset.next = bit_cast::<64, 32>(self.part_offset.val());
+                self.element_step.next = 0.into();
+                self.element_len.next = self.part_rest.val();
+                if self.part.q.val().pauses {
+                    self.element_len.next = bits::<32>(UNIT_BYTES) << self.part.q.val().log_units;
+                }
+                self.element_count.next = 1.into();
+                self.element_fetch.next = false;
+                self.element_valid.next = true;
+                self.part_told.next = true;
+                self.is_part.d.next = true;
+                self.ended.d.next = true;
+                self.region_done.next = true;
             }
             DecoderState::Join => {
                 self.joined_for.d.next = true;

@@ -10,7 +10,7 @@ use crate::context::{QP, QUEUE};
 use crate::layout::windows::FETCH_BITS;
 use crate::primitive::Multiplier;
 use crate::request::{
-    AddressWrite, DEST_COUNT, DEST_INDEX, FunctionWrite, KeyWrite, LaneKind, SetKinds,
+    AddressWrite, DEST_COUNT, DEST_INDEX, FunctionWrite, KeyWrite, LaneKind, Part, SetKinds,
 };
 use drdma_abi::receive::{AtomicOperands, ReliableOpcode};
 use drdma_abi::work_request::{Element, RegionHeader, RegionShape};
@@ -60,6 +60,8 @@ pub enum DecoderState {
     Ask,
     /// The head of a region.
     Region,
+    /// A contiguous region of which a part is sent.
+    Part,
     /// The shape of a region.
     Shape,
     /// The function that makes a partitioned region's ids.
@@ -134,6 +136,10 @@ pub struct Parser {
     pub granule_error: Signal<In, Bit>,
     /// Its block is the first one of a turn.
     pub granule_begins: Signal<In, Bit>,
+    /// Which part of a message its entry stands for, as its block tells,
+    pub granule_part: Signal<In, Part>,
+    /// if that says so.
+    pub granule_parted: Signal<In, Bit>,
     /// The rest of its block; only with the block's first granule.
     pub granule_rest: Signal<In, Bits<384>>,
     /// The granule is taken.
@@ -331,6 +337,17 @@ pub struct Parser {
     /// What it has beside others; its protection domain is still to be filled in.
     pub element_set: Signal<Out, SetKinds>,
 
+    /// The part of a message that the request sends is known; `part_whole` are the bytes of all of it.
+    pub part_told: Signal<Out, Bit>,
+    /// See `part_told`.
+    pub part_whole: Signal<Out, Bits<32>>,
+    /// It is not the first one.
+    pub part_resumes: Signal<Out, Bit>,
+    /// It is not the last one.
+    pub part_pauses: Signal<Out, Bit>,
+    /// The request sends a part of a message; from `part_told` until the request before is settled.
+    pub parted: Signal<Out, Bit>,
+
     /// Some region of the request has kinds of columns.
     pub kinds: Signal<Out, Bit>,
     /// The request has ended.
@@ -511,6 +528,13 @@ pub struct Parser {
     /// Bytes from the first to the last bit of a bitmap or a column of bits.
     spans: Spans,
     spanned: Signal<Local, Bits<30>>,
+    /// The part of a message that is at hand,
+    part: DFF<Part>,
+    /// if the request sends one.
+    is_part: DFF<Bit>,
+    /// Where it begins, and how much of the region is behind that.
+    part_offset: Signal<Local, Bits<32>>,
+    part_rest: Signal<Local, Bits<32>>,
     /// Of the granule, seen as layouts that may stand there: what is not 0.
     #[init(word_in_granule::<RegionHeader>("count", 32))]
     region_count_word: Constant<Bits<2>>,

@@ -1,6 +1,6 @@
 //! Random entries, valid or nearly so.
 
-use super::reference::{Batch, Card};
+use super::reference::{Batch, Card, Part};
 use drdma_abi::Layout;
 use drdma_abi::receive::{AddressHandle, ReliableOpcode, request_flags};
 use drdma_abi::register::{
@@ -476,6 +476,6 @@ impl Generator<'_> {
             let entry = self.entry(queue, here);
             bytes.extend(entry);
         }
-        Batch { queue, position, bytes, unread: HashSet::new() }
+        Batch { queue, position, bytes, unread: HashSet::new(), part: Part::default() }
     }
 }

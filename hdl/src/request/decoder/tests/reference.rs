@@ -1,5 +1,6 @@
 //! The decoder in plain Rust, written from `docs/semantics.md` and `docs/architecture.md`.
 
+use crate::request::PART;
 use drdma_abi::Layout;
 use drdma_abi::completion::Status;
 use drdma_abi::receive::{AddressHandle, ReliableOpcode, request_flags};
@@ -217,6 +218,24 @@ pub struct Batch {
     pub bytes: Vec<u8>,
     /// Blocks that could not be read.
     pub unread: HashSet<usize>,
+    /// The part of a message that its only entry stands for.
+    pub part: Part,
+}
+
+/// What blocks tell of a part.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Part {
+    /// Where it begins, in units.
+    pub first: u64,
+    pub log_units: u64,
+    pub pauses: bool,
+}
+
+impl Part {
+    /// As a block of the entry has it.
+    pub fn block(self, last: bool) -> u64 {
+        self.first | self.log_units << PART | u64::from(self.pauses && last) << (PART + 2)
+    }
 }
 
 /// What the decoder knows.

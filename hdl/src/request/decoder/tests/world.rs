@@ -311,7 +311,8 @@ impl World {
                 .with("position", batch.position.wrapping_add(index as u32))
                 .with("remaining", (total - index) as u32)
                 .with("error", error)
-                .with("begins", begins);
+                .with("begins", begins)
+                .with("part", batch.part.block(index + 1 == total));
             self.bench.send(self.wqe, beat);
         }
     }

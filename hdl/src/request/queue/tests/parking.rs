@@ -28,7 +28,7 @@ fn enable(setup: &mut Setup<'_>, queue: u64, owner: Option<u32>) {
     }
 }
 
-fn hold(setup: &mut Setup<'_>, qp: u64, held: bool) {
+pub(super) fn hold(setup: &mut Setup<'_>, qp: u64, held: bool) {
     setup.bench.set("hold_qp", qp);
     setup.bench.set("hold_held", u64::from(held));
     setup.bench.set("hold_valid", 1);
@@ -37,7 +37,7 @@ fn hold(setup: &mut Setup<'_>, qp: u64, held: bool) {
     setup.run(3);
 }
 
-fn silence(setup: &mut Setup<'_>, qp: u64, silent: bool) {
+pub(super) fn silence(setup: &mut Setup<'_>, qp: u64, silent: bool) {
     setup.bench.set("silence_qp", qp);
     setup.bench.set("silence_silent", u64::from(silent));
     setup.bench.set("silence_valid", 1);

@@ -2,7 +2,7 @@
 
 use crate::context::{INDEX, QP, QUEUE};
 use crate::receive::notifier::Notice;
-use crate::request::{AddressWrite, AskWrite, DEST_COUNT};
+use crate::request::{AddressWrite, AskWrite, DEST_COUNT, PartWrite};
 use crate::send::answers::Acknowledgement;
 use crate::send::packetizer::Packetizer;
 use crate::send::replies::Response;
@@ -53,6 +53,7 @@ pub struct Pair {
     pub dest_write_empty: Signal<In, Bit>,
     pub dest_write_more: Signal<In, Bit>,
     pub ask_write: Flow<In, AskWrite>,
+    pub part_write: Flow<In, PartWrite>,
     pub address_write: Flow<In, AddressWrite>,
     pub cfg_valid: Signal<In, Bit>,
     pub cfg_table: Signal<In, Bits<3>>,
@@ -133,6 +134,7 @@ impl Logic for Pair {
         self.segmenter.dest_write_empty.next = self.dest_write_empty.val();
         self.segmenter.dest_write_more.next = self.dest_write_more.val();
         self.ask_write.join(&mut self.segmenter.ask_write);
+        self.part_write.join(&mut self.segmenter.part_write);
         self.address_write.join(&mut self.packetizer.address_write);
         self.segmenter.cfg_valid.next = self.cfg_valid.val();
         self.segmenter.cfg_table.next = self.cfg_table.val();

@@ -30,6 +30,15 @@ pub(crate) struct Dest {
     pub gone: bool,
 }
 
+/// Which part of a message a request sends.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PartOf {
+    /// Bytes of the message; 0: the request sends no part.
+    pub whole: u64,
+    pub resumes: bool,
+    pub pauses: bool,
+}
+
 /// A beat before it is split into parts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Whole {
@@ -50,8 +59,19 @@ pub(crate) struct Whole {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Item {
     Packet(Packet),
-    Acknowledge { slot: u64, qp: usize, psn: u32 },
-    Ended { slot: u64, status: u64, bad_dest: u64, total: u64 },
+    Acknowledge {
+        slot: u64,
+        qp: usize,
+        psn: u32,
+    },
+    /// With success its message may go on in another part.
+    Ended {
+        slot: u64,
+        status: u64,
+        bad_dest: u64,
+        total: u64,
+        goes_on: bool,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -86,6 +106,10 @@ pub(crate) struct Reference {
     pub qp_error: Vec<bool>,
     /// The queue of each slot.
     queues: Vec<u64>,
+    /// The part of each slot.
+    parts: Vec<PartOf>,
+    /// Queue pairs whose last packet has a message that goes on.
+    midway: HashSet<usize>,
     /// Queues that no request may begin of.
     halted: HashSet<u64>,
     begun: bool,
@@ -107,6 +131,8 @@ impl Reference {
             psns: psns.clone(),
             qp_error: qp_error.clone(),
             queues: traffic.queues.clone(),
+            parts: traffic.parts.clone(),
+            midway: HashSet::new(),
             halted: traffic.halted.iter().copied().collect(),
             begun: false,
             barred: false,
@@ -125,8 +151,15 @@ impl Reference {
         if dest.empty {
             payload.clear();
         }
+        let part = self.parts[whole.slot as usize];
         let progress = self.progress.get_mut(&number).expect("it has an open message");
-        if !progress.flushed && (self.qp_error[dest.qp] || dest.gone) {
+        let mut astray = false;
+        if !progress.started {
+            progress.inside = part.resumes;
+            astray = self.midway.contains(&dest.qp) != part.resumes;
+        }
+        let ends = last && !part.pauses;
+        if !progress.flushed && (self.qp_error[dest.qp] || dest.gone || astray) {
             progress.flushed = true;
             self.failure.get_or_insert((Status::WrFlushError, dest.index));
         }
@@ -134,20 +167,23 @@ impl Reference {
         if self.failed || self.barred || progress.flushed {
             return;
         }
-        let place = match (progress.inside, last) {
+        let place = match (progress.inside, ends) {
             (false, false) => operation::SEND_FIRST,
             (true, false) => operation::SEND_MIDDLE,
             (true, true) => operation::SEND_LAST,
             (false, true) => operation::SEND_ONLY,
         };
-        let imm = (last && (dest.opcode.has_imm() || dest.invalidates)).then_some(dest.imm);
-        let operation = match (dest.invalidates && last, progress.inside) {
+        let imm = (ends && (dest.opcode.has_imm() || dest.invalidates)).then_some(dest.imm);
+        let operation = match (dest.invalidates && ends, progress.inside) {
             (true, false) => operation::SEND_ONLY_INVALIDATE,
             (true, true) => operation::SEND_LAST_INVALIDATE,
             (false, _) => place + u8::from(imm.is_some()),
         };
         let base = if dest.opcode.is_write() { operation::WRITE_FIRST } else { 0 };
-        let length = if message_bytes == 0 { payload.len() as u32 } else { message_bytes };
+        let length = match (part.whole as u32, message_bytes) {
+            (0, 0) => payload.len() as u32,
+            (0, length) | (length, _) => length,
+        };
         let address = dest.remote_addr.wrapping_add(progress.bytes);
         let reth =
             (dest.opcode.is_write() && !progress.inside).then_some((address, dest.rkey, length));
@@ -164,9 +200,14 @@ impl Reference {
             psn,
             reth,
             imm,
-            solicited: dest.solicited && last,
+            solicited: dest.solicited && ends,
             slot: whole.slot,
         }));
+        if last && part.pauses {
+            self.midway.insert(dest.qp);
+        } else if last && part.resumes {
+            self.midway.remove(&dest.qp);
+        }
     }
 
     pub fn take(&mut self, beat: &Whole) {
@@ -186,8 +227,14 @@ impl Reference {
                 status => (status, beat.bad_dest),
             };
             let (status, bad_dest) = failure;
-            let total = if status == 0 { self.total } else { 0 };
-            self.items.push(Item::Ended { slot: beat.slot, status, bad_dest, total });
+            let part = self.parts[beat.slot as usize];
+            let total = match (status, part.whole) {
+                (0, 0) => self.total,
+                (0, whole) => whole,
+                _ => 0,
+            };
+            let goes_on = status == 0 && part.pauses;
+            self.items.push(Item::Ended { slot: beat.slot, status, bad_dest, total, goes_on });
             if status != 0 {
                 self.halted.insert(queue);
             }

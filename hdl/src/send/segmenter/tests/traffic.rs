@@ -1,6 +1,6 @@
 //! Requests, random ones and streams of one kind, and how they are given to the segmenter.
 
-use super::reference::{Dest, Reference, Whole};
+use super::reference::{Dest, PartOf, Reference, Whole};
 use crate::context::testing::answer_flag;
 use drdma_abi::Layout;
 use drdma_abi::completion::Status;
@@ -17,6 +17,8 @@ pub(crate) struct Traffic {
     pub qp_error: Vec<bool>,
     /// The send queue of each slot.
     pub queues: Vec<u64>,
+    /// The part of a message that the request of each slot sends.
+    pub parts: Vec<PartOf>,
     /// Send queues that have halted.
     pub halted: Vec<u64>,
     pub dests: Vec<Dest>,
@@ -166,7 +168,8 @@ impl Traffic {
             beats.push(end);
         }
         assert!(dests.len() <= 1024);
-        Self { transports, psns, qp_error, queues, halted, dests, beats }
+        let parts = vec![PartOf::default(); 256];
+        Self { transports, psns, qp_error, queues, parts, halted, dests, beats }
     }
 
     pub fn reference(&self) -> Reference {
@@ -206,6 +209,13 @@ impl Traffic {
         for (slot, queue) in (0_u64..).zip(&self.queues) {
             bench.send(open, Beat::from([("slot", slot), ("queue", *queue)]));
         }
+        let part = bench.driver("part_write");
+        for (slot, of) in (0_u64..).zip(&self.parts) {
+            let beat = Beat::from([("slot", slot), ("whole", of.whole)])
+                .with("resumes", of.resumes)
+                .with("pauses", of.pauses);
+            bench.send(part, beat);
+        }
         // Two words each; the second one counts.
         let stamp = |qp: usize| before + 2 * qp as u64 + 1;
         let writes = bench.driver("dest_write");
@@ -227,7 +237,8 @@ impl Traffic {
                 .with("stamp", stamp(dest.qp) - u64::from(dest.gone));
             bench.send(writes, beat);
         }
-        bench.run_until(|b| b.pending(open) == 0 && b.pending(writes) == 0);
+        let pending = [open, writes, part];
+        bench.run_until(|b| pending.iter().all(|of| b.pending(*of) == 0));
         let payload = bench.driver("payload");
         for beat in &self.beats {
             for part in split(bench.random(), beat, parts) {
@@ -310,10 +321,79 @@ pub(crate) fn stream(messages: usize, length: usize, beat: usize, log_mtu: u32) 
         psns: vec![0; 256],
         qp_error: vec![false; 256],
         queues: (0..256).collect(),
+        parts: vec![PartOf::default(); 256],
         halted: Vec::new(),
         dests: vec![dest],
         beats,
     }
+}
+
+/// Messages of up to 10 packets to 12 queue pairs, each message in a request of its own for every `most` packets or fewer; those of the others
+/// come between them.
+pub(crate) fn in_parts(random: &mut Random, messages: usize, most: u64) -> Traffic {
+    let mut traffic = stream(1, 1, 1, 8);
+    (traffic.dests, traffic.beats) = (Vec::new(), Vec::new());
+    let mut queues = vec![VecDeque::new(); 12];
+    for qp in 0..12 {
+        let (transport, log_mtu) = (Transport::ALL[qp % 2], 8 + random.below(3) as u32);
+        traffic.transports[qp] = transport;
+        for _ in 0..messages {
+            let opcode = Opcode::ALL[random.below(4) as usize];
+            let (bytes, mtu) = (1 + random.below(10 << log_mtu), 1_u64 << log_mtu);
+            let dest = Dest {
+                number: 0,
+                index: 0,
+                qp,
+                opcode,
+                imm: random.u64() as u32,
+                remote_addr: random.u64() | 0xffff_ffff_ffff_0000,
+                rkey: random.u64() as u32,
+                transport,
+                log_mtu,
+                solicited: random.chance(0.5),
+                invalidates: opcode == Opcode::Send && transport == Transport::Rc,
+                empty: false,
+                more: false,
+                gone: false,
+            };
+            let bytes = random.bytes(bytes as usize);
+            let (mut at, mut parts) = (0, Vec::new());
+            while at < bytes.len() {
+                let len = ((1 + random.below(most)) * mtu).min((bytes.len() - at) as u64) as usize;
+                parts.push((at, bytes[at..at + len].to_vec()));
+                at += len;
+            }
+            for (at, part) in parts {
+                let pauses = at + part.len() < bytes.len();
+                let whole = if pauses || at > 0 { bytes.len() as u64 } else { 0 };
+                queues[qp].push_back((
+                    dest.clone(),
+                    PartOf { whole, resumes: at > 0, pauses },
+                    part,
+                ));
+            }
+        }
+    }
+    while queues.iter().any(|queue| !queue.is_empty()) {
+        let Some((dest, part, bytes)) = queues[random.below(12) as usize].pop_front() else {
+            continue;
+        };
+        let number = traffic.dests.len() as u64;
+        traffic.parts[number as usize] = part;
+        let first = traffic.beats.len();
+        for chunk in bytes.chunks(64) {
+            let bytes = chunk.to_vec();
+            let beat = Whole { dest: number, slot: number, bytes, ..Whole::default() };
+            traffic.beats.push(beat);
+        }
+        traffic.beats[first].message_start = true;
+        traffic.beats[first].message_bytes = bytes.len() as u32;
+        let last = traffic.beats.last_mut().expect("a part has bytes");
+        (last.message_end, last.dest_end) = (true, true);
+        traffic.beats.push(Whole { slot: number, request_end: true, ..Whole::default() });
+        traffic.dests.push(Dest { number, ..dest });
+    }
+    traffic
 }
 
 /// Requests of one message of `length` bytes, at most 64, each to the same destination.
