@@ -75,6 +75,62 @@ fn any_part_of_dense_columns_comes_as_the_semantics_say() {
     }
 }
 
+/// The bytes of a packet, if their key has them: what the region has elsewhere does not matter.
+fn bytes_in_key(
+    around: &Around<'_>,
+    (width, places): (u64, &[u64]),
+    (start, bytes): (u64, u64),
+) -> Result<Vec<u8>, bool> {
+    let row = width * places.len() as u64;
+    let place = |at: u64| places[(at % row / width) as usize] + at / row * width + at % width;
+    let byte = |at| around.memory.get(place(at) as usize).copied().ok_or(false);
+    (start..start + bytes).map(byte).collect()
+}
+
+/// Columns that their key has in part, or that are of no memory, between others: a packet that has any of that fails, and no other one.
+#[test]
+fn a_packet_fails_if_any_of_its_columns_cannot_be_read() {
+    let library = library();
+    let (mut good, mut missed, mut unread) = (0, 0, 0);
+    for (seed, stalls) in (1..).zip(STALLS) {
+        let mut random = Random::new(seed);
+        let mut around = Around::new(&library, seed, stalls);
+        for round in 0..20 {
+            let width = 4 * (1 + random.below(4));
+            let rows = 200 + random.below(300);
+            let inside: Vec<_> = (0..5).map(|k| k * 7000).collect();
+            let mut outside = inside.clone();
+            outside[random.below(5) as usize] = SIZE - 100 * width;
+            let nowhere: Vec<_> = inside.iter().map(|place| place + SIZE).collect();
+            let all = [inside, outside, nowhere];
+            for (at, places) in all.iter().enumerate() {
+                let mut region = dense(width, rows, places);
+                if let Region::Strided { lkey, .. } = &mut region && at == 2 {
+                    *lkey = NOWHERE;
+                }
+                around.describe(at as u64, &encode(&region));
+            }
+            let mut wanted = Vec::new();
+            for _ in 0..12 {
+                let at = random.below(3) as usize;
+                let bytes = 1 + random.below(3000);
+                let start = random.below(rows * width * 5 - bytes);
+                around.ask(Some(at as u64), (start, bytes), true);
+                let packet = bytes_in_key(&around, (width, &all[at]), (start, bytes));
+                match (at, &packet) {
+                    (_, Ok(_)) => good += 1,
+                    (1, Err(_)) => missed += 1,
+                    _ => unread += 1,
+                }
+                wanted.push(packet);
+            }
+            let got = around.wait(wanted.len());
+            compare(&got, &wanted, &format!("round {round} of seed {seed}: {width} B at {all:?}"));
+        }
+    }
+    assert!(good > 100 && missed > 100 && unread > 100, "{good}, {missed}, {unread}");
+}
+
 /// What is read otherwise keeps its turn, also while the next packet in columns is already asked for.
 #[test]
 fn reads_of_memory_keep_their_turn_among_columns() {
