@@ -1,22 +1,24 @@
 //! Pieces of values into a memory of banks, 16 a cycle: what turns rows into columns on the receive path, and columns into rows where a described key is
 //! READ.
 //!
-//! Stands behind what cuts values into pieces: the [transposer](crate::receive::transposer), and the
-//! [strides](crate::send::replies::described) of a READ.
+//! Stands behind what cuts values into pieces. [`PieceBanks`] is for the [transposer](crate::receive::transposer), whose pieces go to any bytes; [`WordBanks`], half as
+//! large, is for the [strides](crate::send::replies::described::strides) of a READ, none of whose pieces lies across a word.
 //!
 //! ```text
-//! pieces --> lanes (8 wait in each of 16) --> crossbar --> 128 rows of 128 banks of a byte --> two segments of 64 B
+//! pieces --> lanes (8 wait in each of 16) --> crossbar --> 128 rows of 128 banks of a byte, or of 32 of a word
 //! ```
 //!
 //! Contract: a beat of 16 pieces a cycle while `flows`, which comes from registers. Pieces that would meet in a bank take turns. `done`, a pulse, comes
-//! when the last beat of a job is in the memory, in the order of jobs. The memory is read at any time, a row of each segment a cycle, two cycles later.
+//! when the last beat of a job is in the memory, in the order of jobs. The memory is read at any time, a row a cycle; of [`PieceBanks`] one for each segment of 64 B, two cycles later.
 
 use crate::primitive::{ColumnMemory, Crossbar};
 use drdma_emit::prelude::*;
 
 mod lanes;
+mod words;
 
 use lanes::Lanes;
+pub use words::{WORD_PLACE, WordBanks};
 
 /// Pieces a cycle.
 pub const PIECES: usize = 16;

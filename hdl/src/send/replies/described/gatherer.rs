@@ -4,14 +4,14 @@
 //! strip, beat --> strides --> banks (4 packets) --> rotation back --> 16 beats --> out
 //! ```
 //!
-//! Contract: packets leave in the order of their strips, when all of their bytes have come, a beat of 64 B a cycle; the first one 9 cycles after the last beat has come. A
+//! Contract: packets leave in the order of their strips, when all of their bytes have come, a beat of 64 B a cycle; the first one 8 cycles after the last beat has come. A
 //! packet's last beat has an error if any of its bytes could not be read. See [`strides`](super::strides) for the rate. May stall at any time.
 
 use super::ReplyBeat;
 use super::strides::{SLOT, Shape, Spread, Strides, Strip};
 use crate::primitive::StreamFifo;
 use crate::shell::host_read::HostReadBeat;
-use crate::transpose::PieceBanks;
+use crate::transpose::WordBanks;
 use drdma_emit::prelude::*;
 
 /// Packets that the memory holds, and bits of their number.
@@ -20,8 +20,8 @@ const COUNT: usize = SLOT + 1;
 /// Bits of the number of a packet's beat.
 const BEAT: usize = 6;
 /// Beats that are on their way from the memory at most.
-const COMING: u64 = 4;
-/// Units of 8 B by which a row of the memory is rotated; what 32 of its bytes are chosen from.
+const COMING: u64 = 2;
+/// Bits that the beats which begin in 32 bytes of a row lie in, by 8 B each.
 const WIDE: usize = 704;
 
 /// See the [module](self).
@@ -49,7 +49,7 @@ pub struct Gatherer {
     pub holds: Signal<Out, Bit>,
 
     strides: Strides,
-    banks: PieceBanks,
+    banks: WordBanks,
 
     // Room.
     slot: DFF<Bits<SLOT>>,
@@ -72,10 +72,10 @@ pub struct Gatherer {
     line: Signal<Local, Bits<7>>,
     /// Rotation, in units of 8 B.
     turn: Signal<Local, Bits<4>>,
-    valid: [DFF<Bit>; 2],
-    last: [DFF<Bit>; 2],
-    error: [DFF<Bit>; 2],
-    turns: [DFF<Bits<4>>; 2],
+    valid: DFF<Bit>,
+    last: DFF<Bit>,
+    error: DFF<Bit>,
+    turns: DFF<Bits<4>>,
     twofold: Signal<Local, Bits<2048>>,
     wide: Signal<Local, Bits<WIDE>>,
     leaving: StreamFifo<ReplyBeat, 4, 5>,
@@ -134,42 +134,30 @@ impl Logic for Gatherer {
         }
         self.line.next = bit_cast::<7, 5>(self.at.q.val().get_bits::<5>(1))
             | (bit_cast::<7, SLOT>(self.read_slot.q.val()) << 5);
-        self.banks.read_enable.next = 0.into();
-        if self.reads.val() {
-            self.banks.read_enable.next = 3.into();
-        }
-        self.banks.read_row.next = bit_cast::<14, 7>(self.line.val())
-            | (bit_cast::<14, 7>(self.line.val()) << 7);
+        self.banks.read_enable.next = self.reads.val();
+        self.banks.read_row.next = self.line.val();
         self.turn.next = 0.into();
         if self.at.q.val().get_bit(0) {
             self.turn.next = 8.into();
         }
-        self.turns[0].d.next = self.turn.val();
+        self.turns.d.next = self.turn.val();
         if self.packets.output.data.val().turned {
-            self.turns[0].d.next = self.turn.val() + self.at.q.val().get_bits::<4>(1);
+            self.turns.d.next = self.turn.val() + self.at.q.val().get_bits::<4>(1);
         }
-        self.valid[0].d.next = self.reads.val();
-        self.last[0].d.next = self.ends.val();
-        self.error[0].d.next = self.ends.val() && self.packets.output.data.val().error;
-        self.valid[1].d.next = self.valid[0].q.val();
-        self.last[1].d.next = self.last[0].q.val();
-        self.error[1].d.next = self.error[0].q.val();
-        self.turns[1].d.next = self.turns[0].q.val();
+        self.valid.d.next = self.reads.val();
+        self.last.d.next = self.ends.val();
+        self.error.d.next = self.ends.val() && self.packets.output.data.val().error;
 
         // The row is rotated back.
         self.twofold.next = bit_cast::<2048, 1024>(self.banks.read_data.val())
             | (bit_cast::<2048, 1024>(self.banks.read_data.val()) << 1024);
-        self.wide.next = self
-            .twofold
-            .val()
-            .get_bits::<WIDE>(self.turns[1].q.val().get_bits::<2>(2).index() * 256);
-        self.leaving.input.valid.next = self.valid[1].q.val();
-        self.leaving.input.data.next.data = self
-            .wide
-            .val()
-            .get_bits::<512>(self.turns[1].q.val().get_bits::<2>(0).index() * 64);
-        self.leaving.input.data.next.last = self.last[1].q.val();
-        self.leaving.input.data.next.error = self.error[1].q.val();
+        self.wide.next =
+            self.twofold.val().get_bits::<WIDE>(self.turns.q.val().get_bits::<2>(2).index() * 256);
+        self.leaving.input.valid.next = self.valid.q.val();
+        self.leaving.input.data.next.data =
+            self.wide.val().get_bits::<512>(self.turns.q.val().get_bits::<2>(0).index() * 64);
+        self.leaving.input.data.next.last = self.last.q.val();
+        self.leaving.input.data.next.error = self.error.q.val();
         self.leaving.input.data.next.outside = false;
         self.leaving.output.join(&mut self.out);
 
@@ -196,8 +184,7 @@ impl Logic for Gatherer {
             self.open.d.next = 0.into();
             self.read_slot.d.next = 0.into();
             self.at.d.next = 0.into();
-            self.valid[0].d.next = false;
-            self.valid[1].d.next = false;
+            self.valid.d.next = false;
         }
     }
 }

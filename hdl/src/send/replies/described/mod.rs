@@ -253,8 +253,7 @@ impl Logic for Described {
         self.spreads.input.data.next.row = self.runs.shape.val().row;
         self.spreads.input.data.next.width = self.runs.shape.val().width;
         self.spreads.input.data.next.grain = self.grain.val();
-        self.spreads.input.data.next.turned =
-            self.runs.shape.val().columns.get_bits::<2>(0) == 0;
+        self.spreads.input.data.next.turned = self.runs.shape.val().columns.get_bits::<2>(0) == 0;
         self.spreads.input.data.next.bytes = self.plan.val().bytes;
         self.shapes.output.join(&mut self.column_reads.shape);
         self.runs.run.join(&mut self.column_reads.run);
@@ -280,8 +279,8 @@ impl Logic for Described {
         self.parts.input.data.next.failed = self.walk.step.failed.val();
         self.parts.input.data.next.outside = self.walk.step.outside.val();
         if self.by_columns.val() {
-            self.reads.next = self.column_reads.read.valid.val()
-                && self.column_reads.read.bytes.val().any();
+            self.reads.next =
+                self.column_reads.read.valid.val() && self.column_reads.read.bytes.val().any();
             self.fetch.addr.next = self.column_reads.read.addr.val();
             self.fetch.bytes.next = self.column_reads.read.bytes.val();
             self.parts.input.data.next.bytes = self.column_reads.read.bytes.val();
@@ -312,8 +311,7 @@ impl Logic for Described {
         }
 
         // What comes is packed or gathered, in its order.
-        self.is_column.next =
-            self.parts.output.valid.val() && self.parts.output.data.val().column;
+        self.is_column.next = self.parts.output.valid.val() && self.parts.output.data.val().column;
         self.is_part.next = self.parts.output.valid.val()
             && !self.parts.output.data.val().column
             && !self.gatherer.holds.val();

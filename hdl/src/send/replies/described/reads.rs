@@ -88,8 +88,7 @@ impl Logic for ColumnReads {
                     + bit_cast::<OFFSET, ROW>(self.shape.row.val());
             }
             self.held.d.next.last = self.run.last.val();
-            self.before.d.next =
-                self.before.q.val() + bit_cast::<ROW, 7>(self.column.width.val());
+            self.before.d.next = self.before.q.val() + bit_cast::<ROW, 7>(self.column.width.val());
             if self.run.last.val() {
                 self.before.d.next = 0.into();
             }

@@ -13,7 +13,7 @@
 use super::{OFFSET, ROW};
 use crate::primitive::Pack;
 use crate::shell::host_read::HostReadBeat;
-use crate::transpose::{BYTES, LANES, PIECES, PLACE};
+use crate::transpose::{BYTES, LANES, PIECES, WORD_PLACE};
 use drdma_emit::prelude::*;
 
 /// Bits of the number of a packet in the memory: it holds 4.
@@ -103,12 +103,12 @@ pub struct Strides {
     pub valid: Signal<Out, Bit>,
     /// the last one of a packet;
     pub over: Signal<Out, Bit>,
-    /// its bytes, by the number of their bank modulo 4,
+    /// its words, with the bytes of their pieces where they go,
     pub bytes: Signal<Out, Bits<512>>,
     /// which of them count,
     pub masks: Signal<Out, Bits<64>>,
-    /// and where its pieces go.
-    pub places: Signal<Out, Bits<224>>,
+    /// and where they go.
+    pub places: Signal<Out, Bits<192>>,
     /// It is taken.
     pub flows: Signal<In, Bit>,
 
@@ -183,7 +183,7 @@ pub struct Strides {
     row: [Signal<Local, Bits<5>>; PIECES],
     word: [Signal<Local, Bits<5>>; PIECES],
     lanes: [Signal<Local, Bits<LANES>>; PIECES],
-    place_parts: Pack<PIECES, PLACE, 224>,
+    place_parts: Pack<PIECES, WORD_PLACE, 192>,
     mask_parts: Pack<PIECES, LANES, 64>,
     unused: Signal<Local, Bit>,
 }
@@ -196,8 +196,8 @@ impl Logic for Strides {
             && (self.of.q.val().row == self.shape.row.val())
             && (self.of.q.val().width == self.shape.width.val())
             && (self.of.q.val().grain == self.shape.grain.val());
-        self.unused_of.next = self.of.q.val().bytes
-            | bit_cast::<13, 1>(self.of.q.val().turned.into());
+        self.unused_of.next =
+            self.of.q.val().bytes | bit_cast::<13, 1>(self.of.q.val().turned.into());
         self.piece_bytes.next = 1.into();
         self.value_pieces.next = self.shape.width.val();
         self.last_part.next = 3.into();
@@ -247,8 +247,7 @@ impl Logic for Strides {
             && (self.ends.val() || (self.part.q.val() == self.last_part.val()));
         self.strip.ready.next = self.fires.val() && self.ends.val();
         self.bad_now.next = self.bad.q.val() || (!self.empty.val() && self.beat.error.val());
-        self.packet.valid.next =
-            self.fires.val() && self.ends.val() && self.strip.last.val();
+        self.packet.valid.next = self.fires.val() && self.ends.val() && self.strip.last.val();
         self.packet.bytes.next = self.shape.bytes.val();
         self.packet.turned.next = self.shape.turned.val();
         self.packet.error.next = self.bad_now.val();
@@ -267,21 +266,20 @@ impl Logic for Strides {
         // Its pieces.
         self.resets.next = self.fires.val() && self.ends.val();
         for k in 0..PIECES {
-            self.wraps[k].next = bit_cast::<WIDTH, PIECE>(self.piece_nth[k].q.val())
-                >= self.wraps_from.q.val();
+            self.wraps[k].next =
+                bit_cast::<WIDTH, PIECE>(self.piece_nth[k].q.val()) >= self.wraps_from.q.val();
             self.moved_nth[k].next = bit_cast::<WIDTH, PIECE>(self.piece_nth[k].q.val())
                 + bit_cast::<WIDTH, 5>(self.nth_step.q.val());
             if self.wraps[k].val() {
-                self.moved_nth[k].next = bit_cast::<WIDTH, PIECE>(self.piece_nth[k].q.val())
-                    - self.wraps_from.q.val();
+                self.moved_nth[k].next =
+                    bit_cast::<WIDTH, PIECE>(self.piece_nth[k].q.val()) - self.wraps_from.q.val();
             }
             self.unused_nth[k].next = self.moved_nth[k].val();
             if self.fires.val() {
                 self.piece_nth[k].d.next = self.moved_nth[k].val().get_bits::<PIECE>(0);
                 self.piece_at[k].d.next = self.piece_at[k].q.val() + self.step.q.val();
                 if self.wraps[k].val() {
-                    self.piece_at[k].d.next =
-                        self.piece_at[k].q.val() + self.wrapped_step.q.val();
+                    self.piece_at[k].d.next = self.piece_at[k].q.val() + self.wrapped_step.q.val();
                 }
             }
             if self.resets.val() || (self.state.q.val() == StridesState::Await) {
@@ -314,8 +312,7 @@ impl Logic for Strides {
                     }
                 }
                 self.nth.d.next = self.nth_next.val().get_bits::<PIECE>(0);
-                self.at.d.next =
-                    self.at.q.val() + bit_cast::<OFFSET, 3>(self.piece_bytes.val());
+                self.at.d.next = self.at.q.val() + bit_cast::<OFFSET, 3>(self.piece_bytes.val());
                 if self.nth_next.val() == self.value_pieces.val() {
                     self.nth.d.next = 0.into();
                     self.at.d.next = self.at.q.val()
@@ -345,12 +342,10 @@ impl Logic for Strides {
         if self.part.q.val().get_bit(0) {
             self.half.next = self.beat.data.val().get_bits::<256>(256);
         }
-        self.quarter.next =
-            self.beat.data.val().get_bits::<128>(self.part.q.val().index() * 128);
+        self.quarter.next = self.beat.data.val().get_bits::<128>(self.part.q.val().index() * 128);
         for k in 0..PIECES {
-            self.twice[k].next =
-                bit_cast::<32, 16>(self.half.val().get_bits::<16>(k * 16))
-                    | (bit_cast::<32, 16>(self.half.val().get_bits::<16>(k * 16)) << 16);
+            self.twice[k].next = bit_cast::<32, 16>(self.half.val().get_bits::<16>(k * 16))
+                | (bit_cast::<32, 16>(self.half.val().get_bits::<16>(k * 16)) << 16);
             self.fourfold[k].next = bit_cast::<32, 8>(self.quarter.val().get_bits::<8>(k * 8))
                 | (bit_cast::<32, 8>(self.quarter.val().get_bits::<8>(k * 8)) << 8)
                 | (bit_cast::<32, 8>(self.quarter.val().get_bits::<8>(k * 8)) << 16)
@@ -386,11 +381,9 @@ impl Logic for Strides {
                 self.word[k].next =
                     self.out_at[k].q.val().get_bits::<5>(2) + (self.row[k].val() << 1);
             }
-            self.place_parts.parts[k].next =
-                bit_cast::<PLACE, 2>(self.out_at[k].q.val().get_bits::<2>(0))
-                    | (bit_cast::<PLACE, 5>(self.word[k].val()) << 2)
-                    | (bit_cast::<PLACE, 5>(self.row[k].val()) << 7)
-                    | (bit_cast::<PLACE, SLOT>(self.out_slot.q.val()) << 12);
+            self.place_parts.parts[k].next = bit_cast::<WORD_PLACE, 5>(self.word[k].val())
+                | (bit_cast::<WORD_PLACE, 5>(self.row[k].val()) << 5)
+                | (bit_cast::<WORD_PLACE, SLOT>(self.out_slot.q.val()) << 10);
             // Bytes before the packet have the sign bit, and go nowhere.
             self.lanes[k].next = 0.into();
             if self.out_used[k].q.val() && !self.out_at[k].q.val().get_bit(OFFSET - 1) {

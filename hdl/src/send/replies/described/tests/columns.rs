@@ -105,7 +105,9 @@ fn a_packet_fails_if_any_of_its_columns_cannot_be_read() {
             let all = [inside, outside, nowhere];
             for (at, places) in all.iter().enumerate() {
                 let mut region = dense(width, rows, places);
-                if let Region::Strided { lkey, .. } = &mut region && at == 2 {
+                if let Region::Strided { lkey, .. } = &mut region
+                    && at == 2
+                {
                     *lkey = NOWHERE;
                 }
                 around.describe(at as u64, &encode(&region));
@@ -203,7 +205,9 @@ fn dense_columns_are_gathered_at_the_rate_of_the_wire() {
         let region = dense(width, rows, &places);
         let cycles = cycles(&library, &region, start, mtu);
         let rate = mtu as f64 * 8.0 / (cycles * 4.0);
-        println!("{mtu} B of {columns} x {width} B from {start}: {cycles:.1} cycles, {rate:.1} Gb/s");
+        println!(
+            "{mtu} B of {columns} x {width} B from {start}: {cycles:.1} cycles, {rate:.1} Gb/s"
+        );
         assert!(rate >= least, "{rate:.1} Gb/s: {columns} x {width} B");
     }
 }
