@@ -44,8 +44,9 @@ pub struct AppendReceiver {
     segments: Vec<Segment>,
     /// The segment to post next.
     next: usize,
-    /// Messages of a segment.
+    /// Messages of a segment, and rows of a message.
     messages: usize,
+    message_rows: u32,
     /// Rows of a batch, at most, unless one message has more.
     batch_rows: u32,
     /// What was taken from the completion queue, and is not looked at yet.
@@ -131,6 +132,7 @@ impl AppendReceiver {
         let completions = pd.context().completion_queue().entries(count as u32).build()?;
         let queue = pd.shared_receive_queue(&completions).blocks(count as u32).build()?;
         let segments = make_segments(&format, pd, segments, messages)?;
+        let message_rows = format.rows_per_message(&format.appended_columns()) as u32;
         let batch_rows = u32::try_from(batch_rows).unwrap_or(u32::MAX);
         let (taken, runs) = (VecDeque::with_capacity(BURST), VecDeque::new());
         let mut receiver = Self {
@@ -140,6 +142,7 @@ impl AppendReceiver {
             segments,
             next: 0,
             messages,
+            message_rows,
             batch_rows,
             taken,
             runs,
@@ -175,8 +178,9 @@ impl AppendReceiver {
     /// Takes what has arrived. It does not wait: `None` says that no row is there.
     ///
     /// # Errors
-    /// A message failed or is of another format, or the card failed. What came before it stays, and comes with the next
-    /// call.
+    /// A message failed, is of another format or has more rows than its messages have, or the card failed. What came before it stays, and
+    /// comes with the next call. A message with too many rows has taken the room of others, which may wait for ever then: whoever
+    /// sends such messages is not to stay connected.
     pub fn poll(&mut self) -> Result<Option<RecordBatch>, ReceiveError> {
         while self.runs.len() < 2 && self.runs.front().is_none_or(|run| run.rows < self.batch_rows)
         {
@@ -233,6 +237,10 @@ impl AppendReceiver {
         if theirs != Some(ours) {
             let source = DecodeError::OtherTag { theirs, ours };
             return Err(ReceiveError::Decode { qp: qp.unwrap_or_default(), source });
+        }
+        if rows.count > self.message_rows {
+            let (rows, limit) = (rows.count, self.message_rows);
+            return Err(ReceiveError::LongMessage { qp: qp.unwrap_or_default(), rows, limit });
         }
         for range in segment.region.ranges(rows) {
             let (first, rows) = (range.start, range.end - range.start);

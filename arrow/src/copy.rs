@@ -6,7 +6,7 @@ use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, ScalarBuffer};
 
 use crate::{
     Arena, ArenaError, SendError, Why,
-    parts::{Bytes, Offsets},
+    parts::{self, Bytes, INLINE, Offsets},
     selection::{Selection, Targets, for_each_row},
 };
 
@@ -82,9 +82,33 @@ impl Copier {
         selection: &Selection,
         targets: &Targets,
     ) -> Result<(Buffer, Vec<Range<usize>>), SendError> {
+        // What rows have is looked at once here, not for every row.
+        match bytes {
+            Bytes::Views { views, .. }
+                if views.iter().all(|view| *view as u32 as usize <= INLINE) =>
+            {
+                Ok((Buffer::default(), vec![0..0; targets.partitions().len()]))
+            }
+            Bytes::Views { views, nulls: None, buffers } => self.gather_rows(
+                |row| parts::behind(views[row], buffers),
+                views.len(),
+                selection,
+                targets,
+            ),
+            _ => self.gather_rows(|row| bytes.row(row), bytes.rows(), selection, targets),
+        }
+    }
+
+    fn gather_rows<'a>(
+        &mut self,
+        bytes: impl Fn(usize) -> &'a [u8],
+        rows: usize,
+        selection: &Selection,
+        targets: &Targets,
+    ) -> Result<(Buffer, Vec<Range<usize>>), SendError> {
         let mut ends = vec![0; targets.partitions().len()];
-        for_each_row(selection, bytes.rows(), targets, |destination, row| {
-            ends[destination] += bytes.row(row).len();
+        for_each_row(selection, rows, targets, |destination, row| {
+            ends[destination] += bytes(row).len();
         });
         let mut total = 0;
         let mut ranges = Vec::with_capacity(ends.len());
@@ -96,8 +120,8 @@ impl Copier {
         let mut block = self.arena.allocate(total)?;
         let to = block.as_mut_slice();
         let mut next: Vec<usize> = ranges.iter().map(|range| range.start).collect();
-        for_each_row(selection, bytes.rows(), targets, |destination, row| {
-            let (row, at) = (bytes.row(row), &mut next[destination]);
+        for_each_row(selection, rows, targets, |destination, row| {
+            let (row, at) = (bytes(row), &mut next[destination]);
             to[*at..*at + row.len()].copy_from_slice(row);
             *at += row.len();
         });

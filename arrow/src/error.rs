@@ -386,6 +386,18 @@ pub enum ReceiveError {
         /// How it ended.
         status: Status,
     },
+    /// A message that no sender of the format sends, though it is marked as one: it is too long.
+    #[error(
+        "queue pair {qp}: a message of {rows} rows, where the format has messages of up to {limit}"
+    )]
+    LongMessage {
+        /// The queue pair's index.
+        qp: u32,
+        /// Rows of the message.
+        rows: u32,
+        /// Rows of the longest one.
+        limit: u32,
+    },
     /// Appended rows are no values of their types.
     #[error(transparent)]
     Appended(DecodeError),

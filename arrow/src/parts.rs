@@ -99,20 +99,23 @@ pub(crate) enum Bytes {
     Views { views: ScalarBuffer<u128>, nulls: Option<NullBuffer>, buffers: Vec<Buffer> },
 }
 
+/// The bytes that a view leads to; none if they stand in it.
+pub(crate) fn behind(view: u128, buffers: &[Buffer]) -> &[u8] {
+    let len = view as u32 as usize;
+    if len <= INLINE {
+        return &[];
+    }
+    let (buffer, offset) = ((view >> 64) as u32 as usize, (view >> 96) as usize);
+    &buffers[buffer][offset..offset + len]
+}
+
 impl Bytes {
     /// The bytes of a row that travel beside the columns: of a view, those that do not stand in it.
     pub fn row(&self, row: usize) -> &[u8] {
         match self {
             Self::Offsets { offsets, values } => &values[offsets.range(row)],
-            Self::Views { views, nulls, buffers } => {
-                let len = views[row] as u32 as usize;
-                if len <= INLINE || nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
-                    return &[];
-                }
-                let buffer = (views[row] >> 64) as u32 as usize;
-                let offset = (views[row] >> 96) as usize;
-                &buffers[buffer][offset..offset + len]
-            }
+            Self::Views { nulls: Some(nulls), .. } if nulls.is_null(row) => &[],
+            Self::Views { views, buffers, .. } => behind(views[row], buffers),
         }
     }
 

@@ -104,11 +104,16 @@ impl Kind {
     }
 }
 
+/// True if the URI has the option.
+pub fn has_option(uri: &str, option: &str) -> bool {
+    let options = uri.split_once('?').map_or("", |(_, options)| options);
+    options.split('&').any(|o| o.split('=').next() == Some(option))
+}
+
 /// The URI with an option, unless it has it already.
 pub fn with_option(uri: &str, option: &str, value: u64) -> String {
     let (_, options) = uri.split_once('?').unwrap_or((uri, ""));
-    let has = options.split('&').any(|o| o.split('=').next() == Some(option));
-    match (has, options) {
+    match (has_option(uri, option), options) {
         (true, _) => uri.to_owned(),
         (false, "") => format!("{}?{option}={value}", uri.trim_end_matches('?')),
         (false, _) => format!("{uri}&{option}={value}"),

@@ -254,7 +254,8 @@ fn the_demo_of_a_shuffle_among_nodes_tells_what_every_design_cost() {
     let designs = found["designs"].as_array().unwrap();
     assert_eq!(designs.len(), 42);
     assert!(designs.iter().all(|design| design["messages"].as_u64().unwrap() > 10), "{found}");
-    for (option, value) in [("--nodes", "1"), ("--message", "5000"), ("--device", "hard:")] {
+    let trace = ("--device", "rtl:?trace=x.fst");
+    for (option, value) in [("--nodes", "1"), ("--message", "5000"), ("--device", "hard:"), trace] {
         let output = folder.drdma(&["demo", "shuffle", option, value]);
         assert_eq!(output.status.code(), Some(2), "{option} {value}");
         assert!(output.stdout.is_empty());

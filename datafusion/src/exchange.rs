@@ -46,7 +46,8 @@ pub struct Config {
     /// together. A batch of each task that begins within the backlog may exceed it. What else has to wait, lest a
     /// partition with nothing to do starves, waits on disk.
     pub backlog: usize,
-    /// Messages of 16 KiB that a consumer has room for at the card, for each task that sends to it: 2 to 32,768.
+    /// Messages of 16 KiB that a consumer has room for at the card, for each task that sends to it: 2 to 32,768. Rows that its
+    /// card appends have as much memory, but 512 KiB a partition at least.
     pub slabs: usize,
     /// Bytes of files that a worker may have on its disk at a time, the engine's own for sorts and joins included. A query
     /// that needs more fails. 0: no file is written.

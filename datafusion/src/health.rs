@@ -22,7 +22,7 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// How long a worker may take to answer, at most, when a query has failed.
 const SHORT: Duration = Duration::from_secs(2);
 
-/// Asks workers how they are. A worker that is busy answers as well, only later.
+/// Asks workers how they are. A worker that is busy answers as well.
 #[derive(Clone, Debug)]
 pub(crate) struct Health {
     members: Vec<Member>,
@@ -35,7 +35,7 @@ pub(crate) struct Health {
 enum Absence {
     /// It cannot be reached, closes the connection, or answers something else.
     Gone(String),
-    /// It is silent. It may only be busy: with a queue pair of a worker that is gone, for example.
+    /// It is silent. Its machine may only be busy.
     Silent(Duration),
 }
 

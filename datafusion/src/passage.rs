@@ -7,6 +7,8 @@ use drdma_arrow::{Form, Format, FormatError};
 
 /// Bytes of the longest message.
 pub(crate) const MESSAGE_BYTES: usize = 16 << 10;
+/// ... of rows that the consumer's card appends: a message for a partition's share of a batch of 8,192 rows, as a rule.
+pub const APPENDED_BYTES: usize = 64 << 10;
 
 /// The format of batches of a schema. `None`: rows without columns have none.
 ///
@@ -21,6 +23,12 @@ pub(crate) fn format(schema: &SchemaRef) -> Result<Option<Format>, FormatError> 
     let nullable = |field: &Arc<Field>| field.as_ref().clone().with_nullable(true);
     let fields: Vec<Field> = schema.fields().iter().map(nullable).collect();
     Format::with_form(Arc::new(Schema::new(fields)), MESSAGE_BYTES, Form::Columns).map(Some)
+}
+
+/// The format of rows that a consumer's card appends, whose fields are null where the schema says so. `None`: not all
+/// columns are of fixed width, or they are too many, or too long.
+pub fn appended_format(schema: &SchemaRef) -> Option<Format> {
+    Format::with_form(schema.clone(), APPENDED_BYTES, Form::Appended).ok()
 }
 
 /// What of each column goes as it lies and what is copied, for `EXPLAIN`.
@@ -95,6 +103,17 @@ mod tests {
         let text = |broadcast| Passages::of(&schema, broadcast).to_string();
         assert_eq!(text(false), "as_they_lie=[a], copied=[b: offsets and values, c.x: bits]");
         assert_eq!(text(true), "as_they_lie=[a], copied=[b: offsets, c.x: bits]");
+    }
+
+    #[test]
+    fn rows_of_fixed_width_are_appended_and_others_are_not() {
+        let key = || Field::new("key", DataType::Int64, false);
+        let price = || Field::new("price", DataType::Decimal128(15, 2), true);
+        assert!(appended_format(&schema(vec![key(), price()])).is_some());
+        let name = Field::new("name", DataType::Utf8View, false);
+        assert!(appended_format(&schema(vec![key(), name])).is_none());
+        assert!(appended_format(&schema(vec![key(); 17])).is_none());
+        assert!(appended_format(&schema(vec![price(); 9])).is_none(), "nulls are columns, too");
     }
 
     #[test]

@@ -29,6 +29,7 @@ use http::HeaderMap;
 use tokio::{
     io::BufReader,
     net::{TcpListener, TcpStream},
+    runtime::{Builder, Handle, Runtime},
     sync::{
         mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
         watch,
@@ -100,6 +101,38 @@ impl Sockets {
     }
 }
 
+/// A runtime of one thread, for what must not wait for the engine.
+///
+/// The engine computes on the threads of its own runtime, without a pause for as long as a batch takes.
+struct Aside(Option<Runtime>);
+
+impl Aside {
+    fn new() -> std::io::Result<Self> {
+        let mut builder = Builder::new_multi_thread();
+        let runtime = builder.worker_threads(1).enable_all().thread_name("drdma-control").build();
+        runtime.map(|runtime| Self(Some(runtime)))
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.0.as_ref().expect("it is there until it is dropped")
+    }
+
+    /// A socket that is used here from now on.
+    fn adopt(&self, socket: TcpListener) -> std::io::Result<TcpListener> {
+        let _here = self.runtime().enter();
+        TcpListener::from_std(socket.into_std()?)
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        // It is dropped by a task, which is not to wait.
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
 /// Serves until it is aborted.
 pub(crate) async fn serve(site: Arc<Site>, sockets: Sockets) -> Result<(), Error> {
     let resolver = Resolver::new(Some(site.clone()));
@@ -113,8 +146,12 @@ pub(crate) async fn serve(site: Arc<Site>, sockets: Sockets) -> Result<(), Error
         worker: worker.clone(),
         tasks: Mutex::default(),
         consumers: AtomicU64::new(0),
+        engine: Handle::current(),
     };
-    tokio::spawn(Arc::new(rows).serve(sockets.exchange));
+    let failed = |source| Error::System { what: "a thread for the rows' server".into(), source };
+    let aside = Aside::new().map_err(failed)?;
+    let exchange = aside.adopt(sockets.exchange).map_err(failed)?;
+    aside.runtime().spawn(Arc::new(rows).serve(exchange));
     tokio::spawn(sweep(site.clone(), worker.clone()));
     let name = site.name_of(site.number);
     let served = Server::builder()
@@ -152,12 +189,14 @@ async fn sweep(site: Arc<Site>, worker: Worker) {
     }
 }
 
-/// The server for rows: a connection a consumer and task.
+/// The server for rows: a connection a consumer and task. Says how the worker is, too.
 struct Rows {
     site: Arc<Site>,
     worker: Worker,
     tasks: Mutex<HashMap<Task, UnboundedSender<Event>>>,
     consumers: AtomicU64,
+    /// Where tasks run.
+    engine: Handle,
 }
 
 impl Rows {
@@ -226,7 +265,7 @@ impl Rows {
         tasks.insert(task.clone(), events.clone());
         drop(tasks);
         let (rows, task) = (self.clone(), task.clone());
-        tokio::spawn(async move {
+        self.engine.spawn(async move {
             match rows.producer(&task, end.saturating_sub(start), partitions).await {
                 Ok((producer, alive)) => producer.run(happening, alive).await,
                 Err(error) => refuse_all(happening, &error.to_string()).await,

@@ -285,6 +285,15 @@ impl DmaMemory {
         unsafe { AtomicU64::from_ptr(self.as_ptr().add(offset).cast()) }
     }
 
+    /// The aligned half of a word at `offset`, which the caller has checked to be usable.
+    #[inline]
+    fn half(&self, offset: usize) -> &AtomicU32 {
+        debug_assert!(offset.is_multiple_of(4) && offset + 4 <= self.usable.end);
+        // SAFETY: usable, as long as `self` lives, and aligned, as the first page is; every bit
+        // pattern is a valid u32.
+        unsafe { AtomicU32::from_ptr(self.as_ptr().add(offset).cast()) }
+    }
+
     /// Copies bytes in. `offset` counts from the first page's start.
     ///
     /// # Panics
@@ -293,6 +302,13 @@ impl DmaMemory {
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         self.check_usable(offset, bytes.len());
         assert!(self.writable, "the memory of {} B is read-only", self.len);
+        self.copy_in(offset, bytes);
+        fence(Ordering::Release);
+    }
+
+    /// Copies bytes in where they are usable and can be written.
+    #[inline]
+    fn copy_in(&self, offset: usize, bytes: &[u8]) {
         let (head, rest) = bytes.split_at(bytes.len().min(offset.wrapping_neg() % 8));
         let (words, tail) = rest.as_chunks::<8>();
         let middle = offset + head.len();
@@ -305,7 +321,6 @@ impl DmaMemory {
         for (byte, at) in tail.iter().zip(middle + 8 * words.len()..) {
             self.byte(at).store(*byte, Ordering::Relaxed);
         }
-        fence(Ordering::Release);
     }
 
     /// Copies bytes out. `offset` counts from the first page's start; what is beside an application's
@@ -328,6 +343,12 @@ impl DmaMemory {
 
     fn read_usable(&self, offset: usize, bytes: &mut [u8]) {
         fence(Ordering::Acquire);
+        self.copy_out(offset, bytes);
+    }
+
+    /// Copies usable bytes out.
+    #[inline]
+    fn copy_out(&self, offset: usize, bytes: &mut [u8]) {
         let (head, rest) = bytes.split_at_mut(bytes.len().min(offset.wrapping_neg() % 8));
         let middle = offset + head.len();
         let (words, tail) = rest.as_chunks_mut::<8>();
@@ -340,6 +361,123 @@ impl DmaMemory {
         }
         for (byte, at) in tail.iter_mut().zip(end..) {
             *byte = self.byte(at).load(Ordering::Relaxed);
+        }
+    }
+
+    /// Copies values of `width` bytes out: for each of `rows`, which ascend, the one `step` bytes times its distance from the first of
+    /// `rows` behind `offset`, each `pitch` bytes behind the one before in `out`. False if they are not all usable: nothing is copied.
+    ///
+    /// # Panics
+    /// If `rows` descend, or `out` is too short.
+    pub fn read_values(
+        &self,
+        offset: usize,
+        (step, width): (usize, usize),
+        rows: &[u32],
+        out: &mut [u8],
+        pitch: usize,
+    ) -> bool {
+        let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return true };
+        let reach = (*last - *first) as usize;
+        let end =
+            reach.checked_mul(step).and_then(|reach| offset.checked_add(reach)?.checked_add(width));
+        if offset < self.usable.start || end.is_none_or(|end| end > self.usable.end) {
+            return false;
+        }
+        assert!(rows.is_sorted() && out.len() > (rows.len() - 1) * pitch, "rows ascend, and fit");
+        fence(Ordering::Acquire);
+        let aligned = |size: usize| offset.is_multiple_of(size) && step.is_multiple_of(size);
+        let place = |row: u32| offset + (row - *first) as usize * step;
+        match width {
+            4 if aligned(4) => self.copy_rows_out::<4>(place, rows, out, pitch),
+            8 if aligned(8) => self.copy_rows_out::<8>(place, rows, out, pitch),
+            16 if aligned(8) => self.copy_rows_out::<16>(place, rows, out, pitch),
+            _ => {
+                for (row, out) in rows.iter().zip(out.chunks_mut(pitch)) {
+                    self.copy_out(place(*row), &mut out[..width]);
+                }
+            }
+        }
+        true
+    }
+
+    /// Copies values out whose width is known to the compiler: 4, 8 or 16 bytes, aligned to 4 or 8.
+    #[inline]
+    fn copy_rows_out<const WIDTH: usize>(
+        &self,
+        place: impl Fn(u32) -> usize,
+        rows: &[u32],
+        out: &mut [u8],
+        pitch: usize,
+    ) {
+        for (k, row) in rows.iter().enumerate() {
+            let (at, from) = (place(*row), k * pitch);
+            let out: &mut [u8; WIDTH] =
+                (&mut out[from..from + WIDTH]).try_into().expect("so many bytes");
+            if WIDTH == 4 {
+                out.copy_from_slice(&self.half(at).load(Ordering::Relaxed).to_ne_bytes());
+                continue;
+            }
+            for (word, out) in out.as_chunks_mut().0.iter_mut().enumerate() {
+                *out = self.word(at + 8 * word).load(Ordering::Relaxed).to_ne_bytes();
+            }
+        }
+    }
+
+    /// Copies `count` values of `width` bytes in, one behind the other from `offset` on: each `pitch` bytes behind the one before in
+    /// `bytes`. False if there is not that much usable memory, or it cannot be written: nothing is copied.
+    ///
+    /// # Panics
+    /// If `bytes` are too few.
+    pub fn write_values(
+        &self,
+        offset: usize,
+        (width, count): (usize, usize),
+        bytes: &[u8],
+        pitch: usize,
+    ) -> bool {
+        let end = width.checked_mul(count).and_then(|len| offset.checked_add(len));
+        if !self.writable
+            || offset < self.usable.start
+            || end.is_none_or(|end| end > self.usable.end)
+        {
+            return false;
+        }
+        assert!(count == 0 || bytes.len() >= (count - 1) * pitch + width, "{count} values");
+        let aligned = |size: usize| offset.is_multiple_of(size);
+        match width {
+            4 if aligned(4) => self.copy_values_in::<4>(offset, count, bytes, pitch),
+            8 if aligned(8) => self.copy_values_in::<8>(offset, count, bytes, pitch),
+            16 if aligned(8) => self.copy_values_in::<16>(offset, count, bytes, pitch),
+            _ => {
+                for (value, at) in bytes.chunks(pitch).take(count).zip((offset..).step_by(width)) {
+                    self.copy_in(at, &value[..width]);
+                }
+            }
+        }
+        fence(Ordering::Release);
+        true
+    }
+
+    /// Copies values in whose width is known to the compiler: 4, 8 or 16 bytes, aligned to 4 or 8.
+    #[inline]
+    fn copy_values_in<const WIDTH: usize>(
+        &self,
+        offset: usize,
+        count: usize,
+        bytes: &[u8],
+        pitch: usize,
+    ) {
+        for k in 0..count {
+            let (at, from) = (offset + k * WIDTH, k * pitch);
+            let value: &[u8; WIDTH] = bytes[from..from + WIDTH].try_into().expect("so many bytes");
+            if let Some(half) = value.first_chunk().filter(|_| WIDTH == 4) {
+                self.half(at).store(u32::from_ne_bytes(*half), Ordering::Relaxed);
+                continue;
+            }
+            for (word, bytes) in value.as_chunks().0.iter().enumerate() {
+                self.word(at + 8 * word).store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
+            }
         }
     }
 
@@ -367,9 +505,7 @@ impl DmaMemory {
     pub fn load_u32(&self, offset: usize) -> u32 {
         assert!(offset.is_multiple_of(4), "offset {offset} is not a multiple of 4");
         self.check_usable(offset, 4);
-        // SAFETY: usable and aligned, as checked; every bit pattern is a valid u32.
-        let word = unsafe { AtomicU32::from_ptr(self.as_ptr().add(offset).cast()) };
-        u32::from_le(word.load(Ordering::Acquire))
+        u32::from_le(self.half(offset).load(Ordering::Acquire))
     }
 
     /// Reads an aligned 64-bit word that a card may be writing, and everything before it.
@@ -405,6 +541,57 @@ mod tests {
                 assert_eq!(back, bytes);
             }
         }
+    }
+
+    #[test]
+    fn values_are_copied_as_one_by_one() {
+        let memory = DmaMemory::new(PAGE).unwrap();
+        let all: Vec<u8> = (0..PAGE).map(|i| (i * 37 / 5) as u8).collect();
+        let rows = [3, 4, 9, 10];
+        for width in 1..20 {
+            for (offset, step) in [(0, width), (8, 24), (5, 20), (4, 2 * width)] {
+                let (pitch, count) = (width + offset % 3, rows.len());
+                memory.write(0, &all);
+                let mut out = vec![0xee; (count - 1) * pitch + width];
+                let mut right = out.clone();
+                for (k, row) in rows.iter().enumerate() {
+                    let at = offset + (*row - rows[0]) as usize * step;
+                    right[k * pitch..][..width].copy_from_slice(&all[at..at + width]);
+                }
+                assert!(memory.read_values(offset, (step, width), &rows, &mut out, pitch));
+                assert_eq!(out, right, "{width} B at {offset}, {step} B apart");
+
+                assert!(memory.write_values(offset, (width, count), &out, pitch));
+                let mut right = all.clone();
+                for k in 0..count {
+                    let at = offset + k * width;
+                    right[at..at + width].copy_from_slice(&out[k * pitch..][..width]);
+                }
+                let mut written = vec![0; PAGE];
+                memory.read(0, &mut written);
+                assert_eq!(written, right, "{width} B at {offset}");
+            }
+        }
+    }
+
+    #[test]
+    fn values_that_are_not_all_usable_are_not_copied_at_all() {
+        let memory = of_vector(8, &[1, 2, 3, 4, 5, 6, 7, 8], true);
+        let mut out = [0; 8];
+        for (offset, step, rows) in [(8, 4, [0, 2]), (4, 4, [0, 1]), (8, usize::MAX, [0, 2])] {
+            assert!(!memory.read_values(offset, (step, 4), &rows, &mut out, 4), "{offset} {step}");
+        }
+        assert_eq!(out, [0; 8]);
+        assert!(memory.read_values(8, (4, 4), &[7, 8], &mut out, 4));
+        assert_eq!(out, [1, 2, 3, 4, 5, 6, 7, 8]);
+        for (offset, width, count) in [(4, 4, 2), (12, 4, 2), (8, usize::MAX, 2)] {
+            assert!(!memory.write_values(offset, (width, count), &[9; 8], 4), "{offset} {width}");
+        }
+        let read_only = of_vector(8, &[1, 2, 3, 4], false);
+        assert!(!read_only.write_values(8, (4, 1), &[9; 4], 4));
+        memory.read(8, &mut out);
+        assert_eq!(out, [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert!(memory.read_values(0, (0, 4), &[], &mut [], 4), "of no rows nothing is outside");
     }
 
     #[test]

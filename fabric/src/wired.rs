@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// How much of the card's time passes at most before frames are moved again, while it is at work: that of some frames.
-const SLICE_NS: u64 = 2_000;
+const SLICE_NS: u64 = 5_000;
 /// How much of the machine's time counts at most from one turn to the next.
 const LONGEST_TURN: Duration = Duration::from_millis(100);
 /// What passes before a full wire is tried again.
@@ -88,7 +88,7 @@ impl WiredNode {
             return Err(FabricError::Nodes { nodes: node.saturating_add(1) });
         }
         let wake = Wake::new().map_err(|source| FabricError::Wire { node, source })?;
-        let card = SimulatedCard::new();
+        let card = SimulatedCard::endpoint();
         let (mac, ip) = nodes::addresses(node);
         let context = Context::open(card.card(), Options::new(mac, ip));
         let context = context.map_err(|source| FabricError::Open { node, source })?;

@@ -11,6 +11,7 @@ use drdma_abi::{
 use crate::{
     checks::{self, Directory, Keys},
     failure::Which,
+    memory::Run,
     region::Column,
     rows::Fragment,
 };
@@ -168,6 +169,40 @@ impl Append {
             row += 1;
         }
         found
+    }
+
+    /// The same as runs of columns: of whole rows a column is one run, or two where the region begins anew.
+    pub fn runs(&self, first: u32, start: u64, len: u32) -> Vec<Run> {
+        let row_len = self.row_len();
+        let mut runs = Vec::with_capacity(self.columns.len() + 2);
+        let part = |runs: &mut Vec<Run>, start: u64, len: u32, mut from: usize| {
+            for Fragment { addr, len } in self.fragments(first, start, len) {
+                let width = len as usize;
+                runs.push(Run { addr, width, count: 1, from, pitch: width });
+                from += width;
+            }
+        };
+        // The rest of a row, whole rows, and the beginning of one.
+        let head = (start.next_multiple_of(row_len) - start).min(len.into()) as u32;
+        part(&mut runs, start, head, 0);
+        let (mut row, mut from) = (start.div_ceil(row_len), head as usize);
+        let mut rows = u64::from(len - head) / row_len;
+        while rows > 0 {
+            let at = (u64::from(first) + row) % u64::from(self.capacity);
+            let count = rows.min(u64::from(self.capacity) - at);
+            let mut column_from = from;
+            for column in &self.columns {
+                let width = column.width as usize;
+                let addr = column.base.wrapping_add(at * u64::from(column.width));
+                let (count, pitch) = (count as usize, row_len as usize);
+                runs.push(Run { addr, width, count, from: column_from, pitch });
+                column_from += width;
+            }
+            (row, rows) = (row + count, rows - count);
+            from += (count * row_len) as usize;
+        }
+        part(&mut runs, start + from as u64, len - from as u32, from);
+        runs
     }
 }
 

@@ -24,6 +24,24 @@ pub struct Fault {
     pub len: usize,
 }
 
+/// Values of one width, one in each row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Values {
+    /// The first byte of row 0's, whether or not that is wanted.
+    pub base: u64,
+    /// Bytes from a row's value to the next row's.
+    pub step: u64,
+    /// Bytes of a value, at least one.
+    pub width: usize,
+}
+
+impl Values {
+    /// The first byte of a row's value.
+    pub fn at(&self, row: u32) -> u64 {
+        self.base.wrapping_add(u64::from(row).wrapping_mul(self.step))
+    }
+}
+
 /// Memory that a card reads, by I/O virtual address.
 pub trait HostMemory {
     /// Reads `out.len()` bytes that start at `addr`.
@@ -31,12 +49,68 @@ pub trait HostMemory {
     /// # Errors
     /// If any of them is not there.
     fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), Fault>;
+
+    /// Reads the values of some rows, each `pitch` bytes behind the one before in `out`; what is between them there stays.
+    ///
+    /// # Errors
+    /// If any of them is not there. Others may have been read.
+    fn read_values(
+        &self,
+        values: Values,
+        rows: &[u32],
+        out: &mut [u8],
+        pitch: usize,
+    ) -> Result<(), Fault> {
+        read_each(self, values, rows, out, pitch)
+    }
+}
+
+/// Reads values one by one ([`HostMemory::read_values`]).
+///
+/// # Errors
+/// As there.
+pub fn read_each<M: HostMemory + ?Sized>(
+    memory: &M,
+    values: Values,
+    rows: &[u32],
+    out: &mut [u8],
+    pitch: usize,
+) -> Result<(), Fault> {
+    for (row, place) in rows.iter().zip(out.chunks_mut(pitch)) {
+        memory.read(values.at(*row), &mut place[..values.width])?;
+    }
+    Ok(())
 }
 
 impl<M: HostMemory + ?Sized> HostMemory for &M {
     fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), Fault> {
         (**self).read(addr, out)
     }
+
+    fn read_values(
+        &self,
+        values: Values,
+        rows: &[u32],
+        out: &mut [u8],
+        pitch: usize,
+    ) -> Result<(), Fault> {
+        (**self).read_values(values, rows, out, pitch)
+    }
+}
+
+/// Values of one width, one behind the other in host memory, whose bytes stand `pitch` apart in a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The first one's first byte in host memory.
+    pub addr: u64,
+    /// Bytes of a value, at least one.
+    pub width: usize,
+    /// Values.
+    pub count: usize,
+    /// Where the first one stands in the packet.
+    pub from: usize,
+    /// Bytes from there to the next one.
+    pub pitch: usize,
 }
 
 /// Memory that a card writes, too.
@@ -46,6 +120,31 @@ pub trait WritableMemory: HostMemory {
     /// # Errors
     /// If any of them cannot be written.
     fn write(&self, addr: u64, bytes: &[u8]) -> Result<(), Fault>;
+
+    /// Writes the values of a run, which stand in `packet`.
+    ///
+    /// # Errors
+    /// If any of them cannot be written. Others may have been.
+    fn write_run(&self, run: Run, packet: &[u8]) -> Result<(), Fault> {
+        write_each(self, run, packet)
+    }
+}
+
+/// Writes the values of a run one by one ([`WritableMemory::write_run`]).
+///
+/// # Errors
+/// As there.
+pub fn write_each<M: WritableMemory + ?Sized>(
+    memory: &M,
+    run: Run,
+    packet: &[u8],
+) -> Result<(), Fault> {
+    for k in 0..run.count {
+        let from = run.from + k * run.pitch;
+        let addr = run.addr.wrapping_add((k * run.width) as u64);
+        memory.write(addr, &packet[from..from + run.width])?;
+    }
+    Ok(())
 }
 
 /// Host memory made of a few byte vectors: for planning without a card, and for tests.

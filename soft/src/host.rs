@@ -8,7 +8,7 @@ use std::{
 
 use drdma_driver::{CardError, DmaMemory, memory::PAGE};
 
-use drdma_semantics::memory::{Fault, HostMemory, WritableMemory};
+use drdma_semantics::memory::{self, Fault, HostMemory, Run, Values, WritableMemory};
 
 /// What the card may do with mapped memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -254,11 +254,18 @@ impl Host {
                 memory.write(offset, &bytes[at..at + len]);
             },
         );
-        if let Some(log) = self.writes.as_ref().filter(|_| written.is_ok()) {
-            let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
-            log.push(addr..addr + bytes.len() as u64);
+        if written.is_ok() {
+            self.log(addr, bytes.len());
         }
         self.noted(written, |faults| faults.writes += 1)
+    }
+
+    /// Writes down where the card has written, if somebody wants to know.
+    fn log(&self, addr: u64, len: usize) {
+        if let Some(log) = &self.writes {
+            let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+            log.push(addr..addr + len as u64);
+        }
     }
 }
 
@@ -285,11 +292,45 @@ impl HostMemory for Host {
         );
         self.noted(read, |faults| faults.reads += 1)
     }
+
+    fn read_values(
+        &self,
+        values: Values,
+        rows: &[u32],
+        out: &mut [u8],
+        pitch: usize,
+    ) -> Result<(), Fault> {
+        let Some(first) = rows.first() else { return Ok(()) };
+        let addr = values.at(*first);
+        // Nearly always, one mapping holds them all.
+        if let Some((start, Mapping { memory, rights })) = self.find(addr)
+            && rights.read
+            && self.bus_master
+            && let Ok(step) = values.step.try_into()
+            && memory.read_values((addr - start) as usize, (step, values.width), rows, out, pitch)
+        {
+            return Ok(());
+        }
+        memory::read_each(self, values, rows, out, pitch)
+    }
 }
 
 impl WritableMemory for Host {
     fn write(&self, addr: u64, bytes: &[u8]) -> Result<(), Fault> {
         Self::write(self, addr, bytes)
+    }
+
+    fn write_run(&self, run: Run, packet: &[u8]) -> Result<(), Fault> {
+        let Run { addr, width, count, from, pitch } = run;
+        if let Some((start, Mapping { memory, rights })) = self.find(addr)
+            && rights.write
+            && self.bus_master
+            && memory.write_values((addr - start) as usize, (width, count), &packet[from..], pitch)
+        {
+            self.log(addr, width * count);
+            return Ok(());
+        }
+        memory::write_each(self, run, packet)
     }
 }
 
@@ -344,6 +385,45 @@ mod tests {
             assert_eq!(host.write(addr, &[]), Ok(()), "{addr:#x}");
         }
         assert_eq!(host.faults(), Faults::default());
+    }
+
+    #[test]
+    fn values_may_lie_in_several_mappings_and_need_what_other_accesses_need() {
+        let (mut host, memory) = host();
+        let values = Values { base: 0x10000, step: 0x800, width: 2 };
+        let mut out = [0xee; 9];
+        host.read_values(values, &[0, 3, 6], &mut out, 3).unwrap();
+        assert_eq!(out, [1, 1, 0xee, 2, 2, 0xee, 4, 4, 0xee]);
+        // Pages apart, then one of them is missing.
+        host.unmap_range(0x11000..0x12000);
+        host.read_values(values, &[0, 6], &mut out, 3).unwrap();
+        assert_eq!(out[..6], [1, 1, 0xee, 4, 4, 0xee]);
+        let fault = Fault { addr: 0x11000, len: 2 };
+        assert_eq!(host.read_values(values, &[0, 2], &mut out, 3), Err(fault));
+        let run = Run { addr: 0x10ffe, width: 2, count: 2, from: 1, pitch: 3 };
+        assert_eq!(host.write_run(run, &[0, 7, 8, 0, 9, 9]), Err(fault));
+        host.map(0x11000, &memory.part(PAGE, PAGE).unwrap()).unwrap();
+        let log = host.log_writes();
+        host.write_run(run, &[0, 5, 6, 0, 7, 8]).unwrap();
+        assert_eq!(
+            [0x10ffe, 0x10fff, 0x11000, 0x11001].map(|at| byte(&host, at).unwrap()),
+            [5, 6, 7, 8]
+        );
+        let run = Run { addr: 0x10000, width: 4, count: 2, from: 0, pitch: 4 };
+        host.write_run(run, &[1, 2, 3, 4, 5, 6, 7, 8]).unwrap();
+        assert_eq!(*log.lock().unwrap(), [0x10ffe..0x11000, 0x11000..0x11002, 0x10000..0x10008]);
+
+        host.map_with(0x20000, &memory, Rights { read: false, write: true }).unwrap();
+        host.map_with(0x30000, &memory, Rights { read: true, write: false }).unwrap();
+        let values = Values { base: 0x20000, step: 4, width: 4 };
+        assert!(host.read_values(values, &[0, 1], &mut [0; 8], 4).is_err());
+        assert!(host.write_run(Run { addr: 0x30000, ..run }, &[0; 8]).is_err());
+        host.set_bus_master(false);
+        assert!(
+            host.read_values(Values { base: 0x30000, ..values }, &[0], &mut [0; 4], 4).is_err()
+        );
+        assert!(host.write_run(run, &[0; 8]).is_err());
+        assert_eq!(host.faults().stopped, 2);
     }
 
     #[test]

@@ -258,6 +258,25 @@ fn rows_of_another_format_are_noticed() {
 }
 
 #[test]
+fn a_message_of_more_rows_than_the_format_has_is_an_error() {
+    let mut lab = lab(1000, (2, 4, 8192));
+    let mut pair = lab.pairs.remove(0);
+    // What marks the format's messages is in the error of one that is not marked so.
+    send_raw(&lab, &mut pair, vec![7; 8], None);
+    let error = lab.run_appended().remove(0).remove(0).unwrap_err().to_string();
+    let (_, tag) = error.split_once("ours immediate data 0x").unwrap();
+    let tag = u32::from_str_radix(&tag[..8], 16).unwrap();
+    send_raw(&lab, &mut pair, vec![7; 1008], Some(tag));
+    send_raw(&lab, &mut pair, vec![7; 1000], Some(tag));
+    lab.pairs.push(pair);
+    let results = lab.run_appended().remove(0);
+    let error = results[0].as_ref().unwrap_err().to_string();
+    let text = "queue pair 0: a message of 126 rows, where the format has messages of up to 125";
+    assert_eq!(error, text);
+    assert_eq!(results[1].as_ref().unwrap().num_rows(), 125);
+}
+
+#[test]
 fn a_message_that_is_not_of_whole_rows_fails_and_others_go_on() {
     let mut lab = lab(1000, (2, 4, 8192));
     let mut pair = lab.pairs.remove(0);

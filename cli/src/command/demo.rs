@@ -135,6 +135,7 @@ fn shuffle(arguments: &ShuffleArguments) -> Result<(), Failure> {
     };
     let lines = shuffle::run(&options, &mut told).map_err(|error| match error {
         ShuffleError::Device(error) => error.into(),
+        error @ ShuffleError::Trace { .. } => Failure::Usage(error.to_string()),
         error => Failure::failed(error),
     })?;
     bar.finish_and_clear();

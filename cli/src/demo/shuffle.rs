@@ -40,6 +40,16 @@ pub enum ShuffleError {
     /// A card was not opened.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// A waveform of all cards.
+    #[error(
+        "{device}: `trace` writes the waveform of one card, and here each of {nodes} nodes has one, anew for every line of the table"
+    )]
+    Trace {
+        /// The URI.
+        device: String,
+        /// How many nodes there are.
+        nodes: usize,
+    },
     /// There is no such fabric.
     #[error(transparent)]
     Fabric(#[from] FabricError),
@@ -80,6 +90,10 @@ pub fn run(
     options: &Options,
     told: &mut dyn FnMut(Design, &str, Pattern),
 ) -> Result<Vec<Line>, ShuffleError> {
+    if device::has_option(&options.device, "trace") {
+        let (device, nodes) = (options.device.clone(), options.nodes);
+        return Err(ShuffleError::Trace { device, nodes });
+    }
     let shares = shares(options.nodes, options.rows);
     let mut lines = Vec::new();
     for pattern in Pattern::ALL {
@@ -280,6 +294,13 @@ mod tests {
         let object = object(&lines, &options);
         assert_eq!(object["designs"].as_array().unwrap().len(), 42);
         assert!(object["designs"][0]["gbps"].as_f64().unwrap() > 1.0, "{object}");
+    }
+
+    #[test]
+    fn a_waveform_of_all_cards_is_refused() {
+        let refused = run(&options("rtl:?stall=0.1&trace=x.fst"), &mut |_, _, _| {}).unwrap_err();
+        let text = "rtl:?stall=0.1&trace=x.fst: `trace` writes the waveform of one card, and here each of 3 nodes has one, anew for every line of the table";
+        assert_eq!(refused.to_string(), text);
     }
 
     #[test]

@@ -14,7 +14,8 @@ use datafusion::arrow::{
     datatypes::{DataType, Field, Schema},
     record_batch::RecordBatch,
 };
-use drdma_datafusion::{cpu, tpch};
+use drdma_arrow::Form;
+use drdma_datafusion::{cpu, passage, tpch};
 
 #[global_allocator]
 static MEMORY: libdrdma::Arena = libdrdma::Arena::new(8 << 30).threshold(4096);
@@ -35,9 +36,9 @@ fn main() -> Result<()> {
         "ns of CPU a row, {PARTITIONS} destinations, batches of {ROWS} rows unless told\n\nthe sender:\n"
     );
     println!(
-        "| rows | B a row | gather | ids | posts | together | take | coalesce | Flight | socket | together | ratio |"
+        "| rows | B a row | form | gather | ids | posts | together | take | coalesce | Flight | socket | together | ratio |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|");
     let lineitem = |columns: Option<&[usize]>| -> Result<Vec<RecordBatch>> {
         let batches = tpch::batches("lineitem", 0.1, 1, 1).take(BATCHES);
         batches
@@ -56,25 +57,32 @@ fn main() -> Result<()> {
         ("LINEITEM, fixed width", fixed),
         ("LINEITEM", lineitem(None)?),
     ] {
-        let (card, received) = card::by_card(&batches)?;
         let socket = socket::by_socket(&batches)?;
-        let (ours, theirs) = (card.iter().sum::<f64>(), socket.iter().sum::<f64>());
-        let [gather, ids, posts] = card;
+        let theirs = socket.iter().sum::<f64>();
+        let from_socket = socket::from_socket(&batches)?;
         let [take, coalesce, flight, wire] = socket;
         let bytes = row_bytes(&batches);
-        println!(
-            "| {name} | {bytes:.0} | {gather:.1} | {ids:.1} | {posts:.1} | {ours:.1} | {take:.1} | {coalesce:.1} | {flight:.1} | {wire:.1} | {theirs:.1} | {:.1} |",
-            theirs / ours
-        );
-        receivers.push((name, bytes, received, socket::from_socket(&batches)?));
+        // As the engine chooses, and then as it does where that is not possible.
+        let appended = passage::appended_format(&batches[0].schema()).map(|_| Form::Appended);
+        for form in appended.into_iter().chain([Form::Columns]) {
+            let (card, received) = card::by_card(&batches, form)?;
+            let ours = card.iter().sum::<f64>();
+            let [gather, ids, posts] = card;
+            let form = format!("{form:?}").to_lowercase();
+            println!(
+                "| {name} | {bytes:.0} | {form} | {gather:.1} | {ids:.1} | {posts:.1} | {ours:.1} | {take:.1} | {coalesce:.1} | {flight:.1} | {wire:.1} | {theirs:.1} | {:.1} |",
+                theirs / ours
+            );
+            receivers.push((name, bytes, form, received, from_socket));
+        }
     }
     println!("\nthe receiver:\n");
-    println!("| rows | B a row | by the card | socket | Flight | together | ratio |");
-    println!("|---|---|---|---|---|---|---|");
-    for (name, bytes, ours, [socket, flight]) in receivers {
+    println!("| rows | B a row | form | by the card | socket | Flight | together | ratio |");
+    println!("|---|---|---|---|---|---|---|---|");
+    for (name, bytes, form, ours, [socket, flight]) in receivers {
         let theirs = socket + flight;
         println!(
-            "| {name} | {bytes:.0} | {ours:.1} | {socket:.1} | {flight:.1} | {theirs:.1} | {:.1} |",
+            "| {name} | {bytes:.0} | {form} | {ours:.1} | {socket:.1} | {flight:.1} | {theirs:.1} | {:.1} |",
             theirs / ours
         );
     }

@@ -14,9 +14,9 @@ use datafusion::{
     error::DataFusionError,
     physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder, Time},
 };
-use drdma_arrow::Receiver;
+use drdma_arrow::{AppendReceiver, ReceiveError, Receiver};
 use futures::{Stream, stream::BoxStream};
-use libdrdma::QueuePair;
+use libdrdma::{KeptRegionError, QueuePair};
 use tokio::{
     io::BufReader,
     net::{
@@ -32,6 +32,13 @@ use super::{
 };
 use crate::{Error, passage};
 
+/// Segments of the memory that a partition's rows are appended in.
+const SEGMENTS: usize = 4;
+/// Messages of a segment, at least: while one segment is looked at, others have room.
+const LEAST_MESSAGES: usize = 2;
+/// Rows of a batch of them, at most: as many as the engine's batches have.
+const BATCH_ROWS: usize = 8192;
+
 /// Partitions of a task's output that a consumer wants.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
@@ -46,8 +53,8 @@ pub(crate) struct Wanted {
 
 /// What a stream says to the exchange that feeds it.
 enum Taken {
-    /// It has given a batch away.
-    Batch(u16),
+    /// It has given a batch of so many rows away.
+    Batch(u16, u64),
     /// It was dropped.
     Dropped(u16),
 }
@@ -99,7 +106,8 @@ impl Stream for PartitionStream {
         }
         Poll::Ready(match next {
             Some(Ok(batch)) => {
-                let _ = self.taken.send(Taken::Batch(self.partition));
+                let rows = batch.num_rows() as u64;
+                let _ = self.taken.send(Taken::Batch(self.partition, rows));
                 Some(Ok(batch))
             }
             Some(Err(error)) => {
@@ -121,6 +129,7 @@ impl Drop for PartitionStream {
 struct Sink {
     /// `None`: nobody wants them any more.
     batches: Option<UnboundedSender<Result<RecordBatch, Arc<DataFusionError>>>>,
+    /// Rows that came.
     received: u64,
     /// How many there are.
     expected: Option<u64>,
@@ -129,7 +138,7 @@ struct Sink {
 }
 
 impl Sink {
-    /// Ends the stream if it has got all that there is.
+    /// Ends the stream if it has got all rows that there are.
     fn settle(&mut self) {
         if self.expected == Some(self.received) {
             self.is_over = true;
@@ -235,7 +244,7 @@ async fn try_run(
     control.say(&ToProducer::Open { task, start, end, partitions, from }).await?;
 
     let (schema, mut inbox) = match hear(messages.recv().await, wanted, &peer)? {
-        ToConsumer::Accept { schema, message_bytes, address } => {
+        ToConsumer::Accept { schema, message_bytes, address, may_append } => {
             let schema = read_schema(&schema)?;
             if message_bytes != passage::MESSAGE_BYTES {
                 let what =
@@ -244,9 +253,11 @@ async fn try_run(
             }
             let inbox = match address {
                 Some(address) => {
-                    let mut inbox = Inbox::new(site, &schema, wanted.end - wanted.start)?;
+                    let mut inbox =
+                        Inbox::new(site, &schema, wanted.end - wanted.start, may_append)?;
                     site.connect(&mut inbox.pairs, &address, &peer)?;
-                    control.say(&ToProducer::Connect(site.address(&inbox.pairs))).await?;
+                    let (address, appended) = (site.address(&inbox.pairs), inbox.is_appended());
+                    control.say(&ToProducer::Connect { address, appended }).await?;
                     Some(inbox)
                 }
                 None => None,
@@ -272,7 +283,7 @@ async fn try_run(
             while let Some((partition, batch)) = inbox.poll()? {
                 exchange.arrived(partition, batch)?;
             }
-            exchange.count_copies(inbox.receiver.copied_bytes());
+            exchange.count_copies(inbox.copied_bytes());
         }
         if exchange.is_over() {
             return Ok(());
@@ -322,29 +333,95 @@ fn read_schema(bytes: &[u8]) -> Result<SchemaRef, Error> {
 
 /// What receives from a task at another worker.
 struct Inbox {
-    // The queue pairs go before the queue that they receive from.
+    // The queue pairs go before the queues that they receive from.
     pairs: Vec<QueuePair<'static>>,
-    receiver: Receiver,
+    receivers: Receivers,
+}
+
+/// How rows come.
+enum Receivers {
+    /// As batches, those of all partitions together.
+    Batches(Receiver),
+    /// Appended by the card, partition by partition. The one that is to be looked at first.
+    Appended(Vec<AppendReceiver>, usize),
 }
 
 impl Inbox {
-    fn new(site: &Site, schema: &SchemaRef, partitions: usize) -> Result<Self, Error> {
+    fn new(
+        site: &Site,
+        schema: &SchemaRef,
+        partitions: usize,
+        may_append: bool,
+    ) -> Result<Self, Error> {
+        if may_append && let Some(receivers) = appending(site, schema, partitions)? {
+            let pairs = receivers.iter().map(|receiver| site.queue_pair(Some(receiver.queue())));
+            let pairs = pairs.collect::<Result<_, _>>()?;
+            return Ok(Self { pairs, receivers: Receivers::Appended(receivers, 0) });
+        }
         let format = passage::format(schema)?.ok_or_else(|| Error::Protocol {
             peer: site.name_of(site.number),
             what: "rows without columns do not go by the card".into(),
         })?;
         let receiver = Receiver::new(format, &site.pd, site.config.slabs)?;
-        let pairs = (0..partitions).map(|_| site.queue_pair(Some(&receiver)));
+        let pairs = (0..partitions).map(|_| site.queue_pair(Some(receiver.queue())));
         let pairs = pairs.collect::<Result<_, _>>()?;
-        Ok(Self { pairs, receiver })
+        Ok(Self { pairs, receivers: Receivers::Batches(receiver) })
+    }
+
+    fn is_appended(&self) -> bool {
+        matches!(self.receivers, Receivers::Appended(..))
     }
 
     /// The next batch that is there, and its partition, from the first of the consumer's.
     fn poll(&mut self) -> Result<Option<(u16, RecordBatch)>, Error> {
-        let Some(received) = self.receiver.poll()? else { return Ok(None) };
-        let partition = self.pairs.iter().position(|pair| pair.index() == received.qp);
-        let partition = partition.expect("the queue is for these queue pairs alone");
-        Ok(Some((partition as u16, received.batch)))
+        match &mut self.receivers {
+            Receivers::Batches(receiver) => {
+                let Some(received) = receiver.poll()? else { return Ok(None) };
+                let partition = self.pairs.iter().position(|pair| pair.index() == received.qp);
+                let partition = partition.expect("the queue is for these queue pairs alone");
+                Ok(Some((partition as u16, received.batch)))
+            }
+            Receivers::Appended(receivers, first) => {
+                let count = receivers.len();
+                for partition in (*first..*first + count).map(|partition| partition % count) {
+                    if let Some(batch) = receivers[partition].poll()? {
+                        *first = (partition + 1) % count;
+                        return Ok(Some((partition as u16, batch)));
+                    }
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    fn copied_bytes(&self) -> u64 {
+        match &self.receivers {
+            Receivers::Batches(receiver) => receiver.copied_bytes(),
+            Receivers::Appended(receivers, _) => {
+                receivers.iter().map(AppendReceiver::copied_bytes).sum()
+            }
+        }
+    }
+}
+
+/// A receiver of appended rows for each partition, of about as much memory as slabs would have. `None`: the rows or the card are
+/// not such, or other exchanges have the card's append regions.
+fn appending(
+    site: &Site,
+    schema: &SchemaRef,
+    partitions: usize,
+) -> Result<Option<Vec<AppendReceiver>>, Error> {
+    let Some(format) = passage::appended_format(schema) else { return Ok(None) };
+    let bytes = site.config.slabs * passage::MESSAGE_BYTES;
+    let messages = (bytes / passage::APPENDED_BYTES / SEGMENTS / partitions).max(LEAST_MESSAGES);
+    let receiver =
+        |_| AppendReceiver::new(format.clone(), &site.pd, SEGMENTS, messages, BATCH_ROWS);
+    match (0..partitions).map(receiver).collect() {
+        Ok(receivers) => Ok(Some(receivers)),
+        Err(ReceiveError::Kept(
+            KeptRegionError::Exhausted { .. } | KeptRegionError::Unsupported { .. },
+        )) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -363,7 +440,7 @@ impl Exchange<'_> {
         self.counts.rows.add(batch.num_rows());
         self.counts.batches.add(1);
         let sink = &mut self.sinks[usize::from(partition)];
-        sink.received += 1;
+        sink.received += batch.num_rows() as u64;
         if let Some(batches) = &sink.batches {
             // The format has every field nullable; the schema is the engine's again.
             let batch = RecordBatch::try_new(self.schema.clone(), batch.columns().to_vec())?;
@@ -388,12 +465,11 @@ impl Exchange<'_> {
             return Err(wrong(format!("partition {partition} of {count} is over")));
         };
         match message {
-            ToConsumer::End { batches, .. } if batches < sink.received => Err(wrong(format!(
-                "{batches} batches of partition {partition}, {} came",
-                sink.received
-            ))),
-            ToConsumer::End { batches, .. } => {
-                sink.expected = Some(batches);
+            ToConsumer::End { rows, .. } if rows < sink.received => {
+                Err(wrong(format!("{rows} rows of partition {partition}, {} came", sink.received)))
+            }
+            ToConsumer::End { rows, .. } => {
+                sink.expected = Some(rows);
                 sink.settle();
                 Ok(())
             }
@@ -407,8 +483,8 @@ impl Exchange<'_> {
     /// What a stream did; what the producer is to know of it.
     fn taken(&mut self, taken: Taken) -> Option<ToProducer> {
         match taken {
-            Taken::Batch(partition) if self.sinks[usize::from(partition)].is_over => None,
-            Taken::Batch(partition) => Some(ToProducer::Credit { partition, batches: 1 }),
+            Taken::Batch(partition, _) if self.sinks[usize::from(partition)].is_over => None,
+            Taken::Batch(partition, rows) => Some(ToProducer::Credit { partition, rows }),
             Taken::Dropped(partition) => {
                 let sink = &mut self.sinks[usize::from(partition)];
                 sink.batches = None;
@@ -422,7 +498,7 @@ impl Exchange<'_> {
         self.sinks.iter().all(|sink| sink.is_over)
     }
 
-    /// True if it is known how many batches each partition has that somebody wants.
+    /// True if it is known how many rows each partition has that somebody wants.
     fn knows_its_end(&self) -> bool {
         let knows = |sink: &Sink| sink.is_over || sink.expected.is_some() || sink.batches.is_none();
         self.sinks.iter().all(knows)

@@ -66,13 +66,18 @@ pub(crate) enum ToProducer {
     /// It asks who the worker is. Nothing else is said on such a connection.
     Identify,
     /// Its queue pairs are connected to those of the producer.
-    Connect(Address),
-    /// It has taken batches of a partition.
+    Connect {
+        /// Its queue pairs.
+        address: Address,
+        /// Rows are to come so that its card appends them ([`Form::Appended`](drdma_arrow::Form::Appended)).
+        appended: bool,
+    },
+    /// It has taken rows of a partition.
     Credit {
         /// Which, from the first of its own.
         partition: u16,
         /// How many.
-        batches: u64,
+        rows: u64,
     },
     /// It wants nothing more of a partition.
     Close {
@@ -92,13 +97,15 @@ pub(crate) enum ToConsumer {
         message_bytes: usize,
         /// Queue pairs that the rows come from; none if both ends are one worker.
         address: Option<Address>,
+        /// The consumer's card may append the rows.
+        may_append: bool,
     },
     /// All of a partition's rows were sent.
     End {
         /// Which, from the first of the consumer's.
         partition: u16,
-        /// In how many batches.
-        batches: u64,
+        /// How many they were.
+        rows: u64,
     },
     /// Nothing of a partition is under way any more.
     Closed {

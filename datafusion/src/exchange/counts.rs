@@ -8,6 +8,7 @@ use drdma_arrow::Why;
 /// What is counted of a task's output.
 pub(super) struct Counts {
     pub rows: Count,
+    pub appended: Count,
     pub bytes: Count,
     pub local_rows: Count,
     pub posts: Count,
@@ -24,6 +25,7 @@ impl Counts {
         let counter = |name: &'static str| MetricBuilder::new(metrics).global_counter(name);
         Self {
             rows: counter("sent_rows"),
+            appended: counter("appended_rows"),
             bytes: counter("sent_bytes"),
             local_rows: counter("local_rows"),
             posts: counter("posts"),

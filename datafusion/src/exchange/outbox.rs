@@ -31,9 +31,9 @@ struct Partition {
     state: State,
     /// Bytes of what was sent and not yet taken.
     under_way: usize,
-    /// Bytes of each batch that was sent and not yet taken.
-    costs: VecDeque<usize>,
-    /// Batches that were sent.
+    /// Rows and bytes of each batch that was sent and not yet taken, as far as it is not.
+    costs: VecDeque<(u64, usize)>,
+    /// Rows that were sent.
     sent: u64,
     /// Batches whose requests have not completed.
     posted: u64,
@@ -93,8 +93,8 @@ impl Waiting {
 /// What becomes of a partition whose rows are over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Over {
-    /// All of its rows were sent, in so many batches.
-    End { partition: u16, batches: u64 },
+    /// All of its rows were sent, so many.
+    End { partition: u16, rows: u64 },
     /// Its consumer wanted no more, and nothing is under way to it.
     Closed { partition: u16 },
 }
@@ -148,15 +148,23 @@ impl Outbox {
         self.sweep();
     }
 
-    /// A partition's consumer has taken so many batches.
+    /// A partition's consumer has taken so many rows. They may have come in other batches than they were sent in.
     ///
     /// False if it has not got so many.
     #[must_use]
-    pub fn credit(&mut self, partition: u16, batches: u64) -> bool {
+    pub fn credit(&mut self, partition: u16, mut taken: u64) -> bool {
         let partition = &mut self.partitions[usize::from(partition)];
-        for _ in 0..batches {
-            let Some(cost) = partition.costs.pop_front() else { return false };
+        while taken > 0 {
+            let Some((rows, bytes)) = partition.costs.front_mut() else { return false };
+            let now = taken.min(*rows);
+            let cost = (*bytes as u128 * u128::from(now) / u128::from(*rows)) as usize;
+            *rows -= now;
+            *bytes -= cost;
             partition.under_way -= cost;
+            taken -= now;
+            if *rows == 0 {
+                partition.costs.pop_front();
+            }
         }
         true
     }
@@ -293,8 +301,9 @@ impl Outbox {
             let cost = waiting.cost(*number);
             let partition = &mut self.partitions[usize::from(*number)];
             partition.under_way += cost;
-            partition.costs.push_back(cost);
-            partition.sent += 1;
+            let rows = waiting.rows[usize::from(*number)].into();
+            partition.costs.push_back((rows, cost));
+            partition.sent += rows;
             partition.posted += 1;
         }
         self.sweep();
@@ -310,12 +319,12 @@ impl Outbox {
         let left = self.partitions_that_wait();
         let mut over = Vec::new();
         for (number, partition) in (0..).zip(&mut self.partitions) {
-            let batches = partition.sent;
+            let rows = partition.sent;
             let told = match partition.state {
                 _ if partition.posted > 0 => None,
                 State::Closing => Some(Over::Closed { partition: number }),
                 State::Open if self.ended && partition.on_disk == 0 && !left.contains(&number) => {
-                    Some(Over::End { partition: number, batches })
+                    Some(Over::End { partition: number, rows })
                 }
                 _ => None,
             };

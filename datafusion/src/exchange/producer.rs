@@ -25,7 +25,7 @@ use super::{
     gather::Gather,
     ids::partition_ids,
     outbox::{Outbox, Over, bytes_of},
-    site::{Local, Site},
+    site::{End, Local, Site},
     spill::Spill,
 };
 use crate::{Error, cpu, node::Kind, passage};
@@ -56,8 +56,8 @@ pub(crate) enum Event {
 
 /// Who gets a partition's rows.
 enum Way {
-    /// The peer at the other end of a queue pair.
-    Card(Box<QueuePair<'static>>),
+    /// The peer at the other end of a queue pair, whose card appends rows or not.
+    Card { pair: Box<QueuePair<'static>>, appended: bool },
     /// A task of the same worker.
     Local(Local),
 }
@@ -86,6 +86,8 @@ pub(crate) struct Producer {
     queue: SharedSendQueue<'static>,
     cq: CompletionQueue,
     sender: Sender,
+    /// Sends rows that the consumer's card appends, if they can be.
+    appender: Option<Sender>,
     ways: Vec<Option<Way>>,
     consumers: HashMap<u64, Consumer>,
     outbox: Outbox,
@@ -121,7 +123,11 @@ impl Producer {
         })?;
         let cq = site.port.context().completion_queue().entries(SEND_BLOCKS).build()?;
         let queue = site.pd.shared_send_queue(&cq).send_blocks(SEND_BLOCKS).build()?;
-        let sender = Sender::new(format, &site.pd, &site.arena, Foreign::Copy);
+        let sender = |format| Sender::new(format, &site.pd, &site.arena, Foreign::Copy);
+        // What goes to all consumers as it is needs no ids, and goes as whole columns.
+        let is_shuffle = matches!(kind, Kind::Shuffle(..));
+        let appended = passage::appended_format(&schema).filter(|_| is_shuffle);
+        let (sender, appender) = (sender(format), appended.map(sender));
         let number = |(number, stream): (usize, SendableRecordBatchStream)| {
             stream.map(move |batch| (number, batch)).boxed()
         };
@@ -139,6 +145,7 @@ impl Producer {
             queue,
             cq,
             sender,
+            appender,
             ways: (0..partitions).map(|_| None).collect(),
             consumers: HashMap::new(),
             outbox,
@@ -159,8 +166,7 @@ impl Producer {
     ) {
         let end = self.site.begin();
         let Err(error) = self.try_run(&mut events, &mut alive).await else {
-            // Its files are gone before its end is.
-            drop((self, end));
+            retire(self, end).await;
             return;
         };
         let reason = error.to_string();
@@ -168,7 +174,7 @@ impl Producer {
             let _ = consumer.replies.send(ToConsumer::Error { reason: reason.clone() });
         }
         // What feeds it ends, too.
-        drop((self, end));
+        retire(self, end).await;
         // Who comes later is told as well, as long as the query lasts.
         loop {
             tokio::select! {
@@ -272,7 +278,8 @@ impl Producer {
         }
         let schema = ipc_schema(&self.schema)?;
         let message_bytes = passage::MESSAGE_BYTES;
-        let _ = replies.send(ToConsumer::Accept { schema, message_bytes, address });
+        let may_append = self.appender.is_some();
+        let _ = replies.send(ToConsumer::Accept { schema, message_bytes, address, may_append });
         let count = (end - start) as u16;
         let consumer = Consumer { start: start as u16, count, worker, replies, pairs, left: count };
         self.consumers.insert(number, consumer);
@@ -293,16 +300,17 @@ impl Producer {
             ToProducer::Status | ToProducer::Identify => {
                 Err(wrong(format!("{message:?} is no part of an exchange")))
             }
-            ToProducer::Connect(address) => {
-                let mut pairs = std::mem::take(&mut consumer.pairs);
-                self.connect(start, &mut pairs, &address, &peer)
+            ToProducer::Connect { appended: true, .. } if self.appender.is_none() => {
+                Err(wrong("its card is to append rows that cannot be".into()))
             }
-            ToProducer::Credit { partition: of, batches } => {
-                match self.outbox.credit(partition(of)?, batches) {
+            ToProducer::Connect { address, appended } => {
+                let mut pairs = std::mem::take(&mut consumer.pairs);
+                self.connect(start, &mut pairs, (&address, appended), &peer)
+            }
+            ToProducer::Credit { partition: of, rows } => {
+                match self.outbox.credit(partition(of)?, rows) {
                     true => Ok(()),
-                    false => {
-                        Err(wrong(format!("credit for {batches} batches that it has not got")))
-                    }
+                    false => Err(wrong(format!("credit for {rows} rows that it has not got"))),
                 }
             }
             ToProducer::Close { partition: of } => {
@@ -318,12 +326,13 @@ impl Producer {
         &mut self,
         start: u16,
         pairs: &mut Vec<QueuePair<'static>>,
-        address: &Address,
+        (address, appended): (&Address, bool),
         peer: &str,
     ) -> Result<(), Error> {
         self.site.connect(pairs, address, peer)?;
         for (partition, pair) in (start..).zip(pairs.drain(..)) {
-            self.ways[usize::from(partition)] = Some(Way::Card(Box::new(pair)));
+            let way = Way::Card { pair: Box::new(pair), appended };
+            self.ways[usize::from(partition)] = Some(way);
             self.outbox.open(partition);
         }
         Ok(())
@@ -406,6 +415,9 @@ impl Producer {
             let is_local =
                 |partition: &u16| matches!(self.ways[usize::from(*partition)], Some(Way::Local(_)));
             let (local, mut far): (Vec<u16>, Vec<u16>) = partitions.into_iter().partition(is_local);
+            // Those of the other form have their turn next.
+            let appended = far.first().is_some_and(|first| self.is_appended(*first));
+            far.retain(|partition| self.is_appended(*partition) == appended);
             far.truncate(TOGETHER);
             if !far.is_empty() && !self.post(index, &far)? {
                 far.clear();
@@ -429,19 +441,29 @@ impl Producer {
         Ok(())
     }
 
-    /// Posts a batch's rows for these partitions. False: the queue has no room for it now.
+    /// True if the consumer's card appends a partition's rows.
+    fn is_appended(&self, partition: u16) -> bool {
+        matches!(self.ways[usize::from(partition)], Some(Way::Card { appended: true, .. }))
+    }
+
+    /// Posts a batch's rows for these partitions, which are of one form. False: the queue has no room for it now.
     fn post(&mut self, index: usize, partitions: &[u16]) -> Result<bool, Error> {
         let waiting = self.outbox.waiting(index);
         let mut to = Vec::with_capacity(partitions.len());
         for partition in partitions {
-            let Some(Way::Card(pair)) = &self.ways[usize::from(*partition)] else {
+            let Some(Way::Card { pair, .. }) = &self.ways[usize::from(*partition)] else {
                 unreachable!("an open partition that is not local has a queue pair")
             };
             to.push((*partition, pair.as_ref()));
         }
+        let appended = self.is_appended(partitions[0]);
+        let sender = match &mut self.appender {
+            Some(appender) if appended => appender,
+            _ => &mut self.sender,
+        };
         let start = cpu::now();
         let (queue, batch) = (&mut self.queue, &waiting.batch);
-        let sent = self.sender.send(queue, self.next, batch, &waiting.selection, &to);
+        let sent = sender.send(queue, self.next, batch, &waiting.selection, &to);
         self.counts.posting.add_duration(cpu::now() - start);
         let sent = match sent {
             Ok(sent) => sent,
@@ -457,6 +479,7 @@ impl Producer {
         };
         let rows: u64 = sent.rows.iter().sum();
         self.counts.rows.add(rows as usize);
+        self.counts.appended.add(if appended { rows as usize } else { 0 });
         let bytes = bytes_of(batch) as u64 * rows / batch.num_rows() as u64;
         self.counts.bytes.add(bytes as usize);
         self.counts.posts.add(sent.requests as usize);
@@ -515,10 +538,24 @@ impl Producer {
             consumer.left -= 1;
             let partition = partition - consumer.start;
             let _ = consumer.replies.send(match over {
-                Over::End { batches, .. } => ToConsumer::End { partition, batches },
+                Over::End { rows, .. } => ToConsumer::End { partition, rows },
                 Over::Closed { .. } => ToConsumer::Closed { partition },
             });
         }
+    }
+}
+
+/// Drops a producer, and its end when its files are gone.
+///
+/// Its send queue waits until the card has done with it: a second, where a peer is silent. The runtime's threads have other
+/// things to do meanwhile, such as answering how the worker is.
+async fn retire(producer: Producer, end: End) {
+    let dropped = tokio::task::spawn_blocking(move || drop((producer, end))).await;
+    // Cancelled means that the runtime ends, too.
+    if let Err(error) = dropped
+        && error.is_panic()
+    {
+        std::panic::resume_unwind(error.into_panic());
     }
 }
 

@@ -13,6 +13,7 @@ use datafusion::{arrow::record_batch::RecordBatch, execution::runtime_env::Runti
 use drdma_arrow::Arena;
 use libdrdma::{
     Access, CompletionQueue, MacAddress, ProtectionDomain, QueuePair, QueuePairAttributes,
+    SharedReceiveQueue,
 };
 use tokio::sync::mpsc::UnboundedSender;
 use url::Url;
@@ -196,11 +197,11 @@ impl Site {
     /// A queue pair that SENDs of a shared queue go out by, or come in by if there are `receives`.
     pub fn queue_pair(
         &self,
-        receives: Option<&drdma_arrow::Receiver>,
+        receives: Option<&SharedReceiveQueue<'static>>,
     ) -> Result<QueuePair<'static>, Error> {
         let pair = self.pd.queue_pair(&self.quiet).send_blocks(1);
         let pair = match receives {
-            Some(receiver) => pair.shared_receive_queue(receiver.queue()),
+            Some(queue) => pair.shared_receive_queue(queue),
             None => pair,
         };
         Ok(pair.build()?)

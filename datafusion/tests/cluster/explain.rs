@@ -28,3 +28,36 @@ fn an_analysed_plan_has_the_metrics_of_each_exchange() {
         assert!(boundary.contains(metric), "{metric} in {boundary}");
     }
 }
+
+/// What a line says of a metric.
+fn metric<'a>(line: &'a str, name: &str) -> &'a str {
+    let (_, behind) =
+        line.split_once(&format!("{name}=")).unwrap_or_else(|| panic!("{name} in {line}"));
+    behind.split([',', ']']).next().unwrap()
+}
+
+#[test]
+fn rows_of_fixed_width_are_appended_by_the_consumers_cards_and_others_are_not() {
+    let lab = Lab::new().shuffling_joins();
+    let heads = |sql: &str, key: &str| {
+        lab.check(sql);
+        let text = lab.cluster.analyze(sql).unwrap();
+        let head = format!("DrdmaShuffleExec: hash=[{key}");
+        let heads = text.lines().filter(|line| line.contains(&head)).map(str::to_owned);
+        let heads: Vec<String> = heads.collect();
+        assert!(!heads.is_empty(), "{head} in {text}");
+        heads
+    };
+    let join =
+        "select sum(l_quantity), count(*) from lineitem join orders on l_orderkey = o_orderkey
+                where o_custkey > 10 and l_quantity > 5";
+    for head in heads(join, "l_orderkey").iter().chain(&heads(join, "o_orderkey")) {
+        assert_ne!(metric(head, "sent_rows"), "0", "{head}");
+        assert_eq!(metric(head, "appended_rows"), metric(head, "sent_rows"), "{head}");
+    }
+    let groups = "select o_clerk, count(*) from orders group by o_clerk";
+    for head in heads(groups, "o_clerk") {
+        assert_ne!(metric(&head, "sent_rows"), "0", "{head}");
+        assert_eq!(metric(&head, "appended_rows"), "0", "{head}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use drdma_abi::completion::Status;
 
-use super::{Memories, Refusal, Responder, World, write};
+use super::{Memories, Refusal, Responder, World};
 use crate::{
     append::NoRows,
     frame::Frame,
@@ -118,8 +118,9 @@ impl Filling {
             Self::Regions(scatter) => scatter.write(world, bytes).map_err(|_| Refusal::Memory),
             Self::Rows { append, first } => {
                 let region = world.append(*append).ok_or(Refusal::Memory)?;
-                let places = region.fragments(*first, before.into(), bytes.len() as u32);
-                write(world, &places, bytes)
+                let runs = region.runs(*first, before.into(), bytes.len() as u32);
+                let written = runs.into_iter().try_for_each(|run| world.write_run(run, bytes));
+                written.map_err(|_| Refusal::Memory)
             }
         }
     }

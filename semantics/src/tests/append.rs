@@ -81,6 +81,15 @@ fn any_part_of_a_message_lies_in_its_rows() {
             let found = region.fragments(3, start as u64, (end - start) as u32);
             let run = |part: &Fragment| part.addr..part.addr + u64::from(part.len);
             assert_eq!(found.iter().flat_map(run).collect::<Vec<_>>(), whole[start..end]);
+            let mut by_runs = vec![0; end - start];
+            for run in region.runs(3, start as u64, (end - start) as u32) {
+                for (k, byte) in (0..run.count).flat_map(|k| (0..run.width).map(move |b| (k, b))) {
+                    let place = &mut by_runs[run.from + k * run.pitch + byte];
+                    assert_eq!(*place, 0, "each byte is in one run");
+                    *place = run.addr + (k * run.width + byte) as u64;
+                }
+            }
+            assert_eq!(by_runs, whole[start..end]);
         }
     }
 }

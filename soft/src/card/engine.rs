@@ -13,6 +13,7 @@ use drdma_abi::{
 use crate::{
     card::{
         job::{Job, Lane},
+        row_copies,
         state::{ENABLE, SoftCard},
         tables::{InFlight, Part, RequestId},
     },
@@ -25,6 +26,7 @@ use drdma_semantics::{
     messages::Messages,
     packets::Flow,
     reliable::{self, Extended},
+    request::Request,
     requester::{Sent, What},
 };
 
@@ -167,11 +169,6 @@ impl SoftCard {
             }
         };
 
-        let registers = Settings {
-            max_read: self.registers.get(&MAX_READ),
-            merge_threshold: self.registers.get(&MERGE_THRESHOLD),
-            ..Settings::default()
-        };
         let Extended { request: checked, extras, fetch } = checked;
         if checked.destinations.iter().any(|destination| failing.contains(&destination.qp)) {
             return Start::Waits;
@@ -181,7 +178,11 @@ impl SoftCard {
         queue.position = position.wrapping_add(blocks(entry.len() / GRANULE) as u32);
         let serial = queue.start(request);
         let id = RequestId { queue: index, serial };
-        let job = Job::new(id, &checked, admitted, checked.settings(registers), |qp| {
+        let settings = self.plans_reads.then(|| self.settings(&checked));
+        let has_rows = fetch.is_none() && checked.inline.is_none();
+        let rows = has_rows.then(|| row_copies::of_request(&checked, &self.host));
+        let rows = rows.unwrap_or_default();
+        let job = Job::new(id, &checked, (admitted, rows), settings, |qp| {
             (self.tables.queue_pairs[qp as usize].generation, self.flow(qp))
         });
         let job = job.with(extras, fetch.as_ref().map(|(fetch, _)| *fetch));
@@ -193,6 +194,15 @@ impl SoftCard {
         }
         self.jobs.push(job);
         Start::Started
+    }
+
+    /// How the DMA reads of a request are planned.
+    fn settings(&self, request: &Request) -> Settings {
+        request.settings(Settings {
+            max_read: self.registers.get(&MAX_READ),
+            merge_threshold: self.registers.get(&MERGE_THRESHOLD),
+            ..Settings::default()
+        })
     }
 
     /// READs and atomics that the owner of a queue may have outstanding.

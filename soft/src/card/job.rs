@@ -7,7 +7,7 @@ use drdma_abi::{
     work_request::Opcode,
 };
 
-use crate::card::tables::RequestId;
+use crate::card::{row_copies::RowCopies, tables::RequestId};
 use drdma_semantics::{
     answers,
     boxes::{Planner, Settings},
@@ -81,6 +81,8 @@ struct Current {
 enum Payload {
     /// It is in host memory, and goes by columns, or its rows must be walked to be told.
     Walked(Box<MessageStream>),
+    /// It is in host memory, in rows that were found.
+    Copied(RowCopies),
     /// It is in host memory.
     Fetched(Stream),
     /// It stood in the entry, and is one packet.
@@ -92,6 +94,7 @@ impl Payload {
     fn fill<M: HostMemory + ?Sized>(&mut self, memory: &M, out: &mut [u8]) -> Result<(), Fault> {
         match self {
             Self::Walked(stream) => stream.fill(memory, out).map_err(|wrong| wrong.fault()),
+            Self::Copied(rows) => rows.fill(memory, out),
             Self::Fetched(stream) => stream.fill(memory, out),
             Self::Inline(bytes) => {
                 out.copy_from_slice(bytes);
@@ -155,26 +158,31 @@ pub struct Outgoing {
 }
 
 impl Job {
-    /// A job for an admitted request; `lanes` gives for each destination the queue pair's
-    /// generation and headers.
+    /// A job for an admitted request, of whose destinations `rows` are the rows that were found. The DMA reads are planned if there are
+    /// `settings`. `lane` gives for each destination the queue pair's generation and headers.
     pub fn new(
         id: RequestId,
         request: &Request,
-        admitted: Vec<Admitted>,
-        settings: Settings,
+        (admitted, rows): (Vec<Admitted>, Vec<Option<RowCopies>>),
+        settings: Option<Settings>,
         lane: impl Fn(u32) -> (u64, Flow),
     ) -> Self {
         let mut lanes = Vec::with_capacity(admitted.len());
-        let mut plans = Vec::with_capacity(admitted.len());
+        let mut plans = Vec::new();
+        let mut rows = rows.into_iter();
         for (index, (destination, admitted)) in
             request.destinations.iter().zip(admitted).enumerate()
         {
             let units = request.units(index, request.row_mask, &admitted.limits);
-            plans.push(units.clone());
-            let payload = match (&request.inline, request.stream(index, &admitted.limits)) {
-                (Some(bytes), _) => Payload::Inline(bytes.clone()),
-                (None, Some(stream)) => Payload::Walked(Box::new(stream)),
-                (None, None) => {
+            if settings.is_some() {
+                plans.push(units.clone());
+            }
+            let rows = rows.next().flatten();
+            let payload = match (&request.inline, request.stream(index, &admitted.limits), rows) {
+                (Some(bytes), ..) => Payload::Inline(bytes.clone()),
+                (None, Some(stream), _) => Payload::Walked(Box::new(stream)),
+                (None, None, Some(rows)) => Payload::Copied(rows),
+                (None, None, None) => {
                     Payload::Fetched(Stream { units, unit: Vec::new(), at: 0, within: 0 })
                 }
             };
@@ -197,7 +205,8 @@ impl Job {
             });
         }
         let fetch_rows = request.destinations.iter().flat_map(Destination::fetch_rows);
-        let planner = Some(Planner::new(settings, plans).reading(fetch_rows));
+        let plan = |settings| Planner::new(settings, plans).reading(fetch_rows);
+        let planner = settings.map(plan);
         Self { id, lanes, planner, planned: 0, sent: 0, turn: 0 }
     }
 
@@ -353,7 +362,7 @@ impl Lane {
                 let fits = |begun: &Begun| u128::from(begun.len) <= self.messages.longest();
                 begun.filter(fits).ok_or(Status::LocalProtectionError)?
             }
-            Payload::Fetched(_) | Payload::Inline(_) => {
+            Payload::Copied(_) | Payload::Fetched(_) | Payload::Inline(_) => {
                 let message = self.messages.message(self.next_message);
                 let (len, units) = (message.len as u64, message.units);
                 Begun { len, units, column: 0, last_column: true }

@@ -24,6 +24,7 @@ mod receiving;
 pub mod registers;
 mod replies;
 mod responses;
+mod row_copies;
 mod state;
 pub mod tables;
 mod timers;

@@ -13,7 +13,7 @@ use crate::card::state::{LateReceive, NS_PER_CYCLE, SoftCard};
 use drdma_semantics::{
     append::Append,
     frame::Frame,
-    memory::{Fault, HostMemory, WritableMemory},
+    memory::{Fault, HostMemory, Run, WritableMemory},
     receive::{self, ReceiveName},
     region::Region,
     responder::{self, Answer, Outcome, Received, Responder, Settings, Taken, World, packet::Kind},
@@ -291,6 +291,10 @@ impl HostMemory for Reach<'_> {
 impl WritableMemory for Reach<'_> {
     fn write(&self, addr: u64, bytes: &[u8]) -> Result<(), Fault> {
         self.card.host.write(addr, bytes)
+    }
+
+    fn write_run(&self, run: Run, packet: &[u8]) -> Result<(), Fault> {
+        self.card.host.write_run(run, packet)
     }
 }
 

@@ -64,6 +64,8 @@ pub struct SoftCard {
     pub(super) late_receives: VecDeque<(u16, LateReceive)>,
     /// Where the answers of READs and atomics go.
     pub(super) fetching: HashMap<RequestId, Scatter>,
+    /// DMA reads are planned as the card plans them, and counted. A card that is to be fast does not.
+    pub(super) plans_reads: bool,
     /// Frames of others, if somebody takes them.
     pub(super) host_frames: Option<Vec<Vec<u8>>>,
     /// Cycles since the card was made.
@@ -94,6 +96,7 @@ impl SoftCard {
             completing: BTreeSet::new(),
             late_receives: VecDeque::new(),
             fetching: HashMap::new(),
+            plans_reads: true,
             host_frames: None,
             cycles: 0,
             busy_until: 0,
@@ -106,6 +109,12 @@ impl SoftCard {
     #[must_use]
     pub fn with_cycles_per_progress(mut self, cycles: u64) -> Self {
         self.cycles_per_progress = cycles.max(1);
+        self
+    }
+
+    /// Plans no DMA reads: `WINDOWS`, `DATA_READS` and `DATA_READ_BYTES` stay 0.
+    pub(crate) fn without_plans(mut self) -> Self {
+        self.plans_reads = false;
         self
     }
 

@@ -14,12 +14,15 @@ fn run<R>(future: impl Future<Output = R>) -> R {
 #[test]
 fn messages_go_through_one_behind_the_other() {
     let messages = [
-        ToProducer::Credit { partition: 3, batches: 1 << 40 },
-        ToProducer::Connect(Address {
-            mac: [2, 0, 0, 0, 0, 1],
-            ip: Ipv4Addr::new(10, 0, 0, 1),
-            qpns: vec![2, 3],
-        }),
+        ToProducer::Credit { partition: 3, rows: 1 << 40 },
+        ToProducer::Connect {
+            address: Address {
+                mac: [2, 0, 0, 0, 0, 1],
+                ip: Ipv4Addr::new(10, 0, 0, 1),
+                qpns: vec![2, 3],
+            },
+            appended: true,
+        },
         ToProducer::Close { partition: 0 },
     ];
     run(async {

@@ -47,9 +47,9 @@ fn a_partition_without_credit_is_left_out_and_gets_its_rows_later() {
     add(&mut outbox, [50, 50]);
     add(&mut outbox, [50, 50]);
     assert_eq!(post(&mut outbox), [[0, 1]], "the second batch waits");
-    assert!(outbox.credit(1, 1));
+    assert!(outbox.credit(1, 50));
     assert_eq!(post(&mut outbox), [[1]], "partition 0 is left out");
-    assert!(outbox.credit(0, 1));
+    assert!(outbox.credit(0, 50));
     assert_eq!(post(&mut outbox), [[0]]);
     assert!(!outbox.has_waiting());
 }
@@ -79,7 +79,7 @@ fn input_is_read_up_to_the_backlog_and_beyond_it_only_for_a_partition_with_nothi
     add(&mut outbox, [0, 100]);
     assert_eq!(post(&mut outbox), [[1]]);
     assert!(!outbox.wants_more(), "both have something to do");
-    assert!(outbox.credit(1, 1));
+    assert!(outbox.credit(1, 100));
     assert!(outbox.wants_more(), "partition 1 has nothing to do again");
 }
 
@@ -102,7 +102,7 @@ fn rows_of_a_partition_that_was_closed_are_forgotten() {
     outbox.close(0);
     assert_eq!(outbox.over(), [Over::Closed { partition: 0 }]);
     add(&mut outbox, [100, 0]);
-    assert!(outbox.credit(1, 1));
+    assert!(outbox.credit(1, 50));
     assert_eq!(post(&mut outbox), [[1]]);
     assert!(!outbox.has_waiting());
 }
@@ -114,9 +114,9 @@ fn a_partition_is_over_when_its_last_request_has_completed() {
     let (index, to) = outbox.next().unwrap();
     outbox.posted(index, &to);
     outbox.end();
-    assert_eq!(outbox.over(), [Over::End { partition: 1, batches: 0 }]);
+    assert_eq!(outbox.over(), [Over::End { partition: 1, rows: 0 }]);
     outbox.completed(0);
-    assert_eq!(outbox.over(), [Over::End { partition: 0, batches: 1 }]);
+    assert_eq!(outbox.over(), [Over::End { partition: 0, rows: 100 }]);
     assert!(outbox.over().is_empty(), "each is told once");
     assert!(outbox.is_done());
 }
@@ -128,17 +128,37 @@ fn a_consumer_that_comes_late_gets_the_rows_from_the_beginning() {
     add(&mut outbox, [100, 100]);
     assert_eq!(post(&mut outbox), [[0]]);
     outbox.end();
-    assert_eq!(outbox.over(), [Over::End { partition: 0, batches: 1 }]);
+    assert_eq!(outbox.over(), [Over::End { partition: 0, rows: 100 }]);
     assert!(!outbox.is_done());
     outbox.open(1);
     assert_eq!(post(&mut outbox), [[1]]);
-    assert_eq!(outbox.over(), [Over::End { partition: 1, batches: 1 }]);
+    assert_eq!(outbox.over(), [Over::End { partition: 1, rows: 100 }]);
 }
 
 #[test]
 fn credit_for_what_was_not_sent_is_noticed() {
     let mut outbox = outbox(BYTES);
     assert!(!outbox.credit(0, 1));
+}
+
+#[test]
+fn rows_are_taken_in_other_batches_than_they_were_sent_in() {
+    let mut outbox = outbox(10 * BYTES);
+    outbox.budget = 2 * BYTES;
+    for _ in 0..3 {
+        add(&mut outbox, [100, 0]);
+    }
+    assert_eq!(post(&mut outbox), [[0], [0]], "two batches are the budget");
+    // Parts of a batch make room, as far as they go.
+    for (rows, left) in [(1, 2 * BYTES - 8), (98, 2 * BYTES - 99 * 8)] {
+        assert!(outbox.credit(0, rows));
+        assert_eq!(outbox.partitions[0].under_way, left);
+    }
+    assert_eq!(post(&mut outbox), [[0]]);
+    // The end of one, all of another, and some of the last one.
+    assert!(outbox.credit(0, 1 + 100 + 40));
+    assert_eq!(outbox.partitions[0].under_way, 60 * 8);
+    assert!(!outbox.credit(0, 61), "only 60 rows were left");
 }
 
 #[test]
@@ -159,11 +179,11 @@ fn what_was_read_without_room_goes_to_disk_and_comes_back_in_order() {
     assert!(!outbox.wants_more(), "both have something to do");
 
     // Later rows go behind it, though there is room.
-    assert!(outbox.credit(0, 1));
+    assert!(outbox.credit(0, 100));
     assert_eq!(post(&mut outbox), [[0]]);
     assert!(!outbox.is_full());
     assert!(!outbox.wants_more(), "what is on disk comes first");
-    assert!(outbox.credit(1, 1));
+    assert!(outbox.credit(1, 50));
     assert!(outbox.wants_more(), "partition 1 has nothing to do again");
     add(&mut outbox, [100, 0]);
     assert_eq!(outbox.overflow(false).unwrap().1, [0]);
@@ -171,17 +191,17 @@ fn what_was_read_without_room_goes_to_disk_and_comes_back_in_order() {
     assert_eq!(outbox.waiting_bytes, 0);
 
     outbox.end();
-    assert_eq!(outbox.over(), [Over::End { partition: 1, batches: 1 }]);
+    assert_eq!(outbox.over(), [Over::End { partition: 1, rows: 50 }]);
     assert!(outbox.wanted().is_empty(), "partition 0 has no credit");
     for is_last in [false, true] {
-        assert!(outbox.credit(0, 1));
+        assert!(outbox.credit(0, 100));
         assert_eq!(outbox.wanted(), [0]);
         assert_eq!(outbox.returned(0, batch()), is_last);
         assert!(outbox.wanted().is_empty(), "one at a time");
         assert!(outbox.over().is_empty());
         assert_eq!(post(&mut outbox), [[0]]);
     }
-    assert_eq!(outbox.over(), [Over::End { partition: 0, batches: 4 }]);
+    assert_eq!(outbox.over(), [Over::End { partition: 0, rows: 400 }]);
 }
 
 #[test]
@@ -193,7 +213,7 @@ fn rows_on_disk_of_a_partition_that_was_closed_are_not_wanted() {
     assert_eq!(outbox.overflow(true).unwrap().1, [0]);
     outbox.spilled(&[0]);
     assert!(outbox.has_waiting());
-    assert!(outbox.credit(0, 1));
+    assert!(outbox.credit(0, 100));
     outbox.close(0);
     assert!(!outbox.has_waiting() && outbox.wanted().is_empty());
     assert_eq!(outbox.over(), [Over::Closed { partition: 0 }]);
@@ -315,8 +335,9 @@ impl Traffic {
     /// A consumer takes a batch, if there is one.
     fn take(&mut self, partition: usize) -> bool {
         let Some(values) = self.sent[partition].pop_front() else { return false };
+        let count = values.len() as u64;
         self.taken[partition].extend(values);
-        assert!(self.outbox.credit(partition as u16, 1));
+        assert!(self.outbox.credit(partition as u16, count));
         true
     }
 

@@ -1,0 +1,415 @@
+//! The rows of a request, found once and copied column by column.
+//!
+//! [`Units`](drdma_semantics::rows::Units) is what a destination's rows mean. It finds them one by one, looks at every id for each
+//! destination, and reads memory value by value. With many rows a processor has better things to do. What is sent is the same, as
+//! long as the host leaves ids and bitmaps alone meanwhile.
+
+use std::{borrow::Cow, ops::Range, sync::Arc};
+
+use drdma_semantics::{
+    memory::{CHUNK, Fault, HostMemory, Values},
+    partitioned::Partitioned,
+    region::{Column, Extent, Region},
+    request::Request,
+};
+
+/// Rows of a region that are found at once, at most: 16 MiB of their numbers.
+const MOST_ROWS: u32 = 1 << 22;
+
+/// The rows of a region.
+#[derive(Debug)]
+struct Rows {
+    /// Of a row, in the order sent.
+    values: Vec<Values>,
+    row_len: usize,
+    /// Which rows are sent, in their order. `None`: all of them.
+    numbers: Option<Vec<u32>>,
+}
+
+impl Rows {
+    /// `None` if a row has a value of no bytes, or no value.
+    fn new(values: impl Iterator<Item = Values>, numbers: Option<Vec<u32>>) -> Option<Arc<Self>> {
+        let values: Vec<_> = values.collect();
+        let row_len = values.iter().map(|values| values.width).sum();
+        let good = !values.is_empty() && values.iter().all(|values| values.width > 0);
+        good.then(|| Arc::new(Self { values, row_len, numbers }))
+    }
+
+    /// The numbers of some rows that are sent; `None` if there are not so many.
+    fn numbers(&self, range: Range<usize>) -> Option<Cow<'_, [u32]>> {
+        match &self.numbers {
+            Some(numbers) => numbers.get(range).map(Cow::Borrowed),
+            None => Some((range.start as u32..range.end as u32).collect()),
+        }
+    }
+}
+
+/// The rows of a destination as a stream of bytes.
+#[derive(Debug)]
+pub struct RowCopies {
+    rows: Arc<Rows>,
+    /// Of the rows that are sent, those of the destination that are left.
+    left: Range<usize>,
+    /// Bytes of the first of them that were sent.
+    within: usize,
+}
+
+/// The rows of each destination of a request that was checked. `None`: they are to be found unit by unit, as they have kinds, lie
+/// behind pointers, are several regions' or too many, or cannot be read.
+pub fn of_request<M: HostMemory + ?Sized>(request: &Request, memory: &M) -> Vec<Option<RowCopies>> {
+    let destinations = &request.destinations;
+    match &request.partitioned {
+        Some(region) => {
+            let dealt = deal(region, memory).ok().flatten();
+            let ids = destinations.iter().map(|destination| destination.partition);
+            ids.map(|id| dealt.as_ref().map(|dealt| dealt.of_id(id))).collect()
+        }
+        None => destinations
+            .iter()
+            .map(|destination| of_regions(&destination.regions, memory).ok().flatten())
+            .collect(),
+    }
+}
+
+/// The rows of a partitioned region by their ids, those of each in their order.
+struct Dealt {
+    rows: Arc<Rows>,
+    /// Where the rows of each id end.
+    ends: Vec<usize>,
+}
+
+impl Dealt {
+    fn of_id(&self, id: u16) -> RowCopies {
+        let id = usize::from(id);
+        let start = id.checked_sub(1).map_or(0, |before| self.ends[before]);
+        RowCopies { rows: self.rows.clone(), left: start..self.ends[id], within: 0 }
+    }
+}
+
+fn deal<M: HostMemory + ?Sized>(region: &Partitioned, memory: &M) -> Result<Option<Dealt>, Fault> {
+    if region.by.is_some() || !region.entries.is_empty() || region.rows > MOST_ROWS {
+        return Ok(None);
+    }
+    let ids = ids(region, memory)?;
+    let mut ends = vec![0; usize::from(region.max_id()) + 1];
+    ids.iter().for_each(|id| ends[usize::from(*id)] += 1);
+    let mut sum = 0;
+    for end in &mut ends {
+        // The place of the id's first row, for now.
+        (sum, *end) = (sum + *end, sum);
+    }
+    let mut numbers = vec![0; ids.len()];
+    for (row, id) in (0..).zip(&ids) {
+        let place = &mut ends[usize::from(*id)];
+        numbers[*place] = row;
+        *place += 1;
+    }
+    let rows = Rows::new(region.columns.iter().map(column), Some(numbers));
+    Ok(rows.map(|rows| Dealt { rows, ends }))
+}
+
+/// The ids of all rows.
+fn ids<M: HostMemory + ?Sized>(region: &Partitioned, memory: &M) -> Result<Vec<u16>, Fault> {
+    let mut ids = Vec::with_capacity(region.rows as usize);
+    let mut chunk = [0; CHUNK];
+    let size = region.size();
+    for offset in (0..size).step_by(CHUNK) {
+        let bytes = &mut chunk[..(size - offset).min(CHUNK as u64) as usize];
+        memory.read(region.ids.wrapping_add(offset), bytes)?;
+        match region.width {
+            1 => ids.extend(bytes.iter().map(|id| u16::from(*id))),
+            _ => ids.extend(bytes.as_chunks().0.iter().map(|id| u16::from_le_bytes(*id))),
+        }
+    }
+    Ok(ids)
+}
+
+/// The rows of a destination's regions. With one region, either row mask sends the same values in the same order.
+fn of_regions<M: HostMemory + ?Sized>(
+    regions: &[Region],
+    memory: &M,
+) -> Result<Option<RowCopies>, Fault> {
+    let [region] = regions else { return Ok(None) };
+    let (rows, count) = match region {
+        Region::Strided { base, period, count, pattern, .. } => {
+            let extent = |extent: &Extent| Values {
+                base: base.wrapping_add(extent.offset),
+                step: *period,
+                width: extent.len as usize,
+            };
+            (Rows::new(pattern.iter().map(extent), None), *count as usize)
+        }
+        Region::Bitmapped { bitmap, rows, columns, .. } if *rows <= MOST_ROWS => {
+            let numbers = selected(*bitmap, *rows, memory)?;
+            let count = numbers.len();
+            (Rows::new(columns.iter().map(column), Some(numbers)), count)
+        }
+        _ => return Ok(None),
+    };
+    Ok(rows.map(|rows| RowCopies { rows, left: 0..count, within: 0 }))
+}
+
+/// The rows that a bitmap selects.
+fn selected<M: HostMemory + ?Sized>(bitmap: u64, rows: u32, memory: &M) -> Result<Vec<u32>, Fault> {
+    let mut numbers = Vec::new();
+    let mut chunk = [0; CHUNK];
+    let size = u64::from(rows).div_ceil(8);
+    for offset in (0..size).step_by(CHUNK) {
+        let bytes = &mut chunk[..(size - offset).min(CHUNK as u64) as usize];
+        memory.read(bitmap.wrapping_add(offset), bytes)?;
+        for (byte, first) in bytes.iter().zip((offset as u32 * 8..).step_by(8)) {
+            let mut bits = *byte;
+            while bits != 0 {
+                numbers.push(first + bits.trailing_zeros());
+                bits &= bits - 1;
+            }
+        }
+    }
+    // Bits at and above the end are not looked at.
+    numbers.truncate(numbers.partition_point(|row| *row < rows));
+    Ok(numbers)
+}
+
+fn column(column: &Column) -> Values {
+    Values { base: column.base, step: column.width.into(), width: column.width as usize }
+}
+
+impl RowCopies {
+    /// Fills `out` with the next bytes.
+    ///
+    /// # Errors
+    /// Memory that is not there, or no more rows.
+    pub fn fill<M: HostMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        mut out: &mut [u8],
+    ) -> Result<(), Fault> {
+        let row_len = self.rows.row_len;
+        while !out.is_empty() {
+            let whole = out.len() / row_len;
+            if self.within > 0 || whole == 0 {
+                let len = self.fill_part(memory, out)?;
+                out = &mut out[len..];
+                continue;
+            }
+            let numbers = self.next(whole, out.len())?;
+            let mut from = 0;
+            for values in &self.rows.values {
+                memory.read_values(*values, &numbers, &mut out[from..], row_len)?;
+                from += values.width;
+            }
+            self.left.start += whole;
+            out = &mut out[whole * row_len..];
+        }
+        Ok(())
+    }
+
+    /// The numbers of the next `count` rows, for `len` bytes.
+    fn next(&self, count: usize, len: usize) -> Result<Cow<'_, [u32]>, Fault> {
+        let range = self.left.start..self.left.start + count;
+        let there = range.end <= self.left.end;
+        there.then(|| self.rows.numbers(range)).flatten().ok_or(Fault { addr: 0, len })
+    }
+
+    /// Fills the front of `out` with what is left of the first row, as far as it goes: so many bytes.
+    fn fill_part<M: HostMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        out: &mut [u8],
+    ) -> Result<usize, Fault> {
+        let row = self.next(1, out.len())?[0];
+        let (mut skip, mut done) = (self.within, 0);
+        for values in &self.rows.values {
+            let before = skip.min(values.width);
+            skip -= before;
+            let part = (values.width - before).min(out.len() - done);
+            let addr = values.at(row).wrapping_add(before as u64);
+            memory.read(addr, &mut out[done..done + part])?;
+            done += part;
+        }
+        self.within += done;
+        if self.within == self.rows.row_len {
+            self.within = 0;
+            self.left.start += 1;
+        }
+        Ok(done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use drdma_abi::work_request::{MessageLayout, Opcode};
+    use drdma_semantics::{
+        memory::Segments,
+        region::RowMask,
+        request::Destination,
+        rows::{Limit, Units},
+    };
+    use proptest::{collection::vec, prelude::*};
+
+    use super::*;
+
+    fn request(
+        partitioned: Option<Partitioned>,
+        destinations: impl IntoIterator<Item = Destination>,
+    ) -> Request {
+        Request {
+            wr_id: 0,
+            opcode: Opcode::Send,
+            signaled: true,
+            imm: 0,
+            rows_per_message: 1,
+            row_mask: RowMask::Period,
+            fetch: None,
+            inline: None,
+            partitioned,
+            destinations: destinations.into_iter().collect(),
+        }
+    }
+
+    fn destination(partition: u16, regions: Vec<Region>) -> Destination {
+        Destination {
+            qp: 0,
+            remote_addr: 0,
+            rkey: 0,
+            partition,
+            layout: MessageLayout::Rows,
+            remote_columns: Vec::new(),
+            regions,
+        }
+    }
+
+    /// Ids from 0 to 3 at 0x10, and columns of these widths from 0x1001 on, a KiB each.
+    fn region(ids: &[u8], width: u64, widths: &[u32]) -> Partitioned {
+        let column =
+            |(i, width): (u64, &u32)| Column { base: 0x1001 + i * 0x400, width: *width, lkey: 1 };
+        Partitioned {
+            ids: 0x10,
+            width,
+            rows: (ids.len() as u64 / width) as u32,
+            lkey: 1,
+            by: None,
+            columns: (0..).zip(widths).map(column).collect(),
+            entries: Vec::new(),
+        }
+    }
+
+    fn memory(ids: &[u8]) -> Segments {
+        let bytes: Vec<u8> = (0..0x5000u32).map(|i| (i * 131 / 7) as u8).collect();
+        Segments::new().with(0x10, ids).with(0x1001, bytes)
+    }
+
+    /// Copies in pieces of these lengths are what the units are, and then end.
+    fn check(
+        mut copies: RowCopies,
+        mut units: Units,
+        memory: &Segments,
+        pieces: &[usize],
+    ) -> Result<(), TestCaseError> {
+        let (mut unit, mut right) = (Vec::new(), Vec::new());
+        while units.next(memory, &mut unit).unwrap() {
+            for fragment in &unit {
+                let from = right.len();
+                right.resize(from + fragment.len as usize, 0);
+                memory.read(fragment.addr, &mut right[from..]).unwrap();
+            }
+        }
+        let mut bytes = vec![0; right.len()];
+        let (mut at, mut pieces) = (0, pieces.iter().cycle());
+        while at < bytes.len() {
+            let end = bytes.len().min(at + pieces.next().unwrap());
+            copies.fill(memory, &mut bytes[at..end]).unwrap();
+            at = end;
+        }
+        prop_assert_eq!(bytes, right);
+        prop_assert!(copies.fill(memory, &mut [0]).is_err(), "there are no more");
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn every_destination_gets_the_bytes_of_its_units(
+            ids in vec(0u8..4, 0..60),
+            two in any::<bool>(),
+            widths in vec(1u32..17, 1..=16),
+            pieces in vec(1usize..200, 1..20),
+        ) {
+            let width = 1 + u64::from(two);
+            let ids: Vec<u8> = match two {
+                true => ids.iter().flat_map(|id| [*id, 0]).collect(),
+                false => ids,
+            };
+            let (region, memory) = (region(&ids, width, &widths), memory(&ids));
+            let request = request(Some(region.clone()), (0..5).map(|id| destination(id, vec![])));
+            for (id, copies) in (0..).zip(of_request(&request, &memory)) {
+                let units = Units::of_partition(&region, id, Limit::default());
+                check(copies.unwrap(), units, &memory, &pieces)?;
+            }
+        }
+
+        #[test]
+        fn a_region_s_rows_are_the_bytes_of_its_units(
+            bits in vec(any::<u8>(), 1..12),
+            spare in 0u32..8,
+            (period, count) in (0u64..100, 0u32..60),
+            extents in vec((0u64..90, 1u32..30), 1..=16),
+            element in any::<bool>(),
+            pieces in vec(1usize..200, 1..20),
+        ) {
+            let memory = memory(&bits);
+            let columns = region(&[], 1, &extents.iter().map(|(_, len)| *len).collect::<Vec<_>>());
+            let rows = bits.len() as u32 * 8 - spare;
+            let bitmapped = Region::Bitmapped { bitmap: 0x10, rows, lkey: 1, columns: columns.columns, fetch_rows: None };
+            let pattern = extents.iter().map(|(offset, len)| Extent { offset: *offset, len: *len });
+            let strided = Region::Strided { base: 0x1001, period, count, lkey: 1, pattern: pattern.collect() };
+            let regions = [bitmapped, strided];
+            let to = regions.iter().map(|region| destination(0, vec![region.clone()]));
+            let row_mask = if element { RowMask::Element } else { RowMask::Period };
+            let request = Request { row_mask, ..request(None, to) };
+            for (region, copies) in regions.iter().zip(of_request(&request, &memory)) {
+                let units = Units::new(std::slice::from_ref(region), row_mask);
+                check(copies.unwrap(), units, &memory, &pieces)?;
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_found_at_once_is_left_to_its_units() {
+        let (ids, memory) = ([0, 1], memory(&[0, 1]));
+        let plain = region(&ids, 1, &[4]);
+        let one = |region: Partitioned| {
+            of_request(&request(Some(region), [destination(0, vec![])]), &memory).remove(0)
+        };
+        assert!(one(plain.clone()).is_some());
+        assert!(one(Partitioned { ids: 0x11, ..plain.clone() }).is_none(), "an id is not there");
+        assert!(one(Partitioned { rows: MOST_ROWS + 1, ..plain.clone() }).is_none());
+        assert!(one(region(&ids, 1, &[4, 0])).is_none(), "a value of no bytes");
+
+        let of = |regions| of_request(&request(None, [destination(0, regions)]), &memory).remove(0);
+        let Partitioned { columns, .. } = plain;
+        let bits = |bitmap, rows| {
+            let (columns, fetch_rows) = (columns.clone(), None);
+            Region::Bitmapped { bitmap, rows, lkey: 1, columns, fetch_rows }
+        };
+        let contiguous = Region::Contiguous { addr: 0x1001, len: 8, lkey: 1 };
+        assert!(of(vec![bits(0x10, 16)]).is_some());
+        assert!(of(vec![bits(0x11, 16)]).is_none(), "a bit is not there");
+        assert!(of(vec![bits(0x10, MOST_ROWS + 1)]).is_none());
+        assert!(of(vec![contiguous.clone()]).is_none());
+        assert!(of(vec![bits(0x10, 16), contiguous]).is_none());
+        assert!(of(vec![]).is_none());
+    }
+
+    #[test]
+    fn memory_that_is_not_there_is_a_fault() {
+        let ids = [0; 40];
+        let columns = vec![Column { base: 0x5ff1, width: 4, lkey: 1 }];
+        let region = Partitioned { columns, ..region(&ids, 1, &[4]) };
+        let memory = memory(&ids);
+        let request = request(Some(region), [destination(0, vec![])]);
+        let mut copies = of_request(&request, &memory).remove(0).unwrap();
+        copies.fill(&memory, &mut [0; 16]).unwrap();
+        let fault = Fault { addr: 0x6001, len: 4 };
+        assert_eq!(copies.fill(&memory, &mut [0; 8]).unwrap_err(), fault);
+    }
+}
