@@ -28,7 +28,7 @@ pub const LANES: usize = 4;
 pub const BYTES: usize = PIECES * LANES;
 /// Bits of a byte's place in the memory: 128 rows of 128 B.
 pub const PLACE: usize = 14;
-/// Cycles from the last piece at the crossbar to it in the memory.
+/// Cycles from all lanes having passed a job's last pieces on to those being in the memory.
 const WRITTEN: usize = 2;
 
 /// See the [module](self).

@@ -15,7 +15,7 @@ pub const WORD_PLACE: usize = BANK + ROW;
 const WORD: usize = 32 + LANES + WORD_PLACE + 1;
 /// Bits that count the jobs whose last word has left a lane.
 const COUNT: usize = 4;
-/// Cycles from a word that leaves its lane to it in the memory, but one.
+/// Cycles from all lanes having passed a job's last words on to those being in the memory.
 const WRITTEN: usize = 2;
 
 /// As [`PieceBanks`](super::PieceBanks), for pieces none of which lies across a word: 128 rows of 128 B, whose words are 32 banks in block RAM.

@@ -297,12 +297,12 @@ impl Logic for Described {
         self.column_reads.read.ready.next = self.by_columns.val()
             && self.parts.input.ready.val()
             && (!self.reads.val() || self.fetch.ready.val());
-        self.walk.step.ready.next = self.parts.input.ready.val()
-            && !self.by_columns.val()
-            && (self.walk.step.failed.val() || self.fetch.ready.val());
-        if self.walk.column.val() {
-            self.walk.step.ready.next = self.runs.target.ready.val();
-        }
+        // The walk looks at this in the same cycle: one expression, which does not waver.
+        self.walk.step.ready.next = (self.walk.column.val() && self.runs.target.ready.val())
+            || (!self.walk.column.val()
+                && self.parts.input.ready.val()
+                && !self.by_columns.val()
+                && (self.walk.step.failed.val() || self.fetch.ready.val()));
         if self.told.val() && !self.asked.val() {
             self.jobs.d.next = self.jobs.q.val() + 1;
         }
