@@ -1,3 +1,3 @@
-//! Acknowledgements and sent packets to completions.
+//! Turns acknowledgements and sent packets into completions.
 
 pub mod completion;

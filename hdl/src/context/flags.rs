@@ -1,4 +1,4 @@
-//! A bit for each of many entries: queue pairs in error, queues that are halted.
+//! Keeps a bit for each of many entries: queue pairs in error, queues that are halted.
 
 use drdma_emit::prelude::*;
 
@@ -6,58 +6,59 @@ use super::Table;
 
 /// One bit for each of 2^`A` entries, set by a block, cleared by the host, and read by `R` blocks.
 ///
-/// A bit is kept as two: one that only the block changes, and one that only the host changes. It is set
-/// while the two differ. So each memory has one writer, nobody waits, and a change is seen by everybody
-/// in the next cycle. Where an entry is set and cleared in the same cycle, it is cleared.
+/// A bit is kept as two: one that only the block changes, and one that only the host changes. It is set while the two
+/// differ. So each memory has one writer, nobody waits, and every reader sees a change in the next cycle. An entry that
+/// is set and cleared in the same cycle is cleared.
 ///
-/// Readers say in a cycle which entry they ask for in the next one, and are told how it stands then:
-/// with all changes of earlier cycles. A change is written in the cycle after it, when the two bits of its entry have
-/// been read; what is asked for in the change's own cycle is told of it from registers.
+/// A reader names in a cycle the entry that it wants in the next one, and then gets its bit with all changes of earlier
+/// cycles. A change is written in the cycle after it, when the two bits of its entry have been read; a reader that
+/// names the entry in the change's own cycle gets the change from registers.
 ///
 /// # Inputs
 /// `clk`; `set_valid`, `set_index`; `clear_valid`, `clear_index`; `wipe_valid`, with `clear_valid`: the entry is
-/// cleared whatever the memories hold, after power-up; nothing may be set in those cycles.
-/// `ahead`: the entries that are asked for.
+/// cleared whatever the memories hold, as after power-up; nothing may be set in those cycles. `ahead`: the entries that
+/// are wanted in the next cycle.
 ///
 /// # Outputs
-/// `flag`: the bits of the entries that `ahead` were in the cycle before. Undefined until the entry was
-/// wiped. `rises`: the entry that was set in the cycle before was not set before that.
+/// `flag`: the bits of the entries that `ahead` named in the cycle before. Undefined until the entry was wiped.
+/// `rises`: the entry that was set in the cycle before was not set before that.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Flags<const A: usize, const R: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Set a bit.
+    /// A bit is set by the block.
     pub set_valid: Signal<In, Bit>,
-    /// Which.
+    /// With `set_valid`: the entry whose bit is set.
     pub set_index: Signal<In, Bits<A>>,
-    /// Clear a bit.
+    /// A bit is cleared by the host.
     pub clear_valid: Signal<In, Bit>,
-    /// Which.
+    /// With `clear_valid`: the entry whose bit is cleared.
     pub clear_index: Signal<In, Bits<A>>,
-    /// It was never written.
+    /// With `clear_valid`: the entry was never written since power-up.
     pub wipe_valid: Signal<In, Bit>,
-    /// Entries that are asked for in the next cycle.
+    /// Entries whose bits are wanted in the next cycle, one for each reader.
     pub ahead: [Signal<In, Bits<A>>; R],
-    /// Those entries' bits.
+    /// Bits of the entries that `ahead` named in the cycle before.
     pub flag: [Signal<Out, Bit>; R],
     /// A bit that was clear was set in the cycle before.
     pub rises: Signal<Out, Bit>,
 
-    /// The change that is written in this cycle: what was asked in the one before.
+    /// The change that is written in this cycle: the one of the cycle before.
     sets: DFF<Bit>,
     set_at: DFF<Bits<A>>,
     clears: DFF<Bit>,
     clear_at: DFF<Bits<A>>,
     wipes: DFF<Bit>,
-    /// The two are of one entry.
+    /// Both changes are of the same entry.
     one: DFF<Bit>,
-    /// What the block changes, at the entries that are set and cleared; what the host changes, at the one that is set.
+    /// What the block changes, at the entries that are set and cleared; what the host changes, at the entry that is
+    /// set.
     raised_of_set: Table<1, A>,
     raised_of_clear: Table<1, A>,
     lowered_of_set: Table<1, A>,
     raised_copies: [Table<1, A>; R],
     lowered_copies: [Table<1, A>; R],
-    /// The entry that a reader asks for is the one that is set, or cleared.
+    /// The entry that a reader names is the one that is set, or cleared.
     asks_set: [DFF<Bit>; R],
     asks_clear: [DFF<Bit>; R],
     raise: Signal<Local, Bit>,
@@ -88,7 +89,7 @@ impl<const A: usize, const R: usize> Logic for Flags<A, R> {
             && !self.wipes.q.val()
             && !(self.one.q.val() && self.clears.q.val())
             && (self.raised_of_set.read_data.val() == self.lowered_of_set.read_data.val());
-        // What is set and cleared at once is cleared, without a wait for what says that it is cleared.
+        // An entry that is set and cleared at once is cleared, without waiting for the bit that the clear reads.
         self.lower_data.next = self.raised_of_clear.read_data.val();
         if self.both.val() {
             self.lower_data.next = self.raise_data.val();

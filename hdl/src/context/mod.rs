@@ -1,10 +1,9 @@
-//! What the host has configured, and who may read it: state of queue pairs and queues that several
-//! rooms share.
+//! State that the host has configured, and that several rooms share: queue pairs and queues.
 //!
-//! Tables of thousands of entries are memories of block RAM or UltraRAM, one for each reader, all of
-//! which have the same writer. [`Table`] is such a memory: it is asked a cycle ahead. [`Flags`] is a bit
-//! an entry that blocks set and the host clears, [`Stamps`] tells contexts of one entry apart, and
-//! [`States`] has the flags that the whole card shares.
+//! Tables of thousands of entries are memories of block RAM or UltraRAM, one for each reader, all of which have the
+//! same writer. [`Table`] is such a memory, which is read a cycle ahead. [`Flags`] has a bit for each entry that blocks
+//! set and the host clears, [`Stamps`] distinguishes successive contexts of one entry, and [`States`] has the flags
+//! that the whole card shares.
 
 pub mod flags;
 pub mod select;
@@ -47,37 +46,38 @@ pub const REGION_TABLE: u64 = 1;
 pub const SEND_QUEUE_TABLE: u64 = 2;
 /// `ConfigWrite::table` of the completion queues.
 pub const COMPLETION_QUEUE_TABLE: u64 = 3;
-/// `ConfigWrite::table` of what queue pairs have beside their entry: `drdma_abi::receive::AttributesEntry`.
+/// `ConfigWrite::table` of the attributes that queue pairs have beside their entry:
+/// `drdma_abi::receive::AttributesEntry`.
 pub const ATTRIBUTES_TABLE: u64 = 4;
 /// `ConfigWrite::table` of the receive queues: `drdma_abi::receive::ReceiveQueueEntry`.
 pub const RECEIVE_QUEUE_TABLE: u64 = 5;
-/// `ConfigWrite::table` of all of them: after a reset the last word of entry `index` of every table is
-/// written 0. `word` is the last one of a queue pair, and `data` 0.
+/// `ConfigWrite::table` of all tables at once: after a reset the last word of entry `index` of every table is written
+/// 0. `word` is the last one of a queue pair, and `data` 0.
 pub const EVERY_TABLE: u64 = 7;
 
-/// A queue pair.
+/// The index of a queue pair.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct QueuePairIndex {
-    /// Its index in the tables.
+    /// Index of the queue pair in its tables.
     pub qp: Bits<QP>,
 }
 
-/// A memory region.
+/// The index of a memory region.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct RegionIndex {
-    /// Its index in the table.
+    /// Index of the region in its table.
     pub region: Bits<REGION>,
 }
 
-/// A word of a table that the host writes.
+/// A word that the host writes into a table.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct ConfigWrite {
-    /// The table.
+    /// Number of the table: [`QUEUE_PAIR_TABLE`] to [`RECEIVE_QUEUE_TABLE`], or [`EVERY_TABLE`].
     pub table: Bits<3>,
-    /// The entry.
+    /// Index of the entry.
     pub index: Bits<INDEX>,
-    /// The word of the entry.
+    /// Number of the word in the entry.
     pub word: Bits<4>,
-    /// The value.
+    /// Value that is written.
     pub data: Bits<32>,
 }

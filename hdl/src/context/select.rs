@@ -1,4 +1,4 @@
-//! Which table a word that the host writes belongs to.
+//! Decodes which table a word that the host writes belongs to.
 
 use drdma_abi::Layout;
 use drdma_abi::receive::{AttributesEntry, ReceiveQueueEntry};
@@ -20,8 +20,8 @@ fn table(number: u64) -> Constant<Bits<3>> {
     Constant::new(number.into())
 }
 
-/// Decodes a [`ConfigWrite`](super::ConfigWrite). One that clears an entry of every table counts as a
-/// write of the last word of each.
+/// Decodes a [`ConfigWrite`](super::ConfigWrite). A write to every table counts as a write of the last word of an entry
+/// of each.
 ///
 /// Combinational.
 ///
@@ -29,38 +29,38 @@ fn table(number: u64) -> Constant<Bits<3>> {
 /// `valid`, `number`, `word`.
 ///
 /// # Outputs
-/// Whether a word of the table is written, and whether it is the last one, which makes the entry valid.
+/// For each table, whether a word of it is written, and whether it is the last word, which makes the entry valid.
 #[derive(LogicBlock, BlockDefault)]
 pub struct TableSelect {
     /// A word is written.
     pub valid: Signal<In, Bit>,
-    /// The number of its table.
+    /// Number of the word's table.
     pub number: Signal<In, Bits<3>>,
-    /// Its place in the entry.
+    /// Number of the word in its entry.
     pub word: Signal<In, Bits<4>>,
-    /// A word of a queue pair.
+    /// The word is one of a queue pair.
     pub queue_pair: Signal<Out, Bit>,
-    /// Its `state`.
+    /// The word is `state` of a queue pair.
     pub state: Signal<Out, Bit>,
-    /// A word of a memory region.
+    /// The word is one of a memory region.
     pub region: Signal<Out, Bit>,
-    /// Its `valid`.
+    /// The word is `valid` of a memory region.
     pub region_valid: Signal<Out, Bit>,
-    /// A word of a send queue.
+    /// The word is one of a send queue.
     pub send_queue: Signal<Out, Bit>,
-    /// Its `enable`.
+    /// The word is `enable` of a send queue.
     pub enable: Signal<Out, Bit>,
-    /// A word of a completion queue.
+    /// The word is one of a completion queue.
     pub completion_queue: Signal<Out, Bit>,
-    /// Its `enable`.
+    /// The word is `enable` of a completion queue.
     pub ring: Signal<Out, Bit>,
-    /// A word of a queue pair's attributes.
+    /// The word is one of a queue pair's attributes.
     pub attributes: Signal<Out, Bit>,
-    /// Their `state`.
+    /// The word is `state` of a queue pair's attributes.
     pub receive_state: Signal<Out, Bit>,
-    /// A word of a receive queue.
+    /// The word is one of a receive queue.
     pub receive_queue: Signal<Out, Bit>,
-    /// Its `enable`.
+    /// The word is `enable` of a receive queue.
     pub receive_enable: Signal<Out, Bit>,
     /// An entry of every table is cleared.
     pub every: Signal<Out, Bit>,

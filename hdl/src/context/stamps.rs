@@ -1,22 +1,22 @@
-//! Tells whether an entry's context is still the one that a packet or request was meant for.
+//! Stamps entries, to find out whether a context is still the one that a packet or request was meant for.
 
 use drdma_emit::prelude::*;
 
 use super::Table;
 
-/// A stamp of `W` bits for each of 2^`A` entries: the number of the write, of all since the reset, that was made to
-/// the entry last. Whoever finds another stamp than a while ago knows that the host has written to the
-/// entry meanwhile. All copies in the card that are reset together agree.
+/// Keeps a stamp of `W` bits for each of 2^`A` entries: the number, among all writes since the reset, of the latest
+/// write to the entry. A block that finds another stamp than before knows that the host has written to the entry
+/// meanwhile. All copies in the card that are reset together agree.
 ///
-/// Stamps are right in the cycle after the write. They repeat after 2^`W` writes; for 2^32 the host
-/// needs a minute at least.
+/// A stamp is valid from the cycle after the write. Stamps repeat after 2^`W` writes; for 2^32 the host needs a minute
+/// at least.
 ///
 /// # Inputs
-/// `clk`, `rst`; `written`, `index`: an entry is written; `ahead`, `R` entries that are asked for in the
-/// next cycle.
+/// `clk`, `rst`; `written`, `index`: an entry is written; `ahead`: `R` entries whose stamps are wanted in the next
+/// cycle.
 ///
 /// # Outputs
-/// `stamp` of each of those that were `ahead` in the cycle before. Undefined until the entry was written.
+/// `stamp` of each entry that `ahead` named in the cycle before. Undefined until the entry was written.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Stamps<const W: usize, const A: usize, const R: usize> {
     /// Clock.
@@ -25,11 +25,11 @@ pub struct Stamps<const W: usize, const A: usize, const R: usize> {
     pub rst: Signal<In, Bit>,
     /// An entry is written.
     pub written: Signal<In, Bit>,
-    /// The entry.
+    /// With `written`: index of the entry.
     pub index: Signal<In, Bits<A>>,
-    /// Entries that are asked for in the next cycle.
+    /// Entries whose stamps are wanted in the next cycle, one for each reader.
     pub ahead: [Signal<In, Bits<A>>; R],
-    /// The stamps of those of the cycle before.
+    /// Stamps of the entries that `ahead` named in the cycle before.
     pub stamp: [Signal<Out, Bits<W>>; R],
     writes: DFF<Bits<W>>,
     stamps: [Table<W, A>; R],

@@ -1,35 +1,37 @@
-//! Which queue pairs are in error, which send queues are halted, and which are enabled.
+//! Keeps which queue pairs are in error, which send queues are halted, and which are enabled.
 
 use drdma_emit::prelude::*;
 
 use super::{ConfigWrite, Flags, QP, QUEUE, QueuePairIndex, Table, TableSelect};
 use crate::primitive::Lutram;
 
-/// Readers of the queue pairs' states: decoder, sequencer, segmenter, registers, responder, append regions.
+/// Number of readers of the queue pairs' states: decoder, sequencer, segmenter, registers, responder, append regions.
 pub const ERROR_READERS: usize = 6;
-/// Readers of the queues' states: the queue block twice, decoder, segmenter, doorbells, registers.
+/// Number of readers of the queues' states: the queue block twice, decoder, segmenter, doorbells, registers.
 pub const HALT_READERS: usize = 6;
 
-/// The states of queue pairs and send queues, for all blocks.
+/// Keeps the states of queue pairs and send queues, for all blocks.
 ///
-/// `segmenter`, `completion`, `responder` and `replies` put queue pairs in the error state, `completion` halts queues; the
-/// host's write of a queue pair's `state` (but for 1 after 2, with which one that is ready to receive becomes
-/// ready to send) or a queue's `enable` takes that back, and wins over a block in the same cycle. A reader says which entry it asks for in the next cycle, and is told then how the entry stands,
-/// with all changes of the cycles before. (If `segmenter` and `completion` fail a queue pair in the same cycle,
-/// that of `completion` counts a cycle later; `responder` and `replies` wait.) `broken` follows in the cycle after a queue
-/// pair has entered the error state, whoever failed it, once.
+/// `segmenter`, `completion`, `responder` and `replies` put queue pairs in the error state, `completion` halts queues.
+/// The host's write of a queue pair's `state` (except 1 after 2, with which a queue pair that is ready to receive
+/// becomes ready to send) or of a queue's `enable` takes that back, and wins over a block in the same cycle.
 ///
-/// Contract: `set_qp_error_a` comes at most every second cycle, `set_qp_error_b` at most every third, so that
-/// two in a cycle never meet a third in the next. `set_qp_error_c` is taken when neither has anything, and
-/// `set_qp_error_d` when none of the three has. After a reset an entry's states are 0 from the cycle in
-/// which `cfg` clears it in every table; nothing is set until all are cleared.
+/// A reader names in a cycle the entry that it wants in the next one, and then gets its state with all changes of the
+/// cycles before. (If `segmenter` and `completion` fail a queue pair in the same cycle, that of `completion` counts a
+/// cycle later; `responder` and `replies` wait.) `broken` follows once, in the cycle after a queue pair has entered the
+/// error state, whichever block failed it.
+///
+/// Contract: `set_qp_error_a` comes at most every second cycle, `set_qp_error_b` at most every third, so that two in a
+/// cycle never meet a third in the next. `set_qp_error_c` is taken when neither of them comes or waits, and
+/// `set_qp_error_d` when none of the three does. After a reset the states of an entry are 0 from the cycle in which
+/// `cfg` clears it in every table; nothing is set until all are cleared.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; `set_qp_error_a`, `set_qp_error_b`, `set_queue_halted` (pulses, each with `index`), stream
+/// `clk`, `rst`; `cfg`; `set_qp_error_a`, `set_qp_error_b`, `set_queue_halted` (pulses, each with `index`); streams
 /// `set_qp_error_c` and `set_qp_error_d`; `error_next`, `halted_next`, `enabled_next`.
 ///
 /// # Outputs
-/// `error`, `halted`, `enabled`: of the entries that were asked for in the cycle before; `broken`.
+/// `error`, `halted`, `enabled`: of the entries that were named in the cycle before; `broken`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct States {
     /// Clock.
@@ -40,43 +42,43 @@ pub struct States {
     pub cfg: Flow<In, ConfigWrite>,
     /// The segmenter fails a queue pair.
     pub set_qp_error_a_valid: Signal<In, Bit>,
-    /// Which.
+    /// With `set_qp_error_a_valid`: the queue pair.
     pub set_qp_error_a_index: Signal<In, Bits<QP>>,
     /// The completion block fails a queue pair.
     pub set_qp_error_b_valid: Signal<In, Bit>,
-    /// Which.
+    /// With `set_qp_error_b_valid`: the queue pair.
     pub set_qp_error_b_index: Signal<In, Bits<QP>>,
-    /// The responder fails a queue pair.
+    /// Queue pairs that the responder fails.
     pub set_qp_error_c: Stream<In, QueuePairIndex>,
-    /// A READ cannot be answered, and fails its queue pair.
+    /// Queue pairs that `replies` fails, because a READ cannot be answered.
     pub set_qp_error_d: Stream<In, QueuePairIndex>,
-    /// A queue pair has entered the error state.
+    /// Queue pairs that have entered the error state.
     pub broken: Flow<Out, QueuePairIndex>,
-    /// A queue is halted.
+    /// The completion block halts a queue.
     pub set_queue_halted_valid: Signal<In, Bit>,
-    /// Which.
+    /// With `set_queue_halted_valid`: the queue.
     pub set_queue_halted_index: Signal<In, Bits<QUEUE>>,
-    /// Queue pairs that are asked for in the next cycle.
+    /// Queue pairs whose states are wanted in the next cycle, one for each reader.
     pub error_next: [Signal<In, Bits<QP>>; ERROR_READERS],
-    /// Those of the cycle before are in error.
+    /// The queue pair that each reader named in the cycle before is in error.
     pub error: [Signal<Out, Bit>; ERROR_READERS],
-    /// Queues that are asked for in the next cycle.
+    /// Queues whose states are wanted in the next cycle, one for each reader.
     pub halted_next: [Signal<In, Bits<QUEUE>>; HALT_READERS],
-    /// Those of the cycle before are halted.
+    /// The queue that each reader named in the cycle before is halted.
     pub halted: [Signal<Out, Bit>; HALT_READERS],
-    /// The queue whose `enable` is asked for in the next cycle.
+    /// Queue whose `enable` is wanted in the next cycle.
     pub enabled_next: Signal<In, Bits<QUEUE>>,
-    /// That of the cycle before is enabled.
+    /// The queue that `enabled_next` named in the cycle before is enabled.
     pub enabled: Signal<Out, Bit>,
 
     select: TableSelect,
     errors: Flags<QP, ERROR_READERS>,
     halts: Flags<QUEUE, HALT_READERS>,
     enables: Table<1, QUEUE>,
-    /// Of two that came in one cycle, the second.
+    /// The second of two failures of one cycle waits.
     waits: DFF<Bit>,
     waiting: DFF<Bits<QP>>,
-    /// Queue pairs that the host has made ready to receive, and not to send since.
+    /// Queue pairs that the host has made ready to receive, and not ready to send since.
     receiving: Lutram<1, QP, 1>,
     set_before: DFF<Bits<QP>>,
     clears: Signal<Local, Bit>,
@@ -92,7 +94,7 @@ impl Logic for States {
         self.select.word.next = self.cfg.word.val();
         self.unused.next = self.cfg.data.val().get_bits::<30>(2);
 
-        // From ready to receive to ready to send: what has failed meanwhile has failed.
+        // From ready to receive to ready to send, a queue pair that has failed meanwhile stays failed.
         self.receiving.read_address[0].next = self.cfg.index.val().get_bits::<QP>(0);
         self.receiving.write_enable.next = self.select.state.val();
         self.receiving.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
@@ -111,7 +113,7 @@ impl Logic for States {
         self.waiting.d.next = self.set_qp_error_b_index.val();
         if self.set_qp_error_a_valid.val() {
             self.errors.set_index.next = self.set_qp_error_a_index.val();
-            // What the host clears in this cycle stays cleared.
+            // An entry that the host clears in this cycle stays cleared.
             self.waits.d.next = self.set_qp_error_b_valid.val()
                 && !(self.clears.val()
                     && (self.cfg.index.val().get_bits::<QP>(0) == self.set_qp_error_b_index.val()));

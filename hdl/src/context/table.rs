@@ -1,45 +1,44 @@
-//! A table that is asked a cycle ahead.
+//! A table that is read a cycle ahead.
 
 use drdma_emit::prelude::*;
 
 use crate::primitive::{Ram, RamStyle};
 
-/// What suits a table: a BRAM36 holds 4,096 words of 9 bits or 1,024 of 36, an UltraRAM 4,096 words of 72.
+/// Suitable memory: a BRAM36 holds 4,096 words of 9 bits or 1,024 of 36, an UltraRAM 4,096 words of 72.
 const fn style(bits: usize, log_words: usize) -> RamStyle {
     if bits > 9 && log_words >= 12 { RamStyle::Ultra } else { RamStyle::Block }
 }
 
-/// A memory of 2^`A` words of `D` bits for entries by the thousand, which lookup tables would not hold.
+/// A memory of 2^`A` words of `D` bits, for thousands of entries, which lookup tables would not hold.
 ///
-/// The reader says in a cycle which word it asks for in the next one. The answer is the word as it is in
-/// that next cycle: it has every write of the cycles before, that of the cycle of `ahead` included. A
-/// reader that wants the word of a register's index gives what the register is about to be as `ahead`,
-/// and reads `read_data` as if the memory were asynchronous. One write and one read a cycle. The
-/// contents are undefined until written.
+/// The reader names in a cycle the word that it wants in the next one. It gets the word as it is in that next cycle:
+/// with every write of the cycles before, that of the cycle of `ahead` included. A reader whose address is in a
+/// register connects the register's next value to `ahead`, and uses `read_data` as if the memory were asynchronous. One
+/// write and one read a cycle. The contents are undefined until written.
 ///
 /// # Inputs
 /// `clk`; `write_enable`, `write_address`, `write_data`; `ahead`.
 ///
 /// # Outputs
-/// `read_data`: the word of `ahead` of the cycle before.
+/// `read_data`: the word that `ahead` named in the cycle before.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Table<const D: usize, const A: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Whether to write.
+    /// A word is written in this cycle.
     pub write_enable: Signal<In, Bit>,
-    /// The word to write.
+    /// Address of the word that is written.
     pub write_address: Signal<In, Bits<A>>,
-    /// What to write.
+    /// Value that is written.
     pub write_data: Signal<In, Bits<D>>,
-    /// The word that is asked for in the next cycle.
+    /// Address of the word that is wanted in the next cycle.
     pub ahead: Signal<In, Bits<A>>,
-    /// The word that `ahead` was in the cycle before.
+    /// Word at the address that `ahead` was in the cycle before.
     pub read_data: Signal<Out, Bits<D>>,
 
     #[init(Ram::new(style(D, A)))]
     words: Ram<D, 1, A>,
-    /// A word was written in the cycle in which it was read. Two registers, because a write is often known late.
+    /// The word was written in the cycle in which it was read. Two registers, because a write is often known late.
     wrote: DFF<Bit>,
     same: DFF<Bit>,
     passing: DFF<Bits<D>>,

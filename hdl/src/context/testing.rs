@@ -1,14 +1,14 @@
-//! Tables of the card, for benches of single blocks.
+//! The card's tables, for benches of single blocks.
 
 use drdma_verilated::testbench::Bench;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// Entries whose flag is set, which the test may change at any time.
+/// Entries whose flag is set; the test may change them at any time.
 pub(crate) type Flagged = Rc<RefCell<HashSet<u64>>>;
 
-/// Answers a block that asks port `next` a cycle ahead with port `flag`.
+/// Answers a block that names an entry on port `next` with its flag on port `flag`, a cycle later.
 pub(crate) fn answer_flag(bench: &mut Bench<'_>, next: &str, flag: &str) -> Flagged {
     let flagged = Flagged::default();
     let shown = Rc::clone(&flagged);
@@ -22,7 +22,7 @@ pub(crate) fn answer_flag(bench: &mut Bench<'_>, next: &str, flag: &str) -> Flag
     flagged
 }
 
-/// Clears an entry of every table a cycle, as the card does after a reset.
+/// Clears one entry of every table a cycle, as the card does after a reset.
 pub(crate) fn clear_tables(bench: &mut Bench<'_>) {
     bench.set("cfg_valid", 1);
     bench.set("cfg_table", super::EVERY_TABLE);

@@ -1,69 +1,70 @@
-//! How wide a gap is worth reading through, so that the host's two limits are reached together.
+//! Finds how wide a gap is worth reading through, so that the host's two limits are reached together.
 //!
-//! A host allows so many DMA reads and so many of their bytes to be in flight. Where reads are short, their
-//! number is the limit, and reading through wider gaps makes fewer of them; where they are long, their bytes are,
-//! and skipping narrower gaps reads fewer. Bytes are fetched fastest where both limits are reached, which is where the
-//! mean read is as long as the one limit divided by the other (`READ_BALANCE`): there one gap is worth a read, and
-//! no wider one.
+//! A host limits the number of DMA reads in flight, and the number of their bytes. Where reads are short, their number
+//! is the limit, and reading through wider gaps makes fewer of them. Where reads are long, their bytes are the limit,
+//! and skipping narrower gaps reads fewer. Bytes are fetched fastest where both limits are reached, that is, where the
+//! mean read is as long as the one limit divided by the other (`READ_BALANCE`). There exactly one width of gap is worth
+//! a read, and no greater width.
 //!
-//! The block adds up how far the lengths of all reads, those of indexes and requests too, lie from a *middle* 24 B above that
-//! mean, and moves the *gap* by 16 B when the sum is far off: up below -16 KiB, down above 64 KiB. Each
-//! read takes 40 B off the sum, so that the gap stays while the mean of the reads is between 16 B less and 64 B more than the
-//! balance. It goes down slower than up, and later, because reads that are too short cost more than
-//! reads that are too long: where all gaps are equally wide, one gap is right for all of them or for none, and going to and fro
-//! brings the worse of both.
+//! The block adds up how far the lengths of all reads, those of indexes and requests included, lie from a *middle*,
+//! which is 24 B above that mean. It moves the *gap* by 16 B when the sum is far off: up below -16 KiB, down above 64
+//! KiB. Each read also moves the sum 40 B towards 0, so that the gap stays while the mean of the reads is between 16 B
+//! less and 64 B more than the balance. The gap goes down later and more slowly than up, because reads that are too
+//! short cost more than reads that are too long: where all gaps are equally wide, one gap is right for all of them or
+//! for none, and alternating has the cost of the worse of both.
 //!
 //! **Throughput.** Two reads a cycle, one of each port.
 //!
-//! **Latency.** A read counts 4 cycles later.
+//! **Latency.** A read counts after 4 cycles.
 
 use drdma_emit::prelude::*;
 
 /// Bits of the sum, a signed number.
 const SUM: usize = 18;
-/// The middle, above the balance.
+/// Distance of the middle from the balance in bytes.
 const MIDDLE: u64 = 24;
-/// What each read takes off the sum.
+/// Bytes by which each read moves the sum towards 0.
 const DECAY: u64 = 40;
-/// The gap in steps after a reset: 96 B.
+/// The gap after a reset, in steps of 16 B: 96 B.
 const START: u64 = 6;
-/// The widest gap in steps.
+/// The widest gap, in steps of 16 B.
 const WIDEST: u64 = 31;
 
-/// The block; see the module.
+/// Balance of reads; see the module.
 ///
 /// # Inputs
-/// `data_valid`, `data_bytes`, `control_valid`, `control_bytes` (a read of each port is made; at most 4,096 B, which the
-/// shell cuts every 512 B), `mean` (what reads should have on average, at most 511 B; 0: any), `hold` (reads are planned otherwise).
+/// `data_valid`, `data_bytes`, `control_valid`, `control_bytes` (a read of each port is made; at most 4,096 B, which
+/// the shell cuts every 512 B), `mean` (bytes that reads should have on average, at most 511; 0: any), `hold` (reads
+/// are planned otherwise).
 ///
 /// # Outputs
-/// `gap`: bytes, a multiple of 16 up to 496, at least 16; 4,095 if `mean` is 0.
+/// `gap`: bytes, a multiple of 16 from 16 to 496; 4,095 if `mean` is 0.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Balance {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// A read of data is made,
+    /// A read of data is made.
     pub data_valid: Signal<In, Bit>,
-    /// of so many bytes.
+    /// Bytes of the read of data, at most 4,096.
     pub data_bytes: Signal<In, Bits<13>>,
-    /// A read of something else is made,
+    /// A read of anything else is made.
     pub control_valid: Signal<In, Bit>,
-    /// of so many bytes.
+    /// Bytes of that read, at most 4,096.
     pub control_bytes: Signal<In, Bits<13>>,
-    /// What a read should have on average.
+    /// Bytes that a read should have on average; 0: any.
     pub mean: Signal<In, Bits<9>>,
-    /// Requests that say themselves what is read through are at work: the gap stays.
+    /// Requests that set themselves what is read through are at work: the gap stays.
     pub hold: Signal<In, Bit>,
-    /// The widest gap that is worth reading through, in bytes.
+    /// Widest gap in bytes that is worth reading through.
     pub gap: Signal<Out, Bits<13>>,
 
-    // A read of each port: its bytes and the reads that the shell makes of it.
+    // A read of each port: its bytes, and the number of reads that the shell makes of it.
     valid: [DFF<Bit>; 2],
     bytes: [DFF<Bits<13>>; 2],
     count: [DFF<Bits<4>>; 2],
-    // How much longer it is than it should be.
+    // How much longer the read is than it should be.
     share: [DFF<Bits<SUM>>; 2],
     long: [DFF<Bits<SUM>>; 2],
     shared: [DFF<Bit>; 2],
@@ -74,7 +75,7 @@ pub struct Balance {
     high: Signal<Local, Bit>,
     low: Signal<Local, Bit>,
     decay: Signal<Local, Bits<SUM>>,
-    /// The middle for each bit of the count.
+    /// The middle, for each bit of the count.
     part: [Signal<Local, Bits<SUM>>; 8],
     delta: [Signal<Local, Bits<SUM>>; 2],
     held: DFF<Bit>,
@@ -112,7 +113,7 @@ impl Logic for Balance {
         self.excess.d.next = self.delta[0].val() + self.delta[1].val();
         self.read.d.next = (self.shared[0].q.val() || self.shared[1].q.val()) && !self.held.q.val();
 
-        // 64 KiB or more, or less than -16 KiB.
+        // The sum is 64 KiB or more, or less than -16 KiB.
         self.high.next = !self.sum.q.val().get_bit(17) && self.sum.q.val().get_bit(16);
         self.low.next = self.sum.q.val().get_bit(17) && !self.sum.q.val().get_bits::<3>(14).all();
         self.decay.next = bits::<SUM>(0) - DECAY;

@@ -1,4 +1,4 @@
-//! Rows to payload: which DMA reads fetch them, where they lie in the segmented memory, and how they are
+//! Turns rows into payload: which DMA reads fetch them, where they lie in the segmented memory, and how they are
 //! gathered from there.
 
 pub mod balance;

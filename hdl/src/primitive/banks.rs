@@ -1,4 +1,4 @@
-//! Four requesters of a memory of 32 banks: who is served, and which row each bank reads.
+//! Arbitrates four requesters of a memory of 32 banks: which are served, and which row each bank reads.
 
 use std::fmt::Write as _;
 
@@ -7,42 +7,42 @@ use drdma_emit::prelude::*;
 
 use super::quad::first_of_four;
 
-/// Requesters.
+/// Number of requesters.
 const N: usize = 4;
-/// Classes of banks; banks that are equal modulo 8 are a class.
+/// Number of classes of banks; banks that are equal modulo 8 are a class.
 const CLASSES: usize = 8;
-/// Bits of a row.
+/// Bits of the number of a row.
 const ROW: usize = 10;
 /// Bits of a word in its class: {row, bank of the class}.
 const WORD: usize = 2 + ROW;
 
-/// Every requester may want a word of each class of banks; see [`quad`](super::quad). Of two that want
-/// different rows of a bank the younger waits, or the later one in the order of the ports if they are
-/// of the same age. All others are served, those that want the same word together.
+/// Serves requesters that each may want a word of each class of banks; see [`quad`](super::quad). If two want different
+/// rows of a bank, the younger waits, or, at the same age, the one at the later port. All others are served; those that
+/// want the same word are served together.
 ///
 /// Combinational, all pairs at once.
 ///
 /// # Inputs
-/// `pending` (a bit a class), `words` (8 x 12 bits), `ages`: the smaller is the older.
+/// `pending` (a bit for each class), `words` (8 x 12 bits), `ages` (the smaller is the older).
 ///
 /// # Outputs
-/// `left`: what waits, a bit a class; `free`: nothing of this requester does. `reads`: the banks that are
-/// read; `chosen` (8 classes x 4 banks x 2 bits): for whom.
+/// `left`: the classes that wait, one bit each; `free`: nothing of this requester waits. `reads`: the banks that are
+/// read; `chosen` (8 classes x 4 banks x 2 bits): the requester that each bank reads for.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Banks {
-    /// Classes of which a word is wanted.
+    /// Classes of which each requester wants a word, one bit each.
     pub pending: [Signal<In, Bits<8>>; N],
-    /// The words.
+    /// Word that each requester wants of each class (8 x 12 bits): row and bank of the class.
     pub words: [Signal<In, Bits<96>>; N],
-    /// Who comes first.
+    /// Age of each requester; the smaller is the older.
     pub ages: [Signal<In, Bits<2>>; N],
-    /// What waits.
+    /// Classes of each requester that wait, one bit each.
     pub left: [Signal<Out, Bits<8>>; N],
-    /// Nothing waits.
+    /// Nothing of the requester waits.
     pub free: [Signal<Out, Bit>; N],
-    /// The banks to read.
+    /// Banks that are read, one bit each.
     pub reads: Signal<Out, Bits<32>>,
-    /// The requester whose row each of them reads, by class.
+    /// Requester whose row each bank reads, by class (8 x 4 x 2 bits).
     pub chosen: Signal<Out, Bits<64>>,
 }
 
@@ -71,7 +71,7 @@ impl Logic for Banks {
             let mut lose: [Vec<String>; N] = array_init(|_| Vec::new());
             for p in 0..N {
                 for q in 0..p {
-                    // In parts that fill a LUT each.
+                    // Compared in parts that fill a LUT each.
                     let name = format!("{c}_{q}_{p}");
                     let part = |i: usize| {
                         format!("{} != {}", bits(p, 2 + 3 * i, 3), bits(q, 2 + 3 * i, 3))

@@ -1,25 +1,27 @@
-//! A memory of 128 banks of a byte, and what brings up to 16 pieces of 4 bytes a cycle there: turns, crossbar, banks.
+//! A memory of 128 banks of a byte, and the blocks that bring up to 16 pieces of 4 bytes a cycle there: turns,
+//! crossbar, banks.
 
 use std::fmt::Write as _;
 
 use drdma_emit::prelude::*;
 
-/// Pieces a cycle.
+/// Number of pieces a cycle.
 const PIECES: usize = 16;
 
-/// Bytes of a row of the memory: each is a memory of its own.
+/// Bytes of a row of the memory; each has a bank of its own.
 const BANKS: usize = 128;
-/// Bytes of a piece at most.
+/// Largest number of bytes of a piece.
 const LANES: usize = 4;
-/// Words of 4 B of a row.
+/// Number of words of 4 B of a row.
 const WORDS: usize = BANKS / LANES;
-/// Bits of a row's number.
+/// Bits of the number of a row.
 const ROW: usize = 7;
 
-/// Which pieces may not be written in the same cycle: those that are less than 4 bytes from each other modulo a row, and not
-/// in the memory. Pieces have no byte in common, so that those that are near in the memory do not meet.
+/// Finds which pieces must not be written in the same cycle: those that are less than 4 bytes apart modulo a row, but
+/// not in the memory. Pieces have no byte in common, so that pieces close to each other in the memory do not meet.
 ///
-/// Combinational. Bit `16 s + t` of `clash`: piece `s` must not come with piece `t`, which is before it, or with `reverse` behind it.
+/// Combinational. Bit `16 s + t` of `clash`: piece `s` must not come together with piece `t`, which is before it, or
+/// behind it with `reverse`.
 ///
 /// # Inputs
 /// `used`, `places` (16 x 14 bits), `reverse`.
@@ -28,13 +30,13 @@ const ROW: usize = 7;
 /// `clash`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct PieceClashes {
-    /// Pieces that there are.
+    /// Pieces that are there, one bit each.
     pub used: Signal<In, Bits<16>>,
-    /// Their first bytes.
+    /// Place of each piece's first byte in the memory (16 x 14 bits).
     pub places: Signal<In, Bits<224>>,
-    /// Those behind a piece count.
+    /// Pieces behind a piece count, instead of those before it.
     pub reverse: Signal<In, Bit>,
-    /// Who must not come together.
+    /// Pairs of pieces that must not come together: bit `16 s + t`.
     pub clash: Signal<Out, Bits<256>>,
 }
 
@@ -70,32 +72,34 @@ impl Logic for PieceClashes {
     }
 }
 
-/// Writes up to 16 pieces of 4 bytes a cycle into the memory of columns, each byte to any bank. No two go to one bank.
+/// Writes up to 16 pieces of 4 bytes a cycle into the memory of columns, each byte to any bank. No two bytes may go to
+/// one bank.
 ///
-/// The bytes of a piece are told by lane, the bank's number modulo 4. They are in the memory after 3 cycles.
+/// The bytes of a piece are ordered by lane, the number of the bank modulo 4. They are in the memory after 3 cycles.
 ///
 /// # Inputs
-/// `go` (16 x 4): bytes that are written; `words` (16 x 4 x 5): which bank of their lane; `rows` (16 x 4 x 7); `bytes` (16 x 4 x 8).
+/// `go` (16 x 4): bytes that are written; `words` (16 x 4 x 5): the bank of each in its lane; `rows` (16 x 4 x 7);
+/// `bytes` (16 x 4 x 8).
 ///
 /// # Outputs
-/// `enable`, `row`, `data`: a bank each.
+/// `enable`, `row`, `data`: one of each for each bank.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Crossbar {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Bytes that are written.
+    /// Bytes that are written, by piece and lane (16 x 4 bits).
     pub go: Signal<In, Bits<64>>,
-    /// Their banks among those of their lane.
+    /// Bank of each byte among those of its lane (16 x 4 x 5 bits).
     pub words: Signal<In, Bits<320>>,
-    /// Their rows.
+    /// Row of each byte (16 x 4 x 7 bits).
     pub rows: Signal<In, Bits<448>>,
-    /// They.
+    /// The bytes (16 x 4 x 8 bits).
     pub bytes: Signal<In, Bits<512>>,
-    /// Banks that are written.
+    /// Banks that are written, one bit each.
     pub enable: Signal<Out, Bits<128>>,
-    /// Their rows.
+    /// Row of each bank (128 x 7 bits).
     pub row: Signal<Out, Bits<896>>,
-    /// What is written.
+    /// Byte that is written to each bank (128 x 8 bits).
     pub data: Signal<Out, Bits<1024>>,
 }
 
@@ -111,9 +115,9 @@ impl Logic for Crossbar {
     fn hdl(&self) -> Verilog {
         let (mut wires, mut select, mut moves) = (String::new(), String::new(), String::new());
         for lane in 0..LANES {
-            // What this lane's banks choose from.
+            // The inputs from which this lane's banks choose.
             for (name, bits, pad) in [("rows", ROW, "1'b0, "), ("bytes", 8, "")] {
-                // 8 bits each, so that a number is a place without multiplication.
+                // 8 bits each, so that a number is an offset without multiplication.
                 let of =
                     |s: usize| format!("{pad}{name}_held[{} +: {bits}]", (LANES * s + lane) * bits);
                 let all: Vec<_> = (0..PIECES).rev().map(of).collect();
@@ -168,12 +172,13 @@ impl Logic for Crossbar {
     }
 }
 
-/// The memory of columns: 128 rows of 128 B, each byte of which is written on its own; read in two segments of 64 B.
+/// The memory of columns: 128 rows of 128 B, in which each byte is written separately; it is read in two segments of 64
+/// B.
 ///
-/// A row a cycle and segment, two cycles later.
+/// A row a cycle and segment; a read delivers after two cycles.
 ///
 /// # Inputs
-/// `enable`, `row`, `data`: a bank each. `read_enable`, `read_row`: a segment each.
+/// `enable`, `row`, `data`: one of each for each bank. `read_enable`, `read_row`: one of each for each segment.
 ///
 /// # Outputs
 /// `read_data`.
@@ -181,17 +186,17 @@ impl Logic for Crossbar {
 pub struct ColumnMemory {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Banks that are written.
+    /// Banks that are written, one bit each.
     pub enable: Signal<In, Bits<128>>,
-    /// Their rows.
+    /// Row of each bank's write (128 x 7 bits).
     pub row: Signal<In, Bits<896>>,
-    /// What is written.
+    /// Byte that is written to each bank (128 x 8 bits).
     pub data: Signal<In, Bits<1024>>,
-    /// Segments that are read.
+    /// Segments that are read, one bit each.
     pub read_enable: Signal<In, Bits<2>>,
-    /// Their rows.
+    /// Row that each segment reads (2 x 7 bits).
     pub read_row: Signal<In, Bits<14>>,
-    /// What was read.
+    /// Row that each segment read two cycles before (2 x 512 bits).
     pub read_data: Signal<Out, Bits<1024>>,
 }
 

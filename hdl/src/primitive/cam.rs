@@ -4,34 +4,33 @@ use drdma_emit::prelude::*;
 
 /// `N` keys of `W` bits in registers, searched in one cycle; `I` bits count to `N` - 1.
 ///
-/// A search that is made with `enable` delivers in the next cycle; `found` holds while `enable`
-/// is low. A write or a clear takes effect at the end of its cycle: a search of the same cycle
-/// does not see it.
+/// A search that is made with `enable` delivers in the next cycle; `found` holds while `enable` is low. A write or a
+/// clear takes effect at the end of its cycle: a search in the same cycle does not see it.
 ///
 /// # Inputs
-/// `clk`; `enable`, `key` (what to look for); `write_enable`, `write_index`, `write_key`; `clear`
-/// (forgets every key; wins over a write).
+/// `clk`; `enable`, `key` (the key to look for); `write_enable`, `write_index`, `write_key`; `clear` (forgets every
+/// key, and wins over a write).
 ///
 /// # Outputs
-/// `found`: bit `i` says that entry `i` holds the key.
+/// `found`: bit `i` is set if entry `i` holds the key.
 #[derive(LogicBlock, BlockDefault)]
 #[check(N <= 1 << I, "Cam: {I} bits do not count to {}", N - 1)]
 pub struct Cam<const N: usize, const W: usize, const I: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Whether to search.
+    /// A search is made in this cycle.
     pub enable: Signal<In, Bit>,
-    /// What to look for.
+    /// Key to look for.
     pub key: Signal<In, Bits<W>>,
-    /// The entries that hold the key.
+    /// Entries that hold the key, one bit each.
     pub found: Signal<Out, Bits<N>>,
-    /// Whether to write.
+    /// An entry is written in this cycle.
     pub write_enable: Signal<In, Bit>,
-    /// The entry to write.
+    /// Number of the entry that is written.
     pub write_index: Signal<In, Bits<I>>,
-    /// Its key.
+    /// Key that is written.
     pub write_key: Signal<In, Bits<W>>,
-    /// Forget every key.
+    /// Every key is forgotten.
     pub clear: Signal<In, Bit>,
 }
 

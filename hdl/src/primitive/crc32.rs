@@ -1,4 +1,4 @@
-//! The CRC-32 of Ethernet and of the ICRC.
+//! Computes the CRC-32 of Ethernet and of the ICRC.
 //!
 //! The CRC is linear: the state after a beat is a matrix times the state before it, plus a matrix times
 //! the data. Processing a zero byte is invertible, so that zeros behind a packet's end can be taken back.
@@ -10,7 +10,7 @@ use std::fmt::Write;
 const POLYNOMIAL: u32 = 0xedb8_8320;
 /// Bytes of a beat.
 pub(super) const BYTES: usize = 64;
-/// Bits that are summed up in one stage.
+/// Number of bits that are summed up in one stage.
 const PART: usize = 64;
 
 /// The state (neither preset nor inverted) after one more byte.
@@ -29,11 +29,11 @@ pub fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |state, &byte| advance(state, byte))
 }
 
-/// CRC-32 of `W` bits, all at once.
+/// Computes the CRC-32 of `W` bits, all at once.
 ///
-/// A result per cycle, [`LATENCY`](Self::LATENCY) cycles after its data. For the ICRC, where the fields
-/// that change on the way count as ones, bytes can be left out: those that [`new`](Self::new) names
-/// count as `0xff`, whatever `in_data` has there.
+/// A result a cycle, [`LATENCY`](Self::LATENCY) cycles after its data. For the ICRC, in which fields that change on the
+/// way count as ones, bytes can be left out: those that [`new`](Self::new) names count as `0xff`, whatever `in_data`
+/// has there.
 ///
 /// # Inputs
 /// `clk`, `rst` (synchronous); `in_valid`, `in_data` (byte 0 is lowest).
@@ -46,13 +46,13 @@ pub struct Crc32<const W: usize> {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// There are data.
+    /// Data are given.
     pub in_valid: Signal<In, Bit>,
-    /// The bytes.
+    /// The data, byte 0 lowest.
     pub in_data: Signal<In, Bits<W>>,
-    /// There is a CRC.
+    /// A CRC is delivered.
     pub out_valid: Signal<Out, Bit>,
-    /// The CRC.
+    /// The CRC; its byte 0 is sent first.
     pub out_crc: Signal<Out, Bits<32>>,
     _ones: Vec<usize>,
 }
@@ -61,10 +61,10 @@ impl<const W: usize> Crc32<W> {
     /// Cycles from the data to their CRC.
     pub const LATENCY: usize = 2;
 
-    /// The CRC of data whose bytes `ones` count as `0xff`.
+    /// A block for the CRC of data whose bytes `ones` count as `0xff`.
     ///
     /// # Panics
-    /// `W` is no number of bytes, or there is no such byte.
+    /// `W` is not a number of whole bytes, or `ones` names a byte beyond it.
     pub fn new(ones: &[usize]) -> Self {
         assert_eq!(W % 8, 0, "Crc32: {W} bits are no bytes");
         assert!(ones.iter().all(|byte| 8 * byte < W), "Crc32: no such byte in {W} bits: {ones:?}");
@@ -80,7 +80,7 @@ impl<const W: usize> Crc32<W> {
     }
 }
 
-/// What bit `bit` of a beat of 64 bytes adds to the state behind it.
+/// What bit `bit` of a beat of 64 bytes adds to the state after the beat.
 pub(super) fn contribution(bit: usize) -> u32 {
     let state = advance(0, 1 << (bit % 8));
     (0..BYTES - 1 - bit / 8).fold(state, |s, _| advance(s, 0))
@@ -107,7 +107,7 @@ impl<const W: usize> Logic for Crc32<W> {
     }
 
     fn hdl(&self) -> Verilog {
-        // The CRC of what is constant, and what each of the other bits changes in it.
+        // The CRC of the constant bytes, and what each of the other bits changes in it.
         let mut constant = vec![0; W / 8];
         self._ones.iter().for_each(|&byte| constant[byte] = 0xff);
         let changes = |bit: usize| {

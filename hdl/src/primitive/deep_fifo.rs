@@ -1,4 +1,4 @@
-//! A deep FIFO that gives a beat in every cycle.
+//! A deep FIFO that delivers a beat in every cycle.
 
 use super::{Fifo, PromptFifo};
 use drdma_emit::prelude::*;
@@ -6,17 +6,17 @@ use drdma_emit::prelude::*;
 /// Holds at least 2^`A` beats of `W` bits in block RAM or UltraRAM, behind a [`PromptFifo`] of 32 in lookup
 /// tables; `C` = `A` + 1 is the width of the counter.
 ///
-/// The first output follows the first input after 1 cycle, and in every cycle in which a beat is held one is at
-/// the output: reading the memory costs time only while 32 older beats are there to be taken. (A [`PromptFifo`]
-/// of block RAM has a cycle without a beat where the second one comes just before the first one is taken.)
-/// 1 beat a cycle; may stall at any time. All outputs come from registers; `in_data` and `in_valid` have a
-/// multiplexer and that of the [`PromptFifo`] behind them.
+/// The first output follows the first input after 1 cycle, and in every cycle in which a beat is held there is one at
+/// the output: reading the memory costs time only while 32 older beats are ready to be taken. (A [`PromptFifo`] of
+/// block RAM has a cycle without a beat if the second one comes just before the first one is taken.) 1 beat a cycle;
+/// may stall at any time. All outputs come from registers; `in_data` and `in_valid` feed a multiplexer and that of the
+/// [`PromptFifo`].
 ///
 /// # Inputs
 /// `clk`, `rst` (synchronous, empties the FIFO), `in_valid`, `in_data`, `out_ready`.
 ///
 /// # Outputs
-/// `in_ready`, `out_valid`, `out_data`; `free` (beats that it can take at least).
+/// `in_ready`, `out_valid`, `out_data`; `free` (least number of beats that it can still take).
 #[derive(LogicBlock, BlockDefault)]
 pub struct DeepFifo<const W: usize, const A: usize, const C: usize> {
     /// Clock.
@@ -31,11 +31,11 @@ pub struct DeepFifo<const W: usize, const A: usize, const C: usize> {
     pub in_ready: Signal<Out, Bit>,
     /// A beat is at the output.
     pub out_valid: Signal<Out, Bit>,
-    /// That beat.
+    /// The beat at the output.
     pub out_data: Signal<Out, Bits<W>>,
     /// The beat at the output is accepted at the end of this cycle.
     pub out_ready: Signal<In, Bit>,
-    /// Beats that can still be accepted, at least.
+    /// Least number of beats that can still be accepted.
     pub free: Signal<Out, Bits<C>>,
 
     near: PromptFifo<W, 5, 6>,

@@ -1,11 +1,11 @@
-//! What accompanies a pipeline.
+//! A shift register beside a pipeline.
 
 use drdma_emit::prelude::*;
 
-/// Gives `W` bits again after `N` enabled cycles, at least 1.
+/// Delays `W` bits by `N` enabled cycles, at least 1.
 ///
-/// One value a cycle. While `enable` is low, all of them hold. There is no reset: the first `N` values mean nothing.
-/// A shift register of lookup tables, 32 cycles a bit each.
+/// One value a cycle. While `enable` is low, all values hold. There is no reset: the first `N` outputs are undefined. A
+/// shift register of lookup tables, 32 cycles each for a bit.
 ///
 /// # Inputs
 /// `clk`, `enable`, `value`.
@@ -17,11 +17,11 @@ use drdma_emit::prelude::*;
 pub struct Delay<const W: usize, const N: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Advances the values.
+    /// The values advance in this cycle.
     pub enable: Signal<In, Bit>,
-    /// A value.
+    /// Value that enters.
     pub value: Signal<In, Bits<W>>,
-    /// That of so many enabled cycles before.
+    /// Value that entered `N` enabled cycles before.
     pub late: Signal<Out, Bits<W>>,
 }
 

@@ -13,8 +13,7 @@ use drdma_emit::prelude::*;
 /// `clk`, `rst` (synchronous, empties the FIFO), `in_valid`, `in_data`, `out_ready`.
 ///
 /// # Outputs
-/// `in_ready`, `out_valid`, `out_data`; `count` (beats held), `free` (beats that it can still
-/// take).
+/// `in_ready`, `out_valid`, `out_data`; `count` (beats held), `free` (beats that can still be taken).
 #[derive(LogicBlock)]
 pub struct Fifo<const W: usize, const A: usize, const C: usize> {
     /// Clock.
@@ -29,19 +28,19 @@ pub struct Fifo<const W: usize, const A: usize, const C: usize> {
     pub in_ready: Signal<Out, Bit>,
     /// A beat is at the output.
     pub out_valid: Signal<Out, Bit>,
-    /// That beat.
+    /// The beat at the output.
     pub out_data: Signal<Out, Bits<W>>,
     /// The beat at the output is taken at the end of this cycle.
     pub out_ready: Signal<In, Bit>,
-    /// Beats held.
+    /// Number of beats held.
     pub count: Signal<Out, Bits<C>>,
-    /// Beats that can still be taken.
+    /// Number of beats that can still be taken.
     pub free: Signal<Out, Bits<C>>,
     _style: RamStyle,
 }
 
 impl<const W: usize, const A: usize, const C: usize> Default for Fifo<W, A, C> {
-    /// A FIFO in what suits its size.
+    /// A FIFO in the memory that suits its size.
     fn default() -> Self {
         Self::new(RamStyle::for_fifo(W, 1_usize << A))
     }
@@ -87,8 +86,8 @@ impl<const W: usize, const A: usize, const C: usize> Logic for Fifo<W, A, C> {
     }
 }
 
-/// The Verilog of a FIFO of 2^`a` beats of `w` bits. A `prompt` one gives a beat that finds it empty
-/// to its output at once.
+/// The Verilog of a FIFO of 2^`a` beats of `w` bits. With `prompt` a beat that finds the FIFO empty goes straight to
+/// the output.
 pub(super) fn text(ram: RamStyle, w: usize, a: usize, prompt: bool) -> String {
     let (style, depth) = (ram.attribute(), 1_usize << a);
     let (word, pointer, counter) = (w - 1, a - 1, a);
@@ -97,7 +96,7 @@ pub(super) fn text(ram: RamStyle, w: usize, a: usize, prompt: bool) -> String {
         (true, RamStyle::Distributed) => "push && out_free && empty",
         (true, _) => "push && out_free && empty && !fetched",
     };
-    // What the output takes: from the memory (or its own register), or straight from the input.
+    // Source of the output: the memory (or its own register), or the input itself.
     let choice = |stored: &str, from: &str| match prompt {
         false => from.to_owned(),
         true => format!("{stored} ? {from} : in_data"),
@@ -106,7 +105,7 @@ pub(super) fn text(ram: RamStyle, w: usize, a: usize, prompt: bool) -> String {
         false => stored.to_owned(),
         true => format!("{stored} || push"),
     };
-    // The output register, and before it the memory's own one where there is one.
+    // The output register, and before it the memory's own register where there is one.
     let (declared, read) = match ram {
         RamStyle::Distributed => (
             "    wire fetch = out_free && !empty;".to_owned(),
@@ -219,8 +218,8 @@ pub(super) fn text(ram: RamStyle, w: usize, a: usize, prompt: bool) -> String {
     )
 }
 
-/// Verilog for `name`, a number of `bits` bits, plus one if `all` is `&`, and less one if it is `|`: a bit
-/// turns if all below it are ones, or zeros.
+/// Verilog for `name`, a number of `bits` bits, plus one if `all` is `&`, and less one if it is `|`: a bit toggles if
+/// all bits below it are ones, or zeros.
 fn counted(name: &str, bits: usize, all: char) -> String {
     let turned = |bit: usize| match (bit, all) {
         (0, _) => format!("!{name}[0]"),

@@ -1,39 +1,39 @@
-//! The CRC-32 of frames, 64 bytes per cycle.
+//! Computes the CRC-32 of frames, 64 bytes a cycle.
 
 use super::crc32::{BYTES, advance, concatenation, contribution, matrix, take_back};
 use drdma_emit::prelude::*;
 
-/// CRC-32 of packets whose length is 2 more than a multiple of 4, as that of what an ICRC covers.
+/// Computes the CRC-32 of packets whose length is 2 more than a multiple of 4, like that of the bytes an ICRC covers.
 ///
-/// One beat per cycle, packets back to back. Every beat of a packet but the last carries 64 bytes, the
-/// last one `in_count`, and zeros behind them; byte 0 is lowest. The CRC appears
-/// [`LATENCY`](Self::LATENCY) cycles after the packet's last beat.
+/// One beat a cycle, packets back to back. Every beat of a packet but the last carries 64 bytes; the last one carries
+/// `in_count`, and zeros behind them; byte 0 is lowest. The CRC appears [`LATENCY`](Self::LATENCY) cycles after the
+/// packet's last beat.
 ///
-/// What [`Crc32`](super::Crc32) says of the state holds here. The zeros of the last beat are 2, 6, ... 62
-/// bytes: 4 and 8 of them are taken back in one stage if they are among these, 16 and 32 in the next, and the 2 always.
+/// The state is as in [`Crc32`](super::Crc32). The zeros of the last beat are 2, 6, ... 62 bytes: 4 and 8 of them are
+/// taken back in one stage if they are among these, 16 and 32 in the next, and 2 always.
 ///
 /// # Inputs
-/// `clk`, `rst` (synchronous); `in_valid`, `in_data`, `in_last`, `in_count` (only read in the last beat).
+/// `clk`, `rst` (synchronous); `in_valid`, `in_data`, `in_last`, `in_count` (used with the last beat only).
 ///
 /// # Outputs
-/// `out_valid` (for one cycle per packet), `out_crc` (its byte 0 is sent first).
+/// `out_valid` (for one cycle for each packet), `out_crc` (its byte 0 is sent first).
 #[derive(LogicBlock, Default)]
 pub struct FrameCrc32 {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// There is a beat.
+    /// A beat is given.
     pub in_valid: Signal<In, Bit>,
-    /// The beat's bytes.
+    /// Bytes of the beat, byte 0 lowest.
     pub in_data: Signal<In, Bits<512>>,
     /// The beat ends a packet.
     pub in_last: Signal<In, Bit>,
-    /// The bytes of the last beat.
+    /// With `in_last`: number of bytes of the beat.
     pub in_count: Signal<In, Bits<7>>,
-    /// There is a CRC.
+    /// A CRC is delivered.
     pub out_valid: Signal<Out, Bit>,
-    /// The CRC.
+    /// CRC of the packet; its byte 0 is sent first.
     pub out_crc: Signal<Out, Bits<32>>,
 }
 
@@ -51,7 +51,7 @@ impl Logic for FrameCrc32 {
     }
 
     fn hdl(&self) -> Verilog {
-        // Stage 1: what the data add to the state, 256 bits each, and the loop over the state.
+        // Stage 1: what the data add to the state, 256 bits at a time, and the loop over the state.
         let parts: Vec<u32> = (0..8 * BYTES).map(contribution).collect();
         let row = |o: usize| {
             let digits = parts.chunks(4).rev().map(|nibble| {

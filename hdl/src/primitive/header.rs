@@ -1,4 +1,4 @@
-//! Headers on the wire: fields to bytes in network order and back, made from the tables of `drdma_abi`.
+//! Headers on the wire: turns fields into bytes in network order and back, from the tables of `drdma_abi`.
 
 use std::fmt::Write as _;
 
@@ -8,20 +8,20 @@ use drdma_abi::roce::{
 };
 use drdma_emit::prelude::*;
 
-/// Checks that a leaf's ports are the fields of a layout.
+/// Checks that the ports of a leaf are the fields of a layout.
 ///
 /// # Panics
-/// They are not.
+/// Panics if they are not.
 fn check_ports<L: Layout>(ports: &[(&str, usize)]) {
     let fields: Vec<_> = L::FIELDS.iter().map(|f| (f.name, f.width)).collect();
     assert_eq!(ports, fields, "the ports are not the fields of {}", L::NAME);
 }
 
-/// The text of a header: the layout's fields joined, the first one highest, and the bytes in the
-/// order in which they are sent, the first one lowest.
+/// Verilog of a header: the layout's fields joined, the first one highest, and the bytes in the order in which they are
+/// sent, the first one lowest.
 ///
 /// # Panics
-/// The ports are not the layout's fields.
+/// Panics if the ports are not the layout's fields.
 fn header<L: Layout>(ports: &[(&str, usize)]) -> Verilog {
     check_ports::<L>(ports);
     let names: Vec<_> = ports.iter().map(|(name, _)| *name).collect();
@@ -34,10 +34,10 @@ fn header<L: Layout>(ports: &[(&str, usize)]) -> Verilog {
     ))
 }
 
-/// The text of the way back: the bytes joined, the first one highest, and cut into the layout's fields.
+/// Verilog of the reverse: the bytes joined, the first one highest, and cut into the layout's fields.
 ///
 /// # Panics
-/// The ports are not the layout's fields.
+/// Panics if the ports are not the layout's fields.
 fn fields<L: Layout>(ports: &[(&str, usize)]) -> Verilog {
     check_ports::<L>(ports);
     let bytes: Vec<_> =
@@ -57,7 +57,7 @@ macro_rules! header {
     }) => {
         $(#[doc = $doc])*
         ///
-        /// Combinational; an input a field of the layout, output `sent`: the header's bytes, the
+        /// Combinational; an input for each field of the layout, output `sent`: the header's bytes, the
         /// first one lowest.
         #[derive(LogicBlock, Default)]
         pub struct $name {
@@ -65,7 +65,7 @@ macro_rules! header {
                 #[doc = concat!("Field `", stringify!($field), "`.")]
                 pub $field: Signal<In, Bits<$width>>,
             )*
-            /// The bytes.
+            /// Bytes of the header, in the order in which they are sent, the first one lowest.
             pub sent: Signal<Out, Bits<$bits>>,
         }
 
@@ -83,11 +83,11 @@ macro_rules! header {
 
         #[doc = concat!("The fields of [`", stringify!($name), "`].")]
         ///
-        /// Combinational; input `received`: the header's bytes, the first one lowest; an output a
-        /// field of the layout.
+        /// Combinational; input `received`: the header's bytes, the first one lowest; an output for
+        /// each field of the layout.
         #[derive(LogicBlock, Default)]
         pub struct $fields {
-            /// The bytes.
+            /// Bytes of the header, the first one lowest.
             pub received: Signal<In, Bits<$bits>>,
             $(
                 #[doc = concat!("Field `", stringify!($field), "`.")]

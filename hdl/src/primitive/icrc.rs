@@ -1,8 +1,8 @@
-//! What the invariant CRC sees of a frame, so that its CRC can be taken of the frame's own beats.
+//! Finds the part of a frame that the invariant CRC covers, so that its CRC can be computed from the frame's own beats.
 //!
-//! The ICRC covers 8 bytes of ones and the frame from its IPv4 header on, of which it sees some fields as ones
-//! (IBTA 1.4 annex A17.3.3). The link header in front of the IPv4 header is replaced by bytes that are
-//! chosen such that they lead the CRC to the same state as the 8 bytes of ones; so nothing is shifted.
+//! The ICRC covers 8 bytes of ones and the frame from its IPv4 header on, in which some fields count as ones (IBTA 1.4
+//! annex A17.3.3). The link header in front of the IPv4 header is replaced by bytes that lead the CRC to the same state
+//! as the 8 bytes of ones, so that nothing is shifted.
 
 use drdma_abi::Layout;
 use drdma_abi::layout::set_bits;
@@ -11,7 +11,7 @@ use num_bigint::BigUint;
 
 use super::crc32::{advance, crc32, take_back};
 
-/// `link` bytes that lead the CRC to where 8 bytes of ones lead it.
+/// `link` bytes that lead the CRC to the state to which 8 bytes of ones lead it.
 fn preset(link: usize) -> Vec<u8> {
     let goal = (0..8).fold(!0, |state, _| advance(state, 0xff));
     let state = (0..link - 4).fold(!0, |state, _| advance(state, 0));
@@ -21,8 +21,8 @@ fn preset(link: usize) -> Vec<u8> {
     bytes
 }
 
-/// The bits of a frame's first beat that the ICRC sees as they are, and the bits that it sees as ones, where
-/// the IPv4 header starts behind `link` bytes.
+/// Masks of a frame's first beat whose IPv4 header starts behind `link` bytes: the bits that are kept, and the bits that
+/// are then set. The result is what the ICRC covers.
 pub(crate) fn covered(link: usize) -> (BigUint, BigUint) {
     let mut ones = [0; 64];
     let mut start = link;
@@ -43,7 +43,7 @@ pub(crate) fn covered(link: usize) -> (BigUint, BigUint) {
     (BigUint::from_bytes_le(&kept), BigUint::from_bytes_le(&ones))
 }
 
-/// The CRC of anything with its own CRC behind it: what tells that a frame's ICRC is right.
+/// CRC of any bytes with their own CRC behind them, by which a right ICRC is recognized.
 pub(crate) fn residue() -> u32 {
     crc32(&crc32(&[]).to_le_bytes())
 }

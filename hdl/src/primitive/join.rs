@@ -18,7 +18,7 @@ pub struct Join<const A: usize, const B: usize, const O: usize> {
     pub low: Signal<In, Bits<A>>,
     /// The field above it.
     pub high: Signal<In, Bits<B>>,
-    /// Both.
+    /// Both fields joined.
     pub whole: Signal<Out, Bits<O>>,
 }
 

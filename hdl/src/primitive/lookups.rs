@@ -2,12 +2,12 @@
 
 use drdma_emit::prelude::*;
 
-/// Looks up as many entries of a table of 2^`I` entries of `W` bits as there are indices: field
-/// `p` of `results` is the entry that field `p` of `indices` names.
+/// Looks up an entry of a table of 2^`I` entries of `W` bits for each index: field `p` of `results` is the entry that
+/// field `p` of `indices` names.
 ///
-/// The results follow after one cycle with `enable`, and hold without it. All vectors are packed,
-/// field 0 lowest, so that nothing is simulated while nothing moves. `E` = 2^`I` * `W` bits;
-/// `X` = `I` bits a lookup; `R` = `W` bits a lookup.
+/// The results follow after one cycle with `enable`, and hold without it. All vectors are packed, field 0 lowest, so
+/// that nothing is simulated while nothing changes. `E` = 2^`I` * `W` bits; `X` = `I` bits for each lookup; `R` = `W`
+/// bits for each lookup.
 ///
 /// # Inputs
 /// `clk`, `enable`, `entries`, `indices`.
@@ -18,13 +18,13 @@ use drdma_emit::prelude::*;
 pub struct Lookups<const I: usize, const W: usize, const E: usize, const X: usize, const R: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Whether to look up.
+    /// The lookups are made in this cycle.
     pub enable: Signal<In, Bit>,
-    /// The table.
+    /// Entries of the table, entry 0 lowest.
     pub entries: Signal<In, Bits<E>>,
-    /// Which entries.
+    /// Number of the entry for each lookup.
     pub indices: Signal<In, Bits<X>>,
-    /// Those.
+    /// Entry of each lookup.
     pub results: Signal<Out, Bits<R>>,
 }
 
@@ -78,10 +78,10 @@ impl<const I: usize, const W: usize, const E: usize, const X: usize, const R: us
     }
 }
 
-/// Field by field `a` * `b` + `c`, modulo 2^`C`: fields of `A`, `B` and `C` bits, packed in vectors
-/// of `NA`, `NB` and `NC` bits; `C` is the widest.
+/// Computes `a` * `b` + `c` modulo 2^`C`, field by field: fields of `A`, `B` and `C` bits, packed in vectors of `NA`,
+/// `NB` and `NC` bits; `C` is the widest.
 ///
-/// Three stages, each with its bit of `enable`; without it the stage holds. One DSP slice a field.
+/// Three stages, each with its bit of `enable`, without which it holds. One DSP slice for each field.
 ///
 /// # Inputs
 /// `clk`, `enable`, `a`, `b`, `c`.
@@ -99,15 +99,15 @@ pub struct ProductSums<
 > {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Which stages move.
+    /// Stages that advance, one bit each.
     pub enable: Signal<In, Bits<3>>,
-    /// First factors.
+    /// First factor of each field.
     pub a: Signal<In, Bits<NA>>,
-    /// Second factors.
+    /// Second factor of each field.
     pub b: Signal<In, Bits<NB>>,
-    /// Summands.
+    /// Summand of each field.
     pub c: Signal<In, Bits<NC>>,
-    /// The sums.
+    /// Sum of each field.
     pub sums: Signal<Out, Bits<NC>>,
 }
 

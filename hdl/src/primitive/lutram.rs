@@ -4,9 +4,8 @@ use drdma_emit::prelude::*;
 
 /// A memory of 2^`A` words of `D` bits in lookup tables, with one write port and `R` read ports.
 ///
-/// A write takes effect at the end of its cycle; a read delivers in the same cycle, and of the
-/// address that is being written the old word. The contents are undefined until written. Each
-/// read port costs a copy of the memory.
+/// A write takes effect at the end of its cycle. A read delivers in the same cycle; a read of the address that is being
+/// written delivers the old word. The contents are undefined until written. Each read port costs a copy of the memory.
 ///
 /// # Inputs
 /// `clk`; `write_enable`, `write_address`, `write_data`; `read_address`.
@@ -17,15 +16,15 @@ use drdma_emit::prelude::*;
 pub struct Lutram<const D: usize, const A: usize, const R: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Whether to write.
+    /// A word is written in this cycle.
     pub write_enable: Signal<In, Bit>,
-    /// The word to write.
+    /// Address of the word that is written.
     pub write_address: Signal<In, Bits<A>>,
-    /// What to write.
+    /// Value that is written.
     pub write_data: Signal<In, Bits<D>>,
-    /// The words to read.
+    /// Address that each read port reads.
     pub read_address: [Signal<In, Bits<A>>; R],
-    /// Those words.
+    /// Word that each read port reads, in the same cycle.
     pub read_data: [Signal<Out, Bits<D>>; R],
 }
 

@@ -1,4 +1,4 @@
-//! What several blocks share, and what the kernel language cannot say.
+//! Blocks that several rooms share, and functions that the kernel language cannot express.
 //!
 //! | primitive | what |
 //! |---|---|
@@ -7,12 +7,12 @@
 //! | [`byte_banks`] | a memory of banks of a byte: clashes of pieces, crossbar, banks |
 //! | [`cam`] | content-addressable memory |
 //! | [`crc32`] | CRC-32 of packets, 64 bytes per cycle |
-//! | [`deep_fifo`] | deep FIFO that gives a beat in every cycle |
-//! | [`delay`] | a shift register beside a pipeline |
+//! | [`deep_fifo`] | deep FIFO that delivers a beat in every cycle |
+//! | [`delay`] | shift register beside a pipeline |
 //! | [`fifo`] | valid/ready FIFO of any depth, registered on both sides |
 //! | [`frame_crc32`] | CRC-32 of frames, 64 bytes a cycle, sooner |
 //! | [`header`] | headers on the wire, from the tables of `drdma_abi` |
-//! | [`icrc`] | what the invariant CRC sees of a frame's own beats |
+//! | [`icrc`] | the part of a frame that its invariant CRC covers |
 //! | [`join`] | concatenation of two fields |
 //! | [`lookups`] | many lookups in one table, many sums of a product |
 //! | [`lutram`] | small memory with asynchronous reads |
@@ -22,8 +22,8 @@
 //! | [`priority`] | first set bit, number of set bits |
 //! | [`quad`] | four bytes of a memory of banks: turns, words, crossbar |
 //! | [`ram`] | memory with byte enables and registered reads |
-//! | [`prompt_fifo`] | FIFO that loses no time while it is empty |
-//! | [`ranks`] | how many bits are set before each byte of a vector |
+//! | [`prompt_fifo`] | FIFO of latency 1 while it is empty |
+//! | [`ranks`] | number of bits that are set before each byte of a vector |
 //! | [`ready_slice`] | register slice of a stream's `ready` alone |
 //! | [`record`] | records as plain bits, and back |
 //! | [`rotate`] | byte rotation, two stages |

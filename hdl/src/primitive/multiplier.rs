@@ -4,8 +4,8 @@ use drdma_emit::prelude::*;
 
 /// Multiplies two unsigned numbers of `A` and `B` bits; `P` = `A` + `B` bits is the product.
 ///
-/// The product follows its factors after `stages` enabled cycles; one product per cycle. While
-/// `enable` is low, the whole pipeline holds.
+/// The product follows its factors after `stages` enabled cycles; one product a cycle. While `enable` is low, the whole
+/// pipeline holds.
 ///
 /// # Inputs
 /// `clk`, `enable`, `a`, `b`.
@@ -16,7 +16,7 @@ use drdma_emit::prelude::*;
 pub struct Multiplier<const A: usize, const B: usize, const P: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Advances the pipeline.
+    /// The pipeline advances in this cycle.
     pub enable: Signal<In, Bit>,
     /// First factor.
     pub a: Signal<In, Bits<A>>,
@@ -28,7 +28,7 @@ pub struct Multiplier<const A: usize, const B: usize, const P: usize> {
 }
 
 impl<const A: usize, const B: usize, const P: usize> Default for Multiplier<A, B, P> {
-    /// One stage: what small factors need.
+    /// One stage, which suits small factors.
     fn default() -> Self {
         Self::new(1)
     }

@@ -1,15 +1,15 @@
-//! A pipelined multiplier that keeps the lower part of the product, with a summand.
+//! A pipelined multiplier that adds a summand and keeps the lower part of the sum.
 
 use drdma_emit::prelude::*;
 
 /// Cycles from the factors to the sum.
 pub const STAGES: usize = 5;
 
-/// `a` * `b` + `c`, modulo 2^`A`: unsigned numbers of `A` = 64 and `B` = 32 bits.
+/// Computes `a` * `b` + `c` modulo 2^`A`, for unsigned numbers of `A` = 64 and `B` = 32 bits.
 ///
-/// The sum follows its factors after [`STAGES`] cycles; the summand is given a cycle later than they
-/// are. One sum per cycle. Five DSP slices of 26 by 16 bits: of the six parts of the product, one is
-/// beyond it, two lie end to end, so that there are four sums, three of them not over all bits.
+/// The sum follows its factors after [`STAGES`] cycles; the summand is given a cycle later than the factors. One sum a
+/// cycle. Five DSP slices of 26 by 16 bits: of the six parts of the product, one lies beyond it and two lie end to end,
+/// so that there are four sums, three of them of fewer bits.
 ///
 /// # Inputs
 /// `clk`, `a`, `b`, `c`.
@@ -25,7 +25,7 @@ pub struct MultiplyAdd<const A: usize, const B: usize> {
     pub a: Signal<In, Bits<A>>,
     /// Second factor.
     pub b: Signal<In, Bits<B>>,
-    /// The summand, of the factors of the cycle before.
+    /// Summand for the factors of the cycle before.
     pub c: Signal<In, Bits<A>>,
     /// The lower bits of the sum.
     pub sum: Signal<Out, Bits<A>>,

@@ -14,9 +14,9 @@ use drdma_emit::prelude::*;
 #[derive(LogicBlock, BlockDefault)]
 #[check(O == N * W, "Pack: the result has {O} bits, {N} fields of {W} bits do not")]
 pub struct Pack<const N: usize, const W: usize, const O: usize> {
-    /// The fields.
+    /// Fields to join.
     pub parts: [Signal<In, Bits<W>>; N],
-    /// All fields.
+    /// All fields joined, field 0 lowest.
     pub whole: Signal<Out, Bits<O>>,
 }
 

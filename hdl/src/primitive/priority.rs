@@ -14,11 +14,11 @@ use drdma_emit::prelude::*;
 #[derive(LogicBlock, BlockDefault)]
 #[check(N <= 1 << I, "FirstSet: {I} bits do not count to {}", N - 1)]
 pub struct FirstSet<const N: usize, const I: usize> {
-    /// The bits.
+    /// Bits to examine.
     pub bits: Signal<In, Bits<N>>,
-    /// Whether one is set.
+    /// A bit is set.
     pub any: Signal<Out, Bit>,
-    /// The lowest one.
+    /// Number of the lowest set bit; 0 if none is set.
     pub index: Signal<Out, Bits<I>>,
 }
 
@@ -31,7 +31,7 @@ impl<const N: usize, const I: usize> Logic for FirstSet<N, I> {
     }
 
     fn hdl(&self) -> Verilog {
-        // Bit i of the index: is the first set bit one whose number has bit i?
+        // Bit i of the index is set if the number of the first set bit has bit i.
         let mut text = String::from("    always @(*) any = |bits;\n");
         text.push_str(&format!("    wire [{}:0] first = bits & (~bits + {N}'d1);\n", N - 1));
         for i in 0..I {
@@ -55,9 +55,9 @@ impl<const N: usize, const I: usize> Logic for FirstSet<N, I> {
 #[derive(LogicBlock, BlockDefault)]
 #[check(N < 1 << C, "CountOnes: {C} bits do not count to {N}")]
 pub struct CountOnes<const N: usize, const C: usize> {
-    /// The bits.
+    /// Bits to count.
     pub bits: Signal<In, Bits<N>>,
-    /// The number of set ones.
+    /// Number of bits that are set.
     pub count: Signal<Out, Bits<C>>,
 }
 

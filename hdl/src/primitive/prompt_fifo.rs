@@ -1,13 +1,13 @@
-//! A FIFO that loses no time while it is empty.
+//! A FIFO of latency 1 while it is empty.
 
 use super::{RamStyle, fifo};
 use drdma_emit::prelude::*;
 
-/// A [`Fifo`](super::Fifo) whose first output follows its first input after 1 cycle, whatever its
-/// memory is: a beat that finds nothing before it goes straight to the output register.
+/// A [`Fifo`](super::Fifo) whose first output follows its first input after 1 cycle, whatever its memory is: a beat
+/// that finds the FIFO empty goes straight to the output register.
 ///
-/// `in_data` and `in_valid` have that register's multiplexer behind them: they should come from
-/// little logic. Inputs and outputs are those of the other, and come from registers as there.
+/// `in_data` and `in_valid` feed the multiplexer of that register, and should come from little logic. Inputs and
+/// outputs are those of [`Fifo`](super::Fifo); the outputs come from registers as well.
 #[derive(LogicBlock)]
 pub struct PromptFifo<const W: usize, const A: usize, const C: usize> {
     /// Clock.
@@ -22,13 +22,13 @@ pub struct PromptFifo<const W: usize, const A: usize, const C: usize> {
     pub in_ready: Signal<Out, Bit>,
     /// A beat is at the output.
     pub out_valid: Signal<Out, Bit>,
-    /// That beat.
+    /// The beat at the output.
     pub out_data: Signal<Out, Bits<W>>,
     /// The beat at the output is taken at the end of this cycle.
     pub out_ready: Signal<In, Bit>,
-    /// Beats held.
+    /// Number of beats held.
     pub count: Signal<Out, Bits<C>>,
-    /// Beats that can still be taken.
+    /// Number of beats that can still be taken.
     pub free: Signal<Out, Bits<C>>,
     _style: RamStyle,
 }

@@ -1,42 +1,41 @@
-//! Four bytes of a memory of 32 banks of 4 B, through ports that four positions share.
+//! Fetches four bytes from a memory of 32 banks of 4 B, through ports that four positions share.
 //!
-//! The place of a word has 15 bits: the bank in 4:0, the row in 14:5. Banks that are equal modulo 8 are a
-//! class: bits 2:0 tell the class, 4:3 which of its four banks. Four positions have one port a class,
-//! so that each takes one of 8 words instead of one of 32. Within its class a word is {row, bank of the
-//! class}, bits 14:3 of its place.
+//! The place of a word has 15 bits: the bank in 4:0, the row in 14:5. Banks that are equal modulo 8 are a class: bits
+//! 2:0 are the class, bits 4:3 the bank among its four. Four positions share one port for each class, so that each
+//! selects from 8 words instead of 32. Within its class a word is {row, bank of the class}, bits 14:3 of its place.
 //!
-//! Where many bits are chosen, the choice has a net that is kept or a module of its own, and so does each
-//! multiplexer of four, which a LUT holds: synthesis that maps for depth would spend twice as much.
+//! Where many bits are selected, the selection has a net that is kept or a module of its own, and so has each
+//! multiplexer of four, which a LUT holds: synthesis that maps for depth would need twice as many LUTs.
 
 use std::fmt::Write as _;
 
 use array_init::array_init;
 use drdma_emit::prelude::*;
 
-/// Positions.
+/// Number of positions.
 const POSITIONS: usize = 4;
-/// Classes of banks.
+/// Number of classes of banks.
 const CLASSES: usize = 8;
 
-/// When each of four places has its turn: those that need different words of a class take turns.
+/// Gives each of four places its turn: places that need different words of a class take turns.
 ///
-/// A place's turn is the lowest that no earlier one has which it clashes with. So places in one word
-/// have the same turn, and no turn before the last is without a place. Combinational.
+/// A place's turn is the lowest in which no earlier place clashes with it. So places in one word have the same turn,
+/// and every turn up to the last has a place. Combinational.
 ///
 /// # Inputs
 /// `valid`, `place`.
 ///
 /// # Outputs
-/// `turns` (4 x 2 bits; 0 of what is not valid), `last`: the last turn.
+/// `turns` (4 x 2 bits; 0 for places that are not valid), `last`: the last turn.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Turns {
-    /// The places there are.
+    /// Places that are there, one bit each.
     pub valid: Signal<In, Bits<4>>,
-    /// The places.
+    /// Place of each word, in words.
     pub place: [Signal<In, Bits<15>>; POSITIONS],
-    /// The turn of each.
+    /// Turn of each place (4 x 2 bits).
     pub turns: Signal<Out, Bits<8>>,
-    /// The highest of them.
+    /// The highest turn.
     pub last: Signal<Out, Bits<2>>,
 }
 
@@ -75,7 +74,7 @@ impl Logic for Turns {
     }
 }
 
-/// Which of four places tells the word of each class. Places of one class are in one word.
+/// Finds which of four places names the word of each class. Places of one class are in one word.
 ///
 /// Combinational.
 ///
@@ -83,16 +82,16 @@ impl Logic for Turns {
 /// `active`, `class` (bits 2:0 of the places).
 ///
 /// # Outputs
-/// `used`: the classes; `chosen` (8 x 2 bits): the first place in each, 3 where a class is not used.
+/// `used`: the classes with a word; `chosen` (8 x 2 bits): the first place in each, or 3 if a class is not used.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Classes {
-    /// The places that count.
+    /// Places that count, one bit each.
     pub active: Signal<In, Bits<4>>,
-    /// Their classes.
+    /// Class of each place.
     pub class: [Signal<In, Bits<3>>; POSITIONS],
-    /// Classes with a word.
+    /// Classes with a word, one bit each.
     pub used: Signal<Out, Bits<8>>,
-    /// Whose word it is.
+    /// First place in each class (8 x 2 bits); 3 if the class is not used.
     pub chosen: Signal<Out, Bits<16>>,
 }
 
@@ -123,22 +122,22 @@ impl Logic for Classes {
     }
 }
 
-/// `M` times one of the same four values of `W` bits. `S` = 2 `M`, `O` = `M` `W`.
+/// Selects `M` times one of the same four values of `W` bits. `S` = 2 `M`, `O` = `M` `W`.
 ///
-/// Combinational: a LUT a bit.
+/// Combinational: one LUT for each bit.
 ///
 /// # Inputs
-/// `value`; `select`, 2 bits each.
+/// `value`; `select`, 2 bits for each selection.
 ///
 /// # Outputs
 /// `whole`.
 #[derive(LogicBlock)]
 pub struct Choose<const M: usize, const W: usize, const S: usize, const O: usize> {
-    /// The values.
+    /// The four values.
     pub value: [Signal<In, Bits<W>>; 4],
-    /// Which of them.
+    /// Number of the value for each selection, 2 bits each.
     pub select: Signal<In, Bits<S>>,
-    /// Those.
+    /// Value of each selection, packed.
     pub whole: Signal<Out, Bits<O>>,
 }
 
@@ -175,7 +174,7 @@ impl<const M: usize, const W: usize, const S: usize, const O: usize> Logic for C
     }
 }
 
-/// The crossbar of four positions: one bank of each class, then a byte of these for every position.
+/// The crossbar of four positions: selects one bank of each class, then a byte of these for every position.
 ///
 /// One result a cycle, after [`LATENCY`](Self::LATENCY) cycles.
 ///
@@ -189,13 +188,13 @@ impl<const M: usize, const W: usize, const S: usize, const O: usize> Logic for C
 pub struct QuadMux {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// A word a bank.
+    /// Word of each bank (32 x 32 bits).
     pub data: Signal<In, Bits<1024>>,
-    /// The bank of each class.
+    /// Bank of each class (8 x 2 bits).
     pub banks: Signal<In, Bits<16>>,
-    /// Class and byte of each position.
+    /// Class and byte of each position: 3 bits, 2 bits.
     pub selects: [Signal<In, Bits<5>>; 4],
-    /// The bytes.
+    /// Byte of each position (4 x 8 bits).
     pub result: Signal<Out, Bits<32>>,
 }
 
@@ -249,17 +248,17 @@ impl Logic for QuadMux {
     }
 }
 
-/// `len` bits of a vector.
+/// Verilog of `len` bits of a vector, from bit `from` on.
 fn slice(vector: &str, from: usize, len: usize) -> String {
     format!("{vector}[{}:{from}]", from + len - 1)
 }
 
-/// The number of the first of four wires, `{name}_0` to `{name}_3`; 3 if none is set.
+/// Verilog of the number of the first of four wires, `{name}_0` to `{name}_3`; 3 if none is set.
 pub(super) fn first_of_four(name: &str) -> String {
     format!("{{~({name}_0 | {name}_1), ~{name}_0 & ({name}_1 | ~{name}_2)}}")
 }
 
-/// The one of four that two bits select, the higher bit first.
+/// Verilog of the one of four values that two bits select, the higher bit first.
 fn of_four([high, low]: &[String; 2], value: impl Fn(usize) -> String) -> String {
     format!(
         "{high} ? ({low} ? {} : {}) : ({low} ? {} : {})",

@@ -2,12 +2,12 @@
 
 use drdma_emit::prelude::*;
 
-/// Depth up to which a FIFO is made of lookup tables by default.
+/// Largest depth of a FIFO that is made of lookup tables by default.
 const DISTRIBUTED_DEPTH: usize = 64;
-/// Bits from which a FIFO is made of UltraRAM by default.
+/// Least number of bits of a FIFO that is made of UltraRAM by default.
 const ULTRA_BITS: usize = 1 << 20;
 
-/// What a memory is made of.
+/// Kind of a memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RamStyle {
     /// Block RAM.
@@ -29,7 +29,7 @@ impl RamStyle {
         }
     }
 
-    /// What suits a FIFO of `depth` beats of `width` bits.
+    /// The kind that suits a FIFO of `depth` beats of `width` bits.
     pub(super) fn for_fifo(width: usize, depth: usize) -> Self {
         match () {
             () if depth <= DISTRIBUTED_DEPTH => Self::Distributed,
@@ -42,9 +42,9 @@ impl RamStyle {
 /// A memory of 2^`A` words of `D` bits in `L` lanes; `L` divides `D`. With `L` = `D` / 8 the
 /// lanes are bytes.
 ///
-/// A write takes effect at the end of its cycle. A read delivers in the next cycle, and holds
-/// its word while `read_enable` is low. A read of the address that is being written delivers the
-/// old word. The contents are undefined until written.
+/// A write takes effect at the end of its cycle. A read delivers in the next cycle, and its word holds while
+/// `read_enable` is low. A read of the address that is being written delivers the old word. The contents are undefined
+/// until written.
 ///
 /// # Inputs
 /// `clk`; `write_lanes` (one bit per lane), `write_address`, `write_data`; `read_enable`,
@@ -56,15 +56,15 @@ impl RamStyle {
 pub struct Ram<const D: usize, const L: usize, const A: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// The lanes to write.
+    /// Lanes that are written, one bit each.
     pub write_lanes: Signal<In, Bits<L>>,
-    /// The word to write.
+    /// Address of the word that is written.
     pub write_address: Signal<In, Bits<A>>,
-    /// What to write.
+    /// Value that is written.
     pub write_data: Signal<In, Bits<D>>,
-    /// Whether to read.
+    /// A word is read in this cycle.
     pub read_enable: Signal<In, Bit>,
-    /// The word to read.
+    /// Address of the word that is read.
     pub read_address: Signal<In, Bits<A>>,
     /// The word that was read last.
     pub read_data: Signal<Out, Bits<D>>,

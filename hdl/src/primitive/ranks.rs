@@ -1,4 +1,4 @@
-//! How many bits are set before each byte of a vector.
+//! Counts the bits that are set before each byte of a vector.
 
 use drdma_emit::prelude::*;
 
@@ -11,24 +11,24 @@ use drdma_emit::prelude::*;
 /// `clk`, `enable`, `bits`.
 ///
 /// # Outputs
-/// Of the bits of four cycles before: `ahead` (64 x 7 bits: for each byte how many bits are set in those below it, modulo
-/// 128), `piece` (8 x 3 bits: the same for each 64 bits, by 64, rounded down), `total` (how many are set); and
-/// `delayed`, those bits.
+/// For the bits of four cycles before: `ahead` (64 x 7 bits: for each byte the number of bits set in those below it,
+/// modulo 128), `piece` (8 x 3 bits: the same for each 64 bits, divided by 64 and rounded down), `total` (number of set
+/// bits); and `delayed`, those bits.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Ranks {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Whether to move.
+    /// The stages advance in this cycle.
     pub enable: Signal<In, Bit>,
-    /// The bits.
+    /// Bits to count.
     pub bits: Signal<In, Bits<512>>,
-    /// Set bits below each byte, modulo 128.
+    /// Number of bits set below each byte, modulo 128 (64 x 7 bits).
     pub ahead: Signal<Out, Bits<448>>,
-    /// Set bits below each 64, by 64.
+    /// Number of bits set below each 64, divided by 64 and rounded down (8 x 3 bits).
     pub piece: Signal<Out, Bits<24>>,
-    /// All set bits.
+    /// Number of all set bits.
     pub total: Signal<Out, Bits<10>>,
-    /// The bits that these are of.
+    /// The bits that the other outputs belong to.
     pub delayed: Signal<Out, Bits<512>>,
 }
 
@@ -62,7 +62,7 @@ impl Logic for Ranks {
             let bits: Vec<_> =
                 (0..8).map(|bit| format!("{{3'd0, bits[{}]}}", 8 * byte + bit)).collect();
             moves.push_str(&format!("            count{byte} <= {};\n", sum(&bits)));
-            // Below the byte in its piece.
+            // Set bits below the byte in its piece.
             let first = byte / 8 * 8;
             let below: Vec<_> = (first..byte).map(|k| format!("{{2'd0, count{k}}}")).collect();
             let below = if below.is_empty() { "6'd0".to_owned() } else { sum(&below) };

@@ -2,11 +2,11 @@
 
 use drdma_emit::prelude::*;
 
-/// Lets beats of `W` bits through, and holds one that comes while the output is stalled, so that
-/// `in_ready` comes straight from a register.
+/// Passes beats of `W` bits, and holds one that comes while the output is stalled, so that `in_ready` comes straight
+/// from a register.
 ///
-/// Latency 0; 1 beat per cycle; may stall at any time. `out_valid` and `out_data` follow the input
-/// through a multiplexer: both sides' logic in between counts as one path.
+/// Latency 0; 1 beat a cycle; may stall at any time. `out_valid` and `out_data` follow the input through a multiplexer,
+/// so that the logic of both sides is in one path.
 ///
 /// # Inputs
 /// `clk`, `rst` (synchronous, empties the slice), `in_valid`, `in_data`, `out_ready`.
@@ -27,7 +27,7 @@ pub struct ReadySlice<const W: usize> {
     pub in_ready: Signal<Out, Bit>,
     /// A beat is at the output.
     pub out_valid: Signal<Out, Bit>,
-    /// That beat.
+    /// The beat at the output.
     pub out_data: Signal<Out, Bits<W>>,
     /// The beat at the output is taken at the end of this cycle.
     pub out_ready: Signal<In, Bit>,

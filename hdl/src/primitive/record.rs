@@ -1,8 +1,8 @@
-//! Records as plain bits, and back: memories and FIFOs hold bits.
+//! Turns records into plain bits and back: memories and FIFOs hold bits.
 
 use drdma_emit::prelude::*;
 
-/// The `W` bits of a record `T`; its first field is lowest.
+/// Turns a record `T` into its `W` bits; the first field is lowest.
 ///
 /// Combinational.
 ///
@@ -14,9 +14,9 @@ use drdma_emit::prelude::*;
 #[derive(LogicBlock, BlockDefault)]
 #[check(T::BITS == W, "Flatten: the record has {} bits, not {W}", T::BITS)]
 pub struct Flatten<T: Synth, const W: usize> {
-    /// The record.
+    /// Record to flatten.
     pub record: Signal<In, T>,
-    /// Its bits.
+    /// Bits of the record, its first field lowest.
     pub bits: Signal<Out, Bits<W>>,
 }
 
@@ -32,7 +32,7 @@ impl<T: Synth, const W: usize> Logic for Flatten<T, W> {
     }
 }
 
-/// The record `T` that `W` bits are; its first field is lowest.
+/// Turns `W` bits into the record `T`; the first field is lowest.
 ///
 /// Combinational.
 ///
@@ -44,7 +44,7 @@ impl<T: Synth, const W: usize> Logic for Flatten<T, W> {
 #[derive(LogicBlock, BlockDefault)]
 #[check(T::BITS == W, "Restore: the record has {} bits, not {W}", T::BITS)]
 pub struct Restore<T: Synth, const W: usize> {
-    /// The bits.
+    /// Bits of the record, its first field lowest.
     pub bits: Signal<In, Bits<W>>,
     /// The record.
     pub record: Signal<Out, T>,

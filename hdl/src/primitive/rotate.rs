@@ -2,10 +2,10 @@
 
 use drdma_emit::prelude::*;
 
-/// Moves byte k of 64 to byte `k + amount`, around the end.
+/// Moves byte `k` of 64 to byte `k + amount`, modulo 64.
 ///
-/// Two stages: first by multiples of 4 bytes, then by what is left. One result a cycle,
-/// [`LATENCY`](Self::LATENCY) cycles after its data. `W` = 512, `S` = 6.
+/// Two stages: first by multiples of 4 bytes, then by the rest. One result a cycle, [`LATENCY`](Self::LATENCY) cycles
+/// after its data. `W` = 512, `S` = 6.
 ///
 /// # Inputs
 /// `clk`, `data`, `amount`.
@@ -17,9 +17,9 @@ use drdma_emit::prelude::*;
 pub struct Rotate<const W: usize, const S: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// What to rotate.
+    /// Bytes to rotate.
     pub data: Signal<In, Bits<W>>,
-    /// By how many bytes.
+    /// Number of bytes by which they are rotated.
     pub amount: Signal<In, Bits<S>>,
     /// The rotated bytes.
     pub result: Signal<Out, Bits<W>>,
@@ -56,8 +56,8 @@ impl<const W: usize, const S: usize> Logic for Rotate<W, S> {
     }
 }
 
-/// Moves bytes up by `count` times a constant, around the end: a choice of four, a lookup table a
-/// bit. It is a block of its own so that synthesis keeps it.
+/// Rotates bytes up by `count` times a constant: a selection from four, a lookup table for each bit. It is a block of
+/// its own so that synthesis keeps it.
 ///
 /// Combinational.
 ///
@@ -68,9 +68,9 @@ impl<const W: usize, const S: usize> Logic for Rotate<W, S> {
 /// `result`.
 #[derive(LogicBlock)]
 pub struct Turn<const W: usize> {
-    /// What to rotate.
+    /// Bytes to rotate.
     pub data: Signal<In, Bits<W>>,
-    /// How often.
+    /// Number of times by which they are rotated, 0 to 3.
     pub count: Signal<In, Bits<2>>,
     /// The rotated bytes.
     pub result: Signal<Out, Bits<W>>,
@@ -78,10 +78,10 @@ pub struct Turn<const W: usize> {
 }
 
 impl<const W: usize> Turn<W> {
-    /// Moves by multiples of `bytes`.
+    /// Rotates by multiples of `bytes`.
     ///
     /// # Panics
-    /// Three times that are not less than `W` bits.
+    /// Three times `bytes` is not less than `W` bits.
     pub fn new(bytes: usize) -> Self {
         assert!(3 * 8 * bytes < W, "Turn: 3 * {bytes} bytes are not less than {W} bits");
         Self {

@@ -5,10 +5,10 @@ use drdma_emit::prelude::*;
 /// Cycles from a number to its multiple.
 pub const SCALE_STAGES: usize = 4;
 
-/// `number` times a constant, modulo 2^32.
+/// Multiplies `number` by a constant, modulo 2^32.
 ///
 /// The multiple follows after [`SCALE_STAGES`] enabled cycles; one a cycle. While `enable` is low, the pipeline holds.
-/// In DSP slices: three parts of the product, of 16 by 16 and of 16 by 32 bits.
+/// Uses DSP slices: three parts of the product, of 16 by 16 and of 16 by 32 bits.
 ///
 /// # Inputs
 /// `clk`, `enable`, `number`.
@@ -19,11 +19,11 @@ pub const SCALE_STAGES: usize = 4;
 pub struct Scale {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Advances the pipeline.
+    /// The pipeline advances in this cycle.
     pub enable: Signal<In, Bit>,
-    /// A number.
+    /// Number to multiply.
     pub number: Signal<In, Bits<32>>,
-    /// The constant times that number.
+    /// The constant times the number, modulo 2^32.
     pub multiple: Signal<Out, Bits<32>>,
     _factor: u32,
 }
@@ -56,7 +56,7 @@ impl Logic for Scale {
 
     fn hdl(&self) -> Verilog {
         let (low, high) = (self._factor & 0xffff, self._factor >> 16);
-        // The parts that begin at bit 16 have no more than 16 bits that count.
+        // Of the parts that begin at bit 16, only 16 bits count.
         Verilog::Custom(format!(
             "    reg [31:0] held;
     (* use_dsp = \"yes\" *) reg [31:0] low;

@@ -27,7 +27,7 @@ pub struct Skid<const W: usize> {
     pub in_ready: Signal<Out, Bit>,
     /// A beat is at the output.
     pub out_valid: Signal<Out, Bit>,
-    /// That beat.
+    /// The beat at the output.
     pub out_data: Signal<Out, Bits<W>>,
     /// The beat at the output is taken at the end of this cycle.
     pub out_ready: Signal<In, Bit>,

@@ -4,8 +4,8 @@ use drdma_emit::prelude::*;
 
 /// Divides a number below 64 by a divisor of 8 bits, at least 1.
 ///
-/// Quotient and remainder follow after an enabled cycle and hold while `enable` is low; a division
-/// a cycle. The table is a block RAM of 4,096 x 12 bits: divisors from 64 on share an entry.
+/// Quotient and remainder follow after an enabled cycle, and hold while `enable` is low; a division a cycle. The table
+/// is a block RAM of 4,096 x 12 bits: divisors from 64 on share an entry.
 ///
 /// # Inputs
 /// `clk`, `enable`, `number`, `divisor`.
@@ -16,15 +16,15 @@ use drdma_emit::prelude::*;
 pub struct SmallDivision {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Whether to divide.
+    /// A division is made in this cycle.
     pub enable: Signal<In, Bit>,
-    /// What to divide.
+    /// Number to divide.
     pub number: Signal<In, Bits<6>>,
-    /// By what.
+    /// Divisor, at least 1.
     pub divisor: Signal<In, Bits<8>>,
-    /// How often it goes into the number.
+    /// Quotient, rounded down.
     pub quotient: Signal<Out, Bits<6>>,
-    /// What is left.
+    /// Remainder.
     pub remainder: Signal<Out, Bits<6>>,
 }
 
@@ -37,8 +37,8 @@ impl Logic for SmallDivision {
     }
 
     fn hdl(&self) -> Verilog {
-        // As numbers: loops that compute them are no memory to yosys. Row 0 is that of divisors from 64
-        // on.
+        // Computed as numbers here, because yosys does not take loops that compute them for a memory. Row 0 is for
+        // divisors from 64 on.
         let entry = |place: usize| {
             let (divisor, number) = (place / 64, place % 64);
             let (quotient, rest) = match divisor {

@@ -2,18 +2,17 @@
 
 use drdma_emit::prelude::*;
 
-/// Spreads the `N` entries of a table over `N` fields. Where `each` is 1, 2 or 3, so many fields that follow each other
-/// have an entry: the first ones entry 0, the next ones entry 1, and so on. Where it is 0, field `p` of `results` is the entry of
-/// the first 16 that field `p` of `indices` names. The first index is 0, and each of the others is that of the field
-/// before it or one more; behind the first one that is not so results mean nothing.
+/// Spreads the `N` entries of a table over `N` fields. If `each` is 1, 2 or 3, so many consecutive fields have the same
+/// entry: the first ones entry 0, the next ones entry 1, and so on. If it is 0, field `p` of `results` is that of the
+/// first 16 entries which field `p` of `indices` names. The first index must be 0, and each other index that of the
+/// field before it or one more; from the first one on that is not, results are undefined.
 ///
 /// The results follow after one cycle with `enable`, and hold without it. All vectors are packed,
 /// field 0 lowest. Entries have `W` bits; `E` = `N` * `W`, `X` = 4 * `N`, `R` = `N` * `W`.
 ///
-/// Instead of a choice of 16 a field there are two of 4. Of four fields that follow each other, the
-/// indices are among four numbers that do, one of which has the same remainder by 4 as the first
-/// field's own number: that entry is brought to that field. Each field then has its entry there or
-/// in one of the three fields before.
+/// Instead of one selection from 16 for each field there are two from 4. The indices of four consecutive fields are
+/// among four consecutive numbers, one of which has the same remainder modulo 4 as the first field's own number: that
+/// entry is brought to that field. Each field then finds its entry there or in one of the three fields before.
 ///
 /// # Inputs
 /// `clk`, `enable`, `entries`, `each`, `indices`.
@@ -24,15 +23,15 @@ use drdma_emit::prelude::*;
 pub struct Spread<const W: usize, const E: usize, const X: usize, const R: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Whether to look up.
+    /// The lookups are made in this cycle.
     pub enable: Signal<In, Bit>,
-    /// The table.
+    /// Entries of the table, entry 0 lowest.
     pub entries: Signal<In, Bits<E>>,
-    /// How many fields have each entry; 0: as `indices` say.
+    /// Number of fields that have each entry; 0: as `indices` say.
     pub each: Signal<In, Bits<2>>,
-    /// Which entries.
+    /// Number of the entry for each field, 4 bits each.
     pub indices: Signal<In, Bits<X>>,
-    /// Those.
+    /// Entry of each field.
     pub results: Signal<Out, Bits<R>>,
 }
 
@@ -65,8 +64,7 @@ impl<const W: usize, const E: usize, const X: usize, const R: usize> Logic for S
         let top = W - 1;
         let (mut near, mut results) = (String::new(), String::new());
         for p in 0..X / 4 {
-            // The entry with the remainder of p: the first one from p's own index on. It is none
-            // beyond p.
+            // The entry with the remainder of p: the first one from p's own index on. There is none beyond p.
             let rest = p % 4;
             let entry = |group: usize| format!("entries[{} +: {W}]", (4 * group + rest) * W);
             let bit = |bit: usize| format!("indices[{}]", 4 * p + bit);
@@ -99,7 +97,7 @@ impl<const W: usize, const E: usize, const X: usize, const R: usize> Logic for S
                 ));
             }
             near.push_str(&format!("    wire [{top}:0] near{p} = {chosen};\n"));
-            // Of the fields up to p, the one with the index's remainder.
+            // Among the fields up to p, the one with the index's remainder.
             let with = |rest: usize| format!("near{}", p - ((p + 4 - rest) % 4).min(p));
             let every = |each: usize| format!("entries[{} +: {W}]", p / each * W);
             results.push_str(&format!(

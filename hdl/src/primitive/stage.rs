@@ -2,13 +2,13 @@
 
 use drdma_emit::prelude::*;
 
-/// Holds a beat of `W` bits. `in_ready` depends on `out_ready`: where that comes from another block's
-/// port, take a [`Skid`](super::Skid), which costs a lookup table a bit.
+/// Holds a beat of `W` bits. `in_ready` depends on `out_ready`: if that comes from another block's port, use a
+/// [`Skid`](super::Skid), which costs a lookup table for each bit.
 ///
 /// Latency 1 cycle; 1 beat per cycle; may stall at any time.
 ///
 /// # Inputs
-/// `clk`, `rst` (synchronous, empties it), `in_valid`, `in_data`, `out_ready`.
+/// `clk`, `rst` (synchronous, empties the register), `in_valid`, `in_data`, `out_ready`.
 ///
 /// # Outputs
 /// `in_ready`, `out_valid`, `out_data`.
@@ -24,9 +24,9 @@ pub struct Stage<const W: usize> {
     pub in_data: Signal<In, Bits<W>>,
     /// The offered beat is taken at the end of this cycle.
     pub in_ready: Signal<Out, Bit>,
-    /// A beat is at the output.
+    /// The held beat is offered at the output.
     pub out_valid: Signal<Out, Bit>,
-    /// That beat.
+    /// The held beat.
     pub out_data: Signal<Out, Bits<W>>,
     /// The beat at the output is taken at the end of this cycle.
     pub out_ready: Signal<In, Bit>,

@@ -1,31 +1,31 @@
-//! FIFO and register slices of streams, whatever record these carry.
+//! FIFO and register slices of streams of records.
 
 use super::{RamStyle, fifo};
 use drdma_emit::prelude::*;
 
 /// Holds up to 2^`A` records `T`; `C` = `A` + 1 is the width of the counters.
 ///
-/// A [`Fifo`](super::Fifo) in all else, or a [`PromptFifo`](super::PromptFifo).
+/// Otherwise a [`Fifo`](super::Fifo) or a [`PromptFifo`](super::PromptFifo).
 #[derive(LogicBlock)]
 pub struct StreamFifo<T: Synth, const A: usize, const C: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset; empties the FIFO.
     pub rst: Signal<In, Bit>,
-    /// Records to hold.
+    /// Records that enter.
     pub input: Channel<In, T>,
-    /// The oldest of them.
+    /// The oldest record that is held.
     pub output: Channel<Out, T>,
-    /// Records held.
+    /// Number of records held.
     pub count: Signal<Out, Bits<C>>,
-    /// Records that can still be accepted.
+    /// Number of records that can still be accepted.
     pub free: Signal<Out, Bits<C>>,
     _style: RamStyle,
     _prompt: bool,
 }
 
 impl<T: Synth, const A: usize, const C: usize> Default for StreamFifo<T, A, C> {
-    /// A FIFO in what suits its size.
+    /// A FIFO in the memory that suits its size.
     fn default() -> Self {
         Self::new(RamStyle::for_fifo(T::BITS, 1_usize << A))
     }
@@ -92,9 +92,9 @@ pub struct StreamSkid<T: Synth> {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset; empties the slice.
     pub rst: Signal<In, Bit>,
-    /// Records to hold.
+    /// Records that enter.
     pub input: Channel<In, T>,
-    /// The oldest of them.
+    /// The oldest record that is held.
     pub output: Channel<Out, T>,
     valid: DFF<Bit>,
     data: DFF<T>,
@@ -135,19 +135,19 @@ impl<T: Synth> Logic for StreamSkid<T> {
     }
 }
 
-/// Holds a record. `input.ready` depends on `output.ready`: where that comes from another block's port,
-/// take a [`StreamSkid`], which costs a lookup table a bit.
+/// Holds a record. `input.ready` depends on `output.ready`: if that comes from another block's port, use a
+/// [`StreamSkid`], which costs a lookup table for each bit.
 ///
 /// Latency 1 cycle; 1 record per cycle; may stall at any time.
 #[derive(LogicBlock, Default)]
 pub struct StreamStage<T: Synth> {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Synchronous reset; empties it.
+    /// Synchronous reset; empties the register.
     pub rst: Signal<In, Bit>,
-    /// Records to hold.
+    /// Records that enter.
     pub input: Channel<In, T>,
-    /// The one that is held.
+    /// The record that is held.
     pub output: Channel<Out, T>,
     valid: DFF<Bit>,
     data: DFF<T>,

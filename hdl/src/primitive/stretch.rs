@@ -2,22 +2,21 @@
 
 use drdma_emit::prelude::*;
 
-/// Entries written at a time, and banks.
+/// Number of entries written at a time, and of banks.
 const BANKS: usize = 4;
 
-/// Entries read at a time.
+/// Number of entries read at a time.
 const ENTRIES: usize = 64;
 
-/// Two tables of 4 * 2^`A` entries of `W` bits, in block memory: four entries are written at a time, 64 that
-/// follow each other are read, from any entry on behind which there are so many. `I` = `A` + 2 bits name an
-/// entry; `D` = 4 * `W`; `R` = 64 * `W`.
+/// Two tables of 4 * 2^`A` entries of `W` bits, in block memory. Four entries are written at a time; 64 consecutive
+/// ones are read, from any entry on that has so many behind it. `I` = `A` + 2 bits number an entry; `D` = 4 * `W`; `R`
+/// = 64 * `W`.
 ///
-/// The entries follow their address after one cycle with `read` and a level of logic, and hold
-/// without it. A write takes effect at the end of its cycle. The contents are undefined until
-/// written.
+/// The entries follow their address after one cycle with `read` and a level of logic, and hold without it. A write
+/// takes effect at the end of its cycle. The contents are undefined until written.
 ///
-/// Four banks hold every fourth entry each. Of every bank there are 16 copies, which read
-/// words that follow each other; their outputs are then turned by less than 4 entries.
+/// Four banks hold every fourth entry each. Each bank has 16 copies, which read consecutive words; their outputs are
+/// then rotated by less than 4 entries.
 ///
 /// # Inputs
 /// `clk`; `write`, `write_table`, `write_word`, `write_entries`; `read`, `read_table`, `start`.
@@ -28,21 +27,21 @@ const ENTRIES: usize = 64;
 pub struct Stretch<const W: usize, const I: usize, const A: usize, const D: usize, const R: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Whether to write.
+    /// Four entries are written in this cycle.
     pub write: Signal<In, Bit>,
-    /// To which table.
+    /// Table that is written.
     pub write_table: Signal<In, Bit>,
-    /// Its entries from four times this on.
+    /// Number of the four entries: those from 4 * `write_word` on.
     pub write_word: Signal<In, Bits<A>>,
-    /// Four entries.
+    /// The four entries that are written, the first one lowest.
     pub write_entries: Signal<In, Bits<D>>,
-    /// Whether to read.
+    /// Entries are read in this cycle.
     pub read: Signal<In, Bit>,
-    /// Which table.
+    /// Table that is read.
     pub read_table: Signal<In, Bit>,
-    /// The first entry.
+    /// Number of the first entry that is read.
     pub start: Signal<In, Bits<I>>,
-    /// The entries.
+    /// The 64 entries that were read, the first one lowest.
     pub entries: Signal<Out, Bits<R>>,
 }
 
@@ -81,7 +80,7 @@ impl<const W: usize, const I: usize, const A: usize, const D: usize, const R: us
         let (top, last) = (W - 1, (2 << A) - 1);
         let (mut text, mut writes, mut reads) = (String::new(), String::new(), String::new());
         for bank in 0..BANKS {
-            // The bank's word that holds the first of its entries from `start` on.
+            // The bank's word that holds its first entry from `start` on.
             let behind = BANKS - 1 - bank;
             text.push_str(&format!(
                 "    wire [{I}:0] from{bank} = {{1'b0, start}} + {}'d{behind};\n",

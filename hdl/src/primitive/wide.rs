@@ -21,7 +21,7 @@ pub struct Concat<const A: usize, const B: usize, const C: usize, const D: usize
     pub c: Signal<In, Bits<C>>,
     /// The highest bits.
     pub d: Signal<In, Bits<D>>,
-    /// All bits.
+    /// All four vectors joined.
     pub whole: Signal<Out, Bits<O>>,
 }
 
@@ -54,11 +54,10 @@ impl<const A: usize, const B: usize, const C: usize, const D: usize, const O: us
     }
 }
 
-/// The bitwise OR of those of `N` values of `W` bits that `choice` selects; with one bit set, a
-/// multiplexer.
+/// The bitwise OR of those of `N` values of `W` bits that `choice` selects: with one bit set, a multiplexer.
 ///
-/// Combinational. Groups of three values that a carry chain joins would take half of the lookup tables
-/// where there are many, and make the whole card's simulation half as fast.
+/// Combinational. Groups of three values joined by a carry chain would take half of the lookup tables where there are
+/// many, but make the simulation of the whole card half as fast.
 ///
 /// # Inputs
 /// `choice`, `values`.
@@ -67,11 +66,11 @@ impl<const A: usize, const B: usize, const C: usize, const D: usize, const O: us
 /// `value`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Select<const N: usize, const W: usize> {
-    /// Which values.
+    /// Values that are selected, one bit each.
     pub choice: Signal<In, Bits<N>>,
     /// The values.
     pub values: [Signal<In, Bits<W>>; N],
-    /// Their OR.
+    /// OR of the selected values.
     pub value: Signal<Out, Bits<W>>,
 }
 
@@ -89,7 +88,7 @@ impl<const N: usize, const W: usize> Logic for Select<N, W> {
     }
 }
 
-/// Compares each of `N` values of `W` bits with each.
+/// Compares each of `N` values of `W` bits with all others.
 ///
 /// Combinational.
 ///
@@ -97,12 +96,12 @@ impl<const N: usize, const W: usize> Logic for Select<N, W> {
 /// `values`.
 ///
 /// # Outputs
-/// `equal`: bit `j` of `equal[i]` says whether values `i` and `j` are the same.
+/// `equal`: bit `j` of `equal[i]` is set if values `i` and `j` are the same.
 #[derive(LogicBlock, BlockDefault)]
 pub struct EqualPairs<const N: usize, const W: usize> {
-    /// The values.
+    /// Values to compare.
     pub values: [Signal<In, Bits<W>>; N],
-    /// Who equals whom.
+    /// Bit `j` of element `i` is set if values `i` and `j` are the same.
     pub equal: [Signal<Out, Bits<N>>; N],
 }
 
@@ -136,7 +135,7 @@ impl<const N: usize, const W: usize> Logic for EqualPairs<N, W> {
     }
 }
 
-/// Sets the bits `from` to `to` of `N`; none if `to` is below `from`. `I` bits count to `N` - 1.
+/// Sets bits `from` to `to` of `N`, or none if `to` is below `from`. `I` bits count to `N` - 1.
 ///
 /// Combinational.
 ///
@@ -148,11 +147,11 @@ impl<const N: usize, const W: usize> Logic for EqualPairs<N, W> {
 #[derive(LogicBlock, BlockDefault)]
 #[check(N == 1 << I, "BitRange: {I} bits do not number {N}")]
 pub struct BitRange<const N: usize, const I: usize> {
-    /// The lowest bit.
+    /// Lowest bit that is set.
     pub from: Signal<In, Bits<I>>,
-    /// The highest bit.
+    /// Highest bit that is set.
     pub to: Signal<In, Bits<I>>,
-    /// The bits.
+    /// The mask.
     pub mask: Signal<Out, Bits<N>>,
 }
 
@@ -183,9 +182,9 @@ impl<const N: usize, const I: usize> Logic for BitRange<N, I> {
 #[derive(LogicBlock, BlockDefault)]
 #[check(N == 1 << I, "LastSet: {I} bits do not number {N}")]
 pub struct LastSet<const N: usize, const I: usize> {
-    /// The bits.
+    /// Bits to examine.
     pub bits: Signal<In, Bits<N>>,
-    /// The highest one.
+    /// Number of the highest set bit; 0 if none is set.
     pub index: Signal<Out, Bits<I>>,
 }
 
@@ -197,7 +196,7 @@ impl<const N: usize, const I: usize> Logic for LastSet<N, I> {
     }
 
     fn hdl(&self) -> Verilog {
-        // Halves: is the upper half of what is left empty?
+        // By halves: whether the upper half of what is left is empty.
         let mut text = String::new();
         let mut from = "bits".to_owned();
         for i in (0..I).rev() {
@@ -213,7 +212,7 @@ impl<const N: usize, const I: usize> Logic for LastSet<N, I> {
             }
             from = format!("rest_{i}");
         }
-        // The lowest bit is not looked at: with nothing above it, the answer is 0 either way.
+        // The lowest bit is not examined: with nothing above it, the answer is 0 either way.
         Verilog::Custom(format!(
             "    /* verilator lint_off UNUSEDSIGNAL */\n{text}    /* verilator lint_on UNUSEDSIGNAL */"
         ))

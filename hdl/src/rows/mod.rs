@@ -1,4 +1,4 @@
-//! Work requests to rows: which bytes of host memory make up a payload, in which order.
+//! Turns work requests into rows: which bytes of host memory make up a payload, and in which order.
 
 pub mod columns;
 pub mod expander;

@@ -1,88 +1,88 @@
-//! What passes Corundum's ports: see its `mqnic_app_block`.
+//! Records of what passes Corundum's ports; see its `mqnic_app_block`.
 
 use drdma_emit::prelude::*;
 
 /// A beat of a frame to send.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct TxBeat {
-    /// Data.
+    /// Bytes of the frame, the first one lowest.
     pub tdata: Bits<512>,
-    /// Bytes in use.
+    /// Bit `k` is set if byte `k` is part of the frame.
     pub tkeep: Bits<64>,
-    /// Last beat of a frame.
+    /// The beat is the last one of its frame.
     pub tlast: Bit,
-    /// Queue.
+    /// Queue of the frame.
     pub tid: Bits<16>,
-    /// Port.
+    /// Port of the frame.
     pub tdest: Bits<16>,
-    /// Tag and error.
+    /// Tag and error of the frame (bit 0: error).
     pub tuser: Bits<32>,
 }
 
-/// A beat of a frame of the card's own.
+/// A beat of a frame that the card itself sends.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct FrameBeat {
-    /// Data.
+    /// Bytes of the frame, the first one lowest.
     pub data: Bits<512>,
-    /// Bytes in use.
+    /// Bit `k` is set if byte `k` is part of the frame.
     pub keep: Bits<64>,
-    /// Last beat of a frame.
+    /// The beat is the last one of its frame.
     pub last: Bit,
 }
 
-/// A frame has been sent.
+/// Report that a frame was sent.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct TxCompletion {
-    /// Time stamp.
+    /// Time stamp of the frame.
     pub ts: Bits<96>,
-    /// Tag.
+    /// Tag of the frame.
     pub tag: Bits<16>,
 }
 
 /// A beat of a received frame.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct RxBeat {
-    /// Data.
+    /// Bytes of the frame, the first one lowest.
     pub tdata: Bits<512>,
-    /// Bytes in use.
+    /// Bit `k` is set if byte `k` is part of the frame.
     pub tkeep: Bits<64>,
-    /// Last beat of a frame.
+    /// The beat is the last one of its frame.
     pub tlast: Bit,
-    /// Port.
+    /// Port of the frame.
     pub tid: Bits<16>,
-    /// Queue.
+    /// Queue of the frame.
     pub tdest: Bits<16>,
-    /// Error and time stamp.
+    /// Error and time stamp of the frame.
     pub tuser: Bits<128>,
 }
 
 /// A descriptor of a DMA read or write.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct DmaDescriptor {
-    /// Host address.
+    /// Host address of the first byte.
     pub dma_addr: Bits<64>,
-    /// Which memory: of reads always 0; of writes 0 is the frame store, 1 completions.
+    /// Memory of the card: 0 for reads; for writes 0 is the frame store, 1 the completions and the memory of columns.
     pub ram_sel: Bits<1>,
-    /// Address in that memory.
+    /// Address of the first byte in that memory.
     pub ram_addr: Bits<17>,
-    /// Bytes.
+    /// Bytes to read or write.
     pub len: Bits<16>,
-    /// 0 to 255.
+    /// Tag of the descriptor, which its status repeats.
     pub tag: Bits<14>,
 }
 
-/// A DMA read has ended.
+/// Report that a DMA read has ended.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct DmaReadStatus {
-    /// The read that has ended.
+    /// Tag of the read.
     pub tag: Bits<14>,
-    /// 0: its data are in the memory.
+    /// 0 if the data are in the memory; any other value is an error.
     pub error: Bits<4>,
 }
 
-/// A DMA write has ended.
+/// Report that a DMA write has ended.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct DmaWriteStatus {
-    /// The tag of the write that was sent.
+    /// Tag of the write.
     pub tag: Bits<14>,
 }

@@ -1,4 +1,4 @@
-//! Where the card meets the Corundum shell: registers, control reads and writes of host memory, the MAC.
+//! Connects the card to the Corundum shell: registers, control reads and writes of host memory, the MAC.
 
 pub mod control;
 pub mod corundum;

@@ -1,4 +1,4 @@
-//! What the block does in every cycle.
+//! Logic of the completion block.
 
 use crate::request::DEST_COUNT;
 use drdma_emit::prelude::*;
@@ -32,7 +32,7 @@ impl Logic for Completion {
         self.refused_pairs.write_enable.next = false;
         self.pending.clk.next = self.clk.val();
         self.pending.write_enable.next = false;
-        // What the event at hand is done with, unless the host writes again.
+        // The mark of the event at hand is cleared, unless the host writes again.
         self.new_queues.clk.next = self.clk.val();
         self.new_queues.write_enable.next = false;
         self.new_queues.write_address.next = self.queue.q.val();
@@ -65,14 +65,14 @@ impl Logic for Completion {
         self.set_queue_halted_valid.next = false;
         self.count_acks.next = false;
 
-        // The host's table writes: addresses are kept, what starts something becomes an event.
+        // Table writes of the host: addresses are kept, and words that start something become events.
         self.select.valid.next = self.cfg_valid.val();
         self.select.number.next = self.cfg_table.val();
         self.select.word.next = self.cfg_word.val();
         self.events.in_data.next = bit_cast::<WRITTEN, 12>(self.cfg_index.val());
         self.renews.next =
             (self.select.state.val() || self.select.enable.val()) && !self.select.every.val();
-        // After a reset there is nothing to be done for an entry that is cleared.
+        // After a reset, an entry that is cleared needs no event.
         if !self.select.every.val() {
             if self.select.state.val() {
                 self.events.in_valid.next = true;
@@ -121,8 +121,8 @@ impl Logic for Completion {
         self.retire.clear.next = false;
         self.retire.clear_index.next = self.step.q.val();
 
-        // Receipts: a restart of a completion queue has the rings for itself. A receipt that finds no room breaks its
-        // queue pair, unless another one breaks in this cycle.
+        // Receipts: a restart of a completion queue has the rings to itself. A receipt that finds no room fails its
+        // queue pair, unless another queue pair fails in this cycle.
         self.receipt.join(&mut self.retire.receipt);
         self.restarts.next = (self.event.q.val() == CompletionEvent::Written)
             && (self.written.q.val() == 2)
@@ -132,8 +132,8 @@ impl Logic for Completion {
             self.restarts.val() || (self.state.q.val() == CompletionState::Clear);
         self.retire.overrun_ready.next = self.state.q.val() != CompletionState::Walk;
 
-        // What the memories say of the queue pair at hand. An acknowledgement of a packet that was not
-        // sent is none; one may come before the destination's end does.
+        // Lookup of the queue pair at hand. An acknowledgement of a packet that was not sent is ignored; a genuine one
+        // may come before the destination's end does.
         self.progress.sending_valid.next = self.sending_valid.val();
         self.progress.sending_qp.next = self.sending_qp.val();
         self.progress.sending_psn.next = self.sending_psn.val();
@@ -149,7 +149,7 @@ impl Logic for Completion {
         self.is_refused.d.next = self.refused_pairs.read_data.val().get_bit(0);
         self.awaited.d.next = self.pending.read_data.val();
 
-        // A packet is waited for, unless it was acknowledged already, or nobody will acknowledge it.
+        // A packet is awaited, unless it was acknowledged already, or nobody will acknowledge it.
         self.lost.next =
             self.act_gone.q.val() || (!self.progress.early.val() && self.is_refused.q.val());
         self.lost_status.next = self.awaited.q.val();
@@ -157,14 +157,14 @@ impl Logic for Completion {
             self.lost_status.next = self.flush.val();
         }
         self.waits.next = !self.lost.val() && !self.progress.early.val();
-        // A request that ends with a packet that is waited for is not over: that counts from the next cycle on.
+        // A request that ends with a packet that is awaited is not over: that counts from the next cycle on.
         self.ends.next = self.act_valid.q.val()
             && ((self.act_event.q.val() == CompletionEvent::End)
                 || ((self.act_event.q.val() == CompletionEvent::Packet)
                     && self.act_joined.q.val()
                     && !self.waits.val()));
 
-        // ... and of the slot. A request's end, one cycle ahead, counts already.
+        // Lookup of the slot. A request's end counts already one cycle ahead.
         self.owners.read_address[0].next = self.slot.q.val();
         self.owner.d.next = self.owners.read_data[0].val();
         self.results.read_address[0].next = self.slot.q.val();
@@ -200,7 +200,7 @@ impl Logic for Completion {
         self.set_qp_error_index.next = self.act_qp.q.val();
         self.set_queue_halted_index.next = self.owner.q.val();
 
-        // An acknowledgement covers a packet up to its own number, a refusal those before it.
+        // An acknowledgement covers packets up to its own number, a refusal those before it.
         self.since.next = self.act_psn.q.val() - self.packets.psn.val();
         self.covered.next = self.packets.used.val()
             && !self.since.val().get_bit(23)
@@ -210,7 +210,8 @@ impl Logic for Completion {
             self.new_status.next = self.act_code.q.val();
         }
 
-        // The time, and whether the oldest packet waits for too long. Where the keeper has a clock, that one counts.
+        // The time, and whether the oldest packet has waited too long. If the keeper has a clock for the queue pair,
+        // that clock counts.
         self.policies.clk.next = self.clk.val();
         self.policies.cfg.valid.next = self.cfg_valid.val();
         self.policies.cfg.table.next = self.cfg_table.val();
@@ -230,8 +231,8 @@ impl Logic for Completion {
             && !self.timed.q.val()
             && (self.age.val() >= self.timeout.val());
 
-        // The event of the cycle before takes effect now: nothing but these takes one cycle.
-        // The end of a request right behind its packet joins it.
+        // The event of the cycle before takes effect; all of these take one cycle. The end of a request right behind
+        // its packet joins it.
         self.joins.next = self.look_valid.q.val()
             && (self.event.q.val() == CompletionEvent::Packet)
             && self.sent_valid.val()
@@ -332,8 +333,7 @@ impl Logic for Completion {
             }
         }
 
-        // What must not follow the event of the cycle before at once: it would read what that one
-        // is about to write.
+        // An event must not directly follow one that is about to write what it would read.
         self.look_list.next = self.look_valid.q.val()
             && ((self.event.q.val() == CompletionEvent::Packet)
                 || (self.event.q.val() == CompletionEvent::Acknowledge));
@@ -342,7 +342,7 @@ impl Logic for Completion {
                 || (self.event.q.val() == CompletionEvent::Packet)
                 || (self.event.q.val() == CompletionEvent::Covered))
             && (self.slot.q.val() == self.sent_slot.val());
-        // The walk of one acknowledgement ends before the next one's begins.
+        // The walk of one acknowledgement ends before that of the next begins.
         self.ack_fits.next = !self.acknowledging.val()
             && !(self.look_list.val()
                 && ((self.event.q.val() == CompletionEvent::Acknowledge)
@@ -355,7 +355,7 @@ impl Logic for Completion {
                     && !self.look_valid.q.val()
                     && !self.act_valid.q.val()));
         self.refusal.next = self.ack_syndrome.val().get_bits::<3>(5).any();
-        // What takes longer waits until everything before it is over, and everything else for it.
+        // Longer events wait until everything before them is over, and everything else waits for them.
         self.slow.next = self.late.q.val()
             || self.events.out_valid.val()
             || (self.ack_valid.val() && self.refusal.val());
@@ -419,7 +419,7 @@ impl Logic for Completion {
                     self.more_qp.d.next = self.act_qp.q.val();
                     self.more_psn.d.next = self.act_psn.q.val();
                 }
-                // The next packet, unless its list is about to change; the one before is told first then.
+                // The next packet, unless its list is about to change; then the packet before is dealt with first.
                 if self.more.q.val()
                     && !(self.look_list.val() && (self.qp.q.val() == self.more_qp.q.val()))
                 {
@@ -465,7 +465,7 @@ impl Logic for Completion {
                         self.state.d.next = CompletionState::Look;
                     }
                 } else if self.open_valid.val() && self.open_waits.q.val() {
-                    // It has waited for a cycle: the decoder goes on to no further request until it is opened.
+                    // The request has waited for a cycle: the decoder starts no further request until it is opened.
                     self.open_ready.next = true;
                     self.slot.d.next = self.open_slot.val();
                     self.event.d.next = CompletionEvent::Opened;
@@ -493,7 +493,7 @@ impl Logic for Completion {
                     self.event.d.next = CompletionEvent::End;
                     self.look_valid.d.next = true;
                 } else if self.open_valid.val() {
-                    // In a cycle that nothing else can use.
+                    // A request is opened at once in a cycle that nothing else can use.
                     self.open_ready.next = true;
                     self.slot.d.next = self.open_slot.val();
                     self.event.d.next = CompletionEvent::Opened;
@@ -518,10 +518,10 @@ impl Logic for Completion {
             CompletionState::Act => {
                 self.state.d.next = CompletionState::Run;
                 if self.renews.val() {
-                    // Its marks are being written.
+                    // The marks are being written.
                     self.state.d.next = CompletionState::Act;
                 } else if self.event.q.val() == CompletionEvent::Tick {
-                    // It may have been acknowledged meanwhile.
+                    // The packet may have been acknowledged meanwhile.
                     if self.overdue.val() {
                         self.failing.d.next = true;
                         self.event.d.next = CompletionEvent::Refused;
@@ -571,7 +571,7 @@ impl Logic for Completion {
                     if self.covered.val() {
                         self.state.d.next = CompletionState::WalkLook;
                     } else {
-                        // What it refuses may not have come to its end.
+                        // The refused packet may not have been sent to its end.
                         self.failing.d.next = true;
                         self.state.d.next = CompletionState::Walk;
                     }
@@ -644,7 +644,7 @@ impl Logic for Completion {
             self.watched.d.next = 0.into();
         }
 
-        // What the tables are asked for the next cycle.
+        // Addresses of the tables for the next cycle.
         self.refused_pairs.ahead.next = self.qp.d.val();
         self.new_queues.ahead.next = self.owner.d.val();
         self.new_pairs.ahead.next = self.act_qp.d.val();

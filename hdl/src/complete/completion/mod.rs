@@ -4,24 +4,27 @@
 //! it was sent and, on RC, every destination's last packet was acknowledged. Done requests leave
 //! their queue in order, each with one entry in the queue's completion ring, but for unsignaled ones that succeeded.
 //!
-//! A receipt of a receive gets an entry, too, in the ring that it names. Receives and sends may share it.
+//! A receipt of a receive gets an entry as well, in the ring that it names. Receives and sends may share a ring.
 //!
-//! Linked lists in small memories hold all state: per send queue the open requests ([`Retire`]), per queue pair the
-//! packets whose acknowledgement somebody waits for ([`Outstanding`]). Events go through a pipeline: one is chosen in a
-//! cycle; what the memories say of its queue pair and slot is read in the next; and it takes effect in the third. One
-//! that would read what the event before it is about to write is not chosen in the next cycle. What is rare (table
-//! writes of the host, refusals, the clock, timeouts) waits until the pipeline is empty and has it for itself.
+//! Linked lists in small memories hold all state: for each send queue the open requests ([`Retire`]), for each queue
+//! pair the packets whose acknowledgement is awaited ([`Outstanding`]). Events go through a pipeline: one is chosen in
+//! a cycle; its queue pair and slot are looked up in the next; it takes effect in the third. An event that would read
+//! what the event before it is about to write is not chosen in the next cycle. Rare events (table writes of the host,
+//! refusals, timeouts) wait until the pipeline is empty, and have it to themselves.
 //!
-//! Contract: a cycle for a request opened, for a destination's item and for a request's end (none for one with success
-//! right behind the item of its last destination: both are one event then); an acknowledgement 2,
-//! and 3 for each further packet that it covers; two of these that are about the same queue pair or request, up to a
-//! cycle more. A completion 3 cycles, of a send or of a receive, which take turns. A table write 3 cycles, and 4 for each packet of a queue pair, or 2 for each request of
-//! a queue, that the host resets. Nothing is taken in the 4,096 cycles after a reset, in which the lists are cleared. May stall at any time. A
-//! completion queue without room keeps only its own queues waiting. Receipts wait for nothing but the lists' clearing and, for
-//! a few cycles, the restart of a completion queue; one that finds no room is dropped, and its queue pair put into the error state.
+//! Contract: a cycle for a request that is opened, for a destination's item, and for a request's end (none for an end
+//! with success right behind the item of its last destination: both are one event then). An acknowledgement takes 2,
+//! and 3 for each further packet that it covers; if two of these events in a row are about the same queue pair or
+//! request, up to a cycle more. A completion takes 3 cycles, for a send or for a receive, which take turns. A table
+//! write takes 3 cycles, and 4 for each packet of a queue pair, or 2 for each request of a queue, that the host resets.
+//! Nothing is taken in the 4,096 cycles after a reset, in which the lists are cleared. May stall at any time. A
+//! completion queue without room holds up only its own queues. Receipts wait only for the lists' clearing and, for a
+//! few cycles, for the restart of a completion queue; a receipt that finds no room is dropped, and its queue pair put
+//! into the error state.
 //!
-//! Time is counted in units of 1,024 cycles. A list of packets tells when it last made progress; whenever there is
-//! nothing else to do, the next queue pair's is looked at, so that a timeout is noticed 4,096 idle cycles late at most.
+//! Time is counted in units of 1,024 cycles. Each list of packets records when it last made progress. Whenever there is
+//! nothing else to do, the next queue pair's list is examined, so that a timeout is noticed at most 4,096 idle cycles
+//! late.
 
 use crate::request::DEST_COUNT;
 use drdma_emit::prelude::*;
@@ -50,30 +53,30 @@ use verdict::Verdict;
 #[cfg(test)]
 mod tests;
 
-/// What the block is doing.
+/// State of the block.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum CompletionState {
     /// Clears the tables.
     Clear,
     /// Events go through the pipeline.
     Run,
-    /// Something rare: reads what the tables say of its queue pair, queue and slot.
+    /// Rare event: looks up its queue pair, queue and slot.
     Look,
-    /// Does what there is to do.
+    /// Rare event: takes effect.
     Act,
-    /// Looks whether the oldest packet of a queue pair's list is concerned.
+    /// Examines whether the event concerns the oldest packet of a queue pair's list.
     Walk,
-    /// Reads what the tables say of that packet's request.
+    /// Looks up the request of that packet.
     WalkLook,
-    /// Takes the packet from the list.
+    /// Removes the packet from the list.
     WalkAct,
-    /// Reads what the tables say of an open request.
+    /// Looks up an open request.
     ForgetLook,
-    /// Forgets it.
+    /// Forgets that request.
     Forget,
 }
 
-/// What an event is.
+/// Kind of an event.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum CompletionEvent {
     /// The host wrote to a table.
@@ -86,15 +89,15 @@ pub enum CompletionEvent {
     End,
     /// Packets of a queue pair were acknowledged.
     Acknowledge,
-    /// One of them is a request's.
+    /// A packet that was acknowledged belongs to a request.
     Covered,
-    /// Time goes by for a queue pair.
+    /// A queue pair is examined for a timeout.
     Tick,
     /// Packets of a queue pair were refused, or fail.
     Refused,
 }
 
-/// Bits of what the host wrote.
+/// Bits of a record of what the host wrote.
 const WRITTEN: usize = 14;
 
 const _: () = assert!(INDEX == 12, "what the host wrote stands elsewhere");
@@ -102,7 +105,7 @@ const _: () = assert!(INDEX == 12, "what the host wrote stands elsewhere");
 /// Bits of a request's result.
 const RESULT: usize = 50 + DEST_COUNT;
 
-/// The block. See the [module](self).
+/// Completions of the card; see the [module](self).
 #[derive(LogicBlock)]
 pub struct Completion {
     /// Clock.
@@ -111,112 +114,112 @@ pub struct Completion {
     pub rst: Signal<In, Bit>,
 
     // Words that the host writes to tables.
-    /// A word was written.
+    /// The host wrote a word into a table.
     pub cfg_valid: Signal<In, Bit>,
-    /// Its table.
+    /// Number of the word's table.
     pub cfg_table: Signal<In, Bits<3>>,
-    /// Its entry.
+    /// Index of the word's entry.
     pub cfg_index: Signal<In, Bits<INDEX>>,
-    /// Its place in the entry.
+    /// Number of the word in its entry.
     pub cfg_word: Signal<In, Bits<4>>,
-    /// The word.
+    /// Value that was written.
     pub cfg_data: Signal<In, Bits<32>>,
-    /// Units of 1,024 cycles without an acknowledgement; 0: for ever. Queue pairs that the keeper gives up by a `timeout` of
-    /// their own are not concerned until it has closed them.
+    /// Time without an acknowledgement after which requests fail, in units of 1,024 cycles; 0: none. Queue pairs with a
+    /// `timeout` of their own are not concerned until the keeper has closed them.
     pub timeout: Signal<In, Bits<32>>,
-    /// The queue pair that is asked for in the next cycle: see [`Keeper`](crate::send::keeper::Keeper).
+    /// Queue pair whose state in the [`Keeper`](crate::send::keeper::Keeper) is wanted in the next cycle.
     pub closed_next: Signal<Out, Bits<QP>>,
-    /// The keeper has closed that of the cycle before.
+    /// The keeper has closed the queue pair that `closed_next` named in the cycle before.
     pub closed: Signal<In, Bit>,
 
     // Requests, as they are decoded.
-    /// A request is opened.
+    /// A request that is opened is offered.
     pub open_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The request is taken in this cycle.
     pub open_ready: Signal<Out, Bit>,
-    /// Its slot.
+    /// Slot of the request.
     pub open_slot: Signal<In, Bits<8>>,
-    /// Its queue.
+    /// Send queue of the request.
     pub open_queue: Signal<In, Bits<QUEUE>>,
-    /// Its name.
+    /// Name (`wr_id`) of the request.
     pub open_wr_id: Signal<In, Bits<64>>,
-    /// The ring position of its first block.
+    /// Ring position of the request's first block.
     pub open_position: Signal<In, Bits<32>>,
-    /// It gets an entry only if it fails.
+    /// The request is unsignaled: it gets an entry only if it fails.
     pub open_unsignaled: Signal<In, Bit>,
 
     // What was sent.
-    /// Something was sent.
+    /// A `sent` item is offered.
     pub sent_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The item is taken in this cycle.
     pub sent_ready: Signal<Out, Bit>,
-    /// Its request.
+    /// Slot of the item's request.
     pub sent_slot: Signal<In, Bits<8>>,
-    /// Its queue pair.
+    /// Queue pair of the item.
     pub sent_qp: Signal<In, Bits<QP>>,
     /// 0: a packet that must be acknowledged. 1: the end of the request.
     pub sent_kind: Signal<In, Bits<2>>,
-    /// The packet's sequence number.
+    /// Sequence number of the packet.
     pub sent_psn: Signal<In, Bits<24>>,
-    /// The request's status so far.
+    /// Status of the request so far.
     pub sent_status: Signal<In, Bits<8>>,
-    /// The destination that failed.
+    /// The destination that failed or, for a packet, its destination.
     pub sent_bad_dest: Signal<In, Bits<DEST_COUNT>>,
     /// Payload bytes of the request.
     pub sent_total: Signal<In, Bits<40>>,
-    /// The queue pair of that packet was written by the host since: nobody will acknowledge it.
+    /// The host has written the packet's queue pair since: nobody will acknowledge the packet.
     pub gone: Signal<In, Bit>,
 
     // Packets, as they are given to the packetizer.
-    /// A packet is on its way.
+    /// A packet goes to the packetizer.
     pub sending_valid: Signal<In, Bit>,
-    /// Its queue pair.
+    /// Queue pair of that packet.
     pub sending_qp: Signal<In, Bits<QP>>,
-    /// Its sequence number.
+    /// Sequence number of that packet.
     pub sending_psn: Signal<In, Bits<24>>,
 
     // Acknowledgements.
-    /// One came.
+    /// An acknowledgement is offered.
     pub ack_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The acknowledgement is taken in this cycle.
     pub ack_ready: Signal<Out, Bit>,
-    /// Its queue pair.
+    /// Queue pair of the acknowledgement.
     pub ack_qp: Signal<In, Bits<QP>>,
-    /// Its sequence number.
+    /// Sequence number of the acknowledgement.
     pub ack_psn: Signal<In, Bits<24>>,
-    /// Its syndrome.
+    /// Syndrome of the acknowledgement.
     pub ack_syndrome: Signal<In, Bits<8>>,
 
     // Receives that are complete.
-    /// Their entries, and where they go.
+    /// Receipts: entries of complete receives, and where they go.
     pub receipt: Stream<In, Receipt>,
 
     // Slots that may be used.
-    /// A slot is offered.
+    /// A free slot is offered.
     pub slot_free_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The slot is taken in this cycle.
     pub slot_free_ready: Signal<In, Bit>,
-    /// Which.
+    /// Number of the free slot.
     pub slot_free_slot: Signal<Out, Bits<8>>,
 
     // Entries for the host.
     /// An entry is offered.
     pub write_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The entry is taken in this cycle.
     pub write_ready: Signal<In, Bit>,
-    /// Where it goes.
+    /// Host address of the entry.
     pub write_addr: Signal<Out, Bits<64>>,
-    /// The entry.
+    /// The 32 bytes of the entry.
     pub write_data: Signal<Out, Bits<256>>,
 
     // States that change.
     /// A queue pair fails.
     pub set_qp_error_valid: Signal<Out, Bit>,
-    /// Which.
+    /// With `set_qp_error_valid`: the queue pair.
     pub set_qp_error_index: Signal<Out, Bits<QP>>,
     /// A queue is halted.
     pub set_queue_halted_valid: Signal<Out, Bit>,
-    /// Which.
+    /// With `set_queue_halted_valid`: the queue.
     pub set_queue_halted_index: Signal<Out, Bits<QUEUE>>,
     /// Requests are open, or a receipt has no entry yet.
     pub busy: Signal<Out, Bit>,
@@ -230,7 +233,7 @@ pub struct Completion {
     state: DFF<CompletionState>,
     step: DFF<Bits<INDEX>>,
 
-    // What the host wrote: {kind, index}; kind 0: queue pair, 1: send queue, 2: completion queue.
+    // Words that the host wrote: {kind, index}; kind 0: queue pair, 1: send queue, 2: completion queue.
     select: TableSelect,
     events: Fifo<WRITTEN, 10, 11>,
     retire: Retire,
@@ -244,8 +247,8 @@ pub struct Completion {
     progress: Progress,
     // Queue pairs whose peer refused or fell silent: nothing more will be acknowledged.
     refused_pairs: Table<1, QP>,
-    // Queues, and queue pairs, that the host has written, and whose old requests are not yet seen to: what fails of
-    // these does not halt a queue that was enabled since, nor break a queue pair that was made ready.
+    // Queues and queue pairs that the host has written, and whose old requests are not dealt with yet: a failure of one
+    // of these does not halt a queue that was enabled since, nor break a queue pair that was made ready.
     new_queues: Table<1, QUEUE>,
     new_pairs: Table<1, QP>,
     // The status of the next request that waits for such a peer.
@@ -286,9 +289,9 @@ pub struct Completion {
     act_total: DFF<Bits<40>>,
     act_gone: DFF<Bit>,
     act_first: DFF<Bit>,
-    // With a packet: its request ends with it, with success.
+    // With a packet: its request ends with it, successfully.
     act_joined: DFF<Bit>,
-    // What the memories said of its slot and queue pair.
+    // What was looked up for its slot and queue pair.
     owner: DFF<Bits<QUEUE>>,
     result: DFF<Bits<RESULT>>,
     is_ended: DFF<Bit>,
@@ -300,23 +303,23 @@ pub struct Completion {
     is_refused: DFF<Bit>,
     awaited: DFF<Bits<8>>,
 
-    // The request of a packet that was acknowledged is to be told: at the latest behind the next acknowledgement.
+    // The request of a packet that was acknowledged is to be updated, at the latest behind the next acknowledgement.
     cover: DFF<Bit>,
     cover_slot: DFF<Bits<8>>,
     // An acknowledgement may cover further packets of this queue pair.
     more: DFF<Bit>,
     more_qp: DFF<Bits<QP>>,
     more_psn: DFF<Bits<24>>,
-    // This queue pair waits for too long.
+    // This queue pair has waited too long.
     late: DFF<Bit>,
     late_qp: DFF<Bits<QP>>,
 
-    // What takes longer: a list is walked, or fails; without a word to the host.
+    // Longer events: a list is walked, or fails; `quiet`: without a completion for the host.
     refused: DFF<Bit>,
     failing: DFF<Bit>,
     quiet: DFF<Bit>,
     status: DFF<Bits<8>>,
-    /// Cycles; units of time are 1,024.
+    /// Cycle counter; a unit of time is 1,024 cycles.
     clock: DFF<Bits<42>>,
     now: Signal<Local, Bits<32>>,
     overdue: Signal<Local, Bit>,
@@ -324,7 +327,7 @@ pub struct Completion {
     policies: Policies,
     unused: Signal<Local, Policy>,
     timed: DFF<Bit>,
-    /// In the cycle before a request was not opened.
+    /// A request that was offered in the cycle before was not opened.
     open_waits: DFF<Bit>,
     age: Signal<Local, Bits<32>>,
     watched: DFF<Bits<QP>>,
@@ -333,7 +336,7 @@ pub struct Completion {
     since: Signal<Local, Bits<24>>,
     joins: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
-    // A packet that nobody will acknowledge, what its request ends with; and one that is waited for.
+    // A packet that nobody will acknowledge, and the status with which its request ends; a packet that is awaited.
     lost: Signal<Local, Bit>,
     lost_status: Signal<Local, Bits<8>>,
     waits: Signal<Local, Bit>,

@@ -1,7 +1,7 @@
-//! Packets that wait for their acknowledgement: a list for each queue pair, oldest first.
+//! Keeps the packets that wait for their acknowledgement: a list for each queue pair, oldest first.
 //!
-//! Contract: `next_qp` is what `qp` will be in the next cycle. The outputs tell of the list of `qp` of the cycle
-//! before, as it was then; `push` and `pop` are given when they tell of the list as it is, and are for that list,
+//! Contract: `next_qp` is the value of `qp` in the next cycle. The outputs belong to the list of `qp` of the cycle
+//! before, as it was then. `push` and `pop` are given when the outputs show the list as it is, and are for that list,
 //! whatever `qp` is by then. At most one of these and `clear` is given in a cycle, and counts from the next one on.
 //! After a reset, `clear` with all 4,096 indices makes every list empty.
 
@@ -12,13 +12,13 @@ use crate::context::{QP, Table};
 use crate::primitive::fifo::Fifo;
 use crate::primitive::lutram::Lutram;
 
-/// Bits of a list.
+/// Bits of a list: tail 10, head 10, used 1, since 32.
 const LIST: usize = 53;
 
 /// Bits of an entry: `psn` 24, `slot` 8, `dest`.
 const ENTRY: usize = 32 + DEST_COUNT;
 
-/// The lists; see the module.
+/// Lists of packets; see the module.
 ///
 /// # Inputs
 /// `clk`, `rst`; `qp`; `push`, `push_psn`, `push_slot`, `push_dest`; `may_pop`, `pop`; `now`; `clear`,
@@ -32,55 +32,55 @@ pub struct Outstanding {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// What `qp` is in the next cycle.
+    /// Value of `qp` in the next cycle.
     pub next_qp: Signal<In, Bits<QP>>,
-    /// The queue pair whose list is meant.
+    /// Queue pair whose list is wanted.
     pub qp: Signal<In, Bits<QP>>,
     /// One more packet can be kept.
     pub room: Signal<Out, Bit>,
-    /// At least eight more can be kept.
+    /// At least eight more packets can be kept.
     pub roomy: Signal<Out, Bit>,
     /// The list is not empty.
     pub used: Signal<Out, Bit>,
-    /// If it is not empty, it has one packet.
+    /// If the list is not empty, it has one packet.
     pub lone: Signal<Out, Bit>,
-    /// When a packet left the list, or came to an empty one.
+    /// Time at which a packet left the list, or came to an empty one, in units of 1,024 cycles.
     pub since: Signal<Out, Bits<32>>,
     /// Sequence number of the oldest packet.
     pub psn: Signal<Out, Bits<24>>,
-    /// Its request.
+    /// Slot of the oldest packet's request.
     pub slot: Signal<Out, Bits<8>>,
-    /// Its destination.
+    /// Destination of the oldest packet in its request.
     pub dest: Signal<Out, Bits<DEST_COUNT>>,
     /// A packet is added; only with `room`.
     pub push: Signal<In, Bit>,
-    /// Its sequence number.
+    /// With `push`: sequence number of the packet.
     pub push_psn: Signal<In, Bits<24>>,
-    /// Its request.
+    /// With `push`: slot of the packet's request.
     pub push_slot: Signal<In, Bits<8>>,
-    /// Its destination.
+    /// With `push`: destination of the packet in its request.
     pub push_dest: Signal<In, Bits<DEST_COUNT>>,
     /// The oldest packet may leave: `pop` comes late.
     pub may_pop: Signal<In, Bit>,
     /// The oldest packet leaves; only if `used`, and with `may_pop`.
     pub pop: Signal<In, Bit>,
-    /// The time.
+    /// Time in units of 1,024 cycles.
     pub now: Signal<In, Bits<32>>,
-    /// A place is free, if there is one of that number, and the list of the same number is empty.
+    /// The place of number `clear_index` becomes free, if there is one, and the list of that number empty.
     pub clear: Signal<In, Bit>,
-    /// The place.
+    /// With `clear`: number of the place and the list.
     pub clear_index: Signal<In, Bits<QP>>,
 
     places: Fifo<10, 10, 11>,
     // A packet has left: its place is free again in the next cycle.
     frees: DFF<Bit>,
     freed: DFF<Bits<10>>,
-    // Sequence number 24, slot 8, destination 7.
+    // Sequence number 24 bits, slot 8, destination `DEST_COUNT`.
     entries: Lutram<ENTRY, 10, 1>,
     followers: Lutram<10, 10, 1>,
     // Lists: tail 10, head 10, used, since 32.
     lists: Table<LIST, QP>,
-    /// The queue pair that the outputs tell of.
+    /// Queue pair whose list the outputs show.
     shown: DFF<Bits<QP>>,
     list: DFF<Bits<LIST>>,
     entry: DFF<Bits<ENTRY>>,
@@ -123,7 +123,7 @@ impl Logic for Outstanding {
         self.slot.next = self.entry.q.val().get_bits::<8>(24);
         self.dest.next = self.entry.q.val().get_bits::<DEST_COUNT>(32);
 
-        // Places that are free.
+        // Free places.
         self.places.clk.next = self.clk.val();
         self.places.rst.next = self.rst.val();
         self.room.next = self.places.out_valid.val();
@@ -139,7 +139,7 @@ impl Logic for Outstanding {
             self.places.in_data.next = self.clear_index.val().get_bits::<10>(0);
         }
 
-        // A packet more.
+        // A packet is added.
         self.entries.write_enable.next = self.push.val();
         self.entries.write_address.next = self.fresh.val();
         self.entries.write_data.next = bit_cast::<ENTRY, 24>(self.push_psn.val())
@@ -149,7 +149,7 @@ impl Logic for Outstanding {
         self.followers.write_address.next = self.tail.val();
         self.followers.write_data.next = self.fresh.val();
 
-        // What the list becomes.
+        // The list after this cycle.
         self.new_head.next = self.head.val();
         self.new_tail.next = self.tail.val();
         self.new_since.next = self.since.val();

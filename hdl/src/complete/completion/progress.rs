@@ -1,62 +1,62 @@
-//! How far every queue pair has come: the latest packet sent and the latest one acknowledged.
+//! Keeps how far every queue pair has come: the latest packet that was sent, and the latest that was acknowledged.
 
 use crate::context::{Flags, QP, Table};
 use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// Tells of a queue pair whether an acknowledgement is of a packet that was sent, and whether a packet
-/// was acknowledged already. PSNs are compared as numbers of 24 bits, half of them ahead.
+/// Finds out for the completion block whether an acknowledgement belongs to a packet that was sent, and whether a
+/// packet was acknowledged already. PSNs are compared as numbers of 24 bits, half of them ahead.
 ///
-/// Contract: `next_qp` is what `qp` will be in the next cycle. The outputs are of `qp` of the cycle before and of
-/// `psn` now, which is `early_psn` of the cycle before; `acknowledge` and `forget` are for that
-/// `qp`. What is told in a cycle counts from the next: for the outputs from the one after that.
-/// After a reset `clear` of every queue pair is given.
+/// Contract: `next_qp` is the value of `qp` in the next cycle. The outputs belong to `qp` of the cycle before and to
+/// `psn` of this cycle, which is `early_psn` of the cycle before; `acknowledge` and `forget` are for that `qp`. An
+/// input of a cycle counts from the next one, and shows at the outputs from the one after that. After a reset `clear`
+/// is given for every queue pair.
 ///
 /// # Inputs
-/// `sending_*`: a packet goes to the packetizer. `qp`, `psn`: a packet that somebody asks about. `forget`:
-/// `qp` begins anew. `acknowledge`: it is acknowledged, or with `refuses` those before it, if `genuine`.
+/// `sending_*`: a packet goes to the packetizer. `qp`, `psn`: the packet in question. `forget`: `qp` begins anew.
+/// `acknowledge`: the packet is acknowledged, or with `refuses` those before it, if `genuine`.
 ///
 /// # Outputs
-/// `genuine`: the packet was sent. `early`: it was acknowledged.
+/// `genuine`: the packet was sent. `early`: the packet was acknowledged.
 #[derive(LogicBlock)]
 pub struct Progress {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// A packet is sent,
+    /// A packet is sent.
     pub sending_valid: Signal<In, Bit>,
-    /// of this queue pair,
+    /// With `sending_valid`: queue pair of the packet.
     pub sending_qp: Signal<In, Bits<QP>>,
-    /// with this PSN.
+    /// With `sending_valid`: sequence number of the packet.
     pub sending_psn: Signal<In, Bits<24>>,
-    /// What `qp` is in the next cycle.
+    /// Value of `qp` in the next cycle.
     pub next_qp: Signal<In, Bits<QP>>,
-    /// A queue pair,
+    /// Queue pair in question.
     pub qp: Signal<In, Bits<QP>>,
-    /// and a packet of it, told a cycle later.
+    /// Sequence number in question, given a cycle after `qp`.
     pub psn: Signal<In, Bits<24>>,
-    /// That packet, with `qp`.
+    /// The same sequence number, given together with `qp`.
     pub early_psn: Signal<In, Bits<24>>,
-    /// It is acknowledged.
+    /// The packet is acknowledged.
     pub acknowledge: Signal<In, Bit>,
-    /// It is refused, and those before it are acknowledged.
+    /// With `acknowledge`: the packet is refused, and those before it are acknowledged.
     pub refuses: Signal<In, Bit>,
-    /// It was sent.
+    /// The packet was sent.
     pub genuine: Signal<Out, Bit>,
-    /// It was acknowledged.
+    /// The packet was acknowledged before.
     pub early: Signal<Out, Bit>,
     /// The queue pair begins anew.
     pub forget: Signal<In, Bit>,
-    /// Nothing is known of a queue pair.
+    /// Nothing is known of the queue pair `clear_index`.
     pub clear: Signal<In, Bit>,
-    /// Of which.
+    /// With `clear`: the queue pair.
     pub clear_index: Signal<In, Bits<QP>>,
 
-    /// The queue pair that the outputs tell of.
+    /// Queue pair that the outputs belong to.
     shown: DFF<Bits<QP>>,
     sent: Table<24, QP>,
     has_sent: Flags<QP, 1>,
-    // PSN, and whether there is one.
+    // Sequence number, and whether there is one.
     acked: Table<25, QP>,
     last_sent: DFF<Bits<24>>,
     is_sent: DFF<Bit>,
@@ -120,7 +120,7 @@ impl Logic for Progress {
         self.is_sent.d.next = self.has_sent.flag[0].val();
         self.has_sent.set_valid.next = self.sending_valid.val();
         self.has_sent.set_index.next = self.sending_qp.val();
-        // A packet that is sent while its queue pair begins anew is one of the new ones.
+        // A packet that is sent while its queue pair begins anew belongs to the new ones.
         self.has_sent.clear_valid.next = self.clear.val()
             || (self.forget.val()
                 && !(self.sending_valid.val() && (self.sending_qp.val() == self.shown.q.val())));

@@ -1,11 +1,11 @@
-//! Requests that are done leave their queues, in the order in which they were opened.
+//! Lets requests that are done leave their queues, in the order in which they were opened.
 //!
-//! A request that is done while an older one of its queue is not is *parked*: it is done again when the older one
+//! A request that is done while an older one of its queue is not is *parked*: it is announced again when the older one
 //! leaves. So every done request is in exactly one place: announced (`done`, or in its FIFO), at work, or parked.
 //!
-//! Receipts of receives get their places in the same rings, in turns with the requests that are done. For one that finds no room
-//! the host has broken its promise to make receives no faster than it takes completions: it is dropped, and its queue pair
-//! fails.
+//! Receipts of receives get places in the same rings, in turns with the requests that are done. If a receipt finds no
+//! room, the host has broken its promise to post receives no faster than it takes completions: the receipt is dropped,
+//! and its queue pair fails.
 //!
 //! Contract: `next_queue` and `next_open_queue` are what `queue` and `open_queue` will be in the next cycle. A
 //! completion every 3 cycles, and one more for each request that had to be parked; the entry follows
@@ -23,161 +23,162 @@ use crate::primitive::lutram::Lutram;
 use crate::receive::record::Receipt;
 use num_bigint::BigUint;
 
-/// Bits of a request's name 64 and queue 12.
+/// Bits of a request's name (64) and queue (12).
 const NAME: usize = 76;
 
-/// The bit of an entry that tells the rounds of its ring apart; in a receipt's it is 0.
+/// Bit of an entry that distinguishes the rounds of its ring; in a receipt's entry it comes as 0.
 const PHASE: usize = 184;
 
 const _: () = assert!(QUEUE == 12, "a queue's number stands elsewhere");
 
-/// What happens to the request at hand.
+/// State of the request or receipt at hand.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum RetireState {
-    /// There is none.
+    /// None is at hand.
     Idle,
-    /// Is it the oldest one of its queue?
+    /// Finds out whether the request is the oldest one of its queue.
     Find,
-    /// Until its place in the completion ring is known.
+    /// Waits until the request's place in the completion ring is known.
     Settle,
-    /// Its entry is written.
+    /// Writes the request's entry.
     Write,
-    /// It leaves its queue.
+    /// Lets the request leave its queue.
     Leave,
-    /// A receipt is at hand.
+    /// Takes a receipt.
     Receipt,
-    /// Until its place in the completion ring is known.
+    /// Waits until the receipt's place in the completion ring is known.
     ReceiptSettle,
-    /// Its entry is written.
+    /// Writes the receipt's entry.
     ReceiptWrite,
 }
 
-/// The lists of open requests, and what becomes of those that are done; see the [module](self).
+/// Keeps the lists of open requests, and completes those that are done; see the [module](self).
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg_*`; `open*`, `done*` (pulses); `result` of `result_slot`; `write_ready`, `slot_free_ready`;
-/// `hold`: no request is begun; and, while `idle` and `hold`: `queue`, `slot`, `renew`, `unpark`; stream `receipt`, `hold_receipts`:
-/// none is begun; while that and not `receiving`: `restart*`; `overrun_ready`; `clear`, `clear_index` (all 4,096 after a reset).
+/// `hold`: no request is begun; and, while `idle` and `hold`: `queue`, `slot`, `renew`, `unpark`; stream `receipt`;
+/// `hold_receipts`: no receipt is begun; while `hold_receipts` and not `receiving`: `restart*`; `overrun_ready`;
+/// `clear`, `clear_index` (all 4,096 after a reset).
 ///
 /// # Outputs
-/// `result_slot`; streams `write`, `slot_free`; `idle`, `receiving`, `busy`, `retired`; `overrun`, `overrun_qp`; of `queue` a cycle before `used`, `head`,
-/// `tail`, and of `slot` a cycle before `follower`, `parked`.
+/// `result_slot`; streams `write`, `slot_free`; `idle`, `receiving`, `busy`, `retired`; `overrun`, `overrun_qp`;
+/// `used`, `head`, `tail` of `queue` of the cycle before, and `follower`, `parked` of `slot` of the cycle before.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Retire {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// A word of a table was written.
+    /// The host wrote a word into a table.
     pub cfg_valid: Signal<In, Bit>,
-    /// Its table.
+    /// Number of the word's table.
     pub cfg_table: Signal<In, Bits<3>>,
-    /// Its entry.
+    /// Index of the word's entry.
     pub cfg_index: Signal<In, Bits<INDEX>>,
-    /// Its place in the entry.
+    /// Number of the word in its entry.
     pub cfg_word: Signal<In, Bits<4>>,
-    /// The word.
+    /// Value that was written.
     pub cfg_data: Signal<In, Bits<32>>,
 
     /// A request is opened.
     pub open: Signal<In, Bit>,
-    /// Its slot.
+    /// With `open`: slot of the request.
     pub open_slot: Signal<In, Bits<8>>,
-    /// What `open_queue` is in the next cycle.
+    /// Value of `open_queue` in the next cycle.
     pub next_open_queue: Signal<In, Bits<QUEUE>>,
-    /// Its queue.
+    /// With `open`: send queue of the request.
     pub open_queue: Signal<In, Bits<QUEUE>>,
-    /// Its name.
+    /// With `open`: name (`wr_id`) of the request.
     pub open_wr_id: Signal<In, Bits<64>>,
-    /// The ring position of its first block.
+    /// With `open`: ring position of the request's first block.
     pub open_position: Signal<In, Bits<32>>,
-    /// It gets an entry only if it fails.
+    /// With `open`: the request is unsignaled, and gets an entry only if it fails.
     pub open_unsignaled: Signal<In, Bit>,
     /// A request is done.
     pub done: Signal<In, Bit>,
-    /// Its slot.
+    /// With `done`: slot of the request.
     pub done_slot: Signal<In, Bits<8>>,
-    /// The request whose result is asked for.
+    /// Slot of the request whose result is wanted.
     pub result_slot: Signal<Out, Bits<8>>,
     /// That result: total 40, status 8, ended, forgotten, destination.
     pub result: Signal<In, Bits<RESULT>>,
 
-    /// A slot is offered.
+    /// A free slot is offered.
     pub slot_free_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The slot is taken in this cycle.
     pub slot_free_ready: Signal<In, Bit>,
-    /// Which.
+    /// Number of the free slot.
     pub slot_free_slot: Signal<Out, Bits<8>>,
     /// An entry is offered.
     pub write_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The entry is taken in this cycle.
     pub write_ready: Signal<In, Bit>,
-    /// Where it goes.
+    /// Host address of the entry.
     pub write_addr: Signal<Out, Bits<64>>,
-    /// The entry.
+    /// The 32 bytes of the entry.
     pub write_data: Signal<Out, Bits<256>>,
-    /// Requests are open.
+    /// Requests are open, or a receipt is at hand or waits.
     pub busy: Signal<Out, Bit>,
     /// A request was completed, with an entry or without.
     pub retired: Signal<Out, Bit>,
 
-    /// Receives that are complete.
+    /// Receipts of receives that are complete.
     pub receipt: Stream<In, Receipt>,
-    /// None of them is begun.
+    /// No further receipt is begun.
     pub hold_receipts: Signal<In, Bit>,
-    /// One is at hand.
+    /// A receipt is at hand.
     pub receiving: Signal<Out, Bit>,
-    /// It finds no room, and is dropped with `overrun_ready`.
+    /// A receipt finds no room; it is dropped with `overrun_ready`.
     pub overrun: Signal<Out, Bit>,
-    /// Its queue pair.
+    /// With `overrun`: queue pair of the receipt.
     pub overrun_qp: Signal<Out, Bits<QP>>,
-    /// That is heard.
+    /// The overrun is noticed in this cycle.
     pub overrun_ready: Signal<In, Bit>,
 
-    /// No further request is looked at.
+    /// No further request is begun.
     pub hold: Signal<In, Bit>,
-    /// None is.
+    /// No request is at hand.
     pub idle: Signal<Out, Bit>,
-    /// What `queue` is in the next cycle.
+    /// Value of `queue` in the next cycle.
     pub next_queue: Signal<In, Bits<QUEUE>>,
-    /// A queue.
+    /// Send queue in question.
     pub queue: Signal<In, Bits<QUEUE>>,
-    /// It has open requests.
+    /// The queue has open requests.
     pub used: Signal<Out, Bit>,
-    /// The oldest one.
+    /// Slot of the queue's oldest request.
     pub head: Signal<Out, Bits<8>>,
-    /// The latest one.
+    /// Slot of the queue's latest request.
     pub tail: Signal<Out, Bits<8>>,
-    /// It has none any more, and gives completions again.
+    /// The queue has no open requests any more, and gives completions again.
     pub renew: Signal<In, Bit>,
-    /// A request.
+    /// Slot of the request in question.
     pub slot: Signal<In, Bits<8>>,
-    /// The one behind it.
+    /// Slot of the request behind it in its queue.
     pub follower: Signal<Out, Bits<8>>,
-    /// It is parked.
+    /// The request is parked.
     pub parked: Signal<Out, Bit>,
-    /// It is not any more.
+    /// The request is parked no longer.
     pub unpark: Signal<In, Bit>,
-    /// A completion queue starts anew.
+    /// A completion queue starts anew; see `restart_index`.
     pub restart: Signal<In, Bit>,
-    /// Which.
+    /// With `restart`: the completion queue.
     pub restart_index: Signal<In, Bits<CQ>>,
-    /// The tables of that number are cleared.
+    /// The entries of number `clear_index` are cleared in all tables.
     pub clear: Signal<In, Bit>,
-    /// The number.
+    /// With `clear`: the number of the entries.
     pub clear_index: Signal<In, Bits<QUEUE>>,
 
     state: DFF<RetireState>,
     open_count: DFF<Bits<9>>,
-    // Requests, by slot: name 64, queue 12; the next one of the queue; whether it is parked.
+    // Requests, by slot: name 64 bits, queue 12; the next one of the queue; whether the request is parked.
     names: Lutram<NAME, 8, 1>,
-    // Likewise: position 32; whether it is unsignaled.
+    // Also by slot: position 32 bits; whether the request is unsignaled.
     marks: Lutram<33, 8, 1>,
     slot_next: Lutram<8, 8, 2>,
     parking: Lutram<1, 8, 2>,
     slots: Fifo<8, 8, 9>,
-    // Queues: tail 8, head 8, used; whether one failed and gives no further completions.
-    // Read for requests that are opened, for the one at hand, and for `queue`.
+    // Queues: tail 8 bits, head 8, used; whether the queue has failed and gives no further completions. Read for
+    // requests that are opened, for the one at hand, and for `queue`.
     queues: [Table<17, QUEUE>; 3],
     silent: Table<1, QUEUE>,
     record_write: Signal<Local, Bit>,
@@ -201,16 +202,16 @@ pub struct Retire {
     // The one that is the oldest one now.
     follows: DFF<Bit>,
     follows_slot: DFF<Bits<8>>,
-    // What `queue` and `slot` were.
+    // Values of `queue` and `slot` of the cycle before.
     record_of: DFF<Bits<17>>,
     follower_of: DFF<Bits<8>>,
     parked_of: DFF<Bit>,
     renewed: DFF<Bits<QUEUE>>,
-    // A queue that begins anew, a cycle later.
+    // A queue begins anew; a cycle later.
     renews: DFF<Bit>,
     renews_queue: DFF<Bits<QUEUE>>,
 
-    // The next receipt, the one at hand, and whether one was begun last.
+    // The next receipt, the one at hand, and whether the last thing begun was a receipt.
     waits: DFF<Bit>,
     waiting: DFF<Receipt>,
     is_receipt: DFF<Bit>,
@@ -219,7 +220,7 @@ pub struct Retire {
     has_request: Signal<Local, Bit>,
     #[init(Constant::new((BigUint::from(1_u8) << PHASE).into()))]
     phase: Constant<Bits<256>>,
-    // An entry, but for its phase.
+    // An entry without its phase.
     line: Signal<Local, Bits<256>>,
 
     over: Signal<Local, Bit>,
@@ -238,7 +239,7 @@ impl Logic for Retire {
         dff_setup!(self, clk, record_of, follower_of, parked_of, renewed, renews, renews_queue);
         dff_setup!(self, clk, waits, waiting, is_receipt, receipt_of);
 
-        // A request is opened: it is the latest one of its queue.
+        // A request is opened: it becomes the latest one of its queue.
         self.names.clk.next = self.clk.val();
         self.names.write_enable.next = self.open.val();
         self.names.write_address.next = self.open_slot.val();
@@ -275,7 +276,7 @@ impl Logic for Retire {
         self.marks.read_address[0].next = self.next_slot.q.val();
         self.result_slot.next = self.next_slot.q.val();
 
-        // The queue of the one at hand.
+        // The queue of the request at hand.
         self.rings.clk.next = self.clk.val();
         self.rings.cfg_valid.next = self.cfg_valid.val();
         self.rings.cfg_table.next = self.cfg_table.val();
@@ -303,7 +304,7 @@ impl Logic for Retire {
         self.parking.write_address.next = self.at_slot.q.val();
         self.parking.write_data.next = 1.into();
 
-        // Its entry: the destination that failed, or the bytes that were sent. Or a receipt.
+        // The entry: for a request the destination that failed, or the bytes that were sent; or a receipt.
         self.write_valid.next = false;
         self.write_addr.next = self.rings.addr.val();
         self.line.next = bit_cast::<256, 64>(self.name.q.val().get_bits::<64>(0))
@@ -330,7 +331,7 @@ impl Logic for Retire {
         self.rings.is_direct.next = self.is_receipt.q.val();
         self.rings.direct.next = self.receipt_of.q.val().cq;
 
-        // Behind one that left: if it is parked, it is done again.
+        // If the request behind the one that left is parked, it is announced again.
         if self.follows.q.val() {
             self.parking.write_address.next = self.follows_slot.q.val();
             self.parking.write_data.next = 0.into();
@@ -355,7 +356,7 @@ impl Logic for Retire {
             RetireState::Find => {
                 self.state.d.next = RetireState::Settle;
                 if self.result_of.q.val().get_bit(49) {
-                    // Its queue has forgotten it.
+                    // The request's queue has forgotten it.
                     self.frees.next = true;
                     self.over.next = true;
                 }
@@ -371,14 +372,14 @@ impl Logic for Retire {
                 }
             }
             RetireState::Write => {
-                // The one before has left, and the one behind it was seen to.
+                // The request before has left, and the one behind it was dealt with.
                 if !self.follows.q.val() {
                     if self.is_silent.q.val() || self.is_quiet.q.val() {
                         self.retired.next = !self.is_silent.q.val();
                         self.state.d.next = RetireState::Leave;
                         self.leaves.next = !self.open.val();
                     } else if self.rings.full.val() {
-                        // No room: later again, after others.
+                        // No room: the request is announced again, behind others.
                         if !self.done.val() {
                             self.announced.in_valid.next = true;
                             self.announced.in_data.next = self.at_slot.q.val();
@@ -416,7 +417,7 @@ impl Logic for Retire {
                 }
             }
         }
-        // A request that is being opened has the lists.
+        // A request that is being opened has priority for the lists.
         if self.leaves.val() {
             self.frees.next = true;
             self.over.next = true;

@@ -1,8 +1,8 @@
-//! The completion rings: where a queue's next entry goes, and whether there is room for it.
+//! Keeps the completion rings: where a queue's next entry goes, and whether there is room for it.
 //!
-//! Contract: `next_queue` is what `queue` will be in the next cycle. `addr`, `lap` and `full` follow `queue` after
-//! 2 cycles, or with `is_direct` `direct`, which take its ring's place; a step counts from the third cycle
-//! behind it on, and is of the ring of `queue` of the cycle before it.
+//! Contract: `next_queue` is the value of `queue` in the next cycle. `addr`, `lap` and `full` follow `queue`, or with
+//! `is_direct` the ring of `direct`, after 2 cycles. A step counts from the third cycle after it on, and is for the
+//! ring of `queue` of the cycle before it.
 
 use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
@@ -10,7 +10,7 @@ use rust_hdl_widgets::prelude::*;
 
 use crate::context::{CQ, INDEX, QUEUE, Table};
 
-/// The tables; see the module.
+/// Completion rings; see the module.
 ///
 /// # Inputs
 /// `clk`; `cfg_*`; `next_queue`; `is_direct`, `direct`; `advance`; `restart_valid`, `restart_index`.
@@ -21,44 +21,44 @@ use crate::context::{CQ, INDEX, QUEUE, Table};
 pub struct Rings {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// A word of a table was written.
+    /// The host wrote a word into a table.
     pub cfg_valid: Signal<In, Bit>,
-    /// Its table.
+    /// Number of the word's table.
     pub cfg_table: Signal<In, Bits<3>>,
-    /// Its entry.
+    /// Index of the word's entry.
     pub cfg_index: Signal<In, Bits<INDEX>>,
-    /// Its place in the entry.
+    /// Number of the word in its entry.
     pub cfg_word: Signal<In, Bits<4>>,
-    /// The word.
+    /// Value that was written.
     pub cfg_data: Signal<In, Bits<32>>,
-    /// The send queue whose completion queue is meant in the next cycle.
+    /// Send queue whose completion queue is wanted in the next cycle.
     pub next_queue: Signal<In, Bits<QUEUE>>,
-    /// A completion queue is meant in this cycle, whatever the send queue.
+    /// The completion queue `direct` is wanted in this cycle, whatever the send queue.
     pub is_direct: Signal<In, Bit>,
-    /// Which.
+    /// With `is_direct`: the completion queue.
     pub direct: Signal<In, Bits<CQ>>,
-    /// Where the next entry goes.
+    /// Host address of the ring's next entry.
     pub addr: Signal<Out, Bits<64>>,
     /// The ring has been filled an odd number of times.
     pub lap: Signal<Out, Bit>,
-    /// The host has not read an entry that would be overwritten.
+    /// The ring is full: the host has not read the entry that would be overwritten.
     pub full: Signal<Out, Bit>,
-    /// An entry was written.
+    /// An entry was written into the ring.
     pub advance: Signal<In, Bit>,
     /// A completion queue starts anew.
     pub restart_valid: Signal<In, Bit>,
-    /// Which.
+    /// With `restart_valid`: the completion queue.
     pub restart_index: Signal<In, Bits<CQ>>,
 
     cqs: Table<CQ, QUEUE>,
-    // The ring of the queue a cycle before: its base, log of its size, and how far it is.
+    // The ring of the queue of a cycle before: its base, the logarithm of its size, and its positions.
     low: Table<32, CQ>,
     high: Table<32, CQ>,
     log: Table<5, CQ>,
     consumer: Table<32, CQ>,
     producer: Table<32, CQ>,
     cq: DFF<Bits<CQ>>,
-    // What follows from that.
+    // Outputs that follow from these.
     next_addr: DFF<Bits<64>>,
     next_lap: DFF<Bit>,
     next_full: DFF<Bit>,
@@ -73,7 +73,7 @@ pub struct Rings {
 impl Logic for Rings {
     #[hdl_gen]
     fn update(&mut self) {
-        // What the host wrote.
+        // Words that the host wrote.
         dff_setup!(self, clk, cq, next_addr, next_lap, next_full);
         self.cqs.clk.next = self.clk.val();
         self.cqs.write_enable.next =

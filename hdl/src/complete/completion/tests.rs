@@ -37,7 +37,7 @@ struct Card<'a> {
     free: VecDeque<u64>,
     /// Completions written, by their address.
     log: Vec<(u64, Entry)>,
-    /// The same, as they are.
+    /// Completions written, as raw bits, by their address.
     lines: Vec<(u64, Word)>,
 }
 

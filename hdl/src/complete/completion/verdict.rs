@@ -1,25 +1,25 @@
-//! What the syndrome of an acknowledgement means for the request.
+//! Decodes what the syndrome of an acknowledgement means for the request.
 
 use crate::receive::reads::BAD_RESPONSE;
 use drdma_abi::completion::Status;
 use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 
-/// Turns the syndrome of an AETH (InfiniBand Architecture Specification, volume 1, 9.7.5.1) into a
-/// status. An answer that is none of what was asked for is told as [`BAD_RESPONSE`]. Without registers.
+/// Turns the syndrome of an AETH (InfiniBand Architecture Specification, volume 1, 9.7.5.1) into a status. An answer to
+/// something that was not asked for has the syndrome [`BAD_RESPONSE`]. Combinational.
 ///
 /// # Inputs
 /// `syndrome`.
 ///
 /// # Outputs
-/// `refuses`: it is a NAK. `status`: with that, what the oldest request that it concerns ends with.
+/// `refuses`: the syndrome is a NAK. `status`: with that, the status of the oldest request that it concerns.
 #[derive(LogicBlock)]
 pub struct Verdict {
-    /// The syndrome.
+    /// Syndrome of the acknowledgement.
     pub syndrome: Signal<In, Bits<8>>,
-    /// It is a NAK.
+    /// The syndrome is a NAK.
     pub refuses: Signal<Out, Bit>,
-    /// The request's status.
+    /// With `refuses`: status of the oldest request that is concerned.
     pub status: Signal<Out, Bits<8>>,
 
     operation: Constant<Bits<8>>,

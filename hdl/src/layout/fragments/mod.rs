@@ -1,14 +1,13 @@
-//! Takes fragments apart: from up to 16 pieces of a beat to an address for each of its bytes.
+//! Takes fragments apart: turns up to 16 fragments of a beat into an address for each of its bytes.
 //!
-//! Stands between the placer and the gather. Byte `p` of the payload belongs to the fragment with
-//! `pos <= p < pos + len`, if there is one, and lies at `ram + (p - pos)`. Fragments of a beat do
-//! not overlap in the payload.
+//! Stands between the placer and the gather. Byte `p` of the payload belongs to the fragment with `pos <= p < pos +
+//! len`, if there is one, and lies at `ram + (p - pos)`. Fragments of a beat do not overlap in the payload.
 //!
-//! Contract: one beat a cycle; a beat follows after 4 cycles; may stall at any time; what passes
-//! beside the fragments stays with its beat.
+//! Contract: one beat a cycle; a beat follows after 4 cycles; may stall at any time. The fields that pass beside the
+//! fragments stay with their beat.
 //!
-//! Stages: a register slice, so that `placed_ready` comes from a register; the bytes that each
-//! fragment covers, and its difference `ram - pos`; the fragment of each byte; its address.
+//! Stages: a register slice, so that `placed_ready` comes from a register; the bytes that each fragment covers, and its
+//! difference `ram - pos`; the fragment of each byte; the address of each byte.
 
 use crate::layout::windows::{ByteBeat, WINDOW_INDEX};
 use crate::request::DEST_COUNT;
@@ -20,7 +19,7 @@ use crate::primitive::{Pack, StreamSkid};
 #[cfg(test)]
 mod tests;
 
-/// What passes beside the fragments.
+/// Fields that pass beside the fragments.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Side {
     window: Bits<WINDOW_INDEX>,
@@ -38,44 +37,44 @@ struct Side {
     bad_dest: Bits<DEST_COUNT>,
 }
 
-/// A beat as fragments that have their places in a window.
+/// A beat of fragments that have their places in a window.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct PlacedBeat {
-    /// 16 places in the window.
+    /// Place of each fragment in the window, in bytes (16 x 17 bits).
     pub ram: Bits<272>,
-    /// 16 lengths; 0: no fragment.
+    /// Bytes of each fragment (16 x 7 bits); 0: no fragment.
     pub len: Bits<112>,
-    /// 16 positions in the beat's payload.
+    /// Position of each fragment in the beat's payload (16 x 6 bits).
     pub pos: Bits<96>,
-    /// The window that holds the fragments.
+    /// Window that holds the fragments.
     pub window: Bits<WINDOW_INDEX>,
-    /// Last beat of its window.
+    /// The beat is the last one of its window.
     pub window_end: Bit,
-    /// Last part of a beat.
+    /// The beat is the last part of an expander's beat, which may become two.
     pub beat_end: Bit,
-    /// Destination.
+    /// Place of the destination in the ring of destinations.
     pub dest: Bits<10>,
-    /// Request.
+    /// Slot of the request.
     pub slot: Bits<8>,
-    /// Payload bytes of the whole beat.
+    /// Payload bytes of the whole beat, 0 to 64.
     pub bytes: Bits<7>,
-    /// Starts a message.
+    /// The beat starts a message.
     pub message_start: Bit,
-    /// Ends a message.
+    /// The beat ends a message.
     pub message_end: Bit,
-    /// Length of the message that starts, where it can be longer than a packet.
+    /// With `message_start`: bytes of the message, where it can be longer than a packet; else 0.
     pub message_bytes: Bits<32>,
-    /// Ends the request.
+    /// The request ends.
     pub request_end: Bit,
-    /// Ends the destination.
+    /// The beat ends its destination.
     pub dest_end: Bit,
-    /// The request's status.
+    /// With `request_end`: status of the request.
     pub status: Bits<8>,
-    /// The destination that failed.
+    /// With `request_end`: the destination that failed.
     pub bad_dest: Bits<DEST_COUNT>,
 }
 
-/// The block. See the [module](self).
+/// Finds the address of each byte; see the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Fragments {
     /// Clock.
@@ -88,13 +87,13 @@ pub struct Fragments {
     pub placed: Stream<In, PlacedBeat>,
 
     // Bytes.
-    /// The same beats, where each byte is.
+    /// The same beats with the address of each byte.
     pub bytes: Stream<Out, ByteBeat>,
 
     slice: StreamSkid<PlacedBeat>,
     go: Signal<Local, Bit>,
 
-    // Stage a: what each fragment covers.
+    // Stage a: the bytes that each fragment covers.
     pos: Signal<Local, Bits<96>>,
     end: [Signal<Local, Bits<7>>; 16],
     #[init(Constant::new(u64::MAX.to_bits()))]
@@ -105,7 +104,7 @@ pub struct Fragments {
     a_side: DFF<Side>,
     differences: Pack<16, 32, 512>,
 
-    // Stage b: the fragment of each byte, as four planes of bits.
+    // Stage b: the fragment of each byte, as four bit planes.
     all: Signal<Local, Bits<64>>,
     plane: [Signal<Local, Bits<64>>; 4],
     b_valid: DFF<Bit>,
@@ -114,7 +113,7 @@ pub struct Fragments {
     b_differences: DFF<Bits<512>>,
     b_side: DFF<Side>,
 
-    // The output: the address of each byte.
+    // Output stage: the address of each byte.
     fragment: [Signal<Local, Bits<4>>; 64],
     #[init(array_init(|k| Constant::new(k.to_bits())))]
     index: [Constant<Bits<17>>; 64],

@@ -1,86 +1,85 @@
-//! Turns the needed words of a closed window into boxes.
+//! Turns the needed words of a closed window into boxes, for the reader.
 //!
 //! ```text
 //! fetch -> words -> gaps -> ends -> first, end -> runs -> boxes
 //! ```
 //!
-//! A *run* is a stretch of words of one block without a gap above the threshold. Its end is a
-//! needed word behind which a window of threshold + 1 words is empty: windows of any length are
-//! made of two overlapping ones of 2^k words. *Runs* takes one per cycle, a further one of the
-//! same block 2 cycles later, and 3 more cycles where a box reaches its greatest length inside a
-//! run; it lengthens the open box or sends it and opens the next. A box that is cut ends with its
-//! last needed word, and the next one starts with a needed word.
+//! A *run* is a stretch of words of one block without a gap above the threshold. It ends with a needed word behind
+//! which a window of threshold + 1 words is empty; windows of any length are made of two overlapping ones of 2^k words.
+//! *Runs* takes one run a cycle, a further run of the same block 2 cycles later, and 3 more cycles where a box reaches
+//! its greatest length inside a run. It lengthens the open box, or sends it and opens the next. A box that is cut ends
+//! with its last needed word, and the next one starts with a needed word.
 //!
-//! Boxes are cut at cache lines, so that no two reads wait for the same one. What is behind the
-//! cut may be so short that both would have been a single read after all: a box that is full waits
-//! for the next one, and both leave as one if that is not longer than the longest box.
+//! Boxes are cut at cache lines, so that no two reads wait for the same line. What lies behind the cut may be so short
+//! that a single read would have brought both: a box that is full waits for the next one, and both leave as one if that
+//! is not longer than the longest box.
 
 use crate::layout::windows::{ReadBox, WINDOW_INDEX};
 use crate::primitive::{BitRange, Concat, FirstSet, LastSet, PromptFifo, Ram};
 use drdma_emit::prelude::*;
 
-/// Window, and its end.
+/// Bits of a window and its end.
 const TAG: usize = WINDOW_INDEX + 1;
-/// A box: address, place, bytes, window and its end.
+/// Bits of a box: address, place, bytes, window and its end.
 const BOX: usize = 64 + 17 + 13 + TAG;
 
-/// What *runs* does.
+/// State of *runs*.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum RunState {
     /// The next run of the block is known.
     Use,
-    /// It is being found.
+    /// The next run is being found.
     Find,
-    /// A cut box's last word is being found.
+    /// The last word of a cut box is being found.
     Trim,
 }
 
-/// Closed windows in, boxes out; see the module.
+/// Turns closed windows into boxes; see the module.
 #[derive(LogicBlock, Default)]
 pub struct Boxes {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Longest box in bytes, of which whole cache lines count.
+    /// Longest box in bytes, rounded down to whole cache lines.
     pub max_read: Signal<In, Bits<13>>,
-    /// Widest gap in bytes that is read through; unless it is 0, gaps within a cache line are, too.
+    /// Widest gap in bytes that is read through; unless it is 0, gaps within a cache line are read through as well.
     pub merge_threshold: Signal<In, Bits<13>>,
-    /// The widest gap in bytes that is worth reading through, which may change at any time: a window has what it was
-    /// when the one before ended.
+    /// Widest gap in bytes that is worth reading through; may change at any time. A window uses the value at the end of
+    /// the window before.
     pub worth: Signal<In, Bits<13>>,
 
-    /// A new entry of the directory; fields as from `Directory`.
+    /// A new entry of the directory is listed; its fields are as from `Directory`.
     pub list_write: Signal<In, Bit>,
-    /// As from `Directory`.
+    /// Number of the new entry, under the parity of its window.
     pub list_index: Signal<In, Bits<8>>,
-    /// As from `Directory`.
+    /// Block of the new entry.
     pub list_block: Signal<In, Bits<56>>,
-    /// As from `Directory`.
+    /// Place of the new entry, in words of the window.
     pub list_place: Signal<In, Bits<13>>,
-    /// As from `Directory`.
+    /// The new entry is the successor of the one before.
     pub list_follows: Signal<In, Bit>,
 
-    /// A window is closed.
+    /// A closed window is offered.
     pub window_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The window is taken in this cycle.
     pub window_ready: Signal<Out, Bit>,
-    /// Its number.
+    /// Number of the window.
     pub window: Signal<In, Bits<WINDOW_INDEX>>,
-    /// Its parity, which its words and its list are kept under.
+    /// Parity of the window, under which its words and its list are kept.
     pub window_parity: Signal<In, Bit>,
-    /// Its entries.
+    /// Number of the window's entries.
     pub window_entries: Signal<In, Bits<7>>,
-    /// As from `Translator`.
+    /// Entry whose words are read, under the parity of its window.
     pub words_entry: Signal<Out, Bits<8>>,
-    /// As from `Translator`.
+    /// Needed words of `words_entry`, one bit each, as from `Translator`.
     pub words: Signal<In, Bits<64>>,
-    /// As from `Translator`.
+    /// A word of `words_entry` is needed, as from `Translator`.
     pub words_any: Signal<In, Bit>,
-    /// A window is done: its list and words may be overwritten.
+    /// Bit `p`: the window of parity `p` is done, and its list and words may be overwritten.
     pub forget: Signal<Out, Bits<2>>,
 
-    /// Reads to make.
+    /// Boxes for the reader.
     pub reads: Stream<Out, ReadBox>,
 
     widest: Signal<Local, Bits<13>>,
@@ -115,7 +114,7 @@ pub struct Boxes {
     gaps_valid: DFF<Bit>,
     gaps_bits: DFF<Bits<64>>,
     gaps_window: DFF<Bits<64>>,
-    /// Is a word behind it needed in the same cache line?
+    /// Bit `i`: a word behind word `i` is needed in the same cache line.
     gaps_line: DFF<Bits<64>>,
     line: [Signal<Local, Bits<16>>; 4],
     gaps_entry: DFF<Bits<70>>,
@@ -150,7 +149,7 @@ pub struct Boxes {
     below: Signal<Local, Bits<64>>,
     last: LastSet<64, 6>,
     cut_bits: DFF<Bits<64>>,
-    // The last word that was left of the open box; its words are not counted yet.
+    // The last word that was left of the open box, whose words are not counted yet.
     trimmed: DFF<Bits<6>>,
     trims: DFF<Bit>,
 
@@ -160,11 +159,11 @@ pub struct Boxes {
     open_from: DFF<Bits<6>>,
     open_place: DFF<Bits<13>>,
     open_words: DFF<Bits<11>>,
-    /// Words from its start to the start of the present block, or of the next one.
+    /// Words from the box's start to the start of the present block, or of the next one.
     before: DFF<Bits<11>>,
-    /// Words that it can still take from the start of the next block.
+    /// Words that the box can still take from the start of the next block.
     room: DFF<Bits<11>>,
-    /// Its last word plus the gap that it may be followed by.
+    /// Last word of the box, plus the gap that may follow it.
     slack: DFF<Bits<8>>,
     joins: Signal<Local, Bit>,
     limit: Signal<Local, Bits<12>>,
@@ -172,15 +171,15 @@ pub struct Boxes {
     joined_cuts: Signal<Local, Bit>,
     cuts: Signal<Local, Bit>,
     near: Signal<Local, Bit>,
-    /// It was cut within the run.
+    /// The box was cut within the run.
     full: DFF<Bit>,
     base: Signal<Local, Bits<11>>,
     to_send: Signal<Local, Bit>,
     fresh_room: Signal<Local, Bits<12>>,
     finish: Signal<Local, Bit>,
 
-    // A box on its way: first word, places of the first word and of the end, how far it may be
-    // lengthened, whether the next one goes on with it, window and its end.
+    // A box on its way: first word, places of the first word and of the end, up to where it may be lengthened, whether
+    // the next one continues it, window and its end.
     sent_valid: DFF<Bit>,
     sent_word: DFF<Bits<62>>,
     sent_place: DFF<Bits<13>>,
@@ -188,7 +187,7 @@ pub struct Boxes {
     sent_reach: DFF<Bits<14>>,
     sent_full: DFF<Bit>,
     sent_tag: DFF<Bits<TAG>>,
-    // The one before, until it is known whether the next one lengthens it.
+    // The box before, until it is known whether the next one lengthens it.
     held_valid: DFF<Bit>,
     held_word: DFF<Bits<62>>,
     held_place: DFF<Bits<13>>,
@@ -209,7 +208,7 @@ pub struct Boxes {
     /// The queue takes what is on its way to it, and another one.
     vacant: Signal<Local, Bit>,
     fields: Concat<64, 17, 13, TAG, BOX>,
-    /// The settings' bytes that do not count, and the upper bits of a length.
+    /// Takes the bits of the settings that are not used, and the upper bits of a length.
     unused: Signal<Local, Bits<11>>,
 }
 
@@ -255,7 +254,7 @@ impl Logic for Boxes {
             self.rest.d.next = bit_cast::<6, 1>(self.reach.val().get_bits::<1>(0));
         }
 
-        // The list of the window that is being planned, and of the one that is done here.
+        // The list of the window that is being planned, and of the one that is at work here.
         self.list.write_lanes.next = self.list_write.val().into();
         self.list.write_address.next = self.list_index.val();
         self.list.write_data.next = bit_cast::<70, 56>(self.list_block.val())
@@ -271,7 +270,7 @@ impl Logic for Boxes {
             && (bit_cast::<8, 6>(self.run_from.q.val()) + 63 < self.slack.q.val());
         self.joins.next =
             self.near.val() && (bit_cast::<11, 6>(self.run_from.q.val()) < self.room.q.val());
-        // What a box of its own and the open one can take of it: whether the run joins is known late.
+        // What a box of its own, and the open box, can take of the run: it is known late whether the run joins.
         self.limit.next =
             bit_cast::<12, 6>(self.run_from.q.val() & 0x30) + bit_cast::<12, 11>(self.most.q.val());
         self.fresh_room.next = self.limit.val() - 64;
@@ -367,7 +366,7 @@ impl Logic for Boxes {
             }
         }
 
-        // What moves.
+        // Which stages advance.
         self.ends_free.next = !self.ends_valid.q.val() || self.run_free.val();
         self.gaps_free.next = !self.gaps_valid.q.val() || self.ends_free.val();
         self.words_free.next = !self.words_valid.q.val() || self.gaps_free.val();
@@ -392,7 +391,7 @@ impl Logic for Boxes {
         self.list.read_address.next = self.words_entry.val();
         self.list.read_enable.next = self.words_free.val();
         if self.words_free.val() {
-            // Entries without words are those of a beat that did not fit.
+            // Entries without words belong to a beat that did not fit.
             self.words_valid.d.next = self.fetching.val() && self.words_any.val();
             self.words_bits.d.next = self.words.val();
             if self.fetching.val() {
@@ -403,7 +402,7 @@ impl Logic for Boxes {
             }
         }
 
-        // Gaps: window k, bit i: is one of the 2^k words behind word i needed?
+        // Gaps. Bit i of window k: one of the 2^k words behind word i is needed.
         self.window_0.next = self.words_bits.q.val() >> 1;
         self.window_1.next = self.window_0.val() | (self.window_0.val() >> 1);
         self.window_2.next = self.window_1.val() | (self.window_1.val() >> 2);
@@ -461,7 +460,7 @@ impl Logic for Boxes {
                     | (self.gaps_window.q.val() >> self.rest.q.val()));
         }
 
-        // The next block's runs.
+        // The runs of the next block.
         if self.run_free.val() && self.ends_valid.q.val() {
             self.run_valid.d.next = true;
             self.run_is_first.d.next = true;
@@ -493,7 +492,7 @@ impl Logic for Boxes {
             }
         }
 
-        // No two words of a window have different gaps.
+        // The gap stays the same for all words of a window.
         if self.finish.val() || (!self.busy.q.val() && !self.window_valid.val()) {
             self.gap.d.next = self.widest.val().get_bits::<7>(2);
             if self.widest.val().get_bits::<4>(9).any() {
@@ -517,7 +516,7 @@ impl Logic for Boxes {
         self.sent_tag.d.next = bit_cast::<TAG, WINDOW_INDEX>(self.number.q.val())
             | (bit_cast::<TAG, 1>(self.finish.val().into()) << 4);
 
-        // Neighbours in the host's memory are neighbours in the window.
+        // Neighbours in host memory are neighbours in the window.
         self.lengthens.next = self.held_valid.q.val()
             && self.held_full.q.val()
             && !(self.held_reach.q.val() < self.sent_to.q.val());
@@ -526,7 +525,7 @@ impl Logic for Boxes {
         if self.queue.in_valid.val() {
             self.held_valid.d.next = false;
         }
-        // What needs not wait and finds no other passes.
+        // A box that need not wait, and finds no other before it, passes.
         self.passes.next =
             self.sent_valid.q.val() && !self.sent_full.q.val() && !self.held_valid.q.val();
         self.last_word.next = self.held_word.q.val();

@@ -1,20 +1,19 @@
-//! The window's directory: which block has which entry and which place.
+//! The directory of the window: which block has which entry and which place.
 //!
 //! ```text
 //! question -> query -> search -> answer
 //! ```
 //!
-//! One question per cycle; the answer comes 3 cycles later, together with the pieces that passed
-//! with the question. *Search* finds the block among those of the window, or gives it the next
-//! entry and the next place. Nothing here ever waits. Must not be asked for a new entry when it is
-//! full.
+//! Takes one question a cycle from the planner. The answer comes 3 cycles later, together with the pieces that passed
+//! with the question. *Search* finds the block among those of the window, or gives it the next entry and the next
+//! place. Nothing here ever waits. The block must not be asked for a new entry when it is full.
 
 use super::{ENTRIES, LANES, PIECES};
 use crate::primitive::{Cam, Lutram, Pack};
 use drdma_emit::prelude::*;
 use num_bigint::BigUint;
 
-/// Questions in, answers out; see the module.
+/// Answers the planner's questions; see the module.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Directory {
     /// Clock.
@@ -24,54 +23,54 @@ pub struct Directory {
 
     /// A block is asked for.
     pub ask: Signal<In, Bit>,
-    /// It must not get a new entry.
+    /// The question is a probe: its block must not get a new entry.
     pub ask_probe: Signal<In, Bit>,
-    /// The block.
+    /// Number of the block.
     pub ask_block: Signal<In, Bits<56>>,
-    /// The lanes that need it.
+    /// Lanes that need the block, one bit each.
     pub ask_lanes: Signal<In, Bits<LANES>>,
-    /// Pieces pass, with their last question if they have one.
+    /// Pieces pass, together with their last question if they have one.
     pub pass: Signal<In, Bit>,
-    /// The pieces.
+    /// The pieces that pass.
     pub pass_pieces: Signal<In, Bits<PIECES>>,
     /// The window ends before anything that follows.
     pub ask_close: Signal<In, Bit>,
 
     /// Questions are on the way.
     pub on_the_way: Signal<Out, Bit>,
-    /// A question was answered,
+    /// A question was answered.
     pub answered: Signal<Out, Bit>,
-    /// and the block was there;
+    /// With `answered`: the block was there.
     pub answered_hit: Signal<Out, Bit>,
-    /// it was a probe,
+    /// With `answered`: the question was a probe.
     pub answered_probe: Signal<Out, Bit>,
-    /// for these lanes.
+    /// With `answered`: lanes of the question, one bit each.
     pub answered_lanes: Signal<Out, Bits<LANES>>,
 
-    /// Lanes that take the answer.
+    /// Lanes that take the answer, one bit each.
     pub answer_lanes: Signal<Out, Bits<LANES>>,
-    /// The entry, under the parity of the window.
+    /// Entry of the block, under the parity of its window.
     pub answer_entry: Signal<Out, Bits<8>>,
-    /// Its place in words.
+    /// Place of the entry, in words of the window.
     pub answer_place: Signal<Out, Bits<13>>,
     /// Pieces pass.
     pub out_valid: Signal<Out, Bit>,
-    /// The pieces.
+    /// The pieces that pass.
     pub out_pieces: Signal<Out, Bits<PIECES>>,
     /// The window ends before anything that follows.
     pub out_close: Signal<Out, Bit>,
-    /// With `out_close`: how many entries it has.
+    /// With `out_close`: number of the window's entries.
     pub out_entries: Signal<Out, Bits<7>>,
 
-    /// A new entry.
+    /// A new entry is made.
     pub list_write: Signal<Out, Bit>,
-    /// Its number, under the parity of the window.
+    /// Number of the new entry, under the parity of its window.
     pub list_index: Signal<Out, Bits<8>>,
-    /// Its block.
+    /// Block of the new entry.
     pub list_block: Signal<Out, Bits<56>>,
-    /// Its place in words.
+    /// Place of the new entry, in words of the window.
     pub list_place: Signal<Out, Bits<13>>,
-    /// It is the successor of the entry before, in host memory and in the window.
+    /// The new entry is the successor of the one before, in host memory and in the window.
     pub list_follows: Signal<Out, Bit>,
 
     // Query.
@@ -93,22 +92,22 @@ pub struct Directory {
     search_beat: DFF<Bit>,
     search_pieces: DFF<Bits<PIECES>>,
     search_close: DFF<Bit>,
-    /// The question asks for the block of the one just ahead of it.
+    /// The question asks for the same block as the question just ahead of it.
     repeats: DFF<Bit>,
-    /// It asks for the successor of that block.
+    /// The question asks for the successor of that block.
     follows_ahead: DFF<Bit>,
-    /// It asks for the successor of the block that was placed last when it was a query.
+    /// The question asks for the successor of the block that was placed last when it was a query.
     follows_last: DFF<Bit>,
     /// The question ahead got a new entry.
     ahead_new: DFF<Bit>,
     entries: DFF<Bits<7>>,
     last_valid: DFF<Bit>,
     last_successor: DFF<Bits<56>>,
-    /// The place of a successor, and of any other block.
+    /// Place of a successor (`near`), and of any other block (`far`).
     near: DFF<Bits<13>>,
     far: DFF<Bits<13>>,
     parity: DFF<Bit>,
-    /// For each bit of an entry's number, the entries that have it.
+    /// For each bit of an entry's number, the entries that have it set.
     #[init(std::array::from_fn(|i| Constant::new(number(i).into())))]
     numbers: [Constant<Bits<ENTRIES>>; 7],
     numbered: Pack<7, 1, 7>,
@@ -133,7 +132,7 @@ pub struct Directory {
     close_entries: DFF<Bits<7>>,
 }
 
-/// The entries whose number has bit `i`.
+/// Mask of the entries whose number has bit `i`.
 fn number(i: usize) -> BigUint {
     let has = (0..ENTRIES).filter(|entry| entry >> i & 1 == 1);
     has.fold(BigUint::ZERO, |mask, entry| mask | BigUint::from(1_u32) << entry)
@@ -168,7 +167,7 @@ impl Logic for Directory {
         self.follows_last.d.next =
             self.last_valid.q.val() && (self.query_block.q.val() == self.last_successor.q.val());
 
-        // Search: found, or a new entry.
+        // Search: the block is found, or gets a new entry.
         self.found.next = self.tags.found.val().any();
         for i in 0..7 {
             self.numbered.parts[i].next =

@@ -1,45 +1,43 @@
-//! One lane's translation: from a block of host memory to its place in the segmented memory.
+//! The translation of one lane: from a block of host memory to its place in the segmented memory.
 
 use crate::primitive::BitRange;
 use drdma_emit::prelude::*;
 
-/// Holds the entry and the place of the block that the lane works on, and collects which of its
-/// words are needed. When another block is loaded, or the window closes, the collected words wait
-/// in a second register until they are taken.
+/// Holds the entry and the place of the block that the lane works on, and collects which of its words are needed. When
+/// another block is loaded, or the window closes, the collected words wait in a second register until they are taken.
 ///
-/// Combinational from `place`, `offset` to `ram`; 1 piece per cycle. Must not be loaded or closed
-/// while `waiting`.
+/// Combinational from `place` and `offset` to `ram`; one piece a cycle. Must not be loaded or closed while `waiting`.
 #[derive(LogicBlock, Default)]
 pub struct Lane {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// `load`, `piece` and `close` are meant.
+    /// `load`, `piece` and `close` are valid.
     pub step: Signal<In, Bit>,
-    /// Take another block.
+    /// Another block is loaded.
     pub load: Signal<In, Bit>,
-    /// Its entry, under the parity of its window.
+    /// With `load`: entry of the block, under the parity of its window.
     pub entry: Signal<In, Bits<8>>,
-    /// Its place, in words of the window.
+    /// With `load`: place of the block, in words of the window.
     pub place: Signal<In, Bits<13>>,
-    /// A piece of the lane's block (the one that is being loaded, if any) passes.
+    /// A piece of the lane's block (of the one that is being loaded, if any) passes.
     pub piece: Signal<In, Bit>,
-    /// Its first byte in the block.
+    /// Offset of the piece in its block, in bytes.
     pub offset: Signal<In, Bits<8>>,
-    /// Its length.
+    /// Bytes of the piece.
     pub len: Signal<In, Bits<7>>,
     /// The window ends.
     pub close: Signal<In, Bit>,
-    /// The address of the piece in the window.
+    /// Address of the piece in the window, in bytes.
     pub ram: Signal<Out, Bits<15>>,
-    /// Words wait to be taken.
+    /// Needed words wait to be taken.
     pub waiting: Signal<Out, Bit>,
-    /// The entry that they are of.
+    /// Entry that the waiting words belong to.
     pub waiting_entry: Signal<Out, Bits<8>>,
-    /// The words: valid for one cycle longer than `waiting`.
+    /// Needed words of that entry, one bit each; valid for one cycle longer than `waiting`.
     pub waiting_words: Signal<Out, Bits<64>>,
-    /// If words wait, they are taken at the end of this cycle.
+    /// Words that wait are taken at the end of this cycle.
     pub taken: Signal<In, Bit>,
     active: DFF<Bit>,
     current_entry: DFF<Bits<8>>,

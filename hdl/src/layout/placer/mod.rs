@@ -1,8 +1,8 @@
-//! The optimizer: gives every fragment a place in the segmented memory, and turns what is needed
-//! of host memory into few reads.
+//! The optimizer: gives every fragment a place in the segmented memory, and turns the needed bytes of host memory into
+//! few reads.
 //!
-//! Second to last stage of planning: takes address beats from the expander, gives placed beats to
-//! the gather and boxes to the reader.
+//! The second to last stage of planning: takes address beats from the expander, and sends placed beats to the gather
+//! and boxes to the reader.
 //!
 //! ```text
 //! beat -> Splitter -> Planner -> Directory -> FIFO -> Translator -> FIFO -> placed
@@ -11,17 +11,16 @@
 //!                                    +---------------> Boxes -> box
 //! ```
 //!
-//! Host memory is seen in aligned blocks of 256 B. A window's *directory* maps up to 112 blocks to
-//! *entries*; each has a place in the window and one bit for each of its 64 words. A block that
-//! is in the directory is not placed again, whichever lane and destination asks for it.
+//! Host memory is divided into aligned blocks of 256 B. A window's *directory* maps up to 112 blocks to *entries*; each
+//! entry has a place in the window and one bit for each of its 64 words. A block that is in the directory is not placed
+//! again, whichever lane and destination asks for it.
 //!
-//! **Throughput.** A beat a cycle, plus a cycle if fragments of it cross into the next block, plus
-//! a cycle for each block but the first that it needs and whose number its lane did not have just
-//! before (lanes with the same block count once). Boxes: 2 cycles a block, 2 for each further
-//! run. A change of window costs about 10 cycles.
+//! **Throughput.** A beat a cycle, plus a cycle if some of its fragments cross into the next block, plus a cycle for
+//! each block but the first that it needs and whose number its lane did not have just before (lanes with the same block
+//! count once). Boxes: 2 cycles a block, and 2 for each further run. A change of window costs about 10 cycles.
 //!
-//! **Latency.** A beat is held until its window closes: it is of no use before. A lone request's
-//! box comes 19 cycles after its beat; while no other window is free, it waits for one.
+//! **Latency.** A beat is held until its window closes, because its bytes are not read before. A lone request's box
+//! comes 19 cycles after its beat; while no other window is free, it waits for one.
 //!
 //! **Back-pressure.** Placed beats are buffered 4,096 deep. A window may have at most half of that
 //! (2,048 placed beats), because a window that filled the buffer would never close: the gather
@@ -56,29 +55,29 @@ use crate::request::DEST_COUNT;
 use crate::rows::expander::RowBeat;
 use drdma_emit::prelude::*;
 
-/// Fragments of a beat.
+/// Number of fragments of a beat.
 const LANES: usize = 16;
-/// Blocks of a window: 112 blocks, each 9 words behind the one before, fit 32 KiB.
+/// Number of blocks of a window: 112 blocks, each 9 words behind the end of the one before, fit 32 KiB.
 const ENTRIES: usize = 112;
-/// Bits that pass through: dest 10, slot 8, bytes 7, unit_end, message_start, message_end,
-/// request_end, dest_end, message_bytes 32, status 8, bad_dest.
+/// Bits that pass beside fragments: dest 10, slot 8, bytes 7, unit_end, message_start, message_end, request_end,
+/// dest_end, message_bytes 32, status 8, bad_dest.
 const FIELDS: usize = 70 + DEST_COUNT;
-/// Pieces on the way: offsets in their blocks 128, lengths 112, positions 96, fields, lanes used
-/// 16, end of beat.
+/// Bits of pieces on their way: offsets in their blocks 128, lengths 112, positions 96, fields, lanes used 16, end of
+/// beat.
 const PIECES: usize = SHAPE + LANES + 1;
-/// Where the place of an answer starts, behind its pieces and lanes.
+/// Bit at which the place of an answer starts, behind its pieces and lanes.
 const PLACE: usize = PIECES + LANES;
-/// An answer: pieces, lanes, place 13, entry 8, entries 7, two flags.
+/// Bits of an answer: pieces, lanes, place 13, entry 8, entries 7, two flags.
 const ANSWER: usize = PLACE + 30;
-/// A placed beat: addresses in the window 240, lengths 112, positions 96, fields, window, end of
-/// beat, end of window.
+/// Bits of a placed beat: addresses in the window 240, lengths 112, positions 96, fields, window, end of beat, end of
+/// window.
 const PLACED: usize = NUMBERS + WINDOW_INDEX + 2;
-/// A piece without its lanes: offsets, lengths, positions, fields.
+/// Bits of a piece without its lanes: offsets, lengths, positions, fields.
 const SHAPE: usize = 128 + 112 + 96 + FIELDS;
-/// A placed beat without its window: addresses, lengths, positions, fields.
+/// Bits of a placed beat without its window: addresses, lengths, positions, fields.
 const NUMBERS: usize = 240 + 112 + 96 + FIELDS;
 
-/// The block; see the module.
+/// The placer; see the module.
 #[derive(LogicBlock, Default)]
 pub struct Placer {
     /// Clock.
@@ -90,43 +89,43 @@ pub struct Placer {
     pub max_read: Signal<In, Bits<13>>,
     /// Widest gap in bytes that is read through.
     pub merge_threshold: Signal<In, Bits<13>>,
-    /// The widest gap in bytes that is worth reading through, which may change at any time.
+    /// Widest gap in bytes that is worth reading through; may change at any time.
     pub gap: Signal<In, Bits<13>>,
-    /// A window may be opened,
+    /// A window may be opened.
     pub window_granted: Signal<In, Bit>,
-    /// and has this number.
+    /// With `window_granted`: number of that window.
     pub window_number: Signal<In, Bits<WINDOW_INDEX>>,
-    /// Another one may be opened as soon as the open one is closed.
+    /// Another window may be opened as soon as the open one is closed.
     pub window_another: Signal<In, Bit>,
-    /// It is opened.
+    /// The granted window is opened in this cycle.
     pub window_opened: Signal<Out, Bit>,
-    /// The open window is closed,
+    /// The open window is closed in this cycle.
     pub window_closed: Signal<Out, Bit>,
-    /// and takes so much of the segmented memory, in units of 128 B.
+    /// With `window_closed`: size of the window in units of 128 B.
     pub window_size: Signal<Out, Bits<9>>,
     /// The open window is to be closed as soon as no beat has come for 8 cycles.
     pub flush: Signal<In, Bit>,
-    /// A window is open, or a beat was taken that has none yet.
+    /// A window is open, or a beat was taken that has no window yet.
     pub busy: Signal<Out, Bit>,
-    /// A window was planned (one pulse each).
+    /// A window was planned; one pulse for each.
     pub count_windows: Signal<Out, Bit>,
 
     /// Beats of fragments.
     pub beat: Stream<In, RowBeat>,
 
-    /// The same beats; their fragments have places.
+    /// The same beats, with the places of their fragments in the window.
     pub placed: Stream<Out, PlacedBeat>,
-    /// Ends a unit.
+    /// The placed beat ends a unit.
     pub placed_unit_end: Signal<Out, Bit>,
 
-    /// Reads to make.
+    /// Boxes for the reader.
     pub reads: Stream<Out, ReadBox>,
 
     splitter: Splitter,
     planner: Planner,
     directory: Directory,
     answer: Concat<PIECES, LANES, 13, 17, ANSWER>,
-    /// With an answer: entry, entries of a closed window, pieces pass, window closes.
+    /// Flags of an answer: its entry, the entries of a closed window, pieces pass, the window closes.
     state: Signal<Local, Bits<17>>,
     answers: PromptFifo<ANSWER, 4, 5>,
     go: DFF<Bit>,
@@ -140,7 +139,7 @@ pub struct Placer {
     beats: DFF<Bits<8>>,
     accepted: Signal<Local, Bit>,
     passed: Signal<Local, Bit>,
-    /// Closed windows whose boxes are not yet made.
+    /// Closed windows whose boxes are not made yet.
     closing: DFF<Bits<2>>,
     counted: DFF<Bit>,
     fields: Signal<Local, Bits<FIELDS>>,
@@ -151,7 +150,7 @@ pub struct Placer {
 impl Logic for Placer {
     #[hdl_gen]
     fn update(&mut self) {
-        // Beats to pieces.
+        // Beats become pieces.
         self.splitter.beat_valid.next = self.beat.valid.val();
         self.beat.ready.next = self.splitter.beat_ready.val();
         self.splitter.beat_addr.next = self.beat.addr.val();
@@ -172,7 +171,7 @@ impl Logic for Placer {
         self.splitter.beat_chunk_start.next = self.beat.chunk_start.val();
         self.splitter.beat_chunk_blocks.next = self.beat.chunk_blocks.val();
 
-        // Pieces to questions.
+        // Pieces become questions.
         self.planner.go.next = self.go.q.val();
         self.planner.piece_valid.next = self.splitter.piece_valid.val();
         self.splitter.piece_ready.next = self.planner.piece_ready.val();
@@ -204,7 +203,7 @@ impl Logic for Placer {
         self.counted.d.next = self.planner.closed.val();
         self.count_windows.next = self.counted.q.val();
 
-        // Questions to answers.
+        // Questions become answers.
         self.directory.ask.next = self.planner.ask.val();
         self.directory.ask_probe.next = self.planner.ask_probe.val();
         self.directory.ask_block.next = self.planner.ask_block.val();
@@ -218,7 +217,7 @@ impl Logic for Placer {
         self.planner.answered_probe.next = self.directory.answered_probe.val();
         self.planner.answered_lanes.next = self.directory.answered_lanes.val();
 
-        // Answers to placed beats.
+        // Answers become placed beats.
         self.state.next = bit_cast::<17, 8>(self.directory.answer_entry.val())
             | (bit_cast::<17, 7>(self.directory.out_entries.val()) << 8)
             | (bit_cast::<17, 1>(self.directory.out_valid.val().into()) << 15)
@@ -232,7 +231,7 @@ impl Logic for Placer {
             || self.directory.out_close.val();
         self.answers.in_data.next = self.answer.whole.val();
         self.answers.out_ready.next = self.translator.step.val();
-        // Five are on the way before this is seen.
+        // Five answers may be on the way before this is seen.
         self.go.d.next = self.answers.free.val() > 6;
         self.translator.in_pieces.next = self.answers.out_data.val().get_bits::<PIECES>(0);
         self.translator.answer_lanes.next = 0.into();
@@ -248,7 +247,7 @@ impl Logic for Placer {
         self.translator.answer_entry.next = self.answers.out_data.val().get_bits::<8>(PLACE + 13);
         self.translator.in_entries.next = self.answers.out_data.val().get_bits::<7>(PLACE + 21);
 
-        // Needed words to boxes.
+        // Needed words become boxes.
         self.boxes.max_read.next = self.max_read.val();
         self.boxes.merge_threshold.next = self.merge_threshold.val();
         self.boxes.worth.next = self.gap.val();
@@ -268,7 +267,7 @@ impl Logic for Placer {
         self.translator.forget.next = self.boxes.forget.val();
         self.boxes.reads.join(&mut self.reads);
 
-        // The buffer: it always has room for what was let through.
+        // The buffer always has room for what was let through.
         self.buffer.in_valid.next = self.translator.placed_valid.val();
         self.buffer.in_data.next = self.translator.placed.val();
         self.buffer.out_ready.next = self.placed.ready.val();
@@ -296,7 +295,7 @@ impl Logic for Placer {
         self.placed.window_end.next =
             self.buffer.out_data.val().get_bit(NUMBERS + WINDOW_INDEX + 1);
 
-        // Accounts.
+        // Counts of room, beats and closed windows.
         self.taken.next = self.buffer.out_valid.val() && self.placed.ready.val();
         if self.planner.pass.val() && !self.taken.val() {
             self.room.d.next = self.room.q.val() - 1;

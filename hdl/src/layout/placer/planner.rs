@@ -1,141 +1,140 @@
-//! Decides which blocks to ask for and when a window ends.
+//! Decides which blocks to ask for, and when a window ends.
 //!
-//! Pieces whose lanes all know their block pass at one per cycle. For the others one block is
-//! asked for per cycle, for all lanes that need it; pieces go along with their last question, so
-//! that the directory's answers arrive with them and nothing needs to wait.
+//! Pieces whose lanes all know their block pass at one a cycle. For the others one block a cycle is asked for, for all
+//! lanes that need it. Pieces go along with their last question, so that the directory's answers arrive with them and
+//! nothing needs to wait.
 //!
-//! A window whose last request has ended is closed if no beat comes within 4 cycles, as the splitter
-//! knows, so that it does not wait, but not
-//! while no other window could be opened: small requests that come meanwhile share it, and its reads. Where requests follow
-//! one another without such a pause, a window is closed between two of them 192 cycles after its opening if another one
-//! is free, and once it has 128 beats in any case: else one window would take all requests that the card can have
-//! open, and none of them would be read meanwhile.
+//! A window whose last request has ended is closed if no beat comes within 4 cycles, which the splitter reports, so
+//! that the request does not wait. While no other window could be opened it stays open: small requests that come
+//! meanwhile share it, and its reads. Where requests follow one another without such a pause, a window is closed
+//! between two of them 192 cycles after its opening if another one is free, and in any case once it has 128 beats.
+//! Otherwise one window would take all requests that the card can have open, and none of them would be read meanwhile.
 //!
-//! A window that is closed gives back what its entries did not take of its 32 KiB.
+//! A window that is closed gives back the part of its 32 KiB that its entries did not take.
 //!
-//! A question is only asked if there is an entry left even if every question on the way gets a
-//! new one. When the directory is full, a *probe* asks without that right; its failure closes the
-//! window, and the pieces are placed anew in the next one.
+//! A question is only asked if an entry is left even if every question on the way gets a new one. When the directory is
+//! full, a *probe* asks without the right to a new entry. If it fails, the window is closed, and the pieces are placed
+//! anew in the next one.
 
 use super::{FIELDS, LANES, PIECES};
 
 /// Bits of what passes beside a piece: fields, lanes used, end of beat.
 const REST: usize = FIELDS + LANES + 1;
-/// Where the lanes that are used start in it.
+/// Bit of these at which the lanes used start.
 const USED_AT: u64 = FIELDS as u64;
-/// Where the end of the beat stands in it.
+/// Bit of these that is the end of the beat.
 const END_AT: u64 = (FIELDS + LANES) as u64;
 
 use crate::primitive::{Concat, Pack, Select};
 use drdma_emit::prelude::*;
 
-/// Pieces in, questions out; see the module.
+/// Turns pieces into questions; see the module.
 #[derive(LogicBlock, Default)]
 pub struct Planner {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Whether there is room for what is issued.
+    /// There is room for what is issued in this cycle.
     pub go: Signal<In, Bit>,
 
-    /// Pieces are offered; fields as in `Splitter`.
+    /// Pieces are offered; their fields are as in `Splitter`.
     pub piece_valid: Signal<In, Bit>,
-    /// Others come within 3 cycles.
+    /// Other pieces come within 3 cycles.
     pub more_pieces: Signal<In, Bit>,
-    /// They are taken.
+    /// The pieces are taken in this cycle.
     pub piece_ready: Signal<Out, Bit>,
-    /// Lanes that have a piece.
+    /// Bit `i`: lane `i` has a piece.
     pub piece_used: Signal<In, Bits<LANES>>,
-    /// Lanes whose block did not change.
+    /// Bit `i`: the block of lane `i` is that of its last piece.
     pub piece_same: Signal<In, Bits<LANES>>,
-    /// Block numbers.
+    /// Number of each lane's block.
     pub piece_block: [Signal<In, Bits<56>>; LANES],
-    /// Lanes with equal blocks.
+    /// Lanes with the same block as lane `i`, one bit each.
     pub piece_equal: [Signal<In, Bits<LANES>>; LANES],
-    /// Byte offsets.
+    /// Offset of each piece in its block, in bytes (16 x 8 bits).
     pub piece_offset: Signal<In, Bits<128>>,
-    /// Lengths.
+    /// Length of each piece in bytes (16 x 7 bits).
     pub piece_len: Signal<In, Bits<112>>,
-    /// Places in the payload.
+    /// Position of each piece in the payload (16 x 6 bits).
     pub piece_pos: Signal<In, Bits<96>>,
-    /// What passes through.
+    /// Fields that pass beside the pieces.
     pub piece_fields: Signal<In, Bits<FIELDS>>,
     /// The pieces end a request.
     pub piece_request_end: Signal<In, Bit>,
-    /// The last pieces of the beat.
+    /// The pieces are the last ones of their beat.
     pub piece_end: Signal<In, Bit>,
-    /// The first pieces of a chunk.
+    /// The pieces are the first ones of a chunk.
     pub piece_chunk_start: Signal<In, Bit>,
-    /// The chunk's estimate.
+    /// Estimated number of blocks of the chunk.
     pub piece_chunk_blocks: Signal<In, Bits<8>>,
 
-    /// Placed beats have room.
+    /// The buffer of placed beats has room.
     pub room: Signal<In, Bit>,
     /// A window may be opened.
     pub may_open: Signal<In, Bit>,
-    /// Another one may be opened as soon as the open one is closed.
+    /// Another window may be opened as soon as the open one is closed.
     pub may_close: Signal<In, Bit>,
-    /// The open window is to be closed as soon as nothing comes.
+    /// The open window is to be closed as soon as no piece has come for 8 cycles.
     pub flush: Signal<In, Bit>,
-    /// A window is opened.
+    /// A window is opened in this cycle.
     pub opened: Signal<Out, Bit>,
-    /// A window is closed,
+    /// The open window is closed in this cycle.
     pub closed: Signal<Out, Bit>,
-    /// and takes so much of the segmented memory, in units of 128 B.
+    /// With `closed`: size of the window in units of 128 B.
     pub size: Signal<Out, Bits<9>>,
     /// A window is open.
     pub is_open: Signal<Out, Bit>,
 
     /// A block is asked for.
     pub ask: Signal<Out, Bit>,
-    /// It must not get a new entry.
+    /// The question is a probe: its block must not get a new entry.
     pub ask_probe: Signal<Out, Bit>,
-    /// The block.
+    /// Number of the block.
     pub ask_block: Signal<Out, Bits<56>>,
-    /// The lanes that need it.
+    /// Lanes that need the block, one bit each.
     pub ask_lanes: Signal<Out, Bits<LANES>>,
-    /// Pieces pass, with their last question if they have one.
+    /// Pieces pass, together with their last question if they have one.
     pub pass: Signal<Out, Bit>,
-    /// The pieces.
+    /// The pieces that pass.
     pub pass_pieces: Signal<Out, Bits<PIECES>>,
 
     /// Questions are on the way.
     pub on_the_way: Signal<In, Bit>,
-    /// A question was answered,
+    /// A question was answered.
     pub answered: Signal<In, Bit>,
-    /// and the block was there;
+    /// With `answered`: the block was there.
     pub answered_hit: Signal<In, Bit>,
-    /// it was a probe,
+    /// With `answered`: the question was a probe.
     pub answered_probe: Signal<In, Bit>,
-    /// for these lanes.
+    /// With `answered`: lanes of the question, one bit each.
     pub answered_lanes: Signal<In, Bits<LANES>>,
 
     open: DFF<Bit>,
     /// Lanes that know the block of their last piece in this window.
     known: DFF<Bits<LANES>>,
-    /// Lanes of the present pieces whose question has been asked.
+    /// Lanes of the present pieces whose question was asked.
     asked: DFF<Bits<LANES>>,
-    /// Nothing has been asked for the present pieces.
+    /// Nothing was asked for the present pieces.
     fresh: DFF<Bit>,
-    /// Entries, were every question on the way to get a new one.
+    /// Number of entries, if every question on the way gets a new one.
     reserved: DFF<Bits<7>>,
     /// Placed beats of the window.
     beats: DFF<Bits<12>>,
     idle: DFF<Bits<4>>,
-    /// Cycles since it was opened, at most 192.
+    /// Cycles since the window was opened, at most 192.
     age: DFF<Bits<8>>,
-    /// It may be closed between two requests.
+    /// The window may be closed between two requests.
     ripe: DFF<Bit>,
     after_end: DFF<Bit>,
-    /// A probe is on the way.
-    /// A window was closed in one of the last two cycles.
+    /// Bit 0: a window was closed in the cycle before; bit 1: in the one before that.
     late: DFF<Bits<2>>,
+    /// A probe is on the way.
     probing: DFF<Bit>,
     /// The window must be closed.
     full: DFF<Bit>,
     need: Signal<Local, Bits<LANES>>,
-    // Lanes that ask or have one below that asks within 1, 3, 7 lanes.
+    // Lanes that must ask, or above one that must ask within 1, 3, 7 lanes.
     some: Signal<Local, Bits<LANES>>,
     more: Signal<Local, Bits<LANES>>,
     most: Signal<Local, Bits<LANES>>,
@@ -145,7 +144,7 @@ pub struct Planner {
     is_last: Signal<Local, Bit>,
     overflow: Signal<Local, Bit>,
     wanted: Signal<Local, Bits<9>>,
-    /// Words that the window takes at most.
+    /// Largest number of words that the window takes.
     words: Signal<Local, Bits<13>>,
     issue_question: Signal<Local, Bit>,
     issue_probe: Signal<Local, Bit>,
@@ -163,7 +162,7 @@ pub struct Planner {
 impl Logic for Planner {
     #[hdl_gen]
     fn update(&mut self) {
-        // Which lanes must ask, which one is first, and who shares its block.
+        // Which lanes must ask, which one is first, and which share its block.
         self.need.next = (self.piece_used.val() & !(self.piece_same.val() & self.known.q.val()))
             & !self.asked.q.val();
         self.some.next = self.need.val() | (self.need.val() << 1);
@@ -177,7 +176,7 @@ impl Logic for Planner {
             self.pick_block.values[i].next = self.piece_block[i].val();
         }
         self.group.next = self.pick_group.value.val() & self.need.val();
-        // No two lanes ask for different blocks. (Shorter than to wait for the first one's group.)
+        // True if no two lanes ask for different blocks. (A shorter path than over the first lane's group.)
         for i in 0..16 {
             self.differ.parts[i].next = (self.need.val().get_bit(i)
                 && (self.need.val() & !self.piece_equal[i].val()).any())
@@ -207,7 +206,7 @@ impl Logic for Planner {
             } else if self.probing.q.val() {
                 self.issue_close.next = false;
             } else if !self.piece_valid.val() {
-                // The last window stays open for further requests: closed or not, they would wait for
+                // The last window stays open for further requests: whether it is closed or not, they would wait for
                 // another one.
                 self.issue_close.next =
                     (self.after_end.q.val() && self.may_close.val() && !self.more_pieces.val())
@@ -274,7 +273,7 @@ impl Logic for Planner {
             && self.answered_hit.val()
             && !self.answered_probe.val()
             && !self.late.q.val().any();
-        // Answers that come in the 2 cycles after a close are of the window before.
+        // Answers in the 2 cycles after a close belong to the window before.
         self.late.d.next =
             (self.late.q.val() << 1) | bit_cast::<2, 1>(self.issue_close.val().into());
         if self.grow.val() && !self.shrink.val() {

@@ -1,9 +1,9 @@
-//! Cuts beats at blocks: first the pieces in the blocks where the fragments start, then, if any
+//! Cuts beats at blocks, for the planner: first the pieces in the blocks where the fragments start; then, if any
 //! fragment crosses into the next block, the pieces there.
 //!
-//! Three stages before a register slice: cut; add one to the block of second pieces; compare
-//! with the block before on the same lane and with those of the other lanes. A beat without a
-//! crossing takes 1 cycle, one with takes 2.
+//! Three stages before a register slice: cut; add one to the block of second pieces; compare with the block before on
+//! the same lane and with the blocks of the other lanes. A beat without a crossing takes 1 cycle, one with a crossing
+//! 2.
 
 use super::{FIELDS, LANES, SHAPE};
 use crate::primitive::{Concat, EqualPairs, Pack, Skid};
@@ -12,7 +12,7 @@ use drdma_emit::prelude::*;
 /// Bits of a piece that is offered.
 const OFFERED: usize = 896 + 256 + 42 + SHAPE;
 
-/// Beats in, pieces out; see the module.
+/// Cuts beats into pieces; see the module.
 #[derive(LogicBlock, Default)]
 pub struct Splitter {
     /// Clock.
@@ -22,48 +22,48 @@ pub struct Splitter {
 
     /// A beat is offered.
     pub beat_valid: Signal<In, Bit>,
-    /// The beat is taken.
+    /// The beat is taken in this cycle.
     pub beat_ready: Signal<Out, Bit>,
-    /// Host addresses of the fragments.
+    /// Host addresses of the fragments (16 x 64 bits).
     pub beat_addr: Signal<In, Bits<1024>>,
-    /// Their lengths.
+    /// Lengths of the fragments in bytes (16 x 7 bits); 0: no fragment.
     pub beat_len: Signal<In, Bits<112>>,
-    /// Their places in the payload.
+    /// Positions of the fragments in the payload (16 x 6 bits).
     pub beat_pos: Signal<In, Bits<96>>,
-    /// What passes through.
+    /// Fields that pass beside the fragments.
     pub beat_fields: Signal<In, Bits<FIELDS>>,
-    /// The estimate of the chunk that the beat starts.
+    /// Estimated number of blocks of the chunk that the beat starts.
     pub beat_chunk_blocks: Signal<In, Bits<8>>,
     /// The beat starts a chunk.
     pub beat_chunk_start: Signal<In, Bit>,
 
-    /// Pieces are at the output.
+    /// Pieces are offered.
     pub piece_valid: Signal<Out, Bit>,
-    /// Others are behind it.
+    /// Other pieces are behind the offered ones.
     pub more_pieces: Signal<Out, Bit>,
-    /// They are taken at the end of this cycle.
+    /// The pieces are taken at the end of this cycle.
     pub piece_ready: Signal<In, Bit>,
-    /// The lanes that have a piece.
+    /// Bit `i`: lane `i` has a piece.
     pub piece_used: Signal<Out, Bits<LANES>>,
-    /// Lanes whose block is the one of their last piece.
+    /// Bit `i`: the block of lane `i` is that of its last piece.
     pub piece_same: Signal<Out, Bits<LANES>>,
-    /// Block numbers.
+    /// Number of each lane's block.
     pub piece_block: [Signal<Out, Bits<56>>; LANES],
-    /// Which lanes have the same block as lane `i`.
+    /// Lanes with the same block as lane `i`, one bit each.
     pub piece_equal: [Signal<Out, Bits<LANES>>; LANES],
-    /// Byte offsets in the blocks, 8 bits a lane.
+    /// Offset of each piece in its block, in bytes (16 x 8 bits).
     pub piece_offset: Signal<Out, Bits<128>>,
-    /// Lengths, 7 bits a lane.
+    /// Length of each piece in bytes (16 x 7 bits).
     pub piece_len: Signal<Out, Bits<112>>,
-    /// Places in the payload, 6 bits a lane.
+    /// Position of each piece in the payload (16 x 6 bits).
     pub piece_pos: Signal<Out, Bits<96>>,
-    /// What passes through.
+    /// Fields that pass beside the pieces.
     pub piece_fields: Signal<Out, Bits<FIELDS>>,
-    /// The last pieces of the beat.
+    /// The pieces are the last ones of their beat.
     pub piece_end: Signal<Out, Bit>,
-    /// The first pieces of a chunk.
+    /// The pieces are the first ones of a chunk.
     pub piece_chunk_start: Signal<Out, Bit>,
-    /// The chunk's estimate.
+    /// Estimated number of blocks of the chunk.
     pub piece_chunk_blocks: Signal<Out, Bits<8>>,
 
     // The beat that is being cut.
@@ -101,7 +101,7 @@ pub struct Splitter {
     positions: Pack<LANES, 6, 96>,
     whole_move: Signal<Local, Bit>,
 
-    // Pieces at the output.
+    // Pieces before the register slice.
     out_valid: DFF<Bit>,
     out_used: DFF<Bits<LANES>>,
     out_same: DFF<Bits<LANES>>,
@@ -113,13 +113,13 @@ pub struct Splitter {
     out_fields: DFF<Bits<FIELDS>>,
     out_end: DFF<Bit>,
     out_chunk: DFF<Bits<9>>,
-    /// The block of each lane's last piece.
+    /// Block of each lane's last piece.
     last: [DFF<Bits<56>>; LANES],
     sames: Pack<LANES, 1, LANES>,
     pairs: EqualPairs<LANES, 56>,
     out_move: Signal<Local, Bit>,
 
-    // What is offered: whether it is taken is known late.
+    // What is offered goes through a register slice, because it is known late whether it is taken.
     blocks: Pack<LANES, 56, 896>,
     equals: Pack<LANES, LANES, 256>,
     flags: Concat<LANES, LANES, 1, 9, 42>,
@@ -131,7 +131,7 @@ pub struct Splitter {
 impl Logic for Splitter {
     #[hdl_gen]
     fn update(&mut self) {
-        // What moves at the end of this cycle.
+        // Which stages advance at the end of this cycle.
         self.out_move.next = !self.out_valid.q.val() || self.offered.in_ready.val();
         self.whole_move.next = !self.whole_valid.q.val() || self.out_move.val();
         self.cut_move.next = self.cut_valid.q.val() && self.whole_move.val();
@@ -140,7 +140,7 @@ impl Logic for Splitter {
             !self.cut_valid.q.val() || (self.cut_move.val() && self.cut_last.val());
         self.beat_ready.next = self.cut_free.val();
 
-        // Cut: which fragments reach beyond the block of their first byte?
+        // Cut: which fragments reach beyond the block of their first byte.
         for i in 0..16 {
             self.ends[i].next = self.beat_addr.val().get_bits::<8>(i * 64).get_bits::<9>(0)
                 + self.beat_len.val().get_bits::<7>(i * 7).get_bits::<9>(0);
@@ -167,9 +167,9 @@ impl Logic for Splitter {
             }
         }
 
-        // First pieces end at the block's end; second ones start at 0.
+        // First pieces end at the end of their block; second ones start at 0.
         for i in 0..16 {
-            // Only of use if the fragment crosses: at most 63.
+            // Used only if the fragment crosses: at most 63.
             self.left[i].next = bits::<7>(0) - self.cut_offset[i].q.val().get_bits::<7>(0);
             self.over[i].next = self.cut_len[i].q.val() - self.left[i].val();
             self.offsets.parts[i].next = self.cut_offset[i].q.val();
@@ -205,7 +205,7 @@ impl Logic for Splitter {
             }
         }
 
-        // Compare.
+        // Comparison.
         for i in 0..16 {
             self.pairs.values[i].next = self.whole_block[i].q.val();
             self.sames.parts[i].next = (self.whole_block[i].q.val() == self.last[i].q.val()).into();

@@ -1,9 +1,8 @@
-//! Gives every piece its address in the segmented memory and collects which words are needed.
+//! Gives every piece its address in the window, and collects which words are needed.
 //!
-//! The lanes' collected words go to the window's word memory one entry per cycle, the words of
-//! all lanes that wait with the same entry at once. What is offered is not taken while
-//! a lane that still waits is to take another block. The last placed beat is held back until it is known whether its window
-//! ends with it.
+//! The words that lanes have collected go to the window's word memory, one entry a cycle; the words of all lanes that
+//! wait with the same entry go together. Pieces are not taken while a lane that still waits is to take another block.
+//! The last placed beat is held back until it is known whether its window ends with it.
 
 use super::lane::Lane;
 use super::{FIELDS, LANES, NUMBERS, PIECES, PLACED, SHAPE};
@@ -11,59 +10,59 @@ use crate::layout::windows::WINDOW_INDEX;
 use crate::primitive::{Concat, EqualPairs, Fifo, Lutram, Pack, Select};
 use drdma_emit::prelude::*;
 
-/// Pieces with answers in, placed beats and needed words out; see the module.
+/// Turns pieces with answers into placed beats and needed words; see the module.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Translator {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// What is offered is taken at the end of this cycle.
+    /// The answer that is offered is taken at the end of this cycle.
     pub step: Signal<Out, Bit>,
 
-    /// As from `Directory`.
+    /// Lanes that take the answer, one bit each, as from `Directory`.
     pub answer_lanes: Signal<In, Bits<LANES>>,
-    /// As from `Directory`.
+    /// Entry of the answer, under the parity of its window, as from `Directory`.
     pub answer_entry: Signal<In, Bits<8>>,
-    /// As from `Directory`.
+    /// Place of the entry, in words of the window, as from `Directory`.
     pub answer_place: Signal<In, Bits<13>>,
-    /// As from `Directory`.
+    /// Pieces pass, as from `Directory`.
     pub in_valid: Signal<In, Bit>,
-    /// As from `Directory`.
+    /// The pieces that pass, as from `Directory`.
     pub in_pieces: Signal<In, Bits<PIECES>>,
-    /// As from `Directory`.
+    /// The window ends before anything that follows, as from `Directory`.
     pub in_close: Signal<In, Bit>,
-    /// As from `Directory`.
+    /// With `in_close`: number of the window's entries, as from `Directory`.
     pub in_entries: Signal<In, Bits<7>>,
 
-    /// A window is opened; at least two cycles before its first pieces.
+    /// A window is opened, at least two cycles before its first pieces.
     pub opened: Signal<In, Bit>,
-    /// Its number.
+    /// With `opened`: number of the window.
     pub opened_number: Signal<In, Bits<WINDOW_INDEX>>,
 
-    /// A placed beat, to be stored without condition.
+    /// A placed beat is emitted; no back-pressure.
     pub placed_valid: Signal<Out, Bit>,
-    /// From the lowest bit: addresses in the window, lengths, positions, fields, window, end of
-    /// beat, end of window.
+    /// The placed beat, from the lowest bit: addresses in the window, lengths, positions, fields, window, end of beat,
+    /// end of window.
     pub placed: Signal<Out, Bits<PLACED>>,
 
-    /// A closed window's words are complete.
+    /// The needed words of a closed window are complete.
     pub window_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The closed window is taken in this cycle.
     pub window_ready: Signal<In, Bit>,
-    /// Its number.
+    /// Number of the closed window.
     pub window: Signal<Out, Bits<WINDOW_INDEX>>,
-    /// Its parity: windows that are planned one after another differ in it.
+    /// Parity of the closed window: windows that are planned one after another differ in it.
     pub window_parity: Signal<Out, Bit>,
-    /// Its entries.
+    /// Number of the closed window's entries.
     pub window_entries: Signal<Out, Bits<7>>,
-    /// The words of this entry (under the window's parity)
+    /// Entry whose words are read, under the parity of its window.
     pub words_entry: Signal<In, Bits<8>>,
-    /// are these,
+    /// Needed words of `words_entry`, one bit each; valid with `words_any`.
     pub words: Signal<Out, Bits<64>>,
-    /// if any is needed.
+    /// A word of `words_entry` is needed.
     pub words_any: Signal<Out, Bit>,
-    /// The words of the windows of this parity are not needed any more.
+    /// Bit `p`: words of windows of parity `p` are not needed any more.
     pub forget: Signal<In, Bits<2>>,
 
     lanes: [Lane; LANES],
@@ -77,7 +76,7 @@ pub struct Translator {
     pick_equal: Select<LANES, LANES>,
     equal: EqualPairs<LANES, 8>,
     shares: Signal<Local, Bits<LANES>>,
-    // Lanes that wait or have one below that waits within 1, 3, 7 lanes.
+    // Lanes that wait, or above one that waits within 1, 3, 7 lanes.
     some_below: Signal<Local, Bits<LANES>>,
     more_below: Signal<Local, Bits<LANES>>,
     most_below: Signal<Local, Bits<LANES>>,
@@ -90,12 +89,12 @@ pub struct Translator {
     merge_entry: DFF<Bits<8>>,
     merge_words: DFF<Bits<64>>,
     words_ram: Lutram<64, 8, 2>,
-    /// Entries that have words, for the two parities.
+    /// Entries that have words, for each of the two parities.
     some: [DFF<Bits<128>>; 2],
     had: Signal<Local, Bit>,
     merges: Signal<Local, Bit>,
 
-    // The window that waits to be complete.
+    // The closed window that waits to be complete.
     ended: DFF<Bit>,
     ended_window: DFF<Bits<WINDOW_INDEX>>,
     ended_parity: DFF<Bit>,
@@ -119,7 +118,7 @@ pub struct Translator {
 impl Logic for Translator {
     #[hdl_gen]
     fn update(&mut self) {
-        // A lane that waits cannot take another block; nor can the window close.
+        // A lane that waits cannot take another block, nor can the window close.
         self.stalled.next = (self.answer_lanes.val() & self.waiting.whole.val()).any()
             || (self.in_close.val() && (self.waiting.whole.val().any() || self.ended.q.val()));
         self.go.next = !self.stalled.val();
@@ -145,7 +144,7 @@ impl Logic for Translator {
             self.rams.parts[i].next = self.lanes[i].ram.val();
         }
 
-        // Flush: the first waiting lane's entry, for all lanes that wait with it.
+        // Flush: the entry of the first waiting lane, for all lanes that wait with it.
         self.pick_entry.choice.next = self.first.val();
         self.pick_equal.choice.next = self.first.val();
         self.pick_words.choice.next = self.flush_lanes.q.val();
@@ -171,7 +170,7 @@ impl Logic for Translator {
         self.merge_entry.d.next = self.flush_entry.q.val();
         self.merge_words.d.next = self.pick_words.value.val();
 
-        // Merge into what the entry has.
+        // The words are merged with those that the entry has.
         self.words_ram.write_enable.next = self.merge.q.val();
         self.words_ram.write_address.next = self.merge_entry.q.val();
         self.words_ram.read_address[0].next = self.merge_entry.q.val();
@@ -193,7 +192,7 @@ impl Logic for Translator {
             self.words_ram.write_data.next =
                 self.merge_words.q.val() | self.words_ram.read_data[0].val();
         }
-        // What is merged in this cycle can be read already.
+        // Words that are merged in this cycle can be read already.
         self.merges.next =
             self.merge.q.val() && (self.merge_entry.q.val() == self.words_entry.val());
         self.words.next = self.words_ram.read_data[1].val();
@@ -213,8 +212,8 @@ impl Logic for Translator {
             }
         }
 
-        // A closed window is complete when none of its words is on the way. Those that are merged in this
-        // cycle can be read.
+        // A closed window is complete when none of its words is on the way. Words that are merged in this cycle can be
+        // read.
         self.window_valid.next = self.ended.q.val()
             && !self.draining.whole.val().any()
             && !(self.flush.q.val()
@@ -236,7 +235,7 @@ impl Logic for Translator {
         self.windows.in_data.next = self.opened_number.val();
         self.windows.out_ready.next = self.close.val();
 
-        // The held beat goes on with the next one, or with the end of its window.
+        // The held beat leaves with the next one, or with the end of its window.
         self.numbers.a.next = self.held_ram.q.val();
         self.numbers.b.next = self.held_len.q.val();
         self.numbers.c.next = self.held_pos.q.val();

@@ -1,17 +1,17 @@
-//! Issues the reads of boxes and tells when a window's data have arrived.
+//! Issues the reads of boxes, and reports when the data of a window have arrived.
 //!
-//! Takes boxes from the placer; masters the `data` read port of the DMA engine; tells the gather
-//! which windows are complete and which parts of them could not be read.
+//! Takes boxes from the placer and the column path; masters the `data` read port of the DMA engine; reports to the
+//! gather which windows are complete, and which parts of them could not be read.
 //!
-//! **Throughput.** A read a cycle while tags are free (the engine takes one in two cycles). 256
-//! tags; statuses may come in any order, one a cycle, without back-pressure.
+//! **Throughput.** A read a cycle while tags are free (the engine takes one in two cycles). 256 tags; statuses may come
+//! in any order, one a cycle, without back-pressure.
 //!
 //! **Latency.** Box to descriptor 1 cycle. Last status to `window_ready` 1 cycle.
 //!
-//! **Back-pressure.** Any output may stall. While error ranges wait no read is issued, so that the
-//! ranges of all reads in flight fit their FIFO, and no window is ready.
+//! **Back-pressure.** Any output may stall. While ranges that failed wait, no read is issued, so that the ranges of all
+//! reads in flight fit their FIFO, and no window is ready.
 //!
-//! **Reset.** Reads from before a reset may end after it, but before their tags are used again.
+//! **Reset.** Reads of before a reset may end after it, but before their tags are used again.
 
 use crate::layout::windows::{ReadBox, WINDOW_COUNT, WINDOW_INDEX};
 use crate::primitive::{Fifo, Ram, ReadySlice};
@@ -26,25 +26,25 @@ const RANGE: usize = 30 + WINDOW_INDEX;
 /// Bits of a box: address, range, end of window.
 const BOX: usize = 65 + RANGE;
 
-/// All reads of a window have ended.
+/// Report that all reads of a window have ended.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct WindowReady {
-    /// The window; in order.
+    /// Number of the window; windows are reported in order.
     pub window: Bits<WINDOW_INDEX>,
 }
 
-/// A read that failed.
+/// Report of a read that failed.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct ReadError {
-    /// The window.
+    /// Window of the read.
     pub window: Bits<WINDOW_INDEX>,
-    /// The part's start in the segmented memory.
+    /// Address at which the part starts in the segmented memory, in bytes.
     pub ram: Bits<17>,
-    /// Its bytes.
+    /// Bytes of the part.
     pub len: Bits<13>,
 }
 
-/// The block; see the module.
+/// Reader of boxes; see the module.
 #[derive(LogicBlock, Default)]
 pub struct Reader {
     /// Clock.
@@ -52,23 +52,23 @@ pub struct Reader {
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
 
-    /// Reads to make.
+    /// Boxes to read.
     pub reads: Stream<In, ReadBox>,
 
     /// DMA read descriptors.
     pub m_axis_data_dma_read_desc: Stream<Out, DmaDescriptor>,
-    /// Reads that have ended.
+    /// Statuses of reads that have ended.
     pub s_axis_data_dma_read_desc_status: Flow<In, DmaReadStatus>,
 
-    /// Windows whose data have arrived.
+    /// Windows whose data have arrived, in order.
     pub window_ready: Stream<Out, WindowReady>,
 
     /// Reads that failed, each before its window.
     pub read_error: Stream<Out, ReadError>,
 
-    /// Reads taken by the engine in the cycle before.
+    /// Number of reads that the engine took in the cycle before.
     pub count_reads: Signal<Out, Bits<16>>,
-    /// Their bytes.
+    /// Bytes of the reads that the engine took in the cycle before.
     pub count_bytes: Signal<Out, Bits<16>>,
 
     // A box that waits for a tag.
@@ -90,11 +90,11 @@ pub struct Reader {
     counted: DFF<Bit>,
     counted_len: DFF<Bits<13>>,
 
-    // Tags: first each once, then as they come back.
+    // Tags: at first each once, then as they come back.
     fresh: DFF<Bits<9>>,
     returned: Fifo<8, 8, 9>,
     has_tag: Signal<Local, Bit>,
-    /// Tags of reads on the way. The status of another one is from before a reset.
+    /// Tags of reads on the way. A status with any other tag is from before a reset.
     asked: DFF<Bits<256>>,
     tag: Signal<Local, Bits<8>>,
     /// Range and window of the read with each tag.
@@ -118,14 +118,14 @@ pub struct Reader {
     given_window: DFF<Bits<WINDOW_INDEX>>,
     ready: Signal<Local, Bit>,
     none: Signal<Local, Bit>,
-    /// The status's tag bits above those that the card gives out.
+    /// Takes the bits of a status's tag above those that the card uses.
     unused: Signal<Local, Bits<6>>,
 }
 
 impl Logic for Reader {
     #[hdl_gen]
     fn update(&mut self) {
-        // Boxes wait: address, then the range (ram, len, window), then the end of the window.
+        // A box waits: address, then the range (ram, len, window), then the end of the window.
         self.box_bits.next = bit_cast::<BOX, 64>(self.reads.addr.val())
             | (bit_cast::<BOX, 17>(self.reads.ram.val()) << 64)
             | (bit_cast::<BOX, 13>(self.reads.len.val()) << 81)
@@ -139,14 +139,14 @@ impl Logic for Reader {
         self.last.next = self.boxes.out_data.val().get_bit(98);
         self.empty.next = !self.range.val().get_bits::<13>(17).any();
 
-        // A tag: first each once, then as they come back.
+        // A tag: at first each once, then as they come back.
         self.has_tag.next = self.fresh.q.val().get_bit(8) || self.returned.out_valid.val();
         self.tag.next = self.returned.out_data.val();
         if self.fresh.q.val().get_bit(8) {
             self.tag.next = self.fresh.q.val().get_bits::<8>(0);
         }
 
-        // A box becomes a read when the output is free, a tag is, and no error waits.
+        // A box becomes a read when the output and a tag are free, and no failed range waits.
         self.calm.next =
             !self.errors.count.val().any() && !(self.ended.q.val() && self.ended_error.q.val());
         self.pass.next = self.boxes.out_valid.val() && self.empty.val();
@@ -190,7 +190,7 @@ impl Logic for Reader {
         self.in_flight.write_address.next = self.tag.val();
         self.in_flight.write_data.next = self.range.val();
 
-        // Statuses: look the read up, then give the tag back and the range away.
+        // A status: its read is looked up; then the tag is returned and the range passed on.
         self.status_tag.next = self.s_axis_data_dma_read_desc_status.tag.val().get_bits::<8>(0);
         self.unused.next = self.s_axis_data_dma_read_desc_status.tag.val().get_bits::<6>(8);
         self.in_flight.read_enable.next = self.s_axis_data_dma_read_desc_status.valid.val();
@@ -238,12 +238,12 @@ impl Logic for Reader {
         self.ready.next = self.complete.q.val().get_bit(self.next.q.val().index())
             && self.none.val()
             && self.calm.val();
-        // Once given, a window stays: what happens to later ones is of no concern to it.
+        // A window that is offered stays offered, whatever happens to later ones.
         if self.window_ready.ready.val() {
             self.given.d.next = false;
         }
         if self.ready.val() && !self.given.q.val() {
-            // It is told at once, and again until it is taken.
+            // The window is offered at once, and again until it is taken.
             self.given.d.next = !self.window_ready.ready.val();
             self.given_window.d.next = self.next.q.val();
             self.next.d.next = self.next.q.val() + 1;

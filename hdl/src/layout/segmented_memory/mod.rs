@@ -1,8 +1,8 @@
 //! The segmented memory (D-RDMA section 4.2): 32 banks of 4 B, 1,024 rows, 128 KiB.
 //!
-//! It stands behind Corundum's data RAM port. The DMA engine writes up to 128 B a cycle in two
-//! segments of 64 B; the gather reads any one word of every bank in every cycle. Byte `A` lies in
-//! bank `A[6:2]`, row `A[16:7]`; segment 0 holds banks 0 to 15, segment 1 the others.
+//! The memory stands behind Corundum's data RAM port. The DMA engine writes up to 128 B a cycle in two segments of 64
+//! B; the gather reads any one word of every bank in every cycle. Byte `A` lies in bank `A[6:2]`, row `A[16:7]`;
+//! segment 0 holds banks 0 to 15, segment 1 the others.
 //!
 //! Contract: a write is taken in any cycle and takes effect at its end; `done` follows one cycle
 //! later. A read delivers two cycles after `read_enable`. A read of a word that is being written
@@ -16,7 +16,7 @@ use crate::primitive::ram::Ram;
 #[cfg(test)]
 mod tests;
 
-/// The memory. See the [module](self).
+/// The segmented memory; see the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct SegmentedMemory {
     /// Clock.
@@ -25,25 +25,25 @@ pub struct SegmentedMemory {
     pub rst: Signal<In, Bit>,
 
     // The DMA engine's side, per segment.
-    /// Byte enables.
+    /// Byte enables of the two segments (2 x 64 bits).
     pub data_dma_ram_wr_cmd_be: Signal<In, Bits<128>>,
-    /// Rows.
+    /// Row of each segment's write (2 x 10 bits).
     pub data_dma_ram_wr_cmd_addr: Signal<In, Bits<20>>,
-    /// Data.
+    /// Data of each segment's write (2 x 512 bits).
     pub data_dma_ram_wr_cmd_data: Signal<In, Bits<1024>>,
-    /// A write is offered.
+    /// A write of each segment is offered.
     pub data_dma_ram_wr_cmd_valid: Signal<In, Bits<2>>,
-    /// Always taken.
+    /// Always 1: every write is taken.
     pub data_dma_ram_wr_cmd_ready: Signal<Out, Bits<2>>,
-    /// A write was done.
+    /// The write that each segment took in the cycle before is done.
     pub data_dma_ram_wr_done: Signal<Out, Bits<2>>,
 
     // The gather's side.
-    /// For every bank the row to read.
+    /// Row to read of each bank (32 x 10 bits).
     pub read_row: Signal<In, Bits<320>>,
-    /// The banks to read.
+    /// Banks to read, one bit each.
     pub read_enable: Signal<In, Bits<32>>,
-    /// One word a bank, two cycles later.
+    /// The word that each bank read, two cycles after `read_enable` (32 x 32 bits).
     pub read_data: Signal<Out, Bits<1024>>,
 
     banks: [Ram<32, 4, 10>; 32],

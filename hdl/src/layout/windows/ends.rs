@@ -1,4 +1,4 @@
-//! The ends of column requests, behind the last payload of their last window.
+//! Puts the ends of column requests behind the last payload of their last window.
 
 // The accessors that `LogicStruct` derives have no documentation.
 #![allow(missing_docs)]
@@ -14,25 +14,25 @@ const END: usize = 27 + DEST_COUNT;
 /// The end of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct RequestEnd {
-    /// Request.
+    /// Slot of the request.
     pub slot: Bits<8>,
-    /// Its status.
+    /// Status of the request.
     pub status: Bits<8>,
-    /// The place of its first destination.
+    /// Place of its first destination in the ring of destinations.
     pub dest: Bits<10>,
-    /// Its failure is a destination's, whose queue pair fails with it.
+    /// The failure is that of a destination, whose queue pair fails as well.
     pub dest_end: Bit,
     /// The destination that failed.
     pub bad_dest: Bits<DEST_COUNT>,
 }
 
-/// Appends the ends of requests to the windows of columns that hold their last rows, so that they need no window
-/// of their own.
+/// Appends the ends of requests to the windows of columns that hold their last rows, so that they need no window of
+/// their own.
 ///
-/// An end is accepted for a window that was opened and whose last beat is not offered yet. The window's last
-/// beat then no longer ends it: a beat of no bytes that carries the end follows, and does. Beats pass
-/// without a register: `bytes.ready` follows `out.ready`, which has to come from one. A beat a cycle, latency 0;
-/// all streams may stall.
+/// An end is accepted for a window that was opened and whose last beat is not offered yet. The window's last beat then
+/// no longer ends it: a beat without bytes that carries the end follows, and ends the window. Beats pass without a
+/// register: `bytes.ready` follows `out.ready`, which must come from a register. A beat a cycle, latency 0; all streams
+/// may stall.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Ends {
     /// Clock.
@@ -41,29 +41,29 @@ pub struct Ends {
     pub rst: Signal<In, Bit>,
     /// A window of columns is opened.
     pub opened: Signal<In, Bit>,
-    /// Its number.
+    /// With `opened`: number of the window.
     pub opened_window: Signal<In, Bits<WINDOW_INDEX>>,
-    /// An end is offered; it is not held until it is accepted.
+    /// An end is offered; it need not be held until it is accepted.
     pub end_offered: Signal<In, Bit>,
-    /// It is accepted, in this cycle or never.
+    /// The end is accepted, in this cycle or never.
     pub end_accepted: Signal<Out, Bit>,
-    /// The window of columns that was opened last.
+    /// Number of the window of columns that was opened last.
     pub end_window: Signal<In, Bits<WINDOW_INDEX>>,
-    /// The end.
+    /// The end that is offered.
     pub request: Signal<In, RequestEnd>,
     /// Payload of columns, window by window.
     pub bytes: Stream<In, ByteBeat>,
-    /// The same, with ends of requests.
+    /// The same payload, with the ends of requests.
     pub out: Stream<Out, ByteBeat>,
 
-    /// Windows whose last beat has not passed.
+    /// Windows whose last beat has not passed, one bit each.
     open: DFF<Bits<WINDOW_COUNT>>,
-    /// Windows of these that end a request.
+    /// Those of them that end a request, one bit each.
     ended: DFF<Bits<WINDOW_COUNT>>,
     ends: Lutram<END, WINDOW_INDEX, 1>,
     end_in: Flatten<RequestEnd, END>,
     end_out: Restore<RequestEnd, END>,
-    /// The window's last payload has passed, its end is due.
+    /// The window's last payload has passed, and its end is due.
     due: DFF<Bit>,
     ends_request: Signal<Local, Bit>,
     /// The window's last payload is offered.
@@ -73,15 +73,15 @@ pub struct Ends {
 impl Logic for Ends {
     #[hdl_gen]
     fn update(&mut self) {
-        // An end that comes with the window's last beat is too late.
+        // An end that comes together with the window's last beat is too late.
         self.last.next = self.bytes.valid.val() && self.bytes.window_end.val();
         self.end_accepted.next = self.open.q.val().get_bit(self.end_window.val().index())
             && !self.ended.q.val().get_bit(self.end_window.val().index())
             && !(self.last.val() && (self.bytes.window.val() == self.end_window.val()));
         self.ends_request.next = self.ended.q.val().get_bit(self.bytes.window.val().index());
 
-        // Payload passes; behind the last beat of a window that ends a request comes the end. The beat itself
-        // waits meanwhile, so that its window is at hand.
+        // Payload passes. Behind the last beat of a window that ends a request comes the end; the beat itself waits
+        // meanwhile, so that its window is at hand.
         self.out.valid.next = self.bytes.valid.val();
         self.out.next = self.bytes.val();
         if self.last.val() && self.ends_request.val() {

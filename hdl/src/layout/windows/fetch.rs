@@ -1,49 +1,48 @@
-//! How the data of a request is fetched: what it says itself, or else the card's registers.
+//! Decides how the data of a request are fetched: by its own plan, or by the card's registers.
 
 use crate::primitive::Lutram;
 use drdma_emit::prelude::*;
 
-/// Bits of what a request says: it does (1), the binary logarithm of the longest read (4), the widest
-/// gap that is read through (12).
+/// Bits of a fetch plan: the request has one (1 bit), the binary logarithm of its longest read in bytes (4), the widest
+/// gap in bytes that is read through (12).
 pub const FETCH_BITS: usize = 17;
 
-/// Keeps what requests say, and changes the settings of the optimizer between two requests that differ:
-/// only when nothing is being planned, so that those who plan see one setting at a time.
+/// Keeps the fetch plans of requests, and changes the settings of the optimizer between two requests that differ: only
+/// when nothing is being planned, so that the planners see one setting at a time.
 ///
-/// A beat of another request than the one before waits a cycle, unless nothing was being planned when
-/// that was written, and longer where the settings change:
-/// until what was planned is `drained`. A write takes effect in the next cycle.
+/// The first beat of another request waits a cycle, unless nothing was being planned when its plan was written. Where
+/// the settings change it waits longer, until what was planned is `drained`. A write takes effect in the next cycle.
 ///
 /// # Inputs
-/// `write` (what the request of a slot says, before its first beat), `beat_valid`, `beat_slot`,
-/// `max_read`, `merge_threshold` (the registers), `drained` (nothing is being planned).
+/// `write` (the plan of the request of a slot, before its first beat), `beat_valid`, `beat_slot`, `max_read`,
+/// `merge_threshold` (the registers), `drained` (nothing is being planned).
 ///
 /// # Outputs
-/// `settled` (the settings are those of the beat), `changes` (they will be, once all is drained),
-/// `most`, `gap` (the settings), `planned` (they are the request's own).
+/// `settled` (the settings are those of the beat), `changes` (they will be once all is drained), `most`, `gap` (the
+/// settings), `planned` (they are the request's own).
 #[derive(LogicBlock, Default)]
 pub struct Fetch {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// What a request says.
+    /// The fetch plan of a request is written.
     pub write_valid: Signal<In, Bit>,
-    /// Its slot.
+    /// Slot of that request.
     pub write_slot: Signal<In, Bits<8>>,
-    /// It.
+    /// The fetch plan; see [`FETCH_BITS`].
     pub write_plan: Signal<In, Bits<FETCH_BITS>>,
     /// A beat is offered.
     pub beat_valid: Signal<In, Bit>,
-    /// Its request's slot.
+    /// Slot of the beat's request.
     pub beat_slot: Signal<In, Bits<8>>,
-    /// The register: longest read in bytes.
+    /// Register `MAX_READ`: longest read in bytes.
     pub max_read: Signal<In, Bits<13>>,
-    /// The register: widest gap in bytes that is read through.
+    /// Register `MERGE_THRESHOLD`: widest gap in bytes that is read through.
     pub merge_threshold: Signal<In, Bits<13>>,
     /// Nothing is being planned.
     pub drained: Signal<In, Bit>,
-    /// The beat may pass.
+    /// The settings are those of the beat, which may pass.
     pub settled: Signal<Out, Bit>,
     /// The beat waits for other settings.
     pub changes: Signal<Out, Bit>,
@@ -51,11 +50,11 @@ pub struct Fetch {
     pub most: Signal<Out, Bits<13>>,
     /// Widest gap in bytes that is read through.
     pub gap: Signal<Out, Bits<13>>,
-    /// The request says so itself.
+    /// `most` and `gap` are the request's own.
     pub planned: Signal<Out, Bit>,
 
     plans: Lutram<FETCH_BITS, 8, 1>,
-    /// The slot whose plan is known.
+    /// Whether `plan` is valid, and the slot whose plan it is.
     known: DFF<Bit>,
     slot: DFF<Bits<8>>,
     plan: DFF<Bits<FETCH_BITS>>,
@@ -86,7 +85,7 @@ impl Logic for Fetch {
         if self.write_valid.val() && (self.write_slot.val() == self.slot.q.val()) {
             self.known.d.next = false;
         }
-        // Nothing is at work: the settings are made ready for the request that is to come.
+        // Nothing is at work: the settings are prepared for the request that comes.
         if self.write_valid.val() && self.drained.val() && !self.beat_valid.val() {
             self.known.d.next = true;
             self.slot.d.next = self.write_slot.val();

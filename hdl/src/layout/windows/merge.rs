@@ -1,4 +1,4 @@
-//! Two streams become one, window by window.
+//! Merges two streams into one, window by window.
 
 // The accessors that `LogicStruct` derives have no documentation.
 #![allow(missing_docs)]
@@ -8,82 +8,81 @@ use crate::primitive::StreamSkid;
 use crate::request::DEST_COUNT;
 use drdma_emit::prelude::*;
 
-/// A DMA read, as the reader takes it.
+/// A DMA read in the form in which the reader takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct ReadBox {
-    /// Host address.
+    /// Host address of the box.
     pub addr: Bits<64>,
-    /// Address in its window, and from *starts* on in the segmented memory.
+    /// Address of the box in its window, or behind *starts* in the segmented memory, in bytes.
     pub ram: Bits<17>,
-    /// Bytes; 0: the box carries only `window_end`.
+    /// Bytes of the box; 0 if it carries only `window_end`.
     pub len: Bits<13>,
-    /// Window.
+    /// Window of the box.
     pub window: Bits<WINDOW_INDEX>,
-    /// No more boxes of this window.
+    /// The box is the last one of its window.
     pub window_end: Bit,
 }
 
-/// A beat of payload whose bytes' places are known, as the gather takes it.
+/// A beat of payload with the place of each byte, in the form in which the gather takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct ByteBeat {
-    /// Positions that have a byte.
+    /// Bit `p` is set if position `p` has a byte.
     pub mask: Bits<64>,
-    /// Places of the 64 bytes, 17 bits each: in their window, and from *starts* on in the segmented memory.
+    /// Place of each byte in its window, or behind *starts* in the segmented memory (64 x 17 bits).
     pub ram: Bits<1088>,
-    /// The window that holds them.
+    /// Window that holds the bytes.
     pub window: Bits<WINDOW_INDEX>,
-    /// Last beat of its window.
+    /// The beat is the last one of its window.
     pub window_end: Bit,
-    /// Last part of a beat.
+    /// The beat is the last part of an expander's beat.
     pub beat_end: Bit,
-    /// Destination.
+    /// Place of the destination in the ring of destinations.
     pub dest: Bits<10>,
-    /// Request.
+    /// Slot of the request.
     pub slot: Bits<8>,
-    /// Payload bytes of the whole beat.
+    /// Payload bytes of the whole beat, 0 to 64.
     pub bytes: Bits<7>,
-    /// Starts a message.
+    /// The beat starts a message.
     pub message_start: Bit,
-    /// Ends a message.
+    /// The beat ends a message.
     pub message_end: Bit,
-    /// Length of the message that starts.
+    /// With `message_start`: bytes of the message, where they are needed; else 0.
     pub message_bytes: Bits<32>,
-    /// Ends the request.
+    /// The request ends.
     pub request_end: Bit,
-    /// Ends its destination.
+    /// The beat ends its destination.
     pub dest_end: Bit,
-    /// The request's status.
+    /// With `request_end`: status of the request.
     pub status: Bits<8>,
-    /// The destination that failed.
+    /// With `request_end`: the destination that failed.
     pub bad_dest: Bits<DEST_COUNT>,
 }
 
-/// Lets pass what one of two streams has for the present window, to its last beat; each stream
-/// has its windows in order.
+/// Passes the beats that one of two streams has for the present window, up to the last one; each stream has its windows
+/// in order.
 ///
-/// A beat a cycle, latency 1 cycle; may stall at any time. No path from `out.ready` to `a.ready`
-/// and `b.ready`.
+/// A beat a cycle, latency 1 cycle; may stall at any time. No path from `out.ready` to `a.ready` and `b.ready`.
 #[derive(LogicBlock, Default)]
 pub struct Merge<T: Synth> {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// The present window is one of `b`.
+    /// The present window belongs to `b`.
     pub is_b: Signal<In, Bit>,
     /// There is a present window.
     pub open: Signal<In, Bit>,
-    /// The present window's last beat is accepted; the next window is present in the next cycle.
+    /// The last beat of the present window is accepted; the next window is present in the next cycle.
     pub done: Signal<Out, Bit>,
-    /// Beats of one.
+    /// Beats of the first stream.
     pub a: Channel<In, T>,
-    /// The beat is its window's last.
+    /// The beat of `a` is the last one of its window.
     pub a_end: Signal<In, Bit>,
-    /// Beats of the other.
+    /// Beats of the second stream.
     pub b: Channel<In, T>,
-    /// The beat is its window's last.
+    /// The beat of `b` is the last one of its window.
     pub b_end: Signal<In, Bit>,
-    /// Beats of both.
+    /// Beats of both streams, in the order of windows.
     pub out: Channel<Out, T>,
 
     skid: StreamSkid<T>,

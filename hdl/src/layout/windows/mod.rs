@@ -1,32 +1,33 @@
-//! The windows of the segmented memory: who gets the next one, where it lies, and in which order what they
-//! need and what they hold goes on. And the settings by which their reads are planned.
+//! Owns the windows of the segmented memory: which path gets the next one, where it lies, and in which order the boxes
+//! and bytes of windows pass. Also keeps the settings by which their reads are planned.
 //!
-//! Beats of the expander take one of two paths. Rows go to the placer, which opens a window when it
-//! needs one. The *header* of a chunk of columns goes to the columns block, which opens one or more windows
-//! with it and says when it is used up. Windows are numbered round and opened in the order of the beats, so a header waits until the
-//! placer has closed its window, and asks it to. Boxes and bytes of the two paths are merged in the
-//! order of windows, so that all that comes after sees one sequence. The end of a column request needs no
-//! window of the placer's: [`Ends`] appends it to the request's last window, unless that has passed already.
+//! Beats of the expander take one of two paths. Rows go to the placer, which opens a window when it needs one. The
+//! *header* of a chunk of columns goes to the column path, which opens one or more windows with it and reports when it
+//! is used up. Windows are numbered cyclically and opened in the order of the beats. So a header waits until the placer
+//! has closed its window, and asks it to. Boxes and bytes of the two paths are merged in the order of windows, so that
+//! all later blocks see one sequence. The end of a column request needs no window of the placer: [`Ends`] appends it to
+//! the request's last window, unless that has passed already.
 //!
 //! A window takes as much of the memory as it needs, up to 32 KiB, so that many small ones can be in flight; see
-//! [`Ring`]. Up to 16 are in use. Both paths give places in the window; [`Starts`] makes places in the memory of them.
+//! [`Ring`]. Up to 16 are in use. Both paths deliver places in the window; [`Starts`] turns them into places in the
+//! memory.
 //!
-//! A request may say how its data is fetched; else the registers do. *Fetch* changes the settings of both
-//! paths in between: a beat that needs others waits until no window's boxes are due.
+//! A request may set how its data are fetched; otherwise the registers do. *Fetch* changes the settings of both paths
+//! between requests: a beat that needs other settings waits until no window's boxes are due.
 //!
 //! ```text
 //! beat --+--> row (placer) ----> row_box, row_bytes -------+--> box, bytes
 //!        +--> header (columns) -> column_box, column_bytes +
 //! ```
 //!
-//! **Throughput.** A beat, a box and a beat of bytes a cycle. A header waits for a change of path about
-//! 10 cycles, besides for a free window; a request's first beat a cycle, unless the card was idle, and where the settings change
+//! **Throughput.** A beat, a box and a beat of bytes a cycle. For a change of path a header waits about 10 cycles, and
+//! for a free window. A request's first beat waits a cycle unless the card was idle, and where the settings change
 //! until all boxes before have left.
 //!
 //! **Latency.** 0 for beats, 1 cycle for boxes, 1 for bytes.
 //!
-//! **Back-pressure.** All streams may stall. Beats pass without a register: `beat_ready` follows
-//! `row_ready` and `header_ready`, which have to come from registers.
+//! **Back-pressure.** All streams may stall. Beats pass without a register: `beat_ready` follows `row_ready` and
+//! `header_ready`, which must come from registers.
 
 mod ends;
 mod fetch;
@@ -46,10 +47,10 @@ use drdma_emit::prelude::*;
 
 /// Bits of the number of a window.
 pub const WINDOW_INDEX: usize = 4;
-/// Windows that may be in use.
+/// Number of windows that may be in use.
 pub const WINDOW_COUNT: usize = 1 << WINDOW_INDEX;
 
-/// The block; see the module.
+/// The windows of the segmented memory; see the module.
 #[derive(LogicBlock, Default)]
 pub struct Windows {
     /// Clock.
@@ -57,104 +58,104 @@ pub struct Windows {
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
 
-    /// A beat; its fields go beside this block.
+    /// A beat is offered; its other fields bypass this block.
     pub beat_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The beat is taken in this cycle.
     pub beat_ready: Signal<Out, Bit>,
-    /// It is the header of a chunk of columns.
+    /// The beat is the header of a chunk of columns.
     pub beat_column: Signal<In, Bit>,
-    /// Its request.
+    /// Slot of the beat's request.
     pub beat_slot: Signal<In, Bits<8>>,
-    /// It ends its request, and has no bytes.
+    /// The beat ends its request, and has no bytes.
     pub beat_end: Signal<In, Bit>,
-    /// It is an end that the last window of columns may carry; offered for as long as the beat is,
+    /// The beat is an end that the last window of columns may carry; held for as long as the beat is offered.
     pub end_offered: Signal<Out, Bit>,
-    /// accepted there, or else it is a row.
+    /// The last window of columns accepts the end; otherwise it passes as a row.
     pub end_accepted: Signal<In, Bit>,
-    /// The window that was opened last.
+    /// Number of the window that was opened last.
     pub last_window: Signal<Out, Bits<WINDOW_INDEX>>,
-    /// It is offered to the placer.
+    /// The beat is offered to the placer.
     pub row_valid: Signal<Out, Bit>,
-    /// It is taken there.
+    /// The placer can take the beat.
     pub row_ready: Signal<In, Bit>,
-    /// It is offered to the columns.
+    /// The beat is offered to the column path.
     pub header_valid: Signal<Out, Bit>,
-    /// Something is done with it there:
+    /// The header serves in this cycle: `header_opens`, `header_last`, or both.
     pub header_ready: Signal<In, Bit>,
-    /// a window is opened,
+    /// With `header_ready`: a window is opened.
     pub header_opens: Signal<In, Bit>,
-    /// and it is used up.
+    /// With `header_ready`: the header is used up.
     pub header_last: Signal<In, Bit>,
 
-    /// What a request says of how it is fetched; before its first beat.
+    /// The fetch plan of a request is written, before its first beat.
     pub fetch_write_valid: Signal<In, Bit>,
-    /// Its slot.
+    /// Slot of that request.
     pub fetch_write_slot: Signal<In, Bits<8>>,
-    /// It; see `Fetch`.
+    /// The fetch plan; see [`FETCH_BITS`].
     pub fetch_write_plan: Signal<In, Bits<FETCH_BITS>>,
-    /// The register: longest read in bytes.
+    /// Register `MAX_READ`: longest read in bytes.
     pub max_read: Signal<In, Bits<13>>,
-    /// The register: widest gap in bytes that is read through.
+    /// Register `MERGE_THRESHOLD`: widest gap in bytes that is read through.
     pub merge_threshold: Signal<In, Bits<13>>,
-    /// The longest read of the windows that are being planned.
+    /// Longest read in bytes, for the windows that are being planned.
     pub plan_max_read: Signal<Out, Bits<13>>,
-    /// The widest gap in bytes that is read through in them.
+    /// Widest gap in bytes that is read through, for the windows that are being planned.
     pub plan_merge_threshold: Signal<Out, Bits<13>>,
-    /// The request says these itself.
+    /// The request itself sets `plan_max_read` and `plan_merge_threshold`.
     pub planned: Signal<Out, Bit>,
 
-    /// The placer may open a window; so does the next header.
+    /// A window may be opened, by the placer or with the next header.
     pub granted: Signal<Out, Bit>,
-    /// The number of that window.
+    /// With `granted`: number of that window.
     pub number: Signal<Out, Bits<WINDOW_INDEX>>,
-    /// Where it starts in the memory, in units of 128 B.
+    /// With `granted`: start of that window in the memory, in units of 128 B.
     pub start: Signal<Out, Bits<10>>,
-    /// The placer opens it.
+    /// The placer opens the granted window.
     pub opened: Signal<In, Bit>,
-    /// It could open another one if its own were closed.
+    /// The placer could open another window if its own were closed.
     pub another: Signal<Out, Bit>,
-    /// It closes its window,
+    /// The placer closes its window.
     pub closed: Signal<In, Bit>,
-    /// which takes so much of the memory, in units of 128 B.
+    /// With `closed`: size of the window in units of 128 B.
     pub closed_size: Signal<In, Bits<9>>,
-    /// It is known what the window of the last header takes:
+    /// `size` is valid: the size of the last header's window is known.
     pub sized: Signal<In, Bit>,
-    /// so much, in units of 128 B.
+    /// With `sized`: size of that window in units of 128 B.
     pub size: Signal<In, Bits<9>>,
     /// A window is opened, of rows or of columns.
     pub opens: Signal<Out, Bit>,
-    /// The placer has an open window, or beats without one.
+    /// The placer has an open window, or beats without a window.
     pub placer_busy: Signal<In, Bit>,
     /// A header, or other settings, wait for the placer's window to be closed.
     pub flush: Signal<Out, Bit>,
     /// The oldest window was assembled; its memory is free.
     pub window_free: Signal<In, Bit>,
 
-    /// The window whose boxes come next is one of columns,
+    /// The window whose boxes come next is one of columns.
     pub box_column: Signal<Out, Bit>,
-    /// and it was opened.
+    /// The window whose boxes come next was opened.
     pub box_open: Signal<Out, Bit>,
-    /// All its boxes have passed.
+    /// All boxes of that window have passed.
     pub box_end: Signal<In, Bit>,
-    /// The window whose bytes come next is one of columns,
+    /// The window whose bytes come next is one of columns.
     pub bytes_column: Signal<Out, Bit>,
-    /// and it was opened.
+    /// The window whose bytes come next was opened.
     pub bytes_open: Signal<Out, Bit>,
-    /// All its bytes have passed.
+    /// All bytes of that window have passed.
     pub bytes_end: Signal<In, Bit>,
 
-    /// Which windows are of columns.
+    /// Bit `w`: window `w` is one of columns.
     column: DFF<Bits<WINDOW_COUNT>>,
     boxed: DFF<Bits<WINDOW_INDEX>>,
-    /// Windows whose boxes have not all passed.
+    /// Number of windows whose boxes have not all passed.
     to_box: DFF<Bits<5>>,
     gathered: DFF<Bits<WINDOW_INDEX>>,
-    /// Windows whose bytes have not all passed.
+    /// Number of windows whose bytes have not all passed.
     to_gather: DFF<Bits<5>>,
     ring: Ring,
     fetch: Fetch,
     beat: Signal<Local, Bit>,
-    /// The window that was opened last.
+    /// Number of the window that was opened last.
     last: Signal<Local, Bits<WINDOW_INDEX>>,
     rides: Signal<Local, Bit>,
     free: Signal<Local, Bit>,
@@ -183,7 +184,8 @@ impl Logic for Windows {
         self.beat.next = self.beat_valid.val() && self.fetch.settled.val();
         self.flush.next =
             (self.beat_valid.val() && self.beat_column.val()) || self.fetch.changes.val();
-        // An end that follows a window of columns. While the placer is at work it has, or opens, a later one.
+        // An end that follows a window of columns. While the placer is at work, it has a later window, or will open
+        // one.
         self.last.next = self.ring.number.val() - 1;
         self.last_window.next = self.last.val();
         self.end_offered.next = self.beat.val()

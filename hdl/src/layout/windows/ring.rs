@@ -1,46 +1,46 @@
-//! Where windows lie in the segmented memory.
+//! Decides where windows lie in the segmented memory.
 
 use super::WINDOW_INDEX;
 use crate::primitive::Lutram;
 use drdma_emit::prelude::*;
 
-/// Sizes and starts of windows count in units of 128 B: a word of every bank. The memory has 1,024 of them, a
-/// window up to 256.
+/// Number of units of 128 B (a word of every bank) in the memory. Sizes and starts of windows are counted in them; a
+/// window has up to 256.
 const UNITS: u64 = 1024;
-/// A window that is larger keeps all of its 32 KiB.
+/// Largest size, in units, of a window that shares; a larger one keeps all of its 32 KiB.
 const MOST_SHARED: u64 = 128;
-/// The last start behind which a window of any size fits.
+/// Last start, in units, behind which a window of any size fits.
 const LAST_START: u64 = UNITS - 256;
 
-/// Hands out windows of the segmented memory, one behind the other, round and round.
+/// Hands out windows of the segmented memory to the two paths, one behind the other, cyclically.
 ///
-/// A window is opened without a size, at the end of the one before, where 32 KiB are free and fewer than 16 windows are in
-/// use. Whoever opened it tells, once, how much of that it takes; the next one is opened behind this, or at the
-/// start of the memory where the rest up to its end is shorter than 32 KiB. (No window goes on from
-/// the memory's end to its start, nor does a read.) One that takes more than 16 KiB keeps 32 KiB: four such windows then fit
-/// at any time, and of smaller ones at least as many. Windows are freed in the order in which they were opened, each
-/// after its size was told.
+/// A window is opened without a size, at the end of the one before, where 32 KiB are free and fewer than 16 windows are
+/// in use. The path that opened it reports, once, how much of that it takes. The next window is opened behind this, or
+/// at the start of the memory if less than 32 KiB are left up to the memory's end. (No window wraps from the memory's
+/// end to its start, nor does a read.) A window that takes more than 16 KiB keeps 32 KiB: four such windows then fit at
+/// any time, and at least as many smaller ones. Windows are freed in the order in which they were opened, each after
+/// its size was reported.
 ///
 /// **Latency.** A size and a freed window count from the next cycle on.
 ///
 /// # Inputs
-/// `opens`: the granted window is opened. `sized`, `size`: the last window takes so much, 0 to 256. `free`: the
-/// oldest window is free.
+/// `opens`: the granted window is opened. `sized`, `size`: size of the last window, 0 to 256 units. `free`: the oldest
+/// window is free.
 ///
 /// # Outputs
-/// `granted`: a window may be opened, with `number` and `start`. `another`: the next one may, too, as soon as the size of the last
-/// one is told, whatever that is (unless that leaves too little at the memory's end).
+/// `granted`: a window may be opened, with `number` and `start`. `another`: so may the next one, as soon as the size of
+/// the last one is reported, whatever that is (unless it leaves too little at the memory's end).
 #[derive(LogicBlock, Default)]
 pub struct Ring {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// A window is opened.
+    /// The granted window is opened.
     pub opens: Signal<In, Bit>,
-    /// The size of the last window is known:
+    /// `size` is valid: the size of the last window is known.
     pub sized: Signal<In, Bit>,
-    /// it.
+    /// With `sized`: size of the last window, 0 to 256 units of 128 B.
     pub size: Signal<In, Bits<9>>,
     /// The oldest window is free.
     pub free: Signal<In, Bit>,
@@ -48,24 +48,24 @@ pub struct Ring {
     pub granted: Signal<Out, Bit>,
     /// A window may be opened once the last one has its size.
     pub another: Signal<Out, Bit>,
-    /// The number of the next window.
+    /// Number of the next window.
     pub number: Signal<Out, Bits<WINDOW_INDEX>>,
-    /// Where it starts.
+    /// Start of the next window, in units of 128 B.
     pub start: Signal<Out, Bits<10>>,
 
     next: DFF<Bits<WINDOW_INDEX>>,
     oldest: DFF<Bits<WINDOW_INDEX>>,
-    /// Windows in use.
+    /// Number of windows in use.
     used: DFF<Bits<5>>,
     /// The last window has no size yet.
     open: DFF<Bit>,
-    /// Where the last window starts, or, once it has its size, the next one.
+    /// Start of the last window or, once it has its size, of the next one, in units of 128 B.
     at: DFF<Bits<10>>,
-    /// What is not in use. It lies behind `at`.
+    /// Units that are not in use; they lie behind `at`.
     room: DFF<Bits<11>>,
-    /// What each window keeps from others: its size, and what is left over at the end of the memory behind it.
+    /// Units that each window keeps from others: its size, and what is left over behind it at the end of the memory.
     kept: Lutram<9, WINDOW_INDEX, 1>,
-    /// What the last window has for itself.
+    /// Units that the last window has for itself.
     own: Signal<Local, Bits<9>>,
     behind: Signal<Local, Bits<11>>,
     wraps: Signal<Local, Bit>,
@@ -87,7 +87,7 @@ impl Logic for Ring {
         self.start.next = self.at.q.val();
         self.last.next = self.next.q.val() - 1;
 
-        // The size of the last window says where the next one starts.
+        // The size of the last window determines where the next one starts.
         self.own.next = self.size.val();
         if self.size.val() > MOST_SHARED {
             self.own.next = 256.into();

@@ -1,34 +1,34 @@
-//! From places in windows to places in the segmented memory.
+//! Turns places in windows into places in the segmented memory.
 
 use super::{ByteBeat, ReadBox, WINDOW_INDEX};
 use crate::primitive::{Lutram, Pack};
 use drdma_emit::prelude::*;
 
-/// Adds to every place of boxes and bytes where its window starts.
+/// Adds the start of the window to every place of boxes and bytes.
 ///
-/// Windows start with a multiple of 128 B, so that a byte's bank is the same in the window and in the memory, and
-/// software, which foretells it, need not know where a window starts. A window's start is known from the cycle behind its
+/// Windows start at a multiple of 128 B, so that a byte has the same bank in the window as in the memory, and software,
+/// which predicts banks, need not know where a window starts. The start of a window is known from the cycle after its
 /// opening on.
 ///
-/// Streams pass without a register: `reads.ready` follows `read.ready`, and `bytes.ready` `byte.ready`, which
-/// have to come from one. A box and a beat a cycle, latency 0; all streams may stall.
+/// Streams pass without a register: `reads.ready` follows `read.ready`, and `bytes.ready` follows `byte.ready`, which
+/// must come from registers. A box and a beat a cycle, latency 0; all streams may stall.
 #[derive(LogicBlock, Default)]
 pub struct Starts {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// A window is opened.
     pub opened: Signal<In, Bit>,
-    /// Its number.
+    /// With `opened`: number of the window.
     pub number: Signal<In, Bits<WINDOW_INDEX>>,
-    /// Where it starts, in units of 128 B.
+    /// With `opened`: start of the window in the memory, in units of 128 B.
     pub start: Signal<In, Bits<10>>,
-    /// Boxes, with places in their windows.
+    /// Boxes with places in their windows.
     pub reads: Stream<In, ReadBox>,
-    /// The same, with places in the memory.
+    /// The same boxes with places in the memory.
     pub read: Stream<Out, ReadBox>,
-    /// Bytes, with places in their windows.
+    /// Bytes with places in their windows.
     pub bytes: Stream<In, ByteBeat>,
-    /// The same, with places in the memory.
+    /// The same bytes with places in the memory.
     pub byte: Stream<Out, ByteBeat>,
 
     known: Lutram<10, WINDOW_INDEX, 2>,

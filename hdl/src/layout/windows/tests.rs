@@ -21,7 +21,7 @@ struct World {
     to_box: VecDeque<bool>,
     to_gather: VecDeque<bool>,
     used: u64,
-    /// Of the windows in use, the last one may have no size yet; a window of columns gets its own later.
+    /// Windows in use that have no size yet: perhaps the last one, and windows of columns, which get theirs later.
     unsized_windows: u64,
     sizes: bool,
     /// The placer closed its window in the cycle before: it tells so now.
@@ -280,7 +280,7 @@ fn a_requests_first_beat_waits_a_cycle_unless_idle_and_a_slots_next_request_is_a
         assert_eq!(now, plan.unwrap_or((512, 256)));
         // Nothing was planned: the settings change; two beats.
         assert_eq!(bench.cycles() - start, if now == before { 2 } else { 3 }, "{plan:?}");
-        // The same while something is: the table is read; two beats.
+        // Something is planned: the table is read; two beats.
         bench.set("placer_busy", 1);
         write(&mut bench, plan);
         let start = bench.cycles();

@@ -1,10 +1,10 @@
 //! The published top: `mqnic_app_block`, exactly as Corundum instances it.
 //!
-//! A text leaf, because the kernel language has neither module parameters nor `initial` checks. It
-//! holds no logic: it gives the card's core the ports that it names, in the core's fixed widths,
-//! passes through what the card does not use, and ties off the rest. The port and parameter tables
-//! beside this file state Corundum's interface (public tree, snapshot of December 2023). Corundum
-//! sets every parameter; the defaults are those of a U50, so that the file also elaborates alone.
+//! A text leaf, because the kernel language has neither module parameters nor `initial` checks. It holds no logic: it
+//! connects the card's core to those of Corundum's ports that the core names, in the core's fixed widths, passes
+//! through what the card does not use, and ties off the rest. The port and parameter tables beside this file state
+//! Corundum's interface (public tree, snapshot of December 2023). Corundum sets every parameter; the defaults are those
+//! of a U50, so that the file also elaborates alone.
 
 use std::fmt::Write;
 
@@ -127,7 +127,7 @@ pub fn file(core: &Emitted) -> String {
     format!("{}\n{head}\n{module}\n{modules}\n`resetall\n", comment())
 }
 
-/// What the file is, for whoever finds it in a Corundum build.
+/// Comment at the top of the file, which says what it is to a reader in a Corundum build.
 fn comment() -> String {
     format!(
         "// D-RDMA {version}: a smart NIC that gathers non-contiguous regions and sends them as RoCEv2.\n\
@@ -193,8 +193,8 @@ fn header(ports: &[ShellPort]) -> String {
     text
 }
 
-/// Stops the simulation where a parameter is wrong. A generate block each: with right parameters
-/// none exists, and a synthesis tool does not meet `$error`.
+/// Stops the simulation where a parameter is wrong. Each check is a generate block: with right parameters none exists,
+/// and a synthesis tool does not meet `$error`.
 fn checks() -> String {
     let mut text = String::new();
     let mut check = |condition: String, name: &str, wanted: String| {

@@ -160,7 +160,7 @@ fn segments_of_larger_dma_memories_are_told_apart() {
         Port::output("data_dma_ram_rd_resp_data", 1024),
         Port::output("m_axis_data_dma_read_desc_ram_addr", 17),
     ];
-    // It answers with what it was asked.
+    // The core answers a read of a memory with the command itself.
     let text = "module core(input wire clk, input wire rst,
         input wire [19:0] data_dma_ram_rd_cmd_addr, input wire [1:0] data_dma_ram_rd_cmd_sel,
         output wire [1023:0] data_dma_ram_rd_resp_data,

@@ -1,36 +1,37 @@
-//! The bitmaps of a column request: read in long stretches, and kept for the chunks that follow.
+//! Keeps the bitmaps of a column request, which are read in long stretches, for the chunks that follow.
 
 use crate::primitive::{Fifo, Lutram, Pack, Ram, RamStyle};
 use crate::request::DEST_INDEX;
 use drdma_emit::prelude::*;
 
-/// Bits of a turn: `phase` 9, `rows` 13, `loads`, `index`.
+/// Bits of a turn: `phase` 9, `rows` 13, `loads` 1, `index`.
 const TURN: usize = 23 + DEST_INDEX;
-/// Bits of the number of a beat: each destination has 16.
+/// Bits of the address of a beat: each destination has 16 beats.
 const BEAT: usize = DEST_INDEX + 4;
-/// Rows of a stretch, at most.
+/// Largest number of rows of a stretch.
 pub const ROWS: u64 = 8192;
 
-/// Keeps a stretch of up to [`ROWS`] bits of each destination's bitmap, and gives the bits of its turns, chunk
-/// after chunk, as if each had been read for itself. One read of 512 bytes so serves many turns, of which each
-/// may need a few bytes only.
+/// Keeps a stretch of up to [`ROWS`] bits of each destination's bitmap, and emits the bits of its turns, chunk after
+/// chunk, as if each had been read separately. One read of 512 bytes thus serves many turns, each of which may need a
+/// few bytes only.
 ///
-/// A turn that `loads` brings a new stretch, whose beats are stored in its order. 512 bits of a turn
-/// leave a cycle, also from turn to turn; a turn that loads costs as many cycles more as its stretch has beats.
-/// 3 cycles from a turn, or from the last beat of its stretch, to its first bits; 4 turns may wait. Both sides
-/// are registered, and all streams may stall.
+/// A turn that `loads` brings a new stretch, whose beats are stored first. 512 bits of a turn leave a cycle, also from
+/// turn to turn; a turn that loads takes as many cycles more as its stretch has beats. 3 cycles from a turn, or from
+/// the last beat of its stretch, to its first bits; 4 turns may wait. Both sides are registered, and all streams may
+/// stall.
 ///
-/// A stretch may also come beat by beat as `store`, without back-pressure, while no turn waits or is at work
-/// that loads one; its turns do not load then.
+/// A stretch may also come beat by beat as `store`, without back-pressure, as long as no turn that loads waits or is at
+/// work; the turns of such a stretch do not load.
 ///
 /// # Inputs
-/// `turn` stream {`index` (the destination), `phase` (how far behind the stretch's first row the turn's first one is, in units
-/// of 16 rows; a turn that does not start with a multiple of 64 rows has less than 128), `rows` (1 to 4,096), `loads`}; `resp` stream {`data`, `error`, `last` (the last of the stretch)};
-/// `store` {`index`, `beat`, `data`, `error` (this beat or one before it could not be read)}; `out_ready`.
+/// `turn` stream {`index` (the destination), `phase` (distance of the turn's first row from the stretch's first row, in
+/// units of 16 rows; a turn that does not start at a multiple of 64 rows has less than 128), `rows` (1 to 4,096),
+/// `loads`}; `resp` stream {`data`, `error`, `last` (the last beat of the stretch)}; `store` {`index`, `beat`, `data`,
+/// `error` (this beat or one before it could not be read)}; `out_ready`.
 ///
 /// # Outputs
-/// `turn_ready`, `resp_ready`; `out` stream {`data` 512, `error`}: bit 0 of a turn's first beat is its
-/// first row; bits behind its rows mean nothing. `error`: a beat of the stretch could not be read.
+/// `turn_ready`, `resp_ready`; `out` stream {`data` 512, `error`}: bit 0 of a turn's first beat is its first row; bits
+/// beyond its rows are undefined. `error`: a beat of the stretch could not be read.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Bitmaps {
     /// Clock.
@@ -39,43 +40,43 @@ pub struct Bitmaps {
     pub rst: Signal<In, Bit>,
     /// A turn is offered.
     pub turn_valid: Signal<In, Bit>,
-    /// Room for it.
+    /// The turn can be taken.
     pub turn_ready: Signal<Out, Bit>,
-    /// The destination.
+    /// Number of the turn's destination in the request.
     pub turn_index: Signal<In, Bits<DEST_INDEX>>,
-    /// Rows between the stretch's first and the turn's first, in units of 16.
+    /// Distance of the turn's first row from the stretch's first row, in units of 16 rows.
     pub turn_phase: Signal<In, Bits<9>>,
-    /// Rows.
+    /// Rows of the turn, 1 to 4,096.
     pub turn_rows: Signal<In, Bits<13>>,
-    /// A new stretch comes with it.
+    /// A new stretch comes with the turn.
     pub turn_loads: Signal<In, Bit>,
-    /// 64 bytes of a stretch are offered.
+    /// A beat of 64 bytes of a stretch is offered.
     pub resp_valid: Signal<In, Bit>,
-    /// Room for them.
+    /// The beat can be taken.
     pub resp_ready: Signal<Out, Bit>,
-    /// The bytes.
+    /// Bytes of the stretch.
     pub resp_data: Signal<In, Bits<512>>,
-    /// The read failed.
+    /// The read of the beat failed.
     pub resp_error: Signal<In, Bit>,
-    /// The last of the stretch.
+    /// The beat is the last one of its stretch.
     pub resp_last: Signal<In, Bit>,
     /// A beat of a destination's stretch is given.
     pub store_valid: Signal<In, Bit>,
-    /// The destination.
+    /// Number of the stretch's destination in the request.
     pub store_index: Signal<In, Bits<DEST_INDEX>>,
-    /// Its place in the stretch.
+    /// Number of the beat in the stretch, 0 to 15.
     pub store_beat: Signal<In, Bits<4>>,
-    /// A bit a row.
+    /// Rows that are selected, one bit each.
     pub store_data: Signal<In, Bits<512>>,
-    /// It, or one before it, could not be read.
+    /// The beat, or one before it, could not be read.
     pub store_error: Signal<In, Bit>,
-    /// 512 rows are offered.
+    /// A beat of 512 rows is offered.
     pub out_valid: Signal<Out, Bit>,
-    /// The taker is ready.
+    /// The beat can leave.
     pub out_ready: Signal<In, Bit>,
-    /// A bit a row.
+    /// Rows that are selected, one bit each.
     pub out_data: Signal<Out, Bits<512>>,
-    /// They could not be read.
+    /// A beat of the stretch could not be read.
     pub out_error: Signal<Out, Bit>,
 
     turns: Fifo<TURN, 2, 3>,
@@ -83,7 +84,7 @@ pub struct Bitmaps {
     phase: Signal<Local, Bits<9>>,
     rows: Signal<Local, Bits<13>>,
     loads: Signal<Local, Bit>,
-    // The stretches, 64 bits of each beat a bank: the destination, then the beat.
+    // The stretches: each bank has 64 bits of each beat; the address is the destination, then the beat.
     #[init(array_init::array_init(|_| Ram::new(RamStyle::Ultra)))]
     banks: [Ram<64, 1, BEAT>; 8],
     errors: Lutram<1, DEST_INDEX, 1>,
@@ -103,12 +104,12 @@ pub struct Bitmaps {
     start: Signal<Local, Bits<7>>,
     issues: Signal<Local, Bit>,
     moves: Signal<Local, Bit>,
-    // Stage 1: the banks' words come.
+    // Stage 1: the words of the banks.
     read_valid: DFF<Bit>,
     read_from: DFF<Bits<3>>,
     read_part: DFF<Bits<2>>,
     read_error: DFF<Bit>,
-    // Stage 2: in order.
+    // Stage 2: the words in order.
     turned: [Signal<Local, Bits<64>>; 8],
     ordered: Pack<8, 64, 512>,
     valid: DFF<Bit>,
@@ -166,7 +167,7 @@ impl Logic for Bitmaps {
             }
         }
 
-        // 512 bits are read, of two beats where they do not start one.
+        // 512 bits are read, from two beats if they do not start with one.
         self.moves.next = !self.valid.q.val() || self.out_ready.val();
         self.issues.next = self.moves.val()
             && self.turns.out_valid.val()
@@ -193,7 +194,7 @@ impl Logic for Bitmaps {
             self.banks[b].read_address.next = (bit_cast::<BEAT, DEST_INDEX>(self.index.val()) << 4)
                 | bit_cast::<BEAT, 4>(self.start.val().get_bits::<4>(3));
         }
-        // What lies before the start in its beat is read of the next one.
+        // Banks before the start are read from the next beat.
         for b in 0..7 {
             if self.start.val().get_bits::<3>(0) > b.to_bits() {
                 self.banks[b].read_address.next = (bit_cast::<BEAT, DEST_INDEX>(self.index.val())
@@ -208,7 +209,7 @@ impl Logic for Bitmaps {
             self.read_error.d.next = self.errors.read_data[0].val().any();
         }
 
-        // They are put in order; a turn of less than 128 rows may start within a word, and touch three.
+        // The words are put in order. A turn of less than 128 rows may start within a word, and touch three.
         for p in 0..8 {
             self.turned[p].next = 0.into();
             for b in 0..8 {

@@ -1,64 +1,67 @@
-//! The numbers of the set bits of a piece of a mask, each at the place of its rank.
+//! Moves the number of each set bit of a piece of a mask to the place of its rank.
 
 use array_init::array_init;
 use drdma_emit::prelude::*;
 
-/// Brings the number of every set bit of 64 to the place that its rank says: how many bits of the whole mask are set
-/// before it, modulo 64.
+/// Moves the number of every set bit of 64 to the place that its rank gives: the number of bits of the whole mask that
+/// are set before it, modulo 64.
 ///
-/// The numbers are given by their bit planes: bit `s` of `place[b]` is bit `b` of the number at place `s`. A piece a
-/// cycle with `enable`, 3 of them later; without it every stage holds.
+/// Numbers are represented by bit planes: bit `s` of `place[b]` is bit `b` of the number at place `s`. Takes a piece a
+/// cycle with `enable`; the result follows 3 such cycles later. Without `enable` every stage holds.
 ///
-/// Three moves, a stage each, put the numbers in order within 4, 16 and 64 places: after a move, the number at each place has a
-/// rank that ends like the place's, by two bits more every time. No two meet, as ranks follow each other. Before a move, the
-/// numbers whose ranks have the same ending, the last ones moved to, lie in up to four places, one in each quarter, ordered
-/// by rank and without gaps between their ranks. So nobody moves a rank: it follows from the rank of the first bit of all
-/// four quarters what the first of those numbers has, and from this which of them, counted from the first that is there, a place takes.
-/// Each bit of what is decided or moved is a function of six.
+/// Three moves, a stage each, put the numbers in order within 4, 16 and 64 places: after a move, the rank of the number
+/// at each place ends like the number of the place, by two bits more each time. No two numbers meet, because ranks
+/// follow each other. Before a move, the numbers whose ranks have the same ending (in the bits of the earlier moves)
+/// lie in up to four places, one in each quarter, ordered by rank and without gaps between their ranks. So no rank
+/// needs to be moved: the rank of the first bit of all four quarters determines the rank of the first of those numbers,
+/// and hence which of them, counted from the first that is present, a place takes. Each bit that is decided or moved is
+/// a function of six bits.
 ///
 /// # Inputs
-/// `enable`, `bits`; `ahead`: for each byte, how many bits of the mask are set before it, modulo 128 (8 x 7).
+/// `enable`, `bits`; `ahead`: for each byte, the number of bits of the mask that are set before it, modulo 128 (8 x 7).
 ///
 /// # Outputs
-/// `valid`: the places that hold a number; `odd`: bit 6 of its rank; `place`. Where there is no number, `odd` and `place` mean nothing.
+/// `valid`: the places that hold a number; `odd`: bit 6 of its rank; `place`. `odd` and `place` are undefined where
+/// there is no number.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Compact {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Whether to move.
+    /// The pipeline advances in this cycle.
     pub enable: Signal<In, Bit>,
-    /// The piece.
+    /// Piece of the mask.
     pub bits: Signal<In, Bits<64>>,
-    /// Bits that are set before each of its bytes.
+    /// For each byte of the piece: number of bits of the mask that are set before it, modulo 128 (8 x 7 bits).
     pub ahead: Signal<In, Bits<56>>,
-    /// The places that hold a number.
+    /// Bit `s` is set if place `s` holds a number.
     pub valid: Signal<Out, Bits<64>>,
-    /// Bit 6 of the ranks.
+    /// Bit `s` is bit 6 of the rank of the number at place `s`.
     pub odd: Signal<Out, Bits<64>>,
-    /// The planes of the numbers.
+    /// Bit planes of the numbers: bit `s` of plane `b` is bit `b` of the number at place `s`.
     pub place: [Signal<Out, Bits<64>>; 6],
 
-    // Move `m`, of three: four quarters of 4^m places become one stretch of 4 times as many. What is known of a stretch, or a
-    // quarter, is repeated at all its places.
-    /// Where numbers are before it.
+    // Move `m`, of three, turns four quarters of 4^m places into one stretch of 4 times as many. A fact about a stretch
+    // or a quarter is repeated at all its places.
+    /// Places that hold a number before move `m`.
     at: [Signal<Local, Bits<64>>; 3],
-    /// Whether there is one in each quarter, in the place that corresponds: four a move.
+    /// Whether each of the four quarters holds a number in the corresponding place: four planes a move.
     there: [Signal<Local, Bits<64>>; 12],
-    /// The next two bits of the rank of the first of these: two planes a move.
+    /// The next two bits of the rank of the first of those numbers: two planes a move.
     first: [Signal<Local, Bits<64>>; 6],
-    /// How many of them come before the one that a place takes.
+    /// How many of those numbers come before the one that a place takes: two planes a move.
     skips: [Signal<Local, Bits<64>>; 6],
-    /// Those from which it is taken: four a move.
+    /// From which quarter a place takes its number: four planes a move.
     takes: [Signal<Local, Bits<64>>; 12],
-    /// The same as a number of two bits.
+    /// The same quarter as a number of two bits: two planes a move.
     from: [Signal<Local, Bits<64>>; 6],
-    /// Whether there is one at all.
+    /// Whether a place takes a number at all.
     comes: [Signal<Local, Bits<64>>; 3],
-    // Bits set before a half byte, modulo 4: before its byte, and in the lower half.
+    // Bits that are set before a half byte, modulo 4: before its byte, and in the lower half.
     byte_start: [Signal<Local, Bits<64>>; 2],
     lower: [Signal<Local, Bits<64>>; 2],
-    // Of each of the four places that correspond in 16 bits, and of the 16 in the piece: what `first` will be in the next move, so that
-    // no more than six bits decide there what comes. Places that the first bit's rank is beyond, by 2 and by 0 to 4 of their bits.
+    // For the four corresponding places in 16 bits, and for the 16 in the piece: the value of `first` in the next move,
+    // so that no more than six bits decide there. Also the places that the first bit's rank exceeds, in 2 bits and in 0
+    // to 4 bits.
     start: [Signal<Local, Bits<16>>; 4],
     start_beyond: Signal<Local, Bits<16>>,
     early_first: [DFF<Bits<16>>; 2],
@@ -68,13 +71,13 @@ pub struct Compact {
     half_first: [DFF<Bits<16>>; 2],
     half_beyond: DFF<Bits<16>>,
     half_ahead: DFF<Bits<3>>,
-    // The same by 4 to 6 bits, and the upper bits of the first bit's rank.
+    // The same for 4 to 6 bits, and the upper bits of the first bit's rank.
     beyond: [Signal<Local, Bits<64>>; 3],
     top: [Signal<Local, Bits<64>>; 3],
-    // The numbers of the second and the third move's four, plane by plane.
+    // Numbers of the four candidates of the second and the third move, plane by plane.
     second: [Signal<Local, Bits<64>>; 8],
     third: [Signal<Local, Bits<64>>; 16],
-    // Registers behind each move: where numbers are, and their planes.
+    // Registers behind each move: the places that hold numbers, and the planes of these.
     early: DFF<Bits<64>>,
     early_plane: [DFF<Bits<64>>; 2],
     half: DFF<Bits<64>>,
@@ -82,20 +85,20 @@ pub struct Compact {
     late: DFF<Bits<64>>,
     late_plane: [DFF<Bits<64>>; 6],
     late_odd: DFF<Bits<64>>,
-    /// The upper bits of most bytes' `ahead`.
+    /// Takes the upper bits of most bytes' `ahead`, which are not used.
     unused: Signal<Local, Bits<56>>,
     // Places whose bit k is set.
     #[init(array_init(|k| Constant::new(places(|p| p >> k & 1 == 1).to_bits())))]
     upper: [Constant<Bits<64>>; 6],
-    // Those of each byte, of each 16, and all.
+    // Places of byte k.
     #[init(array_init(|k| Constant::new(places(|p| p as usize / 8 == k).to_bits())))]
     bytes: [Constant<Bits<64>>; 8],
-    // The places that correspond in each 16, and in the piece.
+    // Corresponding places in each 16, and in the piece.
     #[init(array_init(|k| Constant::new(places(|p| p as usize / 16 == k / 4 && p as usize % 4 == k % 4).to_bits())))]
     fours: [Constant<Bits<64>>; 16],
     #[init(array_init(|k| Constant::new(places(|p| p as usize % 16 == k).to_bits())))]
     sixteens: [Constant<Bits<64>>; 16],
-    // Of 16: a quarter each, and those whose bit k is set.
+    // Among 16 places: one quarter each, and those whose bit k is set.
     #[init(array_init(|k| Constant::new((0xf_u64 << (4 * k)).to_bits())))]
     quarters: [Constant<Bits<16>>; 4],
     #[init(array_init(|k| Constant::new((places(|p| p >> k & 1 == 1) & 0xffff).to_bits())))]
@@ -104,7 +107,7 @@ pub struct Compact {
     whole_16: Constant<Bits<16>>,
     #[init(Constant::new(u64::MAX.to_bits()))]
     whole: Constant<Bits<64>>,
-    // The lowest quarter of every stretch, and how far the quarters are from it.
+    // The lowest quarter of every stretch, and the distance of each quarter from it.
     #[init(array_init(|m| Constant::new(places(|p| p >> (2 * m) & 3 == 0).to_bits())))]
     lowest: [Constant<Bits<64>>; 3],
     #[init(array_init(|k| Constant::new(((k as u64 & 3) << (2 * (k / 4))).to_bits())))]
@@ -133,7 +136,7 @@ impl Logic for Compact {
         }
         self.unused.next = self.ahead.val();
 
-        // What is in the four quarters.
+        // Which of the four quarters hold a number.
         self.at[0].next = self.bits.val();
         self.at[1].next = self.early.q.val();
         self.at[2].next = self.half.q.val();
@@ -149,7 +152,7 @@ impl Logic for Compact {
             }
         }
 
-        // The first move's ranks: those of the first bits of half bytes.
+        // First move: ranks of the first bits of half bytes.
         for b in 0..2 {
             self.byte_start[b].next = 0.into();
             for k in 0..8 {
@@ -175,7 +178,7 @@ impl Logic for Compact {
             ^ self.lower[1].val()
             ^ (self.byte_start[0].val() & self.lower[0].val());
 
-        // The second move's, and the third move's, were found out in the stage before.
+        // Those of the second and the third move were found in the stage before.
         for b in 0..2 {
             self.first[b + 2].next = 0.into();
             self.first[b + 4].next = 0.into();
@@ -188,7 +191,7 @@ impl Logic for Compact {
                 }
             }
         }
-        // A place below the first bit's, by two bits, belongs to the next four ranks.
+        // A place below the first bit's, in two bits, belongs to the next four ranks.
         for b in 0..4 {
             self.start[b].next = 0.into();
             for k in 0..4 {
@@ -201,7 +204,7 @@ impl Logic for Compact {
             | (!(self.upper_16[1].val() ^ self.start[1].val())
                 & !self.upper_16[0].val()
                 & self.start[0].val());
-        // By four bits, to the next 16; and by six, for bit 6 of the ranks.
+        // In four bits, to the next 16 ranks; in six bits, for bit 6 of the ranks.
         for b in 0..6 {
             self.piece_start[b].next = 0.into();
             if self.early_ahead.q.val().get_bit(b) {
@@ -231,7 +234,8 @@ impl Logic for Compact {
                 | (!(self.upper[b + 4].val() ^ self.top[b].val()) & self.beyond[b].val());
         }
 
-        // Which of the four each place takes: the one behind as many as its rank is behind the first one's.
+        // Which of the four each place takes: the one as far behind the first as the place's rank is behind the first
+        // rank.
         for m in 0..3 {
             self.skips[m * 2].next = self.upper[m * 2].val() ^ self.first[m * 2].val();
             self.skips[m * 2 + 1].next = self.upper[m * 2 + 1].val()
@@ -265,7 +269,7 @@ impl Logic for Compact {
                 | self.takes[m * 4 + 3].val();
         }
 
-        // The numbers of the four, of two bits and of four.
+        // Numbers of the four, of two bits and of four.
         for b in 0..2 {
             for n in 0..4 {
                 self.second[b * 4 + n].next = 0.into();
@@ -293,7 +297,7 @@ impl Logic for Compact {
             self.early.d.next = self.comes[0].val();
             self.half.d.next = self.comes[1].val();
             self.late.d.next = self.comes[2].val();
-            // The quarters' numbers become the next bits of the numbers.
+            // The numbers of the quarters become the next bits of the numbers.
             for b in 0..2 {
                 self.early_plane[b].d.next = self.from[b].val();
                 self.half_plane[b].d.next = (self.second[b * 4].val()
@@ -331,7 +335,7 @@ impl Logic for Compact {
     }
 }
 
-/// The places of 64 for which this is true.
+/// Bit `p` is set for each of 64 places `p` that satisfies the condition.
 fn places(is: impl Fn(u64) -> bool) -> u64 {
     (0..64).filter(|&p| is(p)).fold(0, |mask, p| mask | 1 << p)
 }

@@ -5,17 +5,17 @@ use crate::primitive::{CountOnes, Flatten, Lutram, Restore};
 use crate::request::DEST_INDEX;
 use drdma_emit::prelude::*;
 
-/// Adds up the set bits of masks, turn by turn, for each of 256 destinations, and tells a destination's
-/// sum when its last turn is over. Of a request of several chunks a destination has a turn in each.
+/// Adds up the set bits of masks, turn by turn, for each of 256 destinations, and delivers a destination's sum when its
+/// last turn is over. In a request of several chunks a destination has a turn in each.
 ///
-/// A mask a cycle, also from turn to turn; the sum 4 cycles after the last mask. It never stalls. The masks
-/// leave again, registered, for those who keep them.
+/// Takes a mask a cycle, also from turn to turn; the sum follows 4 cycles after the last mask. Never stalls. The masks
+/// leave again, registered, for the block that keeps them.
 ///
 /// # Inputs
 /// `mask` {`bits`, `tag` ([`CountTag`])}, no back-pressure.
 ///
 /// # Outputs
-/// `counted`; `kept` {`index`, `beat`, `data`, `error`}: masks whose tag says so, a cycle later.
+/// `counted`; `kept` {`index`, `beat`, `data`, `error`}: masks whose tag has `kept`, a cycle later.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Counter {
     /// Clock.
@@ -24,42 +24,42 @@ pub struct Counter {
     pub rst: Signal<In, Bit>,
     /// A mask is given.
     pub mask_valid: Signal<In, Bit>,
-    /// Rows that are selected.
+    /// Rows that are selected, one bit each.
     pub mask_bits: Signal<In, Bits<512>>,
-    /// What is known of them.
+    /// Side band of the mask.
     pub mask_tag: Signal<In, CountTag>,
-    /// A destination is counted.
+    /// The rows of a destination are counted.
     pub counted: Flow<Out, Counted>,
     /// A mask is to be kept.
     pub kept_valid: Signal<Out, Bit>,
-    /// Its destination.
+    /// Number of the mask's destination in the request.
     pub kept_index: Signal<Out, Bits<DEST_INDEX>>,
-    /// Its place among the masks of that destination.
+    /// Number of the mask among those of its destination.
     pub kept_beat: Signal<Out, Bits<4>>,
-    /// Rows that are selected.
+    /// Rows that are selected, one bit each.
     pub kept_data: Signal<Out, Bits<512>>,
-    /// They, or some before them, could not be read.
+    /// The mask, or one before it in its turn, could not be read.
     pub kept_error: Signal<Out, Bit>,
 
     // Stage 1: the mask.
     valid: DFF<Bit>,
     bits: DFF<Bits<512>>,
     tag: DFF<CountTag>,
-    /// A mask of its turn has failed.
+    /// A mask of the turn at hand has failed.
     failed: DFF<Bit>,
     ones: [CountOnes<64, 7>; 8],
-    // Stage 2: ones of each 64 rows.
+    // Stage 2: set bits of each 64 rows.
     part_valid: DFF<Bit>,
     parts: [DFF<Bits<7>>; 8],
     part_tag: DFF<CountTag>,
     part_bad: DFF<Bit>,
     wide: [Signal<Local, Bits<10>>; 8],
-    // Stage 3: ones of the mask.
+    // Stage 3: set bits of the mask.
     sum_valid: DFF<Bit>,
     sum: DFF<Bits<10>>,
     sum_tag: DFF<CountTag>,
     sum_bad: DFF<Bit>,
-    // Stage 4: those of the destination.
+    // Stage 4: set bits of the destination.
     earlier: Signal<Local, Tally>,
     total: DFF<Tally>,
     tallies: Lutram<TALLY_BITS, DEST_INDEX, 1>,
@@ -109,7 +109,7 @@ impl Logic for Counter {
             + ((self.wide[4].val() + self.wide[5].val())
                 + (self.wide[6].val() + self.wide[7].val()));
 
-        // A turn goes on where the destination's last one has ended.
+        // A turn continues from the sum with which the destination's last turn ended.
         self.tallies.clk.next = self.clk.val();
         self.tallies.read_address[0].next = self.sum_tag.q.val().index;
         self.tally_out.bits.next = self.tallies.read_data[0].val();

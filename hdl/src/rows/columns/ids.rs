@@ -1,26 +1,26 @@
-//! The ids of a partitioned request's rows: kept for a chunk, and compared for every turn.
+//! Keeps the ids of a partitioned request's rows for a chunk, and compares them for every turn.
 
 use crate::primitive::{Fifo, Pack, Ram, RamStyle};
 use array_init::array_init;
 use drdma_emit::prelude::*;
 
-/// Keeps the ids of a chunk's rows, and gives for each of its turns which rows have the turn's id,
-/// as if that had been read from a bitmap.
+/// Keeps the ids of a chunk's rows, and emits for each of its turns which rows have the turn's id, as if that had been
+/// read from a bitmap.
 ///
-/// The ids of two chunks are kept: while one's turns are compared, the next one's are stored. 512 ids
-/// of one byte or 256 of two are compared a cycle, without a gap between turns or chunks whose ids
-/// are there; 512 rows make a beat, and so do the last ones of a turn. A beat of ids is stored a cycle.
-/// 6 cycles from a turn, or from the last ids of its chunk, to the first beat's last comparison; 4 turns
-/// may wait. Both sides are registered, and all streams may stall.
+/// The ids of two chunks are kept: while the turns of one are compared, those of the next are stored. 512 ids of one
+/// byte or 256 of two are compared a cycle, without a gap between turns or between chunks whose ids are stored. 512
+/// rows, or the last rows of a turn, make a beat. A beat of ids is stored a cycle. 6 cycles from a turn, or from the
+/// last ids of its chunk, to the last comparison of its first beat; 4 turns may wait. Both sides are registered, and
+/// all streams may stall.
 ///
 /// # Inputs
-/// `turn` stream {`partition`, `wide` (ids of two bytes), `rows` (1 to 4,096), `chunk_end` (the last
-/// turn of its chunk)}; `resp` stream {`data`, `error`, `last` (the last ones of a chunk)}, the ids of
-/// each chunk's rows once, from a full beat on; `out_ready`.
+/// `turn` stream {`partition`, `wide` (ids of two bytes), `rows` (1 to 4,096), `chunk_end` (the last turn of its
+/// chunk)}; `resp` stream {`data`, `error`, `last` (the last ids of a chunk)}: the ids of each chunk's rows once,
+/// starting with a full beat; `out_ready`.
 ///
 /// # Outputs
-/// `turn_ready`, `resp_ready`; `out` stream {`data` 512, `error`}: bit 0 of a turn's first beat is its
-/// first row; bits behind its rows mean nothing. `error` is that of any of the chunk's ids.
+/// `turn_ready`, `resp_ready`; `out` stream {`data` 512, `error`}: bit 0 of a turn's first beat is its first row; bits
+/// beyond its rows are undefined. `error`: any of the chunk's ids could not be read.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Ids {
     /// Clock.
@@ -29,36 +29,37 @@ pub struct Ids {
     pub rst: Signal<In, Bit>,
     /// A turn is offered.
     pub turn_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The turn is taken in this cycle.
     pub turn_ready: Signal<Out, Bit>,
-    /// The id that is wanted.
+    /// Id whose rows are selected.
     pub turn_partition: Signal<In, Bits<16>>,
     /// Ids have two bytes, not one.
     pub turn_wide: Signal<In, Bit>,
-    /// Rows.
+    /// Rows of the turn, 1 to 4,096.
     pub turn_rows: Signal<In, Bits<13>>,
-    /// The last turn of its chunk.
+    /// The turn is the last one of its chunk.
     pub turn_chunk_end: Signal<In, Bit>,
-    /// 64 bytes of ids are offered.
+    /// A beat of 64 bytes of ids is offered.
     pub resp_valid: Signal<In, Bit>,
-    /// They are taken.
+    /// The beat is taken in this cycle.
     pub resp_ready: Signal<Out, Bit>,
-    /// The bytes.
+    /// The ids.
     pub resp_data: Signal<In, Bits<512>>,
-    /// The read failed.
+    /// The read of the beat failed.
     pub resp_error: Signal<In, Bit>,
-    /// The last ones of a chunk.
+    /// The beat has the last ids of a chunk.
     pub resp_last: Signal<In, Bit>,
-    /// A beat is offered.
+    /// A beat of 512 rows is offered.
     pub out_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The beat is taken in this cycle.
     pub out_ready: Signal<In, Bit>,
-    /// Rows that have the id.
+    /// Rows that have the id, one bit each.
     pub out_data: Signal<Out, Bits<512>>,
     /// Ids of the chunk could not be read.
     pub out_error: Signal<Out, Bit>,
 
-    // Ids, in words of 4,096 bits by eighths: in lookup tables, as block memory is at least 512 deep.
+    // The ids, in words of 4,096 bits, an eighth in each memory: lookup tables, because block memory is at least 512
+    // deep.
     #[init(array_init(|_| Ram::new(RamStyle::Distributed)))]
     eighths: [Ram<512, 1, 5>; 8],
     store_bank: DFF<Bits<1>>,
@@ -68,7 +69,7 @@ pub struct Ids {
     failed: DFF<Bits<2>>,
     storing: Signal<Local, Bit>,
     stored_new: Signal<Local, Bits<2>>,
-    // Turns.
+    // The turns.
     turns: Fifo<31, 2, 3>,
     partition: Signal<Local, Bits<16>>,
     wide: Signal<Local, Bit>,
@@ -79,7 +80,7 @@ pub struct Ids {
     last_word: Signal<Local, Bit>,
     issues: Signal<Local, Bit>,
     moves: Signal<Local, Bit>,
-    // Stage 1: the ids come.
+    // Stage 1: the ids are read.
     read_valid: DFF<Bit>,
     read_wide: DFF<Bit>,
     read_even: DFF<Bits<8>>,
@@ -87,14 +88,14 @@ pub struct Ids {
     read_place: DFF<Bit>,
     read_end: DFF<Bit>,
     read_error: DFF<Bit>,
-    // Stage 2: bytes that are those of the id.
+    // Stage 2: the bytes that equal those of the id.
     equal_valid: DFF<Bit>,
     equal_wide: DFF<Bit>,
     equal: [DFF<Bits<64>>; 8],
     equal_place: DFF<Bit>,
     equal_end: DFF<Bit>,
     equal_error: DFF<Bit>,
-    // Stage 3: the beat, by 256 rows.
+    // Stage 3: the beat, in halves of 256 rows.
     complete: DFF<Bit>,
     error: DFF<Bit>,
     beat: [DFF<Bits<256>>; 2],
@@ -160,7 +161,7 @@ impl Logic for Ids {
             }
         }
 
-        // The turn, and how many words of 4,096 bits its ids fill.
+        // The turn, and the number of words of 4,096 bits that its ids fill.
         self.turns.clk.next = self.clk.val();
         self.turns.rst.next = self.rst.val();
         self.turns.in_valid.next = self.turn_valid.val();
@@ -178,7 +179,7 @@ impl Logic for Ids {
         }
         self.last_word.next = bit_cast::<5, 4>(self.word.q.val()) + 1 == self.words.val();
 
-        // A word is read.
+        // A word of 4,096 bits is read.
         self.moves.next = !self.complete.q.val() || self.out_ready.val();
         self.issues.next = self.moves.val()
             && self.turns.out_valid.val()

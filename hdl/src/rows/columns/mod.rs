@@ -1,9 +1,9 @@
-//! The column path: several short rows of dense columns a cycle.
+//! The column path: packs several short rows of dense columns a cycle, beside expander and placer.
 //!
-//! Beside expander and placer, which take a row at a time, this is the way of requests whose destinations
-//! all have the same columns, dense in host memory: a shuffle, with rows of up to 960 bytes. The sequencer gives turns of rows and
-//! what was read of their bitmaps; each chunk of rows fills one window of the segmented memory, in
-//! which every lane lies as in host memory, so that a byte's place is a product and a sum.
+//! Expander and placer take a row at a time. The column path serves requests whose destinations all have the same
+//! columns, dense in host memory: a shuffle, with rows of up to 960 bytes. The sequencer sends turns of rows and what
+//! was read of their bitmaps. Each chunk of rows fills one window of the segmented memory, in which every lane lies as
+//! in host memory, so that a byte's place is a product and a sum.
 //!
 //! ```text
 //! item, resp -> source -> condenser -+-> masks -> scanner -> packer -> beats -> addresser -> bytes
@@ -12,16 +12,16 @@
 //! header ------------------+---------------------------------------->|-> box
 //! ```
 //!
-//! Requests with a bitmap for one destination come as one *sparse* chunk, of which the *condenser* cuts
-//! windows, leaving rows out that nobody needs.
+//! A request with a bitmap for one destination comes as one *sparse* chunk. The *condenser* cuts it into windows, and
+//! leaves out rows that nobody needs.
 //!
-//! *Fetch rows* are read although nobody has selected them; they come beside the selected ones up to the
-//! condenser, and from there go to the planner alone.
+//! *Fetch rows* are read although nobody has selected them. They accompany the selected rows up to the condenser; from
+//! there they go to the planner alone.
 //!
-//! A chunk's reads are planned when the masks of all its turns have passed, so the FIFO of masks
-//! holds a whole chunk (256 destinations, 4,096 rows): marking never waits for the window's bytes.
+//! A chunk's reads are planned when the masks of all its turns have passed. The FIFO of masks therefore holds a whole
+//! chunk (256 destinations, 4,096 rows), so that marking never waits for the window's bytes.
 //!
-//! **Throughput.** 64 B of payload a cycle, as long as the scanner finds the rows: see there.
+//! **Throughput.** 64 B of payload a cycle, as long as the scanner finds the rows (see [`scanner`]).
 //!
 //! **Back-pressure.** All streams may stall.
 
@@ -57,12 +57,12 @@ use record::{BEAT_INFO_BITS, BeatInfo, Counted, MASK_BITS, Mask};
 use scanner::Scanner;
 use source::Source;
 
-/// A mask with its context.
+/// Bits of a mask with its context.
 const TURN_BITS: usize = MASK_BITS + CONTEXT_BITS;
-/// A beat with the offsets of its rows.
+/// Bits of a beat with the offsets of its rows.
 const BEAT_BITS: usize = BEAT_INFO_BITS + 768;
 
-/// The block; see the module.
+/// The column path; see the module.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Columns {
     /// Clock.
@@ -73,113 +73,113 @@ pub struct Columns {
     pub max_read: Signal<In, Bits<13>>,
     /// Widest gap in bytes that is read through.
     pub merge_threshold: Signal<In, Bits<13>>,
-    /// The request says these settings itself.
+    /// The request itself sets `max_read` and `merge_threshold`: `gap` does not count.
     pub planned: Signal<In, Bit>,
-    /// The widest gap in bytes that is worth reading through, which may change at any time.
+    /// Widest gap in bytes that is worth reading through; may change at any time.
     pub gap: Signal<In, Bits<13>>,
     /// A turn of a column request is offered.
     pub item_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The turn is taken in this cycle.
     pub item_ready: Signal<Out, Bit>,
-    /// The turn.
+    /// Item of the turn.
     pub item: Signal<In, Item>,
-    /// What its rows have in common.
+    /// What the rows of the turn have in common.
     pub item_context: Signal<In, Context>,
-    /// 64 bytes of a bitmap or of ids are offered.
+    /// A beat of 64 bytes of a bitmap or of ids is offered.
     pub resp_valid: Signal<In, Bit>,
-    /// They are taken.
+    /// The beat is taken in this cycle.
     pub resp_ready: Signal<Out, Bit>,
-    /// The bytes.
+    /// Bytes of the bitmap or the ids.
     pub resp_data: Signal<In, Bits<512>>,
-    /// The read failed.
+    /// The read of the beat failed.
     pub resp_error: Signal<In, Bit>,
-    /// Bytes of an id; 0: they are of a bitmap.
+    /// Bytes of an id; 0 if the beat is of a bitmap.
     pub resp_ids: Signal<In, Bits<2>>,
-    /// The last ids of a chunk.
+    /// The beat has the last ids of a chunk, or is the last one of a kept stretch.
     pub resp_last: Signal<In, Bit>,
-    /// They are of fetch rows.
+    /// The beat holds fetch rows.
     pub resp_fetch: Signal<In, Bit>,
-    /// They are of a stretch that is kept.
+    /// The beat is of a stretch that is kept.
     pub resp_kept: Signal<In, Bit>,
     /// All turns that were taken are used up.
     pub idle: Signal<Out, Bit>,
-    /// A bitmap could not be read.
+    /// A bitmap could not be read; held until `clear`.
     pub failed: Signal<Out, Bit>,
-    /// The destination whose bitmap was the first.
+    /// With `failed`: the first destination whose bitmap could not be read.
     pub fail_index: Signal<Out, Bits<DEST_INDEX>>,
     /// The request ends; only while `idle`.
     pub clear: Signal<In, Bit>,
     /// The rows of a destination are counted.
     pub counted: Flow<Out, Counted>,
-    /// A chunk is announced.
+    /// A chunk is announced by its header.
     pub header_valid: Signal<In, Bit>,
-    /// Something is done with it:
+    /// The header serves in this cycle: a window is opened (`header_opens`), or it is used up (`header_last`), or both.
     pub header_ready: Signal<Out, Bit>,
-    /// a window is opened,
+    /// With `header_ready`: a window is opened.
     pub header_opens: Signal<Out, Bit>,
-    /// and it is used up.
+    /// With `header_ready`: the header is used up.
     pub header_last: Signal<Out, Bit>,
-    /// Host addresses of the lanes in the chunk's first row.
+    /// Host address of each lane in the chunk's first row (16 x 64 bits).
     pub header_addr: Signal<In, Bits<1024>>,
-    /// Their lengths; 0: no lane.
+    /// Bytes of each lane (16 x 7 bits); 0 if the lane is not used.
     pub header_len: Signal<In, Bits<112>>,
-    /// Their steps.
+    /// Step of each lane in bytes (16 x 8 bits).
     pub header_step: Signal<In, Bits<128>>,
-    /// Rows of the chunk, or of each window of a sparse one.
+    /// Rows of the chunk, or of each window of a sparse chunk.
     pub header_rows: Signal<In, Bits<13>>,
-    /// The window that it fills.
+    /// Window that is opened with the header.
     pub header_window: Signal<In, Bits<WINDOW_INDEX>>,
-    /// It is known how much of the segmented memory the window that was opened last takes:
+    /// `size` is valid: it is known how much of the segmented memory the last opened window takes.
     pub sized: Signal<Out, Bit>,
-    /// so many times 128 B.
+    /// With `sized`: size of the window in units of 128 B.
     pub size: Signal<Out, Bits<9>>,
-    /// A box.
+    /// A box is offered.
     pub box_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The box is taken in this cycle.
     pub box_ready: Signal<In, Bit>,
-    /// Host address.
+    /// Host address of the box.
     pub box_addr: Signal<Out, Bits<64>>,
-    /// Address in the window.
+    /// Address of the box in its window, in bytes.
     pub box_ram: Signal<Out, Bits<17>>,
-    /// Bytes; 0: the box carries only `window_end`.
+    /// Bytes of the box; 0 if it carries only `box_window_end`.
     pub box_len: Signal<Out, Bits<13>>,
-    /// Window.
+    /// Window of the box.
     pub box_window: Signal<Out, Bits<WINDOW_INDEX>>,
-    /// No more boxes of this window.
+    /// The box is the last one of its window.
     pub box_window_end: Signal<Out, Bit>,
-    /// A beat of bytes.
+    /// A beat of addressed bytes is offered.
     pub bytes_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The beat is taken in this cycle.
     pub bytes_ready: Signal<In, Bit>,
-    /// Positions that have a byte.
+    /// Bit `p` is set if position `p` of the beat has a byte.
     pub bytes_mask: Signal<Out, Bits<64>>,
-    /// Places of the bytes.
+    /// Place of each byte in its window (64 x 17 bits).
     pub bytes_ram: Signal<Out, Bits<1088>>,
-    /// The window.
+    /// Window of the beat.
     pub bytes_window: Signal<Out, Bits<WINDOW_INDEX>>,
-    /// The last beat of its window.
+    /// The beat is the last one of its window.
     pub bytes_window_end: Signal<Out, Bit>,
-    /// Always.
+    /// Always 1: every beat is complete.
     pub bytes_beat_end: Signal<Out, Bit>,
-    /// Destination.
+    /// Place of the destination in the ring of destinations.
     pub bytes_dest: Signal<Out, Bits<10>>,
-    /// Request.
+    /// Slot of the request.
     pub bytes_slot: Signal<Out, Bits<8>>,
-    /// Payload bytes.
+    /// Payload bytes of the beat, 0 to 64.
     pub bytes_bytes: Signal<Out, Bits<7>>,
-    /// Starts a message.
+    /// The beat starts a message.
     pub bytes_message_start: Signal<Out, Bit>,
-    /// Ends a message.
+    /// The beat ends a message.
     pub bytes_message_end: Signal<Out, Bit>,
-    /// Length of the message that starts.
+    /// With `bytes_message_start`: bytes of the message, where they are needed; else 0.
     pub bytes_message_bytes: Signal<Out, Bits<32>>,
-    /// Never.
+    /// Always 0: the end of a request comes by the row path.
     pub bytes_request_end: Signal<Out, Bit>,
-    /// Ends its destination.
+    /// The beat ends its destination.
     pub bytes_dest_end: Signal<Out, Bit>,
-    /// 0.
+    /// Always 0.
     pub bytes_status: Signal<Out, Bits<8>>,
-    /// 0.
+    /// Always 0.
     pub bytes_bad_dest: Signal<Out, Bits<DEST_COUNT>>,
 
     source: Source,
@@ -196,14 +196,14 @@ pub struct Columns {
     info: Signal<Local, BeatInfo>,
     mask: Signal<Local, Mask>,
     beat: Join<768, BEAT_INFO_BITS, BEAT_BITS>,
-    // As deep as a block RAM is in its widest shape; an UltraRAM is eight times as deep.
+    // 512 beats: as deep as a block RAM is in its widest shape; an UltraRAM is eight times as deep.
     #[init(Fifo::new(RamStyle::Block))]
     beats: Fifo<BEAT_BITS, 9, 10>,
     info_out: Restore<BeatInfo, BEAT_INFO_BITS>,
     planner: Planner,
     addresser: Addresser,
     moves: Signal<Local, Bit>,
-    /// The addresser knows the length of a row from the window's lanes.
+    /// Takes the length of a row: the addresser knows it from the window's lanes.
     unused: Signal<Local, Bits<10>>,
 }
 
@@ -245,7 +245,7 @@ impl Logic for Columns {
         self.fail_index.next = self.source.fail_index.val();
         self.source.counted.join(&mut self.counted);
 
-        // What nobody needs is left out.
+        // Rows that nobody needs are left out.
         self.condenser.merge_threshold.next = self.merge_threshold.val();
         self.condenser.mask_valid.next = self.source.mask_valid.val();
         self.source.mask_ready.next = self.condenser.mask_ready.val();
@@ -267,7 +267,7 @@ impl Logic for Columns {
         self.header_opens.next = self.condenser.header_opens.val();
         self.header_last.next = self.condenser.header_last.val();
 
-        // A mask is marked and kept in the same cycle.
+        // A mask is marked and stored in the same cycle.
         self.mask.next.bits = self.condenser.kept_bits.val();
         self.mask.next.word = self.condenser.kept_word.val();
         self.mask.next.chunk_start = self.condenser.kept_chunk_start.val();
@@ -289,7 +289,7 @@ impl Logic for Columns {
         self.planner.mark_chunk_start.next = self.condenser.kept_chunk_start.val();
         self.planner.mark_chunk_end.next = self.condenser.kept_chunk_end.val();
 
-        // Masks to rows to beats.
+        // Masks to rows, rows to beats.
         self.mask_out.bits.next = self.masks.out_data.val().get_bits::<MASK_BITS>(0);
         self.context_out.bits.next = self.masks.out_data.val().get_bits::<CONTEXT_BITS>(519);
         self.scanner.mask_valid.next = self.masks.out_valid.val();

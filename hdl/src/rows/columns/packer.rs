@@ -1,4 +1,4 @@
-//! Selected rows become beats of 64 bytes.
+//! Packs selected rows into beats of 64 bytes.
 
 use super::record::{
     BEAT_INFO_BITS, BeatInfo, COLUMN_STANDING_BITS, ColumnStanding, Entry, ROW_GROUP_BITS, RowGroup,
@@ -12,77 +12,77 @@ use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// Lays the selected rows of each turn end to end, and cuts them into messages and into beats; the
+/// Lays the selected rows of each turn end to end, and cuts them into messages and into beats, for the addresser. The
 /// standing of each of a request's destinations is kept while others have their turn.
 ///
-/// A beat has 64 bytes unless its message or its turn ends; of rows of 3 bytes 63, so that beats of rows of 1 to 3 bytes all
-/// start with a row. A destination
-/// that has had rows ends with `dest_end`, a chunk with `window_end`: on the last beat, or on an
-/// empty one behind it if that beat had to leave before the end was known (then `message_end` is
-/// also there, if `last` ends a message that is still open). A destination without rows gives no
+/// A beat has 64 bytes unless its message or its turn ends; if rows have 3 bytes it has 63, so that beats of rows of 1
+/// to 3 bytes all start with a row. A destination that has had rows ends with `dest_end`, a chunk with `window_end`: on
+/// the last beat, or on an empty one behind it if that beat had to leave before the end was known. Such an empty beat
+/// also carries `message_end` if `last` ends a message that is still open. A destination without rows gets no
 /// `dest_end`.
 ///
-/// One beat and 64 rows a cycle, also from turn to turn; a beat 9 cycles after its rows. An end
-/// without rows takes a cycle. May stall at any time.
+/// One beat and 64 rows a cycle, also from turn to turn; a beat 9 cycles after its rows. An end without rows takes a
+/// cycle. May stall at any time.
 ///
 /// # Inputs
-/// `rows` stream: the fields of [`RowGroup`] and `context` (rows have 1 to 960 bytes, messages at
-/// least a row); `beat_ready`.
+/// `rows` stream: the fields of [`RowGroup`] and `context` (rows have 1 to 960 bytes, messages at least a row);
+/// `beat_ready`.
 ///
 /// # Outputs
-/// `rows_ready`; `beat` stream: `offset` (the rows that the beat touches, 12 bits each, as many as 64, or as
-/// 16 of rows of 4 bytes or more; others mean nothing) and the fields of [`BeatInfo`]. `idle`: no rows are held, and no beat waits.
+/// `rows_ready`; `beat` stream: `offset` (the rows that the beat touches, 12 bits each: up to 64, or up to 16 if rows
+/// have 4 bytes or more; others are undefined) and the fields of [`BeatInfo`]. `idle`: no rows are held, and no beat
+/// waits.
 #[derive(LogicBlock)]
 pub struct Packer {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Rows are offered.
+    /// A group of rows is offered.
     pub rows_valid: Signal<In, Bit>,
-    /// They are taken.
+    /// The rows are taken in this cycle.
     pub rows_ready: Signal<Out, Bit>,
-    /// How many, 0 to 64.
+    /// Number of rows, 0 to 64.
     pub rows_count: Signal<In, Bits<7>>,
-    /// Their offsets from row 512 * `rows_word` of the chunk on, 9 bits each.
+    /// Offsets of the rows from row 512 * `rows_word` of the chunk, 9 bits each.
     pub rows_offset: Signal<In, Bits<576>>,
-    /// See `rows_offset`.
+    /// Number of the rows' mask in its chunk, 0 to 7.
     pub rows_word: Signal<In, Bits<3>>,
-    /// The last rows of a turn.
+    /// The rows are the last ones of their turn.
     pub rows_turn_end: Signal<In, Bit>,
-    /// The last rows of a chunk.
+    /// The rows are the last ones of their chunk.
     pub rows_chunk_end: Signal<In, Bit>,
-    /// The last rows of a destination.
+    /// The rows are the last ones of their destination.
     pub rows_last: Signal<In, Bit>,
     /// What the rows have in common.
     pub rows_context: Signal<In, Context>,
     /// A beat is offered.
     pub beat_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The beat is taken in this cycle.
     pub beat_ready: Signal<In, Bit>,
-    /// The rows that it touches.
+    /// Offsets in the chunk of the rows that the beat touches, 12 bits each.
     pub beat_offset: Signal<Out, Bits<768>>,
-    /// Byte of the first row where it starts.
+    /// Byte of the first row with which the beat starts.
     pub beat_start: Signal<Out, Bits<10>>,
-    /// Bytes, 0 to 64.
+    /// Bytes of the beat, 0 to 64.
     pub beat_bytes: Signal<Out, Bits<7>>,
-    /// Bytes of a row.
+    /// Bytes of a row, 1 to 960.
     pub beat_row_bytes: Signal<Out, Bits<10>>,
-    /// The destination's place in its ring.
+    /// Place of the destination in the ring of destinations.
     pub beat_dest: Signal<Out, Bits<10>>,
-    /// The request.
+    /// Slot of the request.
     pub beat_slot: Signal<Out, Bits<8>>,
-    /// First beat of a message.
+    /// The beat is the first one of a message.
     pub beat_message_start: Signal<Out, Bit>,
-    /// Last beat of a message.
+    /// The beat is the last one of a message.
     pub beat_message_end: Signal<Out, Bit>,
-    /// Bytes of the message that starts, where they are needed.
+    /// With `beat_message_start`: bytes of the message, where they are needed; else 0.
     pub beat_message_bytes: Signal<Out, Bits<32>>,
-    /// Last beat of the destination.
+    /// The beat is the last one of its destination.
     pub beat_dest_end: Signal<Out, Bit>,
-    /// Last beat of the chunk.
+    /// The beat is the last one of its chunk.
     pub beat_window_end: Signal<Out, Bit>,
-    /// Nothing is at work.
+    /// No rows are held, and no beat waits.
     pub idle: Signal<Out, Bit>,
 
     group: Signal<Local, RowGroup>,
@@ -92,7 +92,7 @@ pub struct Packer {
     context_in: Flatten<Context, CONTEXT_BITS>,
     contexts: Skid<CONTEXT_BITS>,
     context_out: Restore<Context, CONTEXT_BITS>,
-    // Rows with the multiples of their length, 1 to 16.
+    // Early stage: the rows with the multiples of their length, 1 to 16.
     early_valid: DFF<Bit>,
     early: DFF<Entry>,
     early_offset: DFF<Bits<576>>,
@@ -103,7 +103,7 @@ pub struct Packer {
     is_long: Signal<Local, Bit>,
     early_free: Signal<Local, Bit>,
     from_zero: Stride,
-    // And with what a beat from a row's first byte does.
+    // Entry stage: also the extent of a beat that starts with a row's first byte.
     entry_valid: DFF<Bit>,
     entry: DFF<Entry>,
     entry_multiple: [DFF<Bits<11>>; 16],
@@ -126,8 +126,8 @@ pub struct Packer {
     first_exact: DFF<Bit>,
     had: DFF<Bit>,
     turn_had: DFF<Bit>,
-    // Rows that wait, where they begin; the byte in the first of them; what a whole beat from
-    // there does.
+    // Rows that wait, and the place of the first one; the byte of it that is next; the extent of a whole beat from
+    // there.
     waiting: DFF<Bits<8>>,
     place: DFF<Bits<8>>,
     start: DFF<Bits<10>>,
@@ -159,7 +159,7 @@ pub struct Packer {
     cases: Signal<Local, Bits<4>>,
     kept_cases: Select<3, 8>,
     filled_cases: Select<4, 8>,
-    // And how it leaves the message.
+    // The state of the message after this cycle.
     after: Signal<Local, ColumnStanding>,
     more: Signal<Local, Bit>,
     near_more: Signal<Local, Bits<9>>,
@@ -172,7 +172,7 @@ pub struct Packer {
     earlier_had: Signal<Local, Bit>,
     seen: Lutram<1, DEST_INDEX, 1>,
 
-    // The beat on its way out: its rows, then its bytes.
+    // The beat on its way to the output: its rows, then its bytes.
     cut_valid: DFF<Bit>,
     cut: DFF<BeatInfo>,
     cut_rows: DFF<Bits<6>>,
@@ -408,8 +408,8 @@ impl Logic for Packer {
         self.context_out.bits.next = self.contexts.out_data.val();
         self.rows_ready.next = self.groups.in_ready.val();
 
-        // What this cycle does. A whole beat goes out if it has its rows and the message does not
-        // end before; else one up to the message's end, or to the turn's.
+        // What this cycle does. A whole beat leaves if its rows are there and the message does not end before; else a
+        // beat up to the end of the message, or of the turn.
         self.room.next = self.infos.free.val() >= 8;
         self.able.next = self.busy.q.val() && self.room.val();
         self.ends_soon.next = self.near.q.val() < bit_cast::<9, 7>(self.whole_touched.q.val());
@@ -445,7 +445,7 @@ impl Logic for Packer {
         } else if self.flush.val() {
             self.uses.next = self.waiting.q.val().get_bits::<7>(0);
         }
-        // The rows that stay, and they with new ones: every case is summed up, then chosen from.
+        // Rows that stay, and those together with new ones: every case is summed up, then one is selected.
         self.filled.next = self.waiting.q.val() + bit_cast::<8, 7>(self.entry.q.val().count);
         self.kept_cases.values[0].next = self.waiting.q.val();
         self.kept_cases.values[1].next =
@@ -455,7 +455,7 @@ impl Logic for Packer {
         self.filled_cases.values[1].next =
             self.filled.val() - bit_cast::<8, 7>(self.whole_rows.q.val());
         self.filled_cases.values[2].next = self.filled.val() - self.near.q.val().get_bits::<8>(0);
-        // All that wait leave.
+        // All rows that wait leave.
         self.filled_cases.values[3].next = bit_cast::<8, 7>(self.entry.q.val().count);
         self.cases.next = 0.into();
         self.cases.next = self.cases.val().replace_bit(0, !self.beat.val());
@@ -466,7 +466,7 @@ impl Logic for Packer {
         self.filled_cases.choice.next = self.cases.val();
         self.place.d.next = self.place.q.val() + bit_cast::<8, 7>(self.uses.val());
 
-        // How it leaves the message.
+        // The state of the message after this cycle.
         self.more.next = (self.near.q.val() < 192) && (self.far.q.val() != 0);
         self.near_more.next = self.near.q.val();
         if self.more.val() {
@@ -478,7 +478,7 @@ impl Logic for Packer {
         if self.more.val() {
             self.after.next.far = self.far.q.val() - 1;
         }
-        // Where it is up to the message's end, the next message's come.
+        // At the end of a message, the rows of the next message follow.
         self.after.next.near = self.near_more.val();
         if self.whole.val() {
             self.after.next.near = self.near_whole.val();
@@ -531,7 +531,7 @@ impl Logic for Packer {
         self.standings.write_address.next = self.turn.q.val().index;
         self.standings.write_data.next = self.store.bits.val();
 
-        // More rows: of this turn, or the next turn's first ones.
+        // More rows are admitted: of this turn, or the first ones of the next turn.
         self.fresh.next = self.finish.val() || !self.busy.q.val();
         self.admit.next = self.entry_valid.q.val()
             && (self.fresh.val() || (!self.turn.q.val().turn_end && (self.waiting.q.val() <= 128)));
@@ -591,7 +591,7 @@ impl Logic for Packer {
             }
         }
 
-        // Rows come, and what can be known of them beforehand.
+        // Rows enter, with what can be known of them beforehand.
         self.entry_free.next = !self.entry_valid.q.val() || self.admit.val();
         self.early_free.next = !self.early_valid.q.val() || self.entry_free.val();
         self.from_zero.start.next = 0.into();
@@ -694,7 +694,7 @@ impl Logic for Packer {
         self.cut_thin.d.next = self.turn.q.val().thin_rows != 0;
         self.cut_whole.d.next = self.whole.val();
         self.cut.d.next.start = self.start.q.val();
-        // Of rows of 3 bytes there are 21.
+        // A beat of rows of 3 bytes has 21 of them.
         self.cut.d.next.bytes = 64.into();
         if self.turn.q.val().thin_rows.get_bit(0) {
             self.cut.d.next.bytes = 63.into();
@@ -715,8 +715,8 @@ impl Logic for Packer {
         self.cut.d.next.dest_end = self.finish.val() && self.turn.q.val().last && self.had.q.val();
         self.cut.d.next.window_end = self.finish.val() && self.turn.q.val().chunk_end;
 
-        // Its bytes: rows times their length, in parts, less where it starts. Only of rows of 1 to 3 bytes there may be 16 or
-        // more, and those start with a row.
+        // Bytes of the beat: rows times their length, in parts, less the start. Only rows of 1 to 3 bytes can be 16 or
+        // more in a beat, and such beats start with a row.
         self.sum_valid.d.next = self.cut_valid.q.val();
         self.sum.d.next = self.cut.q.val();
         self.sum_whole.d.next = self.cut_whole.q.val();

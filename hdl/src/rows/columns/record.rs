@@ -1,4 +1,4 @@
-//! What the blocks of the column path hand to each other.
+//! Records that the blocks of the column path pass to each other.
 
 // The accessors that `LogicStruct` derives have no documentation.
 #![allow(missing_docs)]
@@ -10,31 +10,31 @@ use rust_hdl_core::prelude::*;
 /// Which of 512 rows of a turn are selected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Mask {
-    /// A bit a row.
+    /// Bit `k` is set if row `k` of the mask is selected.
     pub bits: Bits<512>,
-    /// Bit 0 is the row with offset 512 * `word` in its chunk.
+    /// Number of the mask in its chunk, 0 to 7: bit 0 is the row with offset 512 * `word`.
     pub word: Bits<3>,
-    /// The first mask of a chunk.
+    /// The mask is the first one of its chunk.
     pub chunk_start: Bit,
-    /// The last mask of a turn.
+    /// The mask is the last one of its turn.
     pub turn_end: Bit,
-    /// The last mask of a chunk.
+    /// The mask is the last one of its chunk.
     pub chunk_end: Bit,
-    /// The last mask of a destination.
+    /// The mask is the last one of its destination.
     pub last: Bit,
 }
 
 /// Bits of a [`Mask`].
 pub const MASK_BITS: usize = 519;
 
-/// What is known of a mask whose rows are only counted.
+/// Side band of a mask whose rows are only counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct CountTag {
-    /// The first mask of a turn.
+    /// The mask is the first one of its turn.
     pub first: Bit,
-    /// The last mask of a turn.
+    /// The mask is the last one of its turn.
     pub end: Bit,
-    /// It could not be read.
+    /// The mask could not be read.
     pub bad: Bit,
     /// The turn is the destination's first one.
     pub opens: Bit,
@@ -42,18 +42,18 @@ pub struct CountTag {
     pub closes: Bit,
     /// The mask is kept.
     pub kept: Bit,
-    /// Its place among the masks of its destination, modulo 16.
+    /// Number of the mask among those of its destination, modulo 16.
     pub beat: Bits<4>,
-    /// Where the sum is asked for.
+    /// Set under which the sum is delivered: the `set` of the turn's context.
     pub set: Bits<11>,
-    /// The destination's place in the request.
+    /// Number of the destination in the request.
     pub index: Bits<DEST_INDEX>,
 }
 
-/// What has been counted of a destination.
+/// Rows of a destination that were counted so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Tally {
-    /// Rows.
+    /// Number of rows.
     pub count: Bits<32>,
     /// A read has failed.
     pub bad: Bit,
@@ -62,100 +62,100 @@ pub struct Tally {
 /// Bits of a [`Tally`].
 pub const TALLY_BITS: usize = 33;
 
-/// The rows of a destination.
+/// Number of selected rows of a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Counted {
-    /// Where they were asked for: the `set` of the turn's context.
+    /// Set under which the count was asked for: the `set` of the turn's context.
     pub set: Bits<11>,
-    /// Rows that are selected.
+    /// Number of selected rows.
     pub count: Bits<32>,
-    /// They could not be read.
+    /// The rows could not be read.
     pub bad: Bit,
 }
 
 /// Up to 64 selected rows of a mask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct RowGroup {
-    /// Rows, 0 to 64.
+    /// Number of rows, 0 to 64.
     pub count: Bits<7>,
-    /// Their offsets from row 512 * `word` of the chunk on, 9 bits each, ascending.
+    /// Offsets of the rows from row 512 * `word` of the chunk, 9 bits each, ascending.
     pub offset: Bits<576>,
-    /// As in [`Mask`].
+    /// Number of the rows' mask in its chunk, 0 to 7.
     pub word: Bits<3>,
-    /// The last rows of a turn.
+    /// The rows are the last ones of their turn.
     pub turn_end: Bit,
-    /// The last rows of a chunk.
+    /// The rows are the last ones of their chunk.
     pub chunk_end: Bit,
-    /// The last rows of a destination.
+    /// The rows are the last ones of their destination.
     pub last: Bit,
 }
 
 /// Bits of a [`RowGroup`].
 pub const ROW_GROUP_BITS: usize = 589;
 
-/// What is known of a piece of a mask beside its bits.
+/// Side band of a piece of a mask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Tag {
-    /// As in [`Mask`].
+    /// Number of the mask in its chunk, 0 to 7.
     pub word: Bits<3>,
-    /// The last piece of a turn.
+    /// The piece is the last one of its turn.
     pub turn_end: Bit,
-    /// The last piece of a chunk.
+    /// The piece is the last one of its chunk.
     pub chunk_end: Bit,
-    /// The last piece of a destination.
+    /// The piece is the last one of its destination.
     pub last: Bit,
 }
 
-/// Rows on their way to the packer's loop: their number, and all that the loop needs to know.
+/// Rows on their way to the packer's loop, with everything that the loop needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Entry {
-    /// Rows, 0 to 64.
+    /// Number of rows, 0 to 64.
     pub count: Bits<7>,
-    /// The last rows of a turn.
+    /// The rows are the last ones of their turn.
     pub turn_end: Bit,
-    /// The last rows of a chunk.
+    /// The rows are the last ones of their chunk.
     pub chunk_end: Bit,
-    /// The last rows of a destination.
+    /// The rows are the last ones of their destination.
     pub last: Bit,
-    /// Bytes of a row.
+    /// Bytes of a row, 1 to 960.
     pub row_bytes: Bits<10>,
-    /// Rows of a beat that nothing cuts short, where rows have 1 to 3 bytes and beats end with a row; else 0.
+    /// Rows of a full beat, if rows have 1 to 3 bytes and beats end with a row; else 0.
     pub thin_rows: Bits<7>,
-    /// The destination's place in its ring.
+    /// Place of the destination in the ring of destinations.
     pub dest: Bits<10>,
-    /// The destination's place in the request.
+    /// Number of the destination in the request.
     pub index: Bits<DEST_INDEX>,
-    /// The request.
+    /// Slot of the request.
     pub slot: Bits<8>,
-    /// The lane set.
+    /// Lane set of the region.
     pub set: Bits<11>,
-    /// Rows of a message are `unit_near` + 128 * `unit_far`; `unit_near` is at least 128 if
-    /// `unit_far` is not 0.
+    /// Low part of the rows of a message, which are `unit_near` + 128 * `unit_far`; at least 128 if `unit_far` is not
+    /// 0.
     pub unit_near: Bits<9>,
-    /// See `unit_near`.
+    /// High part of the rows of a message; see `unit_near`.
     pub unit_far: Bits<25>,
-    /// The first turn of the destination.
+    /// The turn is the destination's first one.
     pub first_turn: Bit,
     /// Messages need their length.
     pub measured: Bit,
-    /// As in the sequencer's `Context`.
+    /// Number of messages that begin in the region and do not go beyond it, as in the sequencer's `Context`.
     pub full_count: Bits<32>,
-    /// As in the sequencer's `Context`.
+    /// Bytes of each of those messages, as in the sequencer's `Context`.
     pub full_bytes: Bits<32>,
-    /// As in the sequencer's `Context`.
+    /// Bytes of the last message that begins in the region, as in the sequencer's `Context`.
     pub tail_bytes: Bits<32>,
 }
 
-/// Where a destination stands between its turns.
+/// How far the messages of a destination have come, between its turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct ColumnStanding {
     /// A message has begun and is not complete.
     pub open: Bit,
-    /// Rows that it still needs: `near` + 128 * `far`, as [`Entry::unit_near`].
+    /// Low part of the rows that the message still needs: `near` + 128 * `far`, as [`Entry::unit_near`].
     pub near: Bits<9>,
-    /// See `near`.
+    /// High part of the rows that the message still needs; see `near`.
     pub far: Bits<25>,
-    /// The region that `fulls` belongs to.
+    /// Lane set of the region that `fulls` belongs to.
     pub set: Bits<11>,
     /// Messages of full length that are still to begin in the region.
     pub fulls: Bits<32>,
@@ -164,28 +164,28 @@ pub struct ColumnStanding {
 /// Bits of a [`ColumnStanding`].
 pub const COLUMN_STANDING_BITS: usize = 78;
 
-/// A beat but for its offsets.
+/// A beat without the offsets of its rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct BeatInfo {
-    /// Byte of the first row where the beat starts.
+    /// Byte of the first row with which the beat starts.
     pub start: Bits<10>,
-    /// Bytes, 0 to 64.
+    /// Bytes of the beat, 0 to 64.
     pub bytes: Bits<7>,
-    /// Bytes of a row.
+    /// Bytes of a row, 1 to 960.
     pub row_bytes: Bits<10>,
-    /// The destination's place in its ring.
+    /// Place of the destination in the ring of destinations.
     pub dest: Bits<10>,
-    /// The request.
+    /// Slot of the request.
     pub slot: Bits<8>,
-    /// First beat of a message.
+    /// The beat is the first one of a message.
     pub message_start: Bit,
-    /// Last beat of a message.
+    /// The beat is the last one of a message.
     pub message_end: Bit,
-    /// Bytes of the message that starts, where they are needed.
+    /// With `message_start`: bytes of the message, where they are needed; else 0.
     pub message_bytes: Bits<32>,
-    /// Last beat of the destination.
+    /// The beat is the last one of its destination.
     pub dest_end: Bit,
-    /// Last beat of the chunk.
+    /// The beat is the last one of its chunk.
     pub window_end: Bit,
 }
 

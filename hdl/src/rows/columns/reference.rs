@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default)]
 pub struct Turn {
     pub strided: bool,
-    /// Which rows are selected.
+    /// Rows that are selected.
     pub bits: Vec<bool>,
     /// The fetch rows, and the beats of them that cannot be read.
     pub fetch: Option<(Vec<bool>, Vec<usize>)>,
@@ -16,7 +16,7 @@ pub struct Turn {
     pub ids: u8,
     /// The id whose rows are selected.
     pub partition: u16,
-    /// The ids of the chunk's rows, where the turn starts it.
+    /// Ids of the chunk's rows, if the turn starts the chunk.
     pub chunk_ids: Vec<u16>,
     /// Beats of the bitmap, or of the chunk's ids, whose reads fail.
     pub fails: Vec<usize>,
@@ -32,11 +32,11 @@ pub struct Turn {
     pub slot: u64,
     pub units: u64,
     pub measured: bool,
-    /// Its bits come of a stretch of its bitmap that is kept: how far into it, in units of 16 rows.
+    /// The turn's bits come from a kept stretch of its bitmap: how far into it, in units of 16 rows.
     pub kept: Option<u64>,
-    /// The stretch, where the turn brings it.
+    /// The stretch, if the turn brings it.
     pub stretch: Vec<bool>,
-    /// Its chunk has any number of rows.
+    /// The turn's chunk is sparse: it may have any number of rows.
     pub sparse: bool,
     /// Rows that the destination's bitmaps select in all chunks.
     pub total: u64,
@@ -99,7 +99,7 @@ pub fn masks(turn: &Turn) -> Vec<Beat> {
     turn.bits.chunks(512).enumerate().map(mask).collect()
 }
 
-/// The same, with the rows that are to be read.
+/// The masks of a turn, with the rows that are to be read.
 pub fn masks_to_read(turn: &Turn) -> Vec<Beat> {
     let read = turn.read();
     let masks = masks(turn).into_iter().zip(read.chunks(512));

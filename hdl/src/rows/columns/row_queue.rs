@@ -1,15 +1,15 @@
-//! The offsets of the rows that wait to be packed.
+//! Holds the offsets of the rows that wait to be packed.
 
 use crate::primitive::{Lutram, Pack};
 use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// A ring of 256 offsets in 64 banks: up to 64 are written a cycle, 64 read from any place.
+/// A ring of 256 offsets in 64 banks, for the packer: up to 64 are written a cycle, and 64 read from any place.
 ///
-/// Rows are written in two steps: `load` turns them to where the last ones ended, `write` stores
-/// them, in a later cycle. They can be read in the cycle after. A read delivers after 2 cycles.
-/// At most 192 rows may wait: a write touches 64 places whatever the number of rows.
+/// Rows are written in two steps: `load` rotates them to the place where the last ones ended, and `write` stores them
+/// in a later cycle. They can be read in the cycle after that. A read delivers after 2 cycles. At most 192 rows may
+/// wait, because a write touches 64 places whatever the number of rows.
 ///
 /// # Inputs
 /// `load`, with `load_count`, `load_offset` and `load_word`; `write`; `place`: the first row to read.
@@ -22,22 +22,22 @@ pub struct RowQueue {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset: the next row gets place 0.
     pub rst: Signal<In, Bit>,
-    /// Takes rows.
+    /// Rows are taken and rotated in this cycle.
     pub load: Signal<In, Bit>,
-    /// How many.
+    /// Number of rows, 0 to 64.
     pub load_count: Signal<In, Bits<7>>,
-    /// Their offsets from row 512 * `load_word` on, 9 bits each.
+    /// Offsets of the rows from row 512 * `load_word`, 9 bits each.
     pub load_offset: Signal<In, Bits<576>>,
-    /// See `load_offset`.
+    /// Number of the rows' mask in its chunk, 0 to 7.
     pub load_word: Signal<In, Bits<3>>,
-    /// Stores the rows taken last.
+    /// The rows that were taken last are stored in this cycle.
     pub write: Signal<In, Bit>,
-    /// The first row to read.
+    /// Place of the first row to read.
     pub place: Signal<In, Bits<8>>,
-    /// The offsets of that row and of the 63 that follow it, 12 bits each.
+    /// Offsets of the row at `place` and of the 63 that follow it, 12 bits each.
     pub offset: Signal<Out, Bits<768>>,
 
-    // The place behind the last row taken; the rows taken last, turned.
+    // The place behind the last row taken; the rows taken last, rotated.
     behind: DFF<Bits<8>>,
     at: DFF<Bits<8>>,
     taken: DFF<Bits<576>>,
@@ -45,7 +45,7 @@ pub struct RowQueue {
     turned: Signal<Local, Bits<576>>,
     banks: Vec<Lutram<12, 2, 1>>,
     row: [Signal<Local, Bits<2>>; 64],
-    // What was read, and the bank of its first row.
+    // The rows that were read, and the bank of the first one.
     read: Pack<64, 12, 768>,
     found: DFF<Bits<768>>,
     first: DFF<Bits<6>>,
@@ -121,7 +121,7 @@ impl Logic for RowQueue {
                     | (bit_cast::<12, 3>(self.taken_word.q.val()) << 9);
             self.row[b].next = self.place.val().get_bits::<2>(6);
         }
-        // Below the first row's bank: the next line.
+        // Banks below the first row's bank use the next line.
         for b in 0..63 {
             if self.at.q.val().get_bits::<6>(0) > b.to_bits() {
                 self.banks[b].write_address.next = self.at.q.val().get_bits::<2>(6) + 1;

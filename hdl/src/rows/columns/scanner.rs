@@ -1,4 +1,4 @@
-//! The numbers of the selected rows, up to 64 a cycle.
+//! Finds the numbers of the selected rows, up to 64 a cycle.
 
 use super::compact::Compact;
 use super::record::{MASK_BITS, Mask, ROW_GROUP_BITS, RowGroup, Tag};
@@ -7,22 +7,22 @@ use crate::rows::sequencer::record::{CONTEXT_BITS, Context};
 use array_init::array_init;
 use drdma_emit::prelude::*;
 
-/// Takes masks apart into the offsets of their rows.
+/// Takes masks apart into the offsets of their rows, for the packer.
 ///
-/// The rank of a row is the number of rows that its mask selects before it. Each of the 8 pieces of 64 bits brings its rows'
-/// numbers to the places that their ranks say, modulo 64 ([`Compact`]), where no two rows of one group of 64 meet; a group is
-/// then the OR of what the pieces have of it.
+/// The rank of a row is the number of rows that its mask selects before it. Each of the 8 pieces of 64 bits moves its
+/// rows' numbers to the places that their ranks give, modulo 64 ([`Compact`]), where no two rows of one group of 64
+/// meet. A group is then the OR of what the pieces have of it.
 ///
-/// A mask a cycle, or 64 rows of one: masks follow each other without a gap, and one without rows costs a
-/// cycle. 11 cycles from a mask to its first rows. May stall at any time.
-/// A group without rows is given only where a turn ends so.
+/// A mask a cycle, or 64 rows of one: masks follow each other without a gap, and one without rows costs a cycle. 11
+/// cycles from a mask to its first rows. May stall at any time. A group without rows is emitted only where a turn ends
+/// with it.
 ///
 /// # Inputs
 /// `mask` stream: the fields of [`Mask`] and `context`; `rows_ready`.
 ///
 /// # Outputs
-/// `mask_ready`; `rows` stream: the fields of [`RowGroup`] (offsets beyond `count` mean nothing)
-/// and `context`. `idle`: no mask is held, and no rows wait.
+/// `mask_ready`; `rows` stream: the fields of [`RowGroup`] (offsets beyond `count` are undefined) and `context`.
+/// `idle`: no mask is held, and no rows wait.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Scanner {
     /// Clock.
@@ -31,41 +31,41 @@ pub struct Scanner {
     pub rst: Signal<In, Bit>,
     /// A mask is offered.
     pub mask_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The mask is taken in this cycle.
     pub mask_ready: Signal<Out, Bit>,
-    /// The rows that are selected.
+    /// Rows that are selected, one bit each.
     pub mask_bits: Signal<In, Bits<512>>,
-    /// Bit 0 is the row with offset 512 * `mask_word` in its chunk.
+    /// Number of the mask in its chunk: bit 0 is the row with offset 512 * `mask_word`.
     pub mask_word: Signal<In, Bits<3>>,
-    /// The first mask of a chunk.
+    /// The mask is the first one of its chunk.
     pub mask_chunk_start: Signal<In, Bit>,
-    /// The last mask of a turn.
+    /// The mask is the last one of its turn.
     pub mask_turn_end: Signal<In, Bit>,
-    /// The last mask of a chunk.
+    /// The mask is the last one of its chunk.
     pub mask_chunk_end: Signal<In, Bit>,
-    /// The last mask of a destination.
+    /// The mask is the last one of its destination.
     pub mask_last: Signal<In, Bit>,
     /// What the rows have in common.
     pub mask_context: Signal<In, Context>,
-    /// Rows are offered.
+    /// A group of rows is offered.
     pub rows_valid: Signal<Out, Bit>,
-    /// They are taken.
+    /// The rows are taken in this cycle.
     pub rows_ready: Signal<In, Bit>,
-    /// How many, 0 to 64.
+    /// Number of rows, 0 to 64.
     pub rows_count: Signal<Out, Bits<7>>,
-    /// Their offsets from row 512 * `rows_word` of the chunk on, 9 bits each.
+    /// Offsets of the rows from row 512 * `rows_word` of the chunk, 9 bits each.
     pub rows_offset: Signal<Out, Bits<576>>,
-    /// See `rows_offset`.
+    /// Number of the rows' mask in its chunk, 0 to 7.
     pub rows_word: Signal<Out, Bits<3>>,
-    /// The last rows of a turn.
+    /// The rows are the last ones of their turn.
     pub rows_turn_end: Signal<Out, Bit>,
-    /// The last rows of a chunk.
+    /// The rows are the last ones of their chunk.
     pub rows_chunk_end: Signal<Out, Bit>,
-    /// The last rows of a destination.
+    /// The rows are the last ones of their destination.
     pub rows_last: Signal<Out, Bit>,
     /// What the rows have in common.
     pub rows_context: Signal<Out, Context>,
-    /// Nothing is at work.
+    /// No mask is held, and no rows wait.
     pub idle: Signal<Out, Bit>,
 
     mask: Signal<Local, Mask>,
@@ -74,14 +74,14 @@ pub struct Scanner {
     mask_out: Restore<Mask, MASK_BITS>,
     context_in: Flatten<Context, CONTEXT_BITS>,
     contexts_in: Stage<CONTEXT_BITS>,
-    // Contexts go round the pipeline: one a turn.
+    // Contexts bypass the pipeline, one for each turn.
     contexts: Fifo<CONTEXT_BITS, 5, 6>,
     context_out: Restore<Context, CONTEXT_BITS>,
     turn_begins: DFF<Bit>,
     load: Signal<Local, Bit>,
-    /// The pipeline moves on.
+    /// The pipeline advances in this cycle.
     go: Signal<Local, Bit>,
-    // Masks on their way: four stages of ranks, three of moves.
+    // Masks in the pipeline: four stages of ranks, three of moves.
     tag: Signal<Local, Tag>,
     stage_valid: [DFF<Bit>; 7],
     stage_tag: [DFF<Tag>; 7],
@@ -89,9 +89,9 @@ pub struct Scanner {
     stage_total: [DFF<Bits<10>>; 3],
     stage_piece: [DFF<Bits<24>>; 3],
     pieces: [Compact; 8],
-    // The mask at the end, of which groups go out.
+    // The mask at the end, whose groups are emitted.
     group: DFF<Bits<3>>,
-    // Its rows from this group on.
+    // Rows of that mask from this group on.
     left: Signal<Local, Bits<10>>,
     final_group: Signal<Local, Bit>,
     empty: Signal<Local, Bit>,
@@ -103,7 +103,7 @@ pub struct Scanner {
     take: [Signal<Local, Bits<64>>; 8],
     #[init(array_init(|k| Constant::new(k.to_bits())))]
     numbers: [Constant<Bits<3>>; 8],
-    // The group: planes of its rows' numbers in the mask.
+    // The group: bit planes of its rows' numbers in the mask.
     out_valid: DFF<Bit>,
     out_count: DFF<Bits<7>>,
     out_plane: [DFF<Bits<64>>; 9],
@@ -146,7 +146,7 @@ impl Logic for Scanner {
         self.rows.clk.next = self.clk.val();
         self.rows.rst.next = self.rst.val();
 
-        // Masks in.
+        // Masks enter.
         self.mask.next.bits = self.mask_bits.val();
         self.mask.next.word = self.mask_word.val();
         self.mask.next.chunk_start = self.mask_chunk_start.val();
@@ -163,7 +163,7 @@ impl Logic for Scanner {
         self.mask_ready.next = self.masks.in_ready.val();
         self.unused.next = self.mask_out.record.val().chunk_start;
 
-        // Groups of the last mask go out one a cycle; with the last one the masks behind move on.
+        // Groups of the last mask leave one a cycle; with its last group the masks behind advance.
         self.left.next = self.stage_total[2].q.val() - (bit_cast::<10, 3>(self.group.q.val()) << 6);
         self.final_group.next = self.left.val() <= 64;
         self.empty.next = !self.stage_total[2].q.val().any() && !self.stage_tag[6].q.val().turn_end;
@@ -179,7 +179,7 @@ impl Logic for Scanner {
             }
         }
 
-        // A mask is loaded; with a turn's first one its context.
+        // A mask is loaded, together with its context if it is the first one of its turn.
         self.load.next =
             self.masks.out_valid.val() && self.go.val() && self.contexts.in_ready.val();
         self.masks.out_ready.next = self.go.val() && self.contexts.in_ready.val();
@@ -220,7 +220,7 @@ impl Logic for Scanner {
             }
         }
 
-        // Of each piece the rows of the group: those of a piece have ranks of at most two groups.
+        // The rows of the group in each piece: the ranks of a piece belong to at most two groups.
         self.parity.next = 0.into();
         if self.group.q.val().get_bit(0) {
             self.parity.next = !self.parity.val();
@@ -260,7 +260,7 @@ impl Logic for Scanner {
             self.out_tag.d.next.last = false;
         }
 
-        // Numbers instead of planes.
+        // The planes become numbers.
         for s in 0..64 {
             self.number[s].next = 0.into();
             for b in 0..9 {
@@ -279,7 +279,7 @@ impl Logic for Scanner {
         self.rows.in_valid.next = self.out_valid.q.val();
         self.rows.in_data.next = self.rows_in.bits.val();
 
-        // Out, with the turn's context.
+        // Rows leave with the context of their turn.
         self.offered.next = self.rows.out_valid.val() && self.contexts.out_valid.val();
         self.rows_valid.next = self.offered.val();
         self.rows_out.bits.next = self.rows.out_data.val();
@@ -296,8 +296,8 @@ impl Logic for Scanner {
             && self.rows.out_valid.val()
             && self.rows_out.record.val().turn_end;
 
-        // A turn holds its context from its first mask to its last rows. A mask in the middle of
-        // a turn may leave nothing else behind, and another is to come.
+        // A turn holds its context from its first mask to its last rows. A mask in the middle of a turn may leave
+        // nothing else behind, but then another mask follows.
         self.idle.next = !self.masks.out_valid.val() && (self.contexts.count.val() == 0);
 
         if self.rst.val() {

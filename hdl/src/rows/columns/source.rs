@@ -1,4 +1,4 @@
-//! The masks of the column path: which rows of a turn are selected.
+//! Makes the masks of the column path: which rows of a turn are selected.
 
 use super::bitmaps::Bitmaps;
 use super::counter::Counter;
@@ -9,45 +9,44 @@ use crate::request::{BITMAPPED, DEST_INDEX};
 use crate::rows::sequencer::record::{CONTEXT_BITS, Context, Item, SCAN};
 use drdma_emit::prelude::*;
 
-/// A context, and whether the chunk is sparse.
+/// Bits of a context, and whether the chunk is sparse.
 const SHARED_BITS: usize = CONTEXT_BITS + 1;
-/// Bits of an item's fields that masks need.
+/// Bits of the fields of an item that masks need.
 const FIELDS_BITS: usize = 43;
-/// Bits of an item that waits: what masks need of it, and its context.
+/// Bits of an item that waits: the fields that masks need, and its context.
 const WAITING_BITS: usize = FIELDS_BITS + CONTEXT_BITS;
-/// A mask, and the rows that are to be read for it.
+/// Bits of a mask, and of the rows that are to be read for it.
 const PAIR_BITS: usize = MASK_BITS + 512;
 
-/// Gives the rows of each item as masks of 512 bits: the item's bitmap, ones where it is strided, or,
-/// where its rows have ids, those with the item's one. Bits beyond the item's rows are 0. With each goes
-/// which rows are to be read: the same, and the fetch rows of an item that has such.
+/// Emits the rows of each item as masks of 512 bits, for the condenser: the item's bitmap; ones if it is strided; or,
+/// if its rows have ids, the rows with the item's id. Bits beyond the item's rows are 0. With each mask goes which rows
+/// are to be read: the selected ones, and the item's fetch rows if it has such.
 ///
-/// The fetch rows of a read of a bitmap, up to 8 beats, come before what was read of the bitmap, and are kept
-/// until then. Where they could not be read there are none.
+/// The fetch rows of a read of a bitmap, up to 8 beats, come before what was read of the bitmap, and are kept until
+/// then. If they could not be read, there are none.
 ///
-/// Of an item that is `kept`, the bits come out of a stretch that was read with an earlier item of its destination,
+/// The bits of an item that is `kept` are taken from a stretch that was read with an earlier item of its destination,
 /// or comes with this one ([`Bitmaps`]).
 ///
-/// The rows of a [`SCAN`] are only counted ([`Counter`]): it gives no mask, and its failure is told with its
-/// count. Its item has any number of rows if they have bits, and 1 to 4,096 if they have ids; `loads` with a
-/// destination's first one, `last` with the last one. If it is `kept`, its masks are kept as a stretch that begins with row 0.
+/// The rows of a [`SCAN`] are only counted ([`Counter`]): it makes no mask, and its failure is reported with its count.
+/// Its item has any number of rows if they have bits, and 1 to 4,096 if they have ids. `loads` marks a destination's
+/// first scan, `last` its last one. If it is `kept`, its masks are kept as a stretch that begins with row 0.
 ///
-/// One mask a cycle, also from item to item, but 256 ids of two bytes a cycle; a mask 2
-/// cycles after its bits or, strided, 5 after its item. 4 items may wait. May stall at any time.
-/// Answers of reads come in the order of items, a stretch starts with a full beat. Ids are read once
-/// a chunk, for the item that starts it. After a read that failed, up to `clear`, every mask is 0
-/// and none is `last`; turns and chunks still end.
+/// One mask a cycle, also from item to item, but 256 ids of two bytes a cycle. A mask follows its bits after 2 cycles,
+/// or a strided item after 5. 4 items may wait. May stall at any time. Answers of reads come in the order of items, and
+/// a stretch starts with a full beat. Ids are read once for each chunk, for the item that starts it. After a read that
+/// failed, up to `clear`, every mask is 0 and none is `last`; turns and chunks still end.
 ///
 /// # Inputs
-/// `item` stream {`item`, `context`}: walks of column requests, strided or bitmapped, 1 to 4,096
-/// rows, or any number if they are `sparse` (bitmapped, without ids). `resp` stream {`data`, `error`, `ids` (not 0: these are ids), `last` (the last ids of a
-/// chunk), `fetch` (these are fetch rows), `kept` (these are of a stretch that is kept; `last` is its last beat)}. `mask_ready`. `clear`: the request ends; only while `idle`.
+/// `item` stream {`item`, `context`}: walks of column requests, strided or bitmapped, of 1 to 4,096 rows, or of any
+/// number if they are `sparse` (bitmapped, without ids). `resp` stream {`data`, `error`, `ids` (not 0: the beat has
+/// ids), `last` (the last ids of a chunk), `fetch` (fetch rows), `kept` (a stretch that is kept; `last` is its last
+/// beat)}. `mask_ready`. `clear`: the request ends; only while `idle`.
 ///
 /// # Outputs
-/// `item_ready`, `resp_ready`; `mask` stream: the fields of [`Mask`] (of sparse chunks the word means
-/// nothing), `fetch` (the rows to be read), `sparse` and `context`. `failed`, and
-/// the place of the destination whose read was the first to fail, `fail_index`. `idle`: no item is
-/// at work, and no mask waits.
+/// `item_ready`, `resp_ready`; `mask` stream: the fields of [`Mask`] (the word is undefined for sparse chunks), `fetch`
+/// (the rows to be read), `sparse` and `context`. `failed`, and `fail_index`, the number of the destination whose read
+/// was the first to fail. `idle`: no item is at work, and no mask waits.
 #[derive(LogicBlock)]
 pub struct Source {
     /// Clock.
@@ -56,62 +55,62 @@ pub struct Source {
     pub rst: Signal<In, Bit>,
     /// An item is offered.
     pub item_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The item is taken in this cycle.
     pub item_ready: Signal<Out, Bit>,
     /// The item.
     pub item: Signal<In, Item>,
-    /// What its rows have in common.
+    /// What the rows of the item have in common.
     pub item_context: Signal<In, Context>,
-    /// 64 bytes that were read are offered.
+    /// A beat of 64 bytes that were read is offered.
     pub resp_valid: Signal<In, Bit>,
-    /// They are taken.
+    /// The beat is taken in this cycle.
     pub resp_ready: Signal<Out, Bit>,
-    /// The bytes.
+    /// Bytes that were read.
     pub resp_data: Signal<In, Bits<512>>,
     /// The read failed.
     pub resp_error: Signal<In, Bit>,
-    /// Bytes of an id; 0: they are of a bitmap.
+    /// Bytes of an id; 0 if the beat is of a bitmap.
     pub resp_ids: Signal<In, Bits<2>>,
-    /// The last ids of a chunk, or the last beat of a stretch that is kept.
+    /// The beat has the last ids of a chunk, or is the last one of a kept stretch.
     pub resp_last: Signal<In, Bit>,
-    /// They are of fetch rows.
+    /// The beat holds fetch rows.
     pub resp_fetch: Signal<In, Bit>,
-    /// They are of a stretch that is kept.
+    /// The beat is of a stretch that is kept.
     pub resp_kept: Signal<In, Bit>,
     /// A mask is offered.
     pub mask_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The mask is taken in this cycle.
     pub mask_ready: Signal<In, Bit>,
-    /// The rows that are selected.
+    /// Rows that are selected, one bit each.
     pub mask_bits: Signal<Out, Bits<512>>,
-    /// The rows that are to be read: those, and the fetch rows.
+    /// Rows that are to be read, one bit each: the selected ones and the fetch rows.
     pub mask_fetch: Signal<Out, Bits<512>>,
-    /// Bit 0 is the row with offset 512 * `mask_word` in its chunk.
+    /// Number of the mask in its chunk: bit 0 is the row with offset 512 * `mask_word`.
     pub mask_word: Signal<Out, Bits<3>>,
-    /// The first mask of a chunk.
+    /// The mask is the first one of its chunk.
     pub mask_chunk_start: Signal<Out, Bit>,
-    /// The last mask of a turn.
+    /// The mask is the last one of its turn.
     pub mask_turn_end: Signal<Out, Bit>,
-    /// The last mask of a chunk.
+    /// The mask is the last one of its chunk.
     pub mask_chunk_end: Signal<Out, Bit>,
-    /// The last mask of a destination.
+    /// The mask is the last one of its destination.
     pub mask_last: Signal<Out, Bit>,
-    /// Of a sparse chunk.
+    /// The mask is of a sparse chunk.
     pub mask_sparse: Signal<Out, Bit>,
     /// What the rows have in common.
     pub mask_context: Signal<Out, Context>,
-    /// The request ends.
+    /// The request ends; only while `idle`.
     pub clear: Signal<In, Bit>,
-    /// A read has failed.
+    /// A read has failed; held until `clear`.
     pub failed: Signal<Out, Bit>,
-    /// Its destination.
+    /// With `failed`: number of the destination whose read was the first to fail.
     pub fail_index: Signal<Out, Bits<DEST_INDEX>>,
-    /// Nothing is at work.
+    /// No item is at work, and no mask waits.
     pub idle: Signal<Out, Bit>,
     /// The rows of a destination are counted.
     pub counted: Flow<Out, Counted>,
 
-    // Items that wait; those with ids are being compared meanwhile.
+    // Items that wait; ids of those that have such are compared meanwhile.
     has_ids: Signal<Local, Bit>,
     item_fields: Signal<Local, Bits<FIELDS_BITS>>,
     item_in: Flatten<Context, CONTEXT_BITS>,
@@ -123,10 +122,9 @@ pub struct Source {
     has_kept: Signal<Local, Bit>,
     bitmaps: Bitmaps,
     queued: Signal<Local, Bit>,
-    // Fetch rows that wait for their bitmap.
-    // With each beat, whether it could not be read.
+    // Fetch rows that wait for their bitmap, each beat with whether it could not be read.
     fetches: Fifo<513, 3, 4>,
-    // The item.
+    // The item at hand.
     busy: DFF<Bit>,
     by_ids: DFF<Bit>,
     by_kept: DFF<Bit>,
@@ -134,19 +132,19 @@ pub struct Source {
     has_fetch: DFF<Bit>,
     left: DFF<Bits<32>>,
     sparse: DFF<Bit>,
-    /// Its rows are counted; which of its destination's they are.
+    /// The item's rows are counted; whether it is its destination's first scan, and whether its masks are kept.
     counts: DFF<Bit>,
     opens: DFF<Bit>,
     stores: DFF<Bit>,
     first_word: DFF<Bit>,
-    /// Masks of the item before this one, modulo 16.
+    /// Number of the item's next mask, modulo 16.
     word: DFF<Bits<4>>,
     chunk_start: DFF<Bit>,
     chunk_end: DFF<Bit>,
     last: DFF<Bit>,
     context: DFF<Context>,
     final_word: Signal<Local, Bit>,
-    /// 512 rows or more.
+    /// 512 rows or more are left.
     many: Signal<Local, Bit>,
     step: Signal<Local, Bit>,
     advance: Signal<Local, Bit>,
@@ -157,8 +155,8 @@ pub struct Source {
     failed_index: DFF<Bits<DEST_INDEX>>,
     failing: Signal<Local, Bit>,
     unused: Signal<Local, Bits<162>>,
-    // 512 bits, and how many of them count: 64-bit words that do as a whole or in part, and the
-    // bits of a part.
+    // 512 bits, and which of them count: 64-bit words that count as a whole or in part, and the bits that count of a
+    // part.
     raw_valid: DFF<Bit>,
     raw: DFF<Bits<512>>,
     raw_fetch: DFF<Bits<512>>,
@@ -367,7 +365,7 @@ impl Logic for Source {
         if self.resp_ids.val().any() {
             self.resp_ready.next = self.ids.resp_ready.val();
         }
-        // Answers come in the order of items: a kept stretch waits here until its item is at work.
+        // Answers come in the order of items: a kept stretch waits at the input until its item is at work.
         self.bitmaps.clk.next = self.clk.val();
         self.bitmaps.rst.next = self.rst.val();
         self.bitmaps.out_ready.next =
@@ -470,7 +468,7 @@ impl Logic for Source {
             }
             self.context.d.next = self.next_context.record.val();
         }
-        // The rest of the item does not matter to masks.
+        // Masks do not need the other fields of the item.
         self.unused.next = bit_cast::<162, 32>(self.item.val().first)
             | (bit_cast::<162, 64>(self.item.val().low) << 32)
             | (bit_cast::<162, 64>(self.item.val().high) << 96);

@@ -1,38 +1,38 @@
-//! Where the next beat of a row of beats starts.
+//! Finds where the next beat in a series of beats starts.
 
 use crate::primitive::Select;
 use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 
-/// Of a beat of 64 bytes that starts at byte `start` of a row: the rows that it completes,
-/// the rows that it touches, and the byte of a row where it ends. Of rows of 1 to 3 bytes a beat takes as many as
+/// For a beat of 64 bytes that starts with byte `start` of a row, tells the packer how many rows the beat completes,
+/// how many it touches, and with which byte of a row it ends. If rows have 1 to 3 bytes, a beat takes as many rows as
 /// 64 bytes hold, and ends with the last of them.
 ///
-/// Combinational: a comparison with each multiple of the row's length, then a choice.
+/// Combinational: a comparison with each multiple of the row's length, then a selection.
 ///
 /// # Inputs
-/// `start`, less than the row's length. `thin_rows`: the rows of a beat if they have 1 to 3 bytes, else 0; beats then all
-/// start with a row, and the other inputs mean nothing. `multiple[k]`: `k` + 1 times the row's length; of rows of more than 64
-/// bytes the first one, and 2,047 for the others, none of which a beat completes.
+/// `start`, less than the row's length. `thin_rows`: rows of a beat if they have 1 to 3 bytes, else 0; beats then all
+/// start with a row, and the other inputs are not used. `multiple[k]`: `k` + 1 times the row's length; if rows have
+/// more than 64 bytes, the length for `k` = 0, and 2,047 for the others, none of which a beat completes.
 ///
 /// # Outputs
 /// `rows` (0 to 16, or `thin_rows`), `touched` (`rows`, one more if the beat ends within a row), `ends_at`, `exact`
 /// (`ends_at` is 0).
 #[derive(LogicBlock)]
 pub struct Stride {
-    /// Where the beat starts in its first row.
+    /// Byte of its first row with which the beat starts.
     pub start: Signal<In, Bits<10>>,
-    /// Rows of a beat of rows of 1 to 3 bytes; else 0.
+    /// Rows of a beat if rows have 1 to 3 bytes; else 0.
     pub thin_rows: Signal<In, Bits<7>>,
-    /// Multiples of the row's length.
+    /// Multiples of the row's length: `multiple[k]` is `k` + 1 times the length.
     pub multiple: [Signal<In, Bits<11>>; 16],
-    /// Rows that it completes.
+    /// Rows that the beat completes, 0 to 16, or `thin_rows`.
     pub rows: Signal<Out, Bits<7>>,
-    /// Rows that it touches.
+    /// Rows that the beat touches.
     pub touched: Signal<Out, Bits<7>>,
-    /// Where it ends in its last row.
+    /// Byte of its last row before which the beat ends; 0 if the beat ends with a row.
     pub ends_at: Signal<Out, Bits<10>>,
-    /// It ends with a row.
+    /// The beat ends with a row.
     pub exact: Signal<Out, Bit>,
 
     lines: Signal<Local, Bits<5>>,

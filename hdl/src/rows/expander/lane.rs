@@ -1,48 +1,48 @@
-//! One of the sixteen lanes.
+//! One of the sixteen lanes of the expander.
 
 use crate::primitive::{MultiplyAdd, Ram, RamStyle};
 use drdma_emit::prelude::*;
 
-/// Keeps one lane of every set, and makes its address: base + row * step + shift, modulo 2^64.
+/// Keeps one lane of every set, and computes its address: base + row * step + shift, modulo 2^64.
 ///
-/// Fully pipelined, without back-pressure. `len` belongs to the `set_read` of 2 cycles before;
-/// `row` and `shift` are given with it; `addr` follows them after 5 cycles.
+/// Fully pipelined, without back-pressure. `len` belongs to the `set_read` of 2 cycles before; `row` and `shift` are
+/// given together with it, and `addr` follows them after 5 cycles.
 ///
 /// # Inputs
 /// `write*` (a lane is written), `set_read`, `row`, `shift`.
 ///
 /// # Outputs
-/// `len` (its low 7 bits: a longer lane is cut), `step` (its low 8 bits), `addr`.
+/// `len` (low 7 bits: a longer lane is cut), `step` (low 8 bits), `addr`, `start`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Lane {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// The lane of a set is written.
     pub write: Signal<In, Bit>,
-    /// The set.
+    /// Number of the set that is written.
     pub write_set: Signal<In, Bits<11>>,
-    /// Address of row 0.
+    /// Host address of the lane in row 0.
     pub write_base: Signal<In, Bits<64>>,
-    /// Bytes from a row to the next.
+    /// Bytes from one row to the next.
     pub write_step: Signal<In, Bits<64>>,
-    /// Bytes, their low 7 bits.
+    /// Bytes of the lane in a row, low 7 bits.
     pub write_len: Signal<In, Bits<7>>,
-    /// The set of a token.
+    /// Number of the set that a token needs.
     pub set_read: Signal<In, Bits<11>>,
-    /// The token's row, 2 cycles later.
+    /// Number of the token's row, given 2 cycles after `set_read`.
     pub row: Signal<In, Bits<32>>,
-    /// What is added, 2 cycles later.
+    /// Sum of pointer and offset, given 2 cycles after `set_read`.
     pub shift: Signal<In, Bits<64>>,
-    /// The lane's bytes, 2 cycles later.
+    /// Bytes of the lane, valid 2 cycles after `set_read`.
     pub len: Signal<Out, Bits<7>>,
-    /// Bytes from a row to the next, 2 cycles later.
+    /// Bytes from one row to the next, low 8 bits, valid 2 cycles after `set_read`.
     pub step: Signal<Out, Bits<8>>,
-    /// The address, 7 cycles later.
+    /// Address of the lane in the token's row, valid 7 cycles after `set_read`.
     pub addr: Signal<Out, Bits<64>>,
-    /// The address in row 0, 5 cycles before that.
+    /// Address of the lane in row 0, valid 2 cycles after `set_read`.
     pub start: Signal<Out, Bits<64>>,
 
-    // Base 64, length 7. An UltraRAM is 72 bits wide: two hold what 8.5 block RAMs would.
+    // Base 64 bits, length 7. An UltraRAM is 72 bits wide: two of them replace 8.5 block RAMs.
     #[init(Ram::new(RamStyle::Ultra))]
     bases: Ram<71, 1, 11>,
     #[init(Ram::new(RamStyle::Ultra))]

@@ -1,19 +1,18 @@
-//! Turns row tokens into address beats: where the bytes of a row lie.
+//! Turns row tokens into address beats: it finds where the bytes of a row lie.
 //!
-//! The expander stands between the sequencer and the placer. It knows each lane set's lanes
-//! {base, step, len} from the decoder; lane `j` of row `i` lies at `base + i * step + pointer`,
-//! a piece of a cut lane `offset` further.
+//! The expander stands between the sequencer and the placer. The decoder writes it the lanes {base, step, len} of each
+//! lane set. Lane `j` of row `i` lies at `base + i * step + pointer`, and a piece of a cut lane `offset` further.
 //!
-//! A header token (`column`) has no bytes, and becomes a beat that says of each of its lanes where it
-//! lies in the token's row, its length, and how far it goes with every row.
+//! A header token (`column`) has no bytes. It becomes a beat with the address of each of its lanes in the token's row,
+//! the lane's length, and its step.
 //!
-//! The bytes of a lane that is `inline` are in the request itself: its token becomes a beat with bytes and
-//! without a fragment.
+//! The bytes of an `inline` lane stand in the request itself: its token becomes a beat with bytes and without a
+//! fragment.
 //!
-//! Throughput: one token a cycle. Latency: 9 cycles, or 4 for a token of row 0 with one lane, or without
-//! bytes, that finds nothing before it. The pipeline never stops: a token is
-//! taken when the FIFO at its end, 32 beats deep, has room for everything on the way, so that
-//! `token_ready` comes from a register. A lane write is seen by tokens that come a cycle later.
+//! Throughput: one token a cycle. Latency: 9 cycles, or 4 for a token of row 0 with one lane, or without bytes, if no
+//! token is in the pipeline before it. The pipeline never stops: a token is taken when the FIFO at its end, 32 beats
+//! deep, has room for everything that is under way, so that `token_ready` comes from a register. A lane write is seen
+//! by tokens from the next cycle on.
 
 // The accessors that `LogicStruct` derives have no documentation.
 #![allow(missing_docs)]
@@ -27,151 +26,151 @@ use crate::request::DEST_COUNT;
 use drdma_emit::prelude::*;
 use lane::Lane;
 
-/// What a beat carries beside its fragments.
+/// Side band of a beat: everything but its fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Side {
-    /// Bytes of the beat.
+    /// Bytes of the beat, 0 to 64.
     pub bytes: Bits<7>,
-    /// Destination.
+    /// Place of the destination in the ring of destinations.
     pub dest: Bits<10>,
-    /// Request.
+    /// Slot of the request.
     pub slot: Bits<8>,
-    /// Last beat of a unit.
+    /// The beat is the last one of a unit.
     pub unit_end: Bit,
-    /// Last beat of a message.
+    /// The beat is the last one of a message.
     pub message_end: Bit,
-    /// First beat of a message.
+    /// The beat is the first one of a message.
     pub message_start: Bit,
-    /// Bytes of the message, where they are needed.
+    /// With `message_start`: bytes of the message, where they are needed; else 0.
     pub message_bytes: Bits<32>,
-    /// First beat of a chunk.
+    /// The beat is the first one of a chunk.
     pub chunk_start: Bit,
-    /// Estimate of the blocks that the chunk needs.
+    /// With `chunk_start`: estimated number of 256 B blocks that the chunk needs.
     pub chunk_blocks: Bits<8>,
-    /// The request ends.
+    /// The request ends; the beat has no bytes.
     pub request_end: Bit,
-    /// Last beat of the destination.
+    /// The beat is the last one of its destination.
     pub dest_end: Bit,
-    /// The request's status.
+    /// With `request_end`: status of the request.
     pub status: Bits<8>,
-    /// The destination that failed.
+    /// With `request_end`: the destination that failed.
     pub bad_dest: Bits<DEST_COUNT>,
-    /// A header.
+    /// The beat is a header of a chunk of columns.
     pub column: Bit,
-    /// Header: rows of its chunk.
+    /// With `column`: rows of the chunk.
     pub rows: Bits<13>,
 }
 
-/// A lane of a set.
+/// A lane of a set, as the decoder writes it.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct LaneWrite {
-    /// Its set.
+    /// Set that the lane belongs to.
     pub set: Bits<11>,
-    /// The lane.
+    /// Number of the lane, 0 to 15.
     pub lane: Bits<4>,
-    /// Address of row 0.
+    /// Host address of the lane in row 0.
     pub base: Bits<64>,
-    /// Bytes from a row to the next.
+    /// Bytes from one row to the next.
     pub step: Bits<64>,
-    /// Bytes.
+    /// Bytes of the lane in a row.
     pub len: Bits<32>,
-    /// They are not in host memory, but in the request: the lane has no fragment.
+    /// The bytes stand in the request, not in host memory: the lane has no fragment.
     pub inline: Bit,
 }
 
 /// A piece of a row, or the header of a chunk of columns.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Token {
-    /// Lane set.
+    /// Lane set of the token.
     pub set: Bits<11>,
-    /// First lane.
+    /// First lane, 0 to 15.
     pub first: Bits<4>,
-    /// Last lane.
+    /// Last lane, 0 to 15.
     pub last: Bits<4>,
-    /// One lane, cut: `offset` and `bytes` say which part.
+    /// The token is a piece of one lane: `offset` and `bytes` say which.
     pub piece: Bit,
-    /// Where the piece starts.
+    /// With `piece`: offset of the piece in its lane, in bytes.
     pub offset: Bits<32>,
-    /// Bytes of the beat.
+    /// Bytes of the beat, 0 to 64.
     pub bytes: Bits<7>,
-    /// Row.
+    /// Number of the row in its region.
     pub row: Bits<32>,
-    /// Pointer.
+    /// Pointer of the row, for a pointer-mapped region.
     pub pointer: Bits<64>,
-    /// Destination.
+    /// Place of the destination in the ring of destinations.
     pub dest: Bits<10>,
-    /// Request.
+    /// Slot of the request.
     pub slot: Bits<8>,
-    /// Last beat of a unit.
+    /// The token is the last one of a unit.
     pub unit_end: Bit,
-    /// Last beat of a message.
+    /// The token is the last one of a message.
     pub message_end: Bit,
-    /// First beat of a message.
+    /// The token is the first one of a message.
     pub message_start: Bit,
-    /// Bytes of the message, where they are needed.
+    /// With `message_start`: bytes of the message, where they are needed; else 0.
     pub message_bytes: Bits<32>,
-    /// First beat of a chunk.
+    /// The token is the first one of a chunk.
     pub chunk_start: Bit,
-    /// Estimate of the blocks that the chunk needs.
+    /// With `chunk_start`: estimated number of 256 B blocks that the chunk needs.
     pub chunk_blocks: Bits<8>,
-    /// The request ends.
+    /// The request ends; the token has no bytes.
     pub request_end: Bit,
-    /// Last beat of the destination.
+    /// The token is the last one of its destination.
     pub dest_end: Bit,
-    /// The request's status.
+    /// With `request_end`: status of the request.
     pub status: Bits<8>,
-    /// The destination that failed.
+    /// With `request_end`: the destination that failed.
     pub bad_dest: Bits<DEST_COUNT>,
-    /// A header: no bytes, but all of its lanes are given.
+    /// The token is a header: it has no bytes, but all of its lanes are given.
     pub column: Bit,
-    /// Header: rows of its chunk.
+    /// With `column`: rows of the chunk.
     pub rows: Bits<13>,
 }
 
 /// At most 64 bytes of a row, as fragments in host memory; or the header of a chunk of columns.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct RowBeat {
-    /// Bytes of the beat.
+    /// Bytes of the beat, 0 to 64.
     pub bytes: Bits<7>,
-    /// Destination.
+    /// Place of the destination in the ring of destinations.
     pub dest: Bits<10>,
-    /// Request.
+    /// Slot of the request.
     pub slot: Bits<8>,
-    /// Last beat of a unit.
+    /// The beat is the last one of a unit.
     pub unit_end: Bit,
-    /// Last beat of a message.
+    /// The beat is the last one of a message.
     pub message_end: Bit,
-    /// First beat of a message.
+    /// The beat is the first one of a message.
     pub message_start: Bit,
-    /// Bytes of the message, where they are needed.
+    /// With `message_start`: bytes of the message, where they are needed; else 0.
     pub message_bytes: Bits<32>,
-    /// First beat of a chunk.
+    /// The beat is the first one of a chunk.
     pub chunk_start: Bit,
-    /// Estimate of the blocks that the chunk needs.
+    /// With `chunk_start`: estimated number of 256 B blocks that the chunk needs.
     pub chunk_blocks: Bits<8>,
-    /// The request ends.
+    /// The request ends; the beat has no bytes.
     pub request_end: Bit,
-    /// Last beat of the destination.
+    /// The beat is the last one of its destination.
     pub dest_end: Bit,
-    /// The request's status.
+    /// With `request_end`: status of the request.
     pub status: Bits<8>,
-    /// The destination that failed.
+    /// With `request_end`: the destination that failed.
     pub bad_dest: Bits<DEST_COUNT>,
-    /// Addresses of 16 fragments.
+    /// Host address of each fragment (16 x 64 bits).
     pub addr: Bits<1024>,
-    /// Their bytes; 0: the lane is not used.
+    /// Bytes of each fragment (16 x 7 bits); 0 if the lane is not used.
     pub len: Bits<112>,
-    /// Their places in the beat's payload.
+    /// Position of each fragment in the beat's payload (16 x 6 bits).
     pub pos: Bits<96>,
 }
 
-/// The block: see the module's head.
+/// Expander of row tokens; see the module's documentation.
 ///
 /// # Inputs
 /// `token` stream, `lane_write`, `beat_ready`.
 ///
 /// # Outputs
-/// `token_ready`; `beat` stream: the token's side band, `addr`, `len`, `pos` and `step` of 16 lanes.
+/// `token_ready`; `beat` stream: the token's side band, and `addr`, `len`, `pos` and `step` of 16 lanes.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Expander {
     // Clock and reset.
@@ -180,19 +179,19 @@ pub struct Expander {
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
     // The decoder's lanes.
-    /// Lanes of sets that are written.
+    /// Lanes that the decoder writes.
     pub lane_write: Flow<In, LaneWrite>,
     // Tokens.
-    /// Tokens: what to send.
+    /// Tokens from the sequencer.
     pub token: Stream<In, Token>,
     // Beats.
-    /// Beats.
+    /// Beats for the placer, or headers for the column path.
     pub beat: Stream<Out, RowBeat>,
-    /// A header.
+    /// The beat is a header of a chunk of columns.
     pub beat_column: Signal<Out, Bit>,
-    /// Header: rows of its chunk.
+    /// With `beat_column`: rows of the chunk.
     pub beat_rows: Signal<Out, Bits<13>>,
-    /// Header: how far each lane goes with every row, below 256.
+    /// With `beat_column`: step of each lane in bytes, below 256 (16 x 8 bits).
     pub beat_step: Signal<Out, Bits<128>>,
     on_way: DFF<Bits<6>>,
     has_room: DFF<Bit>,
@@ -213,14 +212,14 @@ pub struct Expander {
     column: DFF<Bit>,
     column_2: DFF<Bit>,
     row_2: DFF<Bits<32>>,
-    // Pointer and offset.
+    // Sum of pointer and offset.
     shift: DFF<Bits<64>>,
-    /// The sequencer cuts lanes that are longer than a beat.
+    /// Takes the upper bits of a lane's length: the sequencer cuts lanes that are longer than a beat.
     unused: Signal<Local, Bits<25>>,
-    // The side band; a token was taken 1 to 7 cycles ago.
+    // The side band, and whether a token was taken 1 to 7 cycles ago.
     side: Signal<Local, Side>,
     valid: [DFF<Bit>; 7],
-    // One lane of row 0, or none, needs no product and no position, and is done after 2 cycles.
+    // A token of one lane of row 0, or without bytes, needs no product and no position, and is done after 2 cycles.
     plain: [DFF<Bit>; 2],
     behind: Signal<Local, Bit>,
     early: Signal<Local, Bit>,
@@ -232,7 +231,7 @@ pub struct Expander {
     #[init(Constant::new(0xffff.into()))]
     ones: Constant<Bits<16>>,
     len: [DFF<Bits<7>>; 16],
-    // Sums of 2 and 4 lanes, and of all lanes up to one.
+    // Sums of the lengths of 2 and 4 lanes, and of all lanes up to each one.
     pairs: [Signal<Local, Bits<6>>; 15],
     fours: [DFF<Bits<6>>; 15],
     eights: [Signal<Local, Bits<6>>; 15],
@@ -271,7 +270,7 @@ impl Logic for Expander {
             self.valid[k].d.next = self.valid[k - 1].q.val();
         }
 
-        // What needs no more than its lane leaves at once, if it is the next to leave.
+        // A token that needs nothing but its lane leaves at once, if it is the next one to leave.
         self.plain[0].d.next = !self.token.column.val()
             && ((self.token.bytes.val() == 0)
                 || ((self.token.first.val() == self.token.last.val())
@@ -286,7 +285,7 @@ impl Logic for Expander {
             self.valid[2].d.next = false;
         }
 
-        // While the lanes are read.
+        // The token's fields are delayed while the lanes are read.
         self.first.d.next = self.token.first.val();
         self.last.d.next = self.token.last.val();
         self.piece.d.next = self.token.piece.val();
@@ -335,7 +334,7 @@ impl Logic for Expander {
             }
         }
 
-        // Positions: sums of the lengths before.
+        // Positions: sums of the lengths of the lanes before.
         self.pairs[0].next = self.len[0].q.val().get_bits::<6>(0);
         for k in 1..15 {
             self.pairs[k].next =
@@ -372,8 +371,8 @@ impl Logic for Expander {
         }
         self.poss.d.next = self.pos_pack.whole.val();
 
-        // The end: five FIFOs that give as one. Each takes its part of a beat as soon as it is known;
-        // the addresses come last.
+        // The end: five FIFOs that are read together. Each takes its part of a beat as soon as it is known; the
+        // addresses come last.
         self.side_fifo.input.valid.next = self.take.val();
         self.side_fifo.output.ready.next = self.give.val();
         self.addr_fifo.in_valid.next = self.valid[6].q.val() || self.early.val();

@@ -8,70 +8,74 @@ use drdma_emit::prelude::*;
 
 /// Bytes of a pointer.
 const POINTER: u64 = 8;
-/// Bytes of a list that are read at once: so many lines of 64.
+/// Binary logarithm of the lines of 64 bytes of a list that are read at once.
 const LOG_LINES: usize = 5;
 const LINES_SHIFT: u64 = LOG_LINES as u64;
 const LIST_WINDOW: u64 = 64 << LOG_LINES;
 const LOG_WINDOW: u64 = 6 + LOG_LINES as u64;
-/// Bits of the number of such a window in its list.
+/// Bits of the number of a window of 2 KiB in its list.
 const WINDOW: usize = 30 - LOG_LINES;
 
-/// What the finder does.
+/// State of the finder.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum FinderState {
-    /// Rows are found in what was read.
+    /// Finds rows in what was read.
     Flow,
-    /// A window of a list, or a record's pointer, is asked for,
+    /// Asks for a window of a list, or for a record's pointer.
     Ask,
-    /// and comes.
+    /// Waits for the answer.
     Come,
-    /// It could not be read.
+    /// The window or pointer could not be read; until the next request.
     Unread,
 }
 
-/// Where the walk over a region stands.
+/// Position of the walk over a region.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Place {
-    /// The next block: 64 bits or ids of one byte, 32 ids of two, a pointer; of a region without a list the next row.
+    /// Number of the next block: 64 bits or one-byte ids, 32 two-byte ids, or one pointer. In a region without a list,
+    /// the next row.
     pub block: Bits<33>,
-    /// The next lane, where every lane is a unit.
+    /// Next lane, where every lane is a unit.
     pub lane: Bits<4>,
-    /// There is something left of the block before:
+    /// Something is left of the block before, in `word`.
     pub known: Bit,
-    /// the bits of its rows, or the next record's pointer.
+    /// With `known`: the bits of the rows that are left, or the pointer of the next record.
     pub word: Bits<64>,
-    /// Records of its chain before it.
+    /// Number of records of the chain before the next one.
     pub before: Bits<25>,
 }
 
 /// Bits of a [`Place`].
 pub const PLACE_BITS: usize = <Place as Synth>::BITS;
 
-/// The window of a list that a slot has.
+/// The window of a list that is kept in a slot.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Tag {
-    /// The list's set.
+    /// Set of the list.
     set: Bits<11>,
-    /// The window.
+    /// Number of the window in its list.
     window: Bits<WINDOW>,
 }
 
 /// Bits of a [`Tag`].
 const TAG_BITS: usize = <Tag as Synth>::BITS;
 
-/// See the [module above](super).
+/// Finds the rows of a region for the lister; see the [module above](super).
 ///
-/// With `ahead` blocks are looked through one a cycle, ahead of the rows that are taken: a row a cycle then, and one more where a block has rows, or 2 for a
-/// pointer. Without, nothing of a block is found before the rows of the one before were taken, so that `place` says where the walk stands when a row was
-/// taken; a row takes 2 cycles then, and a block 4. 16 windows of 2 KiB of lists are kept; each other one takes a read, and so does each record of a chain.
+/// With `ahead`, blocks are looked through one a cycle, ahead of the rows that are taken: a row takes a cycle then, and
+/// a block with rows one more, or a pointer 2. Without `ahead`, a block is looked at only after the rows of the block
+/// before were taken, so that `place` is the position of the walk when a row was taken; a row takes 2 cycles then, and
+/// a block 4. 16 windows of 2 KiB of lists are kept. Each other window takes a read, and so does each record of a
+/// chain.
 ///
 /// # Inputs
-/// `clk`, `rst`; `clear`: a request begins; of the region at hand `set`, `region`, `info`, `kinds`, `bounds`, `partition`, `by_lane`, which may change
-/// while `busy` and `on` are low; `open` with `from`; `ahead`; `on`: rows are wanted; `take`; `line`.
+/// `clk`, `rst`; `clear`: a request begins; `set`, `region`, `info`, `kinds`, `bounds`, `partition` and `by_lane` of
+/// the region at hand, which may change while `busy` and `on` are low; `open` with `from`; `ahead`; `on`: rows are
+/// wanted; `take`; `line`.
 ///
 /// # Outputs
-/// `valid` with `row`, `rest`, `lane`, `pointer`; `bad`, likewise: what comes next leads nowhere; `dry`: there is no further row; `place`; stream `read`;
-/// `busy`.
+/// `valid` with `row`, `rest`, `lane`, `pointer`; `bad`, in place of `valid`: the next row leads nowhere; `dry`: there
+/// is no further row; `place`; stream `read`; `busy`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Finder {
     /// Clock.
@@ -80,68 +84,68 @@ pub struct Finder {
     pub rst: Signal<In, Bit>,
     /// A request begins.
     pub clear: Signal<In, Bit>,
-    /// The region's set,
+    /// Lane set of the region.
     pub set: Signal<In, Bits<11>>,
-    /// its number in the destination,
+    /// Number of the region in its destination.
     pub region: Signal<In, Bits<4>>,
-    /// what it is,
+    /// Entry of the set.
     pub info: Signal<In, SetInfo>,
-    /// what it has beside others,
+    /// Properties of the set that only sets with kinds have.
     pub kinds: Signal<In, SetKinds>,
-    /// and where its pointers may point.
+    /// Range of the set's valid pointers.
     pub bounds: Signal<In, Bounds>,
-    /// The id of its rows, where it has ids.
+    /// Id whose rows are selected, where the region has ids.
     pub partition: Signal<In, Bits<16>>,
-    /// Every lane of it is a unit.
+    /// Every lane of the region is a unit.
     pub by_lane: Signal<In, Bit>,
-    /// A walk begins or goes on,
+    /// The walk of the region begins or continues in this cycle.
     pub open: Signal<In, Bit>,
-    /// from here; see `fresh`.
+    /// With `open`: position from which the walk continues, unless `fresh`.
     pub from: Signal<In, Place>,
-    /// It begins.
+    /// With `open`: the walk begins at the region's first row.
     pub fresh: Signal<In, Bit>,
     /// Rows may be found before those before them are taken.
     pub ahead: Signal<In, Bit>,
     /// Rows are wanted.
     pub on: Signal<In, Bit>,
-    /// There is a row,
+    /// A row is offered.
     pub valid: Signal<Out, Bit>,
-    /// and it is taken.
+    /// The row is taken in this cycle.
     pub take: Signal<In, Bit>,
-    /// Its number; 0 of a record behind a pointer.
+    /// Number of the row; 0 for a record behind a pointer.
     pub row: Signal<Out, Bits<32>>,
-    /// Rows behind it in its region.
+    /// Number of rows behind this one in its region.
     pub rest: Signal<Out, Bits<33>>,
-    /// With `by_lane`: the lane.
+    /// With `by_lane`: lane of the row.
     pub lane: Signal<Out, Bits<4>>,
-    /// Its record's pointer; 0 where there is none.
+    /// Pointer of the record; 0 if there is none.
     pub pointer: Signal<Out, Bits<64>>,
-    /// There is no row, but what leads nowhere.
+    /// The next row leads nowhere, or could not be read.
     pub bad: Signal<Out, Bit>,
-    /// There is no further row; while `on`.
+    /// There is no further row; valid while `on`.
     pub dry: Signal<Out, Bit>,
-    /// Where the walk stands, without `ahead`.
+    /// Position of the walk; valid without `ahead`.
     pub place: Signal<Out, Place>,
-    /// Reads of lists, and of pointers to further records, one at a time,
+    /// Reads of lists, and of pointers to further records, one at a time.
     pub read: Stream<Out, HostReadRequest>,
-    /// and what comes.
+    /// Answers of these reads.
     pub line: Flow<In, HostReadBeat>,
-    /// Something is read.
+    /// A read is under way.
     pub busy: Signal<Out, Bit>,
 
     state: DFF<FinderState>,
-    /// The region has a list: bits, ids, or pointers.
+    /// The region has a list: bits, ids or pointers.
     is_bits: Signal<Local, Bit>,
     is_ids: Signal<Local, Bit>,
     is_pointers: Signal<Local, Bit>,
     is_chain: Signal<Local, Bit>,
     has_list: Signal<Local, Bit>,
-    /// Rows, or bits of the bitmap from its first byte on: from the cycle behind `open` on.
+    /// Number of rows, or of bits of the bitmap from its first byte on; valid from the cycle after `open` on.
     rows: DFF<Bits<33>>,
     rows_new: Signal<Local, Bits<33>>,
-    /// Likewise.
+    /// Bytes of the list; valid from the cycle after `open` on.
     list_bytes: DFF<Bits<36>>,
-    /// Bits of the last block, a cycle later.
+    /// Bits of the last block that count, a cycle later.
     end_mask: DFF<Bits<64>>,
     last_block: DFF<Bits<33>>,
     #[init(Constant::new(u64::MAX.into()))]
@@ -166,24 +170,24 @@ pub struct Finder {
     arrived: DFF<Bits<LOG_LINES>>,
     behind_window: Signal<Local, Bits<36>>,
     list_rest: Signal<Local, Bits<36>>,
-    /// What is read is a record's pointer to the next one.
+    /// The read is for a record's pointer to the next record.
     links: DFF<Bit>,
     asked_addr: DFF<Bits<64>>,
     asked_bytes: DFF<Bits<13>>,
 
-    // Its line is read.
+    // The line of the block is read.
     read_valid: DFF<Bit>,
     read_block: DFF<Bits<33>>,
     read_moves: Signal<Local, Bit>,
     line_now: Signal<Local, Bits<512>>,
     picked: Signal<Local, Bits<64>>,
     start_mask: Signal<Local, Bits<64>>,
-    // Its rows, before those of the block at hand are over.
+    // The rows of the next block, while those of the block at hand are not over.
     next_valid: DFF<Bit>,
     next_word: DFF<Bits<64>>,
     next_block: DFF<Bits<33>>,
     next_leaves: Signal<Local, Bit>,
-    // The block at hand: a row that is left of it leaves in each cycle.
+    // The block at hand: one of the rows that are left of it leaves in each cycle.
     known: DFF<Bit>,
     word: DFF<Bits<64>>,
     word_block: DFF<Bits<33>>,
@@ -195,7 +199,7 @@ pub struct Finder {
     may_find: Signal<Local, Bit>,
     outside: Signal<Local, Bit>,
 
-    // A row.
+    // The row that is offered.
     row_valid: DFF<Bit>,
     row_bad: DFF<Bit>,
     row_at: DFF<Bits<33>>,
@@ -220,7 +224,7 @@ impl Logic for Finder {
             || self.info.val().row_bytes.any()
             || self.kinds.val().pd.any();
 
-        // The rows that there are.
+        // The number of rows.
         self.rows_new.next = bit_cast::<33, 32>(self.info.val().count);
         if self.info.val().kind == CONTIGUOUS {
             self.rows_new.next = 1.into();
@@ -244,7 +248,7 @@ impl Logic for Finder {
         self.end_mask.d.next =
             !(self.ones_64.val() << bit_cast::<6, 6>(self.rows.q.val().get_bits::<6>(0)));
 
-        // Where the next block is.
+        // Where the next block lies.
         self.first_row.next = self.block.q.val();
         self.line_number.next = self.block.q.val().get_bits::<30>(3);
         if self.is_ids.val() {
@@ -305,7 +309,8 @@ impl Logic for Finder {
         self.lines.write_lanes.next = 0.into();
         self.line_now.next = self.lines.read_data.val();
 
-        // The rows of a block that are wanted: 64 bits, or what a line's ids say of 64 or 32 rows. Of pointers the word itself.
+        // Wanted rows of a block: 64 bits, or the ids of a line compared, which are 64 or 32 rows; for pointers the
+        // word itself.
         self.picked.next = self.line_now.val().get_bits::<64>(
             bit_cast::<9, 3>(self.read_block.q.val().get_bits::<3>(0)).index() * 64,
         );
@@ -334,7 +339,7 @@ impl Logic for Finder {
             self.start_mask.next = self.start_mask.val() & self.end_mask.q.val();
         }
 
-        // Blocks move on.
+        // Blocks advance.
         if self.read_moves.val() || self.next_leaves.val() {
             self.next_valid.d.next = self.read_moves.val();
         }
@@ -414,7 +419,7 @@ impl Logic for Finder {
                             self.word.d.next = self.word.q.val() & (self.word.q.val() - 1);
                         }
                     } else if self.known.q.val() {
-                        // See `over`: what is behind a record comes when its chain has ended.
+                        // See `over`: what follows a record comes after its chain has ended.
                         self.row_pointer.d.next = self.word.q.val();
                         self.row_bad.d.next = self.outside.val();
                         self.row_valid.d.next = true;
@@ -422,7 +427,7 @@ impl Logic for Finder {
                         if self.chain_ends.val() {
                             self.row_valid.d.next = false;
                         } else if self.is_chain.val() {
-                            // The record's pointer to the next one, if this is a record.
+                            // If this is a record, its pointer to the next one is read.
                             self.links.d.next = true;
                             self.asked_addr.d.next =
                                 self.word.q.val() + bit_cast::<64, 32>(self.kinds.val().link);

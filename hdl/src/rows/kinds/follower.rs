@@ -10,12 +10,12 @@ use drdma_abi::Layout;
 use drdma_abi::work_request::{Element, MAX_VIEW_BUFFERS, VIEW_INLINE};
 use drdma_emit::prelude::*;
 
-/// Cycles from a range to whether a key covers it, and of the product of an index and the bytes of a value, which
-/// begins a cycle earlier.
+/// Cycles from a range to whether a key covers it. The product of an index and the bytes of a value begins a cycle
+/// earlier, and is ready in the same cycle.
 const KEY: usize = 3;
 const KEY_CYCLES: u64 = KEY as u64;
 const PRODUCT: usize = KEY + 1;
-/// Bytes of a view's value that stand in the view, at most, and where they begin there.
+/// Largest number of bytes of a value that stand in its view, and where they begin there.
 const INLINE: u64 = VIEW_INLINE as u64;
 const INLINE_AT: u64 = 4;
 /// Bytes of the length of a value.
@@ -24,28 +24,28 @@ pub const LENGTH_BYTES: u64 = 4;
 const BUFFER_BITS: usize = 8 * Element::SIZE;
 const BUFFERS: u64 = 4;
 const LOG_BUFFER: u64 = Element::SIZE.trailing_zeros() as u64;
-/// [`BUFFER_BITS`], as far as the table is moved.
+/// [`BUFFER_BITS`] as a shift amount.
 const BUFFER_SHIFT: u64 = BUFFER_BITS as u64;
 const _: () = assert!(BUFFERS as usize * Element::SIZE == 64 && 1 << LOG_BUFFER == Element::SIZE);
-/// Values that are followed or wait for the giver, at most.
+/// Largest number of values that are followed or wait for the giver.
 const MOST: u64 = 16;
-/// As many bytes as a value has at least that no message can hold.
+/// Length that stands for any value too long for a message.
 const LONGEST: u64 = 0xffff_ffff;
 
 /// A buffer of views that was read for the request at hand.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Known {
-    /// The views' set,
+    /// Lane set of the views.
     set: Bits<11>,
-    /// and lane.
+    /// Lane of the views.
     lane: Bits<4>,
-    /// The buffer.
+    /// Number of the buffer in its table.
     index: Bits<BUFFER_INDEX>,
-    /// Its entry.
+    /// Entry of the buffer: address (64 bits), length (32), local key (32).
     buffer: Bits<BUFFER_BITS>,
 }
 
-/// Bits of a [`Known`], and of the number of those that are kept.
+/// Bits of a [`Known`], and binary logarithm of how many of them are kept.
 const KNOWN_BITS: usize = <Known as Synth>::BITS;
 const KNOWN: usize = 6;
 /// Bits of a buffer's number.
@@ -55,101 +55,102 @@ const _: () = assert!(MAX_VIEW_BUFFERS == 1 << BUFFER_INDEX);
 /// An entry whose bytes are known.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Reading {
-    /// See [`Entry`].
+    /// What to do; see [`Entry::task`].
     task: Bits<3>,
-    /// See [`Entry`].
+    /// Lane set of the region.
     set: Bits<11>,
-    /// See [`Entry`].
+    /// First lane; see [`Entry::first`].
     first: Bits<4>,
-    /// See [`Entry`].
+    /// Last lane; see [`Entry::lane`].
     lane: Bits<4>,
-    /// See [`Entry`].
+    /// The lane is the last one of its unit; see [`Entry::unit_end`].
     unit_end: Bit,
-    /// See [`Entry`].
+    /// The value is sent, not only judged.
     give: Bit,
-    /// See [`Entry`].
+    /// Host address of the lane in row 0; 0 for fixed width.
     base: Bits<64>,
-    /// See [`Entry`].
+    /// How the entry leads to bytes; see [`Entry::kind`].
     kind: Bits<3>,
-    /// Where the value lies, or the data or the table that it lies in.
+    /// Host address of the value, or of the data or the table that it lies in.
     at: Bits<64>,
-    /// The value's bytes, if they are known.
+    /// Bytes of the value, if they are known.
     bytes: Bits<32>,
-    /// See [`Entry`].
+    /// See [`Entry::number`].
     number: Bits<32>,
-    /// Of offsets both, of an index this one, and of a view its offset in the buffer
+    /// Offsets: the first one. Dictionary: the index. View: its offset in the buffer.
     from: Bits<64>,
-    /// and the buffer; of fixed width the row.
+    /// Offsets: the second one. View: the number of its buffer. Fixed width: the row.
     to: Bits<64>,
-    /// It is a view of a buffer.
+    /// The entry is a view of a buffer.
     in_buffer: Bit,
-    /// The bit of a bit's entry.
+    /// The bit, if the entry is one.
     one: Bit,
 }
 
-/// A value whose bytes are found, while they are looked up in their key.
+/// A value whose range is found, while the range is looked up in its key.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Ranged {
-    /// See [`Entry`].
+    /// What to do; see [`Entry::task`].
     task: Bits<3>,
-    /// See [`Entry`].
+    /// Lane set of the region.
     set: Bits<11>,
-    /// See [`Entry`].
+    /// First lane; see [`Entry::first`].
     first: Bits<4>,
-    /// See [`Entry`].
+    /// Last lane; see [`Entry::lane`].
     lane: Bits<4>,
-    /// See [`Entry`].
+    /// The lane is the last one of its unit; see [`Entry::unit_end`].
     unit_end: Bit,
-    /// See [`Entry`].
+    /// The value is sent, not only judged.
     give: Bit,
-    /// See [`Value`]; of a dictionary, where its values begin.
+    /// Address of the value as in [`Value::pointer`]; for a dictionary, where its values begin.
     pointer: Bits<64>,
-    /// See [`Value`].
+    /// Row of the value, if it has fixed width; else 0.
     row: Bits<32>,
-    /// See [`Value`].
+    /// Bytes of the value in host memory.
     bytes: Bits<32>,
-    /// See [`Value`].
+    /// The length of the value is sent before it.
     has_length: Bit,
-    /// See [`Value`].
+    /// The value is a bit.
     is_bit: Bit,
-    /// See [`Value`].
+    /// With `is_bit`: the bit.
     bit: Bit,
-    /// The product of its index and its bytes is added.
+    /// The product of the value's index and its bytes is still to be added.
     is_indexed: Bit,
-    /// It must be in its key's memory.
+    /// The range must lie in the memory of its key.
     must_lie: Bit,
-    /// It leads nowhere.
+    /// The entry leads nowhere.
     fails: Bit,
 }
 
-/// What the follower does besides.
+/// State of the follower, beside its pipeline.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum FollowerState {
-    /// Nothing: entries move on.
+    /// Entries advance.
     Flow,
-    /// A view's buffer is read from its table,
+    /// Reads the buffer of a view from its table.
     Buffer,
-    /// and comes.
+    /// Waits for the buffer.
     BufferCome,
-    /// Buffers of a table are read,
+    /// Reads buffers of a table.
     Table,
-    /// come,
+    /// Waits for the buffers.
     TableCome,
-    /// and are looked up in their keys.
+    /// Looks the buffers up in their keys.
     TableKey,
 }
 
-/// See the [module above](super).
+/// Follows entries to their values for the giver; see the [module above](super).
 ///
-/// An entry a cycle, which is a value 8 cycles later. All entries behind a view wait while the view's buffer is read, and behind a table while its buffers are looked up.
-/// One that leads nowhere is marked; those behind it are followed all the same.
+/// Takes an entry a cycle, which is a value 8 cycles later. All entries behind a view wait while the view's buffer is
+/// read, and all behind a table while its buffers are looked up. An entry that leads nowhere is marked; those behind it
+/// are followed all the same.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; `clear`; streams `entry`, and `answer` for those that are read (a value of another kind than fixed); `line`; of the
-/// destination at hand `pd`.
+/// `clk`, `rst`; `cfg`; `clear`; streams `entry`, and `answer` for entries that are read (values that are not of fixed
+/// width); `line`; `pd` of the destination at hand.
 ///
 /// # Outputs
-/// Streams `read`, `value`; `idle`. `answer_ready` waits for its `valid`.
+/// Streams `read`, `value`; `idle`. The ready of `answer` depends on its valid.
 #[derive(LogicBlock, BlockDefault)]
 #[check(Element::field("offset").start == 0 && Element::field("len").start == 64 && Element::field("lkey").start == 96)]
 pub struct Follower {
@@ -161,17 +162,17 @@ pub struct Follower {
     pub cfg: Flow<In, ConfigWrite>,
     /// A request begins.
     pub clear: Signal<In, Bit>,
-    /// The protection domain of keys.
+    /// Protection domain of the request's keys.
     pub pd: Signal<In, Bits<32>>,
-    /// Entries.
+    /// Entries, in their order.
     pub entry: Stream<In, Entry>,
-    /// What was read of them.
+    /// Bytes of the entries that were read.
     pub answer: Stream<In, Answer>,
-    /// Reads of tables, one at a time,
+    /// Reads of tables, one at a time.
     pub read: Stream<Out, HostReadRequest>,
-    /// and what comes.
+    /// Answers of these reads.
     pub line: Flow<In, Line>,
-    /// What the entries lead to, in their order.
+    /// Values that the entries lead to, in their order.
     pub value: Stream<Out, Value>,
     /// Nothing is followed, and no value waits.
     pub idle: Signal<Out, Bit>,
@@ -197,7 +198,8 @@ pub struct Follower {
     has_table: Signal<Local, Bit>,
     read_new: Signal<Local, Reading>,
 
-    // Buffers that the request has read; four of a lane next to each other are always kept apart from those of others.
+    // Buffers that the request has read. Buffers 4k to 4k + 3 of one lane never share places with the same buffers of
+    // another lane.
     known: Lutram<KNOWN_BITS, KNOWN, 1>,
     known_in: Flatten<Known, KNOWN_BITS>,
     known_out: Restore<Known, KNOWN_BITS>,
@@ -207,7 +209,7 @@ pub struct Follower {
     kept: DFF<Bits<64>>,
     is_known: Signal<Local, Bit>,
 
-    // What it says.
+    // The range that the entry leads to.
     found_valid: DFF<Bit>,
     found: DFF<Reading>,
     found_fails: DFF<Bit>,
@@ -224,7 +226,7 @@ pub struct Follower {
     table_rest: Signal<Local, Bits<32>>,
     table_bytes: Signal<Local, Bits<13>>,
 
-    // Where its bytes are.
+    // The lookup of the range in its key.
     keys: Keys,
     covered: Signal<Local, Bit>,
     unused_rights: Signal<Local, Bit>,
@@ -249,7 +251,7 @@ pub struct Follower {
 impl Logic for Follower {
     #[hdl_gen]
     fn update(&mut self) {
-        // Entries come in as long as there is room for what they lead to.
+        // Entries enter as long as there is room for their values.
         self.flows.next = self.state.q.val() == FollowerState::Flow;
         self.must_read.next = (self.entry.task.val() == VALUE) && (self.entry.kind.val() != FIXED);
         self.accept.next = self.flows.val()
@@ -273,7 +275,7 @@ impl Logic for Follower {
             self.held_answer.d.next = self.answer.val();
         }
 
-        // What an entry says.
+        // The fields of an entry.
         self.index.next = self.held_answer.q.val().data.get_bits::<64>(0);
         self.second.next = self.held_answer.q.val().data.get_bits::<64>(64);
         if self.held.q.val().log_entry == 0 {
@@ -313,7 +315,7 @@ impl Logic for Follower {
             }
         }
 
-        // Is the view's buffer known?
+        // Whether the buffer of the view is known.
         self.looked_at.next = self.held_answer.q.val().data.get_bits::<KNOWN>(64)
             ^ (bit_cast::<KNOWN, 4>(self.held.q.val().lane) << 2);
         self.known.read_address[0].next = self.looked_at.val();
@@ -342,7 +344,7 @@ impl Logic for Follower {
             && (self.held.q.val().kind == VIEWS)
             && self.held.q.val().number.any();
 
-        // A range in its key: of a value, or of a buffer.
+        // The range in its key: of a value, or of a buffer.
         self.cfg.join(&mut self.keys.cfg);
         self.keys.key.next = self.key.q.val();
         self.keys.pd.next = self.pd.val();
@@ -397,7 +399,7 @@ impl Logic for Follower {
             if self.span.val().get_bits::<32>(32).any() {
                 self.ranged_new.next.bytes = LONGEST.into();
             }
-            // They go backwards, or around the end of the address space.
+            // The offsets go backwards, or around the end of the address space.
             if self.some.val() && (self.span.val().get_bit(64) || self.begins.val().get_bit(64)) {
                 self.ranged_new.next.fails = true;
             }
@@ -414,7 +416,7 @@ impl Logic for Follower {
         self.ranged_valid.d.next = self.found_valid.q.val() && self.flows.val();
         self.ranged.d.next = self.ranged_new.val();
         self.base.d.next = self.found.q.val().base;
-        // The lane's base is added to it.
+        // The lane's base is subtracted here, because the expander adds it.
         self.placed_new.next = self.ranged.q.val();
         self.placed_new.next.pointer = self.ranged.q.val().pointer - self.base.q.val();
         self.late_valid[0].d.next = self.ranged_valid.q.val();
@@ -445,7 +447,7 @@ impl Logic for Follower {
         self.unused_counts.next = self.values.count.val() | self.values.free.val();
         self.idle.next = !self.inside.q.val().any();
 
-        // Entries move on, or wait for a table.
+        // Entries advance, or wait for a table.
         self.read.valid.next = false;
         self.read.addr.next = self.found.q.val().at + (self.found.q.val().to << LOG_BUFFER);
         self.read.bytes.next = bits::<13>(1) << LOG_BUFFER;

@@ -1,4 +1,4 @@
-//! Counts the bytes of values, and gives them as tokens.
+//! Counts the bytes of values, and emits them as tokens.
 
 use super::Made;
 use super::follower::LENGTH_BYTES;
@@ -8,25 +8,27 @@ use crate::rows::sequencer::record::Token;
 use drdma_abi::work_request::MAX_MESSAGE;
 use drdma_emit::prelude::*;
 
-/// Bytes of a message, at most.
+/// Largest number of bytes of a message.
 const LONGEST: u64 = MAX_MESSAGE;
-/// Bits of the length of a message, and of whether the destination ends instead.
+/// Bits of an entry: the length of a message, and whether the destination ends instead.
 const LENGTH: usize = 33;
-/// A destination ends.
+/// Entry for the end of a destination.
 const END: u64 = 1 << 32;
 const END_BIT: usize = 32;
-/// Bytes of a token, at most.
+/// Largest number of bytes of a token.
 const BEAT: u64 = 64;
-/// Bits of a byte but one.
+/// Position of the last bit of a byte.
 const LAST_BIT: u64 = 7;
 
-/// See the [module above](super).
+/// Counts and emits the values that the follower found; see the [module above](super).
 ///
-/// A value that is counted takes a cycle, one that is given a cycle for its length and each token of 64 bytes, a group of fixed width one, and bits take one each. Bits that do not
-/// fill a byte before another value cost a cycle. Once something has failed, all that comes is dropped, until `clear`.
+/// A value that is counted takes a cycle. A value that is sent takes one for its length and one for each token of 64
+/// bytes; a group of fixed width takes one, and a bit takes one. Bits that do not fill a byte before another value cost
+/// a cycle. Once something has failed, all that comes is dropped, until `clear`.
 ///
-/// The lengths of a WRITE's messages are kept as they are judged, fewer than 2^`LENGTHS` of them and of ends of destinations: so many and so long messages are given
-/// then, or the request fails. Where there are more, each message is measured again before it is given.
+/// The lengths of a WRITE's messages are kept as they are judged: fewer than 2^`LENGTHS` of them and of ends of
+/// destinations. Exactly these messages must then be sent, or the request fails. If there are more, each message is
+/// measured again before it is sent.
 ///
 /// # Inputs
 /// `clk`, `rst`; `clear`; `slot`; stream `value`.
@@ -41,15 +43,15 @@ pub struct Giver<const LENGTHS: usize> {
     pub rst: Signal<In, Bit>,
     /// A request begins.
     pub clear: Signal<In, Bit>,
-    /// Its slot.
+    /// Slot of the request.
     pub slot: Signal<In, Bits<8>>,
-    /// Values.
+    /// Values, in the order of the walk.
     pub value: Stream<In, Value>,
-    /// An entry leads nowhere, a message is not what it was, or is too long.
+    /// An entry leads nowhere, or a message is too long or not what it was; held until `clear`.
     pub failed: Signal<Out, Bit>,
-    /// Namely that.
+    /// With `failed`: a message is too long.
     pub too_long: Signal<Out, Bit>,
-    /// The destination at hand, or that failed.
+    /// Place of the destination at hand, or of the one that failed, in the ring of destinations.
     pub dest: Signal<Out, Bits<10>>,
     /// The lengths of all messages were kept.
     pub kept: Signal<Out, Bit>,
@@ -57,11 +59,11 @@ pub struct Giver<const LENGTHS: usize> {
     pub idle: Signal<Out, Bit>,
     /// A token is offered.
     pub token_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The token is taken in this cycle.
     pub token_ready: Signal<In, Bit>,
     /// The token.
     pub token: Signal<Out, Token>,
-    /// The bytes of a token that are made here, before it.
+    /// Made bytes of a token, before the token.
     pub made: Stream<Out, Made>,
 
     broken: DFF<Bit>,
@@ -70,7 +72,7 @@ pub struct Giver<const LENGTHS: usize> {
     done: Signal<Local, Bit>,
     fails: Signal<Local, Bit>,
 
-    // The value: what is left of one that is under way.
+    // The value, and what is left of one that is being sent.
     more: DFF<Bit>,
     rest: DFF<Bits<32>>,
     rest_at: DFF<Bits<64>>,
@@ -88,7 +90,7 @@ pub struct Giver<const LENGTHS: usize> {
     is_write: DFF<Bit>,
     limit: DFF<Bits<32>>,
 
-    // The lengths of its messages, as they were judged.
+    // Lengths of the destination's messages, as they were judged.
     #[init(Ram::new(RamStyle::Ultra))]
     lengths: Ram<LENGTH, 1, LENGTHS>,
     number: DFF<Bits<LENGTHS>>,
@@ -106,14 +108,14 @@ pub struct Giver<const LENGTHS: usize> {
     most: Signal<Local, Bits<33>>,
     weighed: Signal<Local, Bits<34>>,
     exceeds: Signal<Local, Bit>,
-    /// The first piece of a value is sent, if the message may have it.
+    /// The first piece of a value is sent, unless the message would become too long.
     begins: Signal<Local, Bit>,
     over: DFF<Bit>,
     long: DFF<Bit>,
     told: DFF<Bits<32>>,
     started: DFF<Bit>,
 
-    // What goes out.
+    // The token that leaves.
     free: Signal<Local, Bit>,
     makes: Signal<Local, Bit>,
     emits: Signal<Local, Bit>,
@@ -137,7 +139,7 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
             self.flushes.next = (self.packed.q.val() == LAST_BIT) || self.value.unit_end.val();
         }
 
-        // Bytes of the message: what is sent is as long as it was when it was measured.
+        // Bytes of the message: what is sent must be as long as it was when it was measured.
         self.added.next = self.value.weight.val();
         if self.flushes.val() {
             self.added.next = 1.into();
@@ -151,10 +153,10 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
         }
         self.most.next = bit_cast::<33, 32>(self.limit.q.val());
         if self.value.give.val() && self.is_write.q.val() {
-            // None where the destination ends.
+            // The entry is 0 where the destination ends.
             self.most.next = bit_cast::<33, 32>(self.told_now.val());
         }
-        // Beside the sum, so that what is added need not be chosen before.
+        // Computed beside the sum, so that the summand need not be selected before.
         self.weighed.next =
             bit_cast::<34, 33>(self.sum.q.val()) + bit_cast::<34, 33>(self.value.weight.val());
         self.exceeds.next = self.weighed.val() > bit_cast::<34, 33>(self.most.val());
@@ -252,7 +254,7 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
                     self.rest_at.d.next = self.at.val() + BEAT;
                 }
             }
-            // What is too long goes no further, whether it is taken now or, as all that comes then, in the next cycle.
+            // A message that is too long goes no further, in this cycle or, like everything behind it, in the next.
             if self.begins.val() && self.exceeds.val() {
                 self.fails.next = true;
                 self.makes.next = false;
@@ -301,7 +303,7 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
             self.out_new.next.message_bytes = 0.into();
             self.out_new.next.dest_end = true;
             if self.is_write.q.val() && !self.lost.q.val() && !self.ends_now.val() {
-                // It had more messages.
+                // The destination had more messages when it was judged.
                 self.fails.next = true;
             } else {
                 self.emits.next = self.free.val() && self.value.unit_end.val();
@@ -317,7 +319,7 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
                 self.fails.next = self.long.q.val();
                 self.broken_long.d.next = self.long.q.val();
             }
-            // What was checked without messages had none.
+            // What was checked without messages had no message.
             self.sum.d.next = 0.into();
             self.over.d.next = false;
         } else if self.works.val() && (self.value.task.val() == HEAD) {
@@ -333,7 +335,7 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
             self.done.next = true;
             self.fails.next = self.value.fails.val();
         }
-        // The next length is there in the next cycle.
+        // The next length is read in the next cycle.
         if self.counts.val() {
             self.number.d.next = self.number.q.val() + 1;
             if self.number.d.val() == 0 {
@@ -351,7 +353,7 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
         if self.adds.val() {
             self.sum.d.next = self.sum_new.val();
             if self.exceeds.val() {
-                // One more than there may be, from then on.
+                // One byte more than allowed, from now on.
                 self.over.d.next = true;
                 self.sum.d.next = self.most.val();
             }

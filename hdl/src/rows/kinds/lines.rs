@@ -9,61 +9,63 @@ use drdma_emit::prelude::*;
 
 /// Bytes of a view.
 const VIEW_BYTES: u64 = VIEW as u64;
-/// Bytes behind an entry that are counted, at most.
+/// Largest number of bytes behind an entry that are counted.
 const MOST_AFTER: u64 = 63;
-/// Entries that were asked for and not taken, at most.
+/// Largest number of entries that were asked for and not taken.
 const MOST: u64 = 512;
 
 /// The line of a lane that was asked for last.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Tag {
-    /// The lane's set.
+    /// Lane set of the line.
     set: Bits<11>,
-    /// The line.
+    /// Host address of the line, in units of 64 B.
     line: Bits<58>,
-    /// The first byte of it that was read. All of the lane's bytes behind are.
+    /// First byte of the line that was read, as were all of the lane's bytes behind it.
     start: Bits<6>,
 }
 
 const TAG_BITS: usize = <Tag as Synth>::BITS;
 
-/// What an entry is taken from.
+/// Where the bytes of an entry are taken from.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Source {
-    /// Its lane.
+    /// Lane of the entry.
     lane: Bits<4>,
-    /// Something is read for it,
+    /// Something is read for the entry.
     reads: Bit,
-    /// which becomes the lane's line.
+    /// With `reads`: what is read becomes the lane's line.
     keeps: Bit,
-    /// It begins in the line that the lane has, and ends in what is read.
+    /// The entry begins in the line that the lane has, and ends in what is read.
     joins: Bit,
-    /// Bytes before it in what it is taken from.
+    /// Bytes before the entry in the line it is taken from.
     skip: Bits<6>,
-    /// Its bytes in the first line, if it ends in another.
+    /// Bytes of the entry in the first line, if it ends in another.
     split: Bits<5>,
 }
 
-/// Bits of a [`Line`], which is kept for each lane.
+/// Bits of a [`Line`]; one line is kept for each lane.
 const LINE_BITS: usize = <Line as Synth>::BITS;
 
 /// A product of a row and a step.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Product {
-    /// Modulo 2^64.
+    /// The product in bytes, modulo 2^64.
     pub bytes: Bits<64>,
 }
 
-/// See the [module above](super).
+/// Reads entries for the follower; see the [module above](super).
 ///
-/// An entry a cycle. Columns and periods of less than 64 bytes are read a line at a time, as far as the lane's entries reach, and each line once in a
-/// walk. Other entries, and those behind pointers, are read one by one. 512 entries are on their way at once.
+/// Takes an entry a cycle. Columns and periods of less than 64 bytes are read a line at a time, as far as the lane's
+/// entries reach, and each line once in a walk. Other entries, and those behind pointers, are read one by one. 512
+/// entries are under way at once.
 ///
 /// # Inputs
 /// `clk`, `rst`; `clear`; streams `placed`, and `product` with it; `beat`, in the order of reads.
 ///
 /// # Outputs
-/// Streams `read`, `entry`, `answer`: one for each entry of a value of another kind than fixed; `idle`. `beat_ready` waits for nothing but entries.
+/// Streams `read`, `entry`, and `answer`, which has one item for each entry of a value that is not of fixed width;
+/// `idle`. The ready of `beat` waits for entries only.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Lines {
     /// Clock.
@@ -72,19 +74,19 @@ pub struct Lines {
     pub rst: Signal<In, Bit>,
     /// A request begins.
     pub clear: Signal<In, Bit>,
-    /// What is wanted, but for the product of row and step,
+    /// Entries whose addresses lack the product of row and step.
     pub placed: Stream<In, Placed>,
-    /// which comes with it.
+    /// Products of row and step, one for each item of `placed`.
     pub product: Stream<In, Product>,
-    /// Reads of host memory,
+    /// Reads of host memory.
     pub read: Stream<Out, HostReadRequest>,
-    /// and what they bring.
+    /// Answers of the reads.
     pub beat: Stream<In, Line>,
-    /// The entries, in their order,
+    /// Entries, in their order.
     pub entry: Stream<Out, Entry>,
-    /// and what was read of them.
+    /// Bytes of the entries that were read.
     pub answer: Stream<Out, Answer>,
-    /// No entry is on its way, and no read.
+    /// No entry and no read is under way.
     pub idle: Signal<Out, Bit>,
 
     // An entry.
@@ -102,7 +104,7 @@ pub struct Lines {
     reach: Signal<Local, Bits<12>>,
     bits_after: Signal<Local, Bits<10>>,
 
-    // Where its bytes come from.
+    // Where the bytes of the entry come from.
     tags: Lutram<TAG_BITS, 4, 1>,
     tag_in: Flatten<Tag, TAG_BITS>,
     tag: Restore<Tag, TAG_BITS>,
@@ -116,7 +118,7 @@ pub struct Lines {
     fresh: Signal<Local, Bit>,
     reads: Signal<Local, Bit>,
     before_end: Signal<Local, Bits<7>>,
-    // What is read for it, a cycle later.
+    // The read for the entry, a cycle later.
     asks: DFF<Bit>,
     ask_at: DFF<Bits<64>>,
     in_line: DFF<Bits<7>>,
@@ -132,7 +134,7 @@ pub struct Lines {
     sources: StreamFifo<Source, 9, 10>,
     entries: StreamFifo<Entry, 9, 10>,
 
-    // What is read.
+    // The line that was read.
     takes: Signal<Local, Bit>,
     source: Signal<Local, Source>,
     lines: Lutram<LINE_BITS, 4, 1>,
@@ -168,7 +170,7 @@ pub struct Lines {
 impl Logic for Lines {
     #[hdl_gen]
     fn update(&mut self) {
-        // Entries come in when the one before moves on.
+        // An entry enters when the one before advances.
         self.moves.next = self.reads_out.input.ready.val()
             && self.sources.input.ready.val()
             && self.entries.input.ready.val()
@@ -221,7 +223,7 @@ impl Logic for Lines {
             }
         }
 
-        // Is it in the line that was read last of its lane?
+        // Whether the entry lies in the line that was read last for its lane.
         self.tags.read_address[0].next = self.held.q.val().lane;
         self.tag.bits.next = self.tags.read_data[0].val();
         self.last_byte.next = bit_cast::<7, 6>(self.held.q.val().at.get_bits::<6>(0))
@@ -242,7 +244,7 @@ impl Logic for Lines {
         self.tag_new.next.set = self.held.q.val().set;
         self.tag_new.next.line = self.held.q.val().at.get_bits::<58>(6);
         self.tag_new.next.start = self.held.q.val().at.get_bits::<6>(0);
-        // Its bytes, or those in the next line, and all of the lane's that follow there.
+        // Bytes of the entry, or those in the next line, and all of the lane's that follow there.
         self.before_end.next =
             bits::<7>(LINE) - bit_cast::<7, 6>(self.held.q.val().at.get_bits::<6>(0));
         if self.joins.val() {
@@ -334,7 +336,7 @@ impl Logic for Lines {
         self.split.d.next = self.source.val().split;
         self.is_joined.d.next = self.source.val().joins;
 
-        // Its first byte becomes the first one.
+        // The entry's first byte becomes the lowest one.
         self.none.next = 0.into();
         self.all_ones.next = !self.none.val();
         self.moved_valid.d.next = self.first_valid.q.val();
@@ -361,7 +363,7 @@ impl Logic for Lines {
         self.answers.input.data.next = self.answer_held.q.val();
         self.answers.output.join(&mut self.answer);
 
-        // Entries on their way.
+        // Number of entries under way.
         self.gone.next = self.entries.output.valid.val() && self.entry.ready.val();
         if self.entries.input.valid.val() && !self.gone.val() {
             self.inside.d.next = self.inside.q.val() + 1;

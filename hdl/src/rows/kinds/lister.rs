@@ -1,4 +1,4 @@
-//! Walks the rows of a request's regions, and says what is wanted of each.
+//! Walks the rows of a request's regions, and asks for what is wanted of each.
 
 use super::finder::{Finder, PLACE_BITS, Place};
 use super::record::{
@@ -14,74 +14,76 @@ use drdma_emit::prelude::*;
 const PROTECTION: u64 = Status::LocalProtectionError as u64;
 const OPERATION: u64 = Status::LocalQpOperationError as u64;
 const LENGTH: u64 = Status::LocalLengthError as u64;
-/// [`Wanted::rest`], at most.
+/// Largest [`Wanted::rest`].
 const MOST_REST: u64 = 511;
-/// More bytes than a message has: from this one on sums of bytes stay what they are.
+/// Bit that is set in sums of more bytes than a message has; from there on sums do not change.
 const FULL: usize = 32;
 
-/// What the lister does.
+/// State of the lister.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum ListerState {
-    /// No request.
+    /// Waits for a request.
     Idle,
-    /// A destination is read,
+    /// Reads a destination.
     DestRead,
-    /// and is there,
+    /// Takes the destination.
     Dest,
-    /// and is told.
+    /// Announces the destination.
     Head,
-    /// A region is there: its walk begins or goes on.
+    /// Takes a region: its walk begins or continues.
     Region,
-    /// Its lanes are to be looked at, one by one, and their tables of buffers,
+    /// Has the lanes of the region looked at, one by one, and their tables of buffers.
     Lanes,
-    /// and its plan is made.
+    /// Waits for the region's plan.
     Planned,
-    /// A row's groups are asked for, one a cycle.
+    /// Asks for the groups of rows, one a cycle.
     Rows,
-    /// Where the walk stands is kept.
+    /// Stores the position of the walk.
     Place,
-    /// The region has no more rows.
+    /// Ends a region that has no more rows.
     RegionEnd,
-    /// A message ends.
+    /// Ends a message.
     MessageEnd,
-    /// The destination has no more rows.
+    /// Ends the rows of a destination.
     DestEnd,
-    /// It ends.
+    /// Ends a destination.
     Last,
-    /// Where all regions stand is kept,
+    /// Stores the positions in all regions.
     Keep,
-    /// or taken up again.
+    /// Restores the positions in all regions.
     Recall,
-    /// The next destination.
+    /// Goes on to the next destination.
     Next,
-    /// All were judged: once nothing is on its way, they are sent.
+    /// All destinations are judged: waits until nothing is under way, then sends them.
     Settle,
-    /// The end, likewise.
+    /// Waits until nothing is under way, then ends the request.
     Finish,
 }
 
-/// What a walk over a destination's rows is for.
+/// Purpose of a walk over a destination's rows.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum ListerPhase {
-    /// Region by region: all rows are followed and counted, and messages measured where they are of one region after the other.
+    /// Region by region: all rows are followed and counted, and messages are measured if their regions follow one
+    /// another.
     Check,
     /// Element by element: messages are measured.
     Measure,
-    /// A message is measured that is sent next.
+    /// The message that is sent next is measured.
     Ahead,
-    /// It is sent.
+    /// The message is sent.
     Give,
 }
 
-/// See the [module above](super).
+/// Lists the lanes that are wanted of each row; see the [module above](super).
 ///
-/// A row takes a cycle for each group of its lanes that is asked for, at least one, and with an element of several regions a unit 3 besides for each of these.
-/// Where rows are judged, only those are asked for whose entries can lead nowhere or whose lengths vary: `Wanted::row` of a message has the
-/// bytes of the others. A region of a destination takes a cycle for each lane, and 4 besides, when its first walk begins, unless the destination before had it.
+/// A row takes a cycle for each group of its lanes that is asked for, at least one. With an element of several regions,
+/// a unit takes 3 more for each of these. Where rows are judged, only those groups are asked for whose entries can lead
+/// nowhere or whose lengths vary: `Wanted::row` of a message has the bytes of the others. A region of a destination
+/// takes a cycle for each lane, and 4 more, when its first walk begins, unless the destination before had the same.
 ///
 /// # Inputs
-/// `clk`, `rst`; `start`, `dests`, `first_dest`; `dest_info`, `set_info`, `bounds`, `set_kinds`, each a cycle after it was asked for; `plan_done` with `plan`;
-/// `refused`, `refused_dest`, `too_long`, `kept`, `quiet`; `line`.
+/// `clk`, `rst`; `start`, `dests`, `first_dest`; `dest_info`, `set_info`, `bounds`, `set_kinds`, each a cycle after it
+/// was asked for; `plan_done` with `plan`; `refused`, `refused_dest`, `too_long`, `kept`, `quiet`; `line`.
 ///
 /// # Outputs
 /// `dest_read`, `set_read`; streams `wanted`, `read`; `pd`; `done` with `status`, `bad_dest`.
@@ -91,51 +93,51 @@ pub struct Lister {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// A request is to be walked,
+    /// A request is to be walked.
     pub start: Signal<In, Bit>,
-    /// which has so many destinations,
+    /// Number of destinations of the request.
     pub dests: Signal<In, Bits<DEST_COUNT>>,
-    /// from this one on.
+    /// Place of the first destination in the ring of destinations.
     pub first_dest: Signal<In, Bits<10>>,
-    /// The destination to read.
+    /// Place of the destination to read.
     pub dest_read: Signal<Out, Bits<10>>,
-    /// It, a cycle later.
+    /// The destination that `dest_read` named in the cycle before.
     pub dest_info: Signal<In, DestInfo>,
-    /// The set to read.
+    /// Number of the set to read.
     pub set_read: Signal<Out, Bits<11>>,
-    /// It, a cycle later,
+    /// The set that `set_read` named in the cycle before.
     pub set_info: Signal<In, SetInfo>,
-    /// where its pointers may point,
+    /// Range of that set's valid pointers.
     pub bounds: Signal<In, Bounds>,
-    /// and what it has beside others.
+    /// Properties of that set that only sets with kinds have.
     pub set_kinds: Signal<In, SetKinds>,
-    /// What is wanted.
+    /// Lanes that are wanted, and the ends of messages and destinations.
     pub wanted: Stream<Out, Wanted>,
     /// The plan that was asked for is made.
     pub plan_done: Signal<In, Bit>,
     /// The plan.
     pub plan: Signal<In, Plan>,
-    /// Reads of lists, and of pointers to further records, one at a time,
+    /// Reads of lists, and of pointers to further records, one at a time.
     pub read: Stream<Out, HostReadRequest>,
-    /// and what comes.
+    /// Answers of these reads.
     pub line: Flow<In, HostReadBeat>,
-    /// Something wanted leads nowhere, or a message is too long; until the next `start`.
+    /// An entry leads nowhere, or a message is too long; held until the next `start`.
     pub refused: Signal<In, Bit>,
-    /// The place of its destination.
+    /// With `refused`: place of the destination in the ring of destinations.
     pub refused_dest: Signal<In, Bits<10>>,
-    /// It is a message.
+    /// With `refused`: a message is too long.
     pub too_long: Signal<In, Bit>,
-    /// The lengths of all messages that were judged are kept; while `quiet`.
+    /// The lengths of all messages that were judged are kept; valid while `quiet`.
     pub kept: Signal<In, Bit>,
-    /// Nothing is on its way.
+    /// Nothing is under way.
     pub quiet: Signal<In, Bit>,
-    /// The protection domain of the request's keys.
+    /// Protection domain of the request's keys.
     pub pd: Signal<Out, Bits<32>>,
     /// The request is over.
     pub done: Signal<Out, Bit>,
-    /// Its status.
+    /// With `done`: status of the request.
     pub status: Signal<Out, Bits<8>>,
-    /// The destination that failed.
+    /// With `done`: the destination that failed.
     pub bad_dest: Signal<Out, Bits<DEST_COUNT>>,
 
     state: DFF<ListerState>,
@@ -143,7 +145,7 @@ pub struct Lister {
     failure: DFF<Bits<8>>,
     /// All destinations were judged.
     giving: DFF<Bit>,
-    /// And messages of WRITEs must be measured again.
+    /// Messages of WRITEs must be measured again before they are sent.
     again: DFF<Bit>,
     index: DFF<Bits<DEST_COUNT>>,
     dest_at: Signal<Local, Bits<10>>,
@@ -152,9 +154,9 @@ pub struct Lister {
     region: DFF<Bits<5>>,
     region_index: Signal<Local, Bits<4>>,
     set: DFF<Bits<11>>,
-    /// Units have an element of each region.
+    /// A unit has an element of each region.
     joint: Signal<Local, Bit>,
-    /// And are walked so.
+    /// The walk goes element by element through the regions.
     interleaved: Signal<Local, Bit>,
     last_region: Signal<Local, Bit>,
     /// Every lane is a unit.
@@ -163,7 +165,7 @@ pub struct Lister {
     message_ahead: Signal<Local, Bit>,
     judging: Signal<Local, Bit>,
 
-    // Where the walk stands.
+    // Position of the walk.
     finder: Finder,
     opens: Signal<Local, Bit>,
     finds: Signal<Local, Bit>,
@@ -174,7 +176,7 @@ pub struct Lister {
     places: Lutram<PLACE_BITS, 4, 1>,
     place_in: Flatten<Place, PLACE_BITS>,
     place_out: Restore<Place, PLACE_BITS>,
-    /// The same at the beginning of the message at hand.
+    /// The position at the beginning of the message at hand.
     kept_places: Lutram<PLACE_BITS, 4, 1>,
     kept_fresh: DFF<Bits<16>>,
     kept_region: DFF<Bits<5>>,
@@ -190,7 +192,7 @@ pub struct Lister {
     planned_set: DFF<Bits<11>>,
     lane: DFF<Bits<4>>,
     last_of_set: Signal<Local, Bit>,
-    /// Groups to be asked for of a row; the first of them, and the one at hand.
+    /// Groups of a row to be asked for; the first of them, and the one at hand.
     groups: DFF<Bits<16>>,
     groups_new: Signal<Local, Bits<16>>,
     lowest: FirstSet<16, 4>,
@@ -205,14 +207,14 @@ pub struct Lister {
     last_group: Signal<Local, Bit>,
     asks: Signal<Local, Bit>,
     asked: Signal<Local, Bit>,
-    /// Bits of the unit that do not fill a byte yet.
+    /// Number of the unit's bits that do not fill a byte yet.
     carry: DFF<Bits<3>>,
     carry_new: Signal<Local, Bits<3>>,
     lead: Signal<Local, Bits<5>>,
     bit_bytes: DFF<Bits<5>>,
     lead_up: Signal<Local, Bits<5>>,
     row_bytes: DFF<Bits<33>>,
-    /// Bytes of the message that no entry is asked for.
+    /// Bytes of the message for which no entry is asked for.
     sum: DFF<Bits<33>>,
     sum_new: Signal<Local, Bits<33>>,
 
@@ -220,13 +222,13 @@ pub struct Lister {
     counted: DFF<Bits<37>>,
     first_count: DFF<Bits<37>>,
     unequal: DFF<Bit>,
-    /// Units of the message so far, and of it when it was measured.
+    /// Units of the message so far, and those that it had when it was measured.
     units: DFF<Bits<32>>,
     units_new: Signal<Local, Bits<32>>,
     measured: DFF<Bits<32>>,
     target: Signal<Local, Bits<32>>,
     complete: Signal<Local, Bit>,
-    /// The destination has given units.
+    /// The destination has had units.
     some: DFF<Bit>,
     /// The destination has no more rows.
     over: DFF<Bit>,
@@ -249,7 +251,7 @@ impl Logic for Lister {
         self.by_lane.next = self.head.q.val().element_mask && (self.set_info.val().kind == STRIDED);
         self.region_index.next = self.region.q.val().get_bits::<4>(0);
 
-        // Where the walk stands.
+        // Position of the walk.
         self.is_fresh.next = self.fresh.q.val().get_bit(self.region_index.val().index());
         self.place_index.next = self.region_index.val();
         if (self.state.q.val() == ListerState::Keep) || (self.state.q.val() == ListerState::Recall)
@@ -295,7 +297,7 @@ impl Logic for Lister {
         }
         self.last_group.next = self.by_lane.val() || !self.following.any.val();
 
-        // Bytes of a row that need no entry. Bits that no other lane follows may go on in the unit's next element.
+        // Bytes of a row that need no entry. Bits that no other lane follows may continue in the unit's next element.
         self.lead.next = bit_cast::<5, 3>(self.carry.q.val()) + self.plan_now.val().lead;
         self.lead_up.next = self.lead.val() + 7;
         self.carry_new.next = self.plan_now.val().trail.get_bits::<3>(0);
@@ -321,7 +323,7 @@ impl Logic for Lister {
             self.row_bytes.d.next = bit_cast::<33, 5>(self.bit_bytes.q.val());
         }
 
-        // The finder has the region's rows, from two cycles after it was opened on.
+        // The finder delivers the region's rows, from two cycles after it was opened.
         self.opens.next = self.state.q.val() == ListerState::Region;
         self.finds.next = self.state.q.val() == ListerState::Rows;
         self.finder.clear.next = self.start.val();
@@ -346,7 +348,7 @@ impl Logic for Lister {
         self.finder.line.valid.next = self.line.valid.val();
         self.finder.line.next = self.line.val();
 
-        // What is wanted: a group of a row, unless a state says otherwise.
+        // A group of a row is wanted, unless a state says otherwise.
         self.wanted.valid.next = self.has_row.val() && self.asks.val();
         self.wanted.task.next = VALUE.into();
         self.wanted.set.next = self.set.q.val();
@@ -388,7 +390,7 @@ impl Logic for Lister {
         if self.failure.q.val().any() {
             self.bad_dest.next = self.index.q.val();
         }
-        // What was asked for comes before what the lister found itself.
+        // A failure of what was asked for precedes what the lister found itself.
         if self.refused.val() {
             self.status.next = PROTECTION.into();
             if self.too_long.val() {
@@ -461,7 +463,7 @@ impl Logic for Lister {
                 self.first_group.d.next = self.lowest.index.val();
                 self.group.d.next = self.lowest.index.val();
                 self.state.d.next = ListerState::Rows;
-                // Once, and not again after each message. What has no rows has no plan.
+                // The lanes are looked at once, not again after each message. A region without rows needs no plan.
                 if self.set_info.val().count.any()
                     && !self.planned.q.val().get_bit(self.region_index.val().index())
                 {
@@ -560,7 +562,7 @@ impl Logic for Lister {
                 if self.interleaved.val() {
                     self.state.d.next = ListerState::DestEnd;
                     if self.region.q.val().any() {
-                        // It had as many elements as the others before.
+                        // The region had as many elements as the others when it was judged.
                         self.failure.d.next = PROTECTION.into();
                         self.state.d.next = ListerState::Finish;
                     }
@@ -572,7 +574,7 @@ impl Logic for Lister {
                 self.over.d.next = true;
                 self.state.d.next = ListerState::Last;
                 if (self.phase.q.val() == ListerPhase::Give) && self.message_ahead.val() {
-                    // There were more units when it was measured.
+                    // The message had more units when it was measured.
                     self.failure.d.next = PROTECTION.into();
                     self.state.d.next = ListerState::Finish;
                 } else if self.units.q.val().any() {
@@ -585,9 +587,9 @@ impl Logic for Lister {
                 if self.sum.q.val().get_bit(FULL) {
                     self.wanted.row.next = MOST_BYTES.into();
                 }
-                // Of a message that is measured again: its length is not kept.
+                // The length of a message that is measured again is not kept.
                 self.wanted.unit_end.next = self.phase.q.val() != ListerPhase::Ahead;
-                // What is checked element by element has no messages yet.
+                // A check element by element has no messages yet.
                 self.wanted.valid.next =
                     !self.joint.val() || (self.phase.q.val() != ListerPhase::Check);
                 self.copied.d.next = 0.into();
@@ -686,7 +688,7 @@ impl Logic for Lister {
                 }
             }
         }
-        // What leads nowhere ends it.
+        // A refusal ends the walk.
         if self.refused.val()
             && ((self.state.q.val() == ListerState::Region)
                 || (self.state.q.val() == ListerState::Rows)
@@ -694,7 +696,7 @@ impl Logic for Lister {
         {
             self.state.d.next = ListerState::Finish;
         }
-        // So that a region is there in the cycle behind the one that names it.
+        // A region is read in the cycle before it is needed.
         self.set_read.next = self.set.d.val();
         if self.rst.val() {
             self.state.d.next = ListerState::Idle;

@@ -1,8 +1,9 @@
-//! Requests with kinds of columns: rows whose entries lead to bytes elsewhere, and chains of records
+//! Walks requests with kinds of columns: rows whose entries lead to bytes elsewhere, and chains of records
 //! (docs/semantics.md, "Kinds of columns").
 //!
-//! Stands in the sequencer, beside its plan, which hands a request over when nothing is on its way of those before,
-//! and has the tables of destinations and sets read here until it is done. Plain regions of such a request are walked here as well.
+//! Stands in the sequencer, beside its plan. The plan hands a request over when all requests before have left the
+//! sequencer; until it is done, the tables of destinations and sets are read here. Plain regions of such a request are
+//! walked here as well.
 //!
 //! ```text
 //! sets, destinations -> Lister (Finder) --wanted--> lanes, product --> Lines --entries, answers--> Follower --values--> Giver -> token, made
@@ -11,23 +12,29 @@
 //!                        +---------------------------- host_read -------+-+--------------------------+-+
 //! ```
 //!
-//! - **[`Lister`]** walks the rows of destinations, region by region, and asks for a group of a row's lanes in a cycle: lanes of fixed width side by side, of
-//!   up to 64 bytes together, or one other lane. Its **[`Finder`](finder::Finder)** finds the rows: bits of bitmaps, ids, pointers, chains.
-//! - **[`Planner`]** says of a region's lanes which ones make groups, and what is known of all rows alike.
-//! - **[`Lines`]** reads the entries that lead elsewhere, those of a lane that share a cache line together.
-//! - **[`Follower`]** follows them to the ranges of their values, and keeps to what docs/semantics.md says of where these may lie.
-//! - **[`Giver`]** counts the bytes of messages, and gives the bytes as tokens of up to 64: of a group, of one piece of host memory, or of bytes
-//!   that are made here.
+//! - **[`Lister`]** walks the rows of destinations, region by region, and asks for one group of a row's lanes a cycle:
+//!   lanes of fixed width side by side, of up to 64 bytes together, or one other lane. Its
+//!   **[`Finder`](finder::Finder)** finds the rows: bits of bitmaps, ids, pointers, chains.
+//! - **[`Planner`]** decides which lanes of a region form groups, and what all of its rows have in common.
+//! - **[`Lines`]** reads the entries that lead elsewhere; those of a lane that share a cache line are read together.
+//! - **[`Follower`]** follows the entries to the ranges of their values, and checks what docs/semantics.md says about
+//!   where these may lie.
+//! - **[`Giver`]** counts the bytes of messages, and emits the bytes as tokens of up to 64: of a group, of one piece of
+//!   host memory, or of bytes that are made here.
 //!
-//! Every destination is judged before the first token of a request: all its rows are walked, and all entries followed that may lead nowhere or to values of
-//! any length; fixed widths and bits are the same in every row. Then its rows are walked again, and followed and judged anew, since the host may have changed
-//! them. The length of a WRITE's message comes before its first byte: it is kept from when it was judged. Of requests with more messages than
-//! are kept, the rows of each message are walked a third time for it.
+//! Every destination is judged before the first token of a request: all its rows are walked, and all entries are
+//! followed that may lead nowhere or to values of any length; fixed widths and bits are the same in every row. Then its
+//! rows are walked again, and followed and judged anew, because the host may have changed them. The length of a WRITE's
+//! message comes before its first byte: it is kept from when the message was judged. If a request has more messages
+//! than can be kept, the rows of each message are walked a third time for its length.
 //!
-//! Contract: one request at a time, `done` is a pulse at its end, with its status. Nothing is on its way then but tokens.
-//! A group takes a cycle, a row at least one, and a value that is given one for its length and each 64 bytes; 512 entries are under way
-//! at once. A list is read 2 KiB at a time, and 16 such windows are kept: each other one, and each record of a chain, takes a read's round trip. A buffer of
-//! views is read when a view first leads there, and then known for the rest of the request, unless another one took its place of 64.
+//! Contract: one request at a time; `done` is a pulse at its end, with its status. Then only tokens are still under
+//! way.
+//!
+//! A group takes a cycle, a row at least one; a value that is sent takes one for its length and one for each 64 bytes.
+//! 512 entries are under way at once. A list is read 2 KiB at a time, and 16 such windows are kept; each other window,
+//! and each record of a chain, takes a read's round trip. A buffer of views is read when a view first leads there, and
+//! is then known for the rest of the request, unless another one took its place among 64.
 
 pub mod finder;
 pub mod follower;
@@ -61,28 +68,30 @@ const VIEW_BYTES: u64 = VIEW as u64;
 const SET_KINDS_BITS: usize = <SetKinds as Synth>::BITS;
 /// Cycles from a lane to the product of its step and a row.
 const STAGES: usize = 5;
-/// Entries that wait for their lanes and products, at most.
+/// Largest number of entries that wait for their lanes and products.
 const MOST: u64 = 32;
 
-/// [`Reads::owners`]: whose a read is.
+/// Owner of a read, in `Kinds::owners`.
 const ENTRIES: u64 = 0;
 const LISTER: u64 = 1;
 const FOLLOWER: u64 = 2;
 
-/// Bytes that the card makes, 1 to 4 of them.
+/// 1 to 4 bytes of payload that the card makes.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Made {
-    /// The request.
+    /// Slot of the request.
     pub slot: Bits<8>,
-    /// The bytes.
+    /// The bytes, the first one lowest.
     pub data: Bits<32>,
 }
 
-/// The block: see the [module](self). It keeps the lengths of fewer than 2^`LENGTHS` messages and ends of destinations.
+/// Walker of requests with kinds; see the [module](self). It keeps the lengths of fewer than 2^`LENGTHS` messages and
+/// ends of destinations.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; the decoder's writes `lane_write` with `lane_kind`, and of sets `set_valid`, `set_index`, `set_kinds`; `start`
-/// with `slot`, `dests`, `first_dest`; what the tables say: `dest_info`, `set_info`, `bounds`; streams `beat`, and the readies.
+/// `clk`, `rst`; `cfg`; the decoder's writes: `lane_write` with `lane_kind`, and of sets `set_valid`, `set_index`,
+/// `set_kinds`; `start` with `slot`, `dests`, `first_dest`; entries of the tables: `dest_info`, `set_info`, `bounds`;
+/// stream `beat`, and the ready inputs.
 ///
 /// # Outputs
 /// `dest_read`, `set_read`; streams `read`, `token`, `made`; `done` with `status`, `bad_dest`.
@@ -94,55 +103,55 @@ pub struct Kinds<const LENGTHS: usize> {
     pub rst: Signal<In, Bit>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// The decoder's lanes,
+    /// Lanes that the decoder writes.
     pub lane_write: Flow<In, LaneWrite>,
-    /// and how their entries lead to bytes.
+    /// With `lane_write`: how the entries of the lane lead to bytes.
     pub lane_kind: Signal<In, LaneKind>,
-    /// A set is written.
+    /// The decoder writes a set.
     pub set_valid: Signal<In, Bit>,
-    /// The set.
+    /// Number of the set.
     pub set_index: Signal<In, Bits<11>>,
-    /// What it has beside others.
+    /// Properties of the set that only sets with kinds have.
     pub set_kinds: Signal<In, SetKinds>,
 
     /// A request is to be walked.
     pub start: Signal<In, Bit>,
-    /// Its slot, until it is done.
+    /// Slot of the request, until it is done.
     pub slot: Signal<In, Bits<8>>,
-    /// Its destinations, likewise,
+    /// Number of destinations of the request, until it is done.
     pub dests: Signal<In, Bits<DEST_COUNT>>,
-    /// and the first one's place.
+    /// Place of the first destination in the ring of destinations, until the request is done.
     pub first_dest: Signal<In, Bits<10>>,
-    /// It has been walked.
+    /// The request has been walked.
     pub done: Signal<Out, Bit>,
-    /// With `done`: its status,
+    /// With `done`: status of the request.
     pub status: Signal<Out, Bits<8>>,
-    /// and the destination that failed.
+    /// With `done`: the destination that failed.
     pub bad_dest: Signal<Out, Bits<DEST_COUNT>>,
 
-    /// The destination to read.
+    /// Place of the destination to read.
     pub dest_read: Signal<Out, Bits<10>>,
-    /// It, a cycle later.
+    /// The destination that `dest_read` named in the cycle before.
     pub dest_info: Signal<In, DestInfo>,
-    /// The set to read.
+    /// Number of the set to read.
     pub set_read: Signal<Out, Bits<11>>,
-    /// It, a cycle later.
+    /// The set that `set_read` named in the cycle before.
     pub set_info: Signal<In, SetInfo>,
-    /// Where its pointers may point.
+    /// Range of that set's valid pointers.
     pub bounds: Signal<In, Bounds>,
 
-    /// Reads of host memory,
+    /// Reads of host memory.
     pub read: Stream<Out, HostReadRequest>,
-    /// and what they bring, a beat each.
+    /// Answers of the reads, in their order, in beats of 64 bytes.
     pub beat: Stream<In, HostReadBeat>,
 
     /// A token is offered.
     pub token_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The token is taken in this cycle.
     pub token_ready: Signal<In, Bit>,
     /// The token.
     pub token: Signal<Out, Token>,
-    /// Bytes of tokens that lie nowhere in host memory, before these tokens.
+    /// Made bytes of tokens, each before its token.
     pub made: Stream<Out, Made>,
 
     lister: Lister,
@@ -159,11 +168,11 @@ pub struct Kinds<const LENGTHS: usize> {
     unused: Signal<Local, Bit>,
     planner: Planner,
 
-    // From what is wanted to where it lies.
+    // From a wanted lane to the place of its entry.
     on_way: DFF<Bits<6>>,
     has_room: DFF<Bit>,
     take: Signal<Local, Bit>,
-    /// What goes on from a lane that was read.
+    /// A lane was read, and its entry advances.
     goes_on: Signal<Local, Bit>,
     gone: Signal<Local, Bit>,
     wanted: DFF<record::Wanted>,
@@ -184,7 +193,7 @@ pub struct Kinds<const LENGTHS: usize> {
     owners: Fifo<2, 6, 7>,
     table_reads: StreamSkid<HostReadRequest>,
     list_reads: StreamSkid<HostReadRequest>,
-    /// So that a read that is offered stays.
+    /// Skid buffer that holds a read that is offered.
     requests: StreamSkid<HostReadRequest>,
     asks: Signal<Local, Bit>,
     ask: Signal<Local, HostReadRequest>,
@@ -192,7 +201,7 @@ pub struct Kinds<const LENGTHS: usize> {
     is_entries: Signal<Local, Bit>,
     line: Signal<Local, Line>,
     arrived: Signal<Local, Bit>,
-    /// Nothing is on its way, nor was anything taken in the cycle before.
+    /// Nothing is under way, and nothing was taken in the cycle before.
     quiet: DFF<Bit>,
     unused_counts: Signal<Local, Bits<7>>,
 }
@@ -200,7 +209,7 @@ pub struct Kinds<const LENGTHS: usize> {
 impl<const LENGTHS: usize> Logic for Kinds<LENGTHS> {
     #[hdl_gen]
     fn update(&mut self) {
-        // What the decoder writes.
+        // The decoder's writes.
         self.lane_new.next.base = self.lane_write.base.val();
         self.lane_new.next.kind = self.lane_kind.val().kind;
         self.lane_new.next.log_entry = self.lane_kind.val().log_entry;
@@ -275,7 +284,7 @@ impl<const LENGTHS: usize> Logic for Kinds<LENGTHS> {
         self.planner.kind.next = self.lane.record.val().kind;
         self.planner.bytes.next = self.lane.record.val().number;
 
-        // From a row to the next: bits are found by their bytes below, and values of fixed width by the expander.
+        // Step from a row to the next: bits are found by their bytes below, and values of fixed width by the expander.
         self.is_fixed.next = (self.lane.record.val().kind == FIXED)
             || ((self.wanted.q.val().task != VALUE) && (self.wanted.q.val().task != TABLE));
         self.step.next = 0.into();
@@ -286,7 +295,7 @@ impl<const LENGTHS: usize> Logic for Kinds<LENGTHS> {
         } else if self.lane.record.val().kind == VIEWS {
             self.step.next = VIEW_BYTES.into();
         } else if self.lane.record.val().kind != BITS {
-            // A column's offsets overlap.
+            // The offsets of a column overlap: a row has its own and the next.
             self.step.next = bits::<64>(1) << self.lane.record.val().log_entry;
         }
         self.multiplier.enable.next = true;
@@ -328,7 +337,7 @@ impl<const LENGTHS: usize> Logic for Kinds<LENGTHS> {
         self.products.in_valid.next = self.multiplied[STAGES - 1].q.val();
         self.products.in_data.next = self.multiplier.product.val().get_bits::<64>(0);
 
-        // Where it lies; some of it is read.
+        // Entries with their addresses; some of them are read.
         self.lines.clear.next = self.start.val();
         self.placed.output.join(&mut self.lines.placed);
         self.lines.product.valid.next = self.products.out_valid.val();
@@ -366,7 +375,7 @@ impl<const LENGTHS: usize> Logic for Kinds<LENGTHS> {
         self.requests.input.data.next = self.ask.val();
         self.requests.output.join(&mut self.read);
 
-        // What comes goes to whom it is for. Entries have their turns, and the others wait for nothing.
+        // Answers go to the owners of their reads. Entries may stall; the other owners always take theirs.
         self.is_entries.next =
             self.owners.out_valid.val() && (self.owners.out_data.val() == ENTRIES);
         self.beat.ready.next =
@@ -383,7 +392,7 @@ impl<const LENGTHS: usize> Logic for Kinds<LENGTHS> {
             self.arrived.val() && (self.owners.out_data.val() == FOLLOWER);
         self.follower.line.next = self.line.val();
 
-        // Nothing is on its way.
+        // Nothing is under way.
         self.quiet.d.next = !self.take.val()
             && !self.on_way.q.val().any()
             && !self.fetched.q.val()
@@ -396,7 +405,7 @@ impl<const LENGTHS: usize> Logic for Kinds<LENGTHS> {
             | bit_cast::<7, 6>(self.placed.count.val() | self.placed.free.val())
             | bit_cast::<7, 6>(self.products.count.val() | self.products.free.val());
 
-        // What goes out.
+        // Tokens and made bytes leave.
         self.token_valid.next = self.giver.token_valid.val();
         self.giver.token_ready.next = self.token_ready.val();
         self.token.next = self.giver.token.val();

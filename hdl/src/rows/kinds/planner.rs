@@ -1,16 +1,16 @@
-//! How the rows of a region are walked, from its lanes.
+//! Finds how the rows of a region are walked, from its lanes.
 
 use super::record::{MOST_BYTES, Plan};
 use crate::primitive::Pack;
 use crate::request::{BITS, FIXED};
 use drdma_emit::prelude::*;
 
-/// Bytes of a group, at most.
+/// Largest number of bytes of a group.
 const GROUP: u64 = 64;
 
-/// See [`Plan`].
+/// Makes the [`Plan`] of a region for the lister.
 ///
-/// A lane a cycle, in their order; the plan is there in the cycle behind the last one.
+/// Takes a lane a cycle, in order; the plan is valid in the cycle after the last one.
 ///
 /// # Inputs
 /// `clk`; stream of lanes: `valid`, `lane`, `kind`, `bytes`, `last`.
@@ -21,19 +21,19 @@ const GROUP: u64 = 64;
 pub struct Planner {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// A lane comes:
+    /// A lane comes.
     pub valid: Signal<In, Bit>,
-    /// its number,
+    /// Number of the lane, 0 to 15.
     pub lane: Signal<In, Bits<4>>,
-    /// its kind,
+    /// Kind of the lane's entries.
     pub kind: Signal<In, Bits<3>>,
-    /// its bytes, if it is of fixed width.
+    /// Bytes of the lane, if it has fixed width.
     pub bytes: Signal<In, Bits<32>>,
-    /// It is the last one.
+    /// The lane is the last one of its set.
     pub last: Signal<In, Bit>,
     /// The plan is complete.
     pub done: Signal<Out, Bit>,
-    /// The plan.
+    /// The plan of the region.
     pub plan: Signal<Out, Plan>,
 
     ended: DFF<Bit>,
@@ -42,12 +42,12 @@ pub struct Planner {
     is_first: Signal<Local, Bit>,
     is_fixed: Signal<Local, Bit>,
     is_bits: Signal<Local, Bit>,
-    /// Bytes of the group up to here; more than [`GROUP`]: nothing joins it.
+    /// Bytes of the group up to this lane; more than [`GROUP`] if nothing can join it.
     fill: DFF<Bits<7>>,
     filled: Signal<Local, Bits<8>>,
     cut: Signal<Local, Bits<7>>,
     joins: Signal<Local, Bit>,
-    /// Bits that end here.
+    /// Number of bits in a row that end with this lane.
     run: DFF<Bits<5>>,
     run_before: Signal<Local, Bits<5>>,
     run_up: Signal<Local, Bits<5>>,
@@ -82,7 +82,7 @@ impl Logic for Planner {
         self.filled.next = bit_cast::<8, 7>(self.fill.q.val()) + bit_cast::<8, 7>(self.cut.val());
         self.joins.next =
             self.is_fixed.val() && !self.is_first.val() && (self.filled.val() <= GROUP);
-        // Bits that something else follows fill their bytes.
+        // Bits that are followed by another kind fill whole bytes.
         self.run_up.next = self.run_before.val() + 7;
         self.run_bytes.next = (self.run_up.val() >> 3).get_bits::<2>(0);
         self.sum.next = bit_cast::<33, 32>(self.was.val().bytes);

@@ -1,4 +1,4 @@
-//! What the parts of the walk hand to each other.
+//! Records that the blocks of this walk pass to each other.
 
 use crate::request::LaneKind;
 use drdma_emit::prelude::*;
@@ -7,66 +7,68 @@ use drdma_emit::prelude::*;
 pub const LINE: u64 = 64;
 /// [`Entry::task`]: the entry leads to bytes of the payload.
 pub const VALUE: u64 = 0;
-/// [`Entry::task`]: the buffers of its table are looked up in their keys.
+/// [`Entry::task`]: the buffers of the lane's table are looked up in their keys.
 pub const TABLE: u64 = 1;
 /// [`Entry::task`]: a message ends.
 pub const MESSAGE: u64 = 2;
-/// [`Entry::task`]: the destination ends.
+/// [`Entry::task`]: a destination ends.
 pub const DESTINATION: u64 = 3;
-/// [`Entry::task`]: the walk has seen all that must be judged of the destination, or with [`Entry::unit_end`] low only its entries.
+/// [`Entry::task`]: the walk has seen everything of the destination that must be judged, or, with [`Entry::unit_end`]
+/// low, only its entries.
 pub const VERDICT: u64 = 4;
-/// [`Entry::task`]: a destination begins: [`Entry::set`] is its place, [`Entry::unit_end`] whether it has datagrams, and [`Entry::lane`] the binary
-/// logarithm of its MTU; a WRITE's has bit 0 of [`Entry::first`].
+/// [`Entry::task`]: a destination begins. [`Entry::set`] is its place in the ring, [`Entry::unit_end`] whether it sends
+/// datagrams, [`Entry::lane`] the binary logarithm of its MTU; bit 0 of [`Entry::first`] is set for a WRITE.
 pub const HEAD: u64 = 5;
-/// [`Wanted::task`]: the lane's part in the [`Plan`] of its region; [`TABLE`] asks for that, too.
+/// [`Wanted::task`]: the lane's part in the [`Plan`] of its region is needed; [`TABLE`] asks for that as well.
 pub const PLAN: u64 = 6;
 
-/// What is wanted of a lane in a row, before it is known where that lies.
+/// A lane or group of lanes that is wanted of a row, before it is known where it lies.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Wanted {
-    /// [`VALUE`], [`TABLE`], [`MESSAGE`], [`DESTINATION`], [`VERDICT`], [`HEAD`] or [`PLAN`].
+    /// What to do: [`VALUE`], [`TABLE`], [`MESSAGE`], [`DESTINATION`], [`VERDICT`], [`HEAD`] or [`PLAN`].
     pub task: Bits<3>,
-    /// The lane's set.
+    /// Lane set of the region.
     pub set: Bits<11>,
-    /// The first lane: of fixed width if it is not the only one.
+    /// First lane that is wanted; it has fixed width if it is not the only one.
     pub first: Bits<4>,
-    /// The last lane.
+    /// Last lane that is wanted.
     pub lane: Bits<4>,
-    /// Bytes of several lanes.
+    /// Bytes of all lanes from `first` to `lane`, if there are several.
     pub group: Bits<7>,
-    /// The row; of a message that is judged: its bytes beside those of the entries that were.
+    /// Number of the row; for a message that is judged: its bytes beyond those of the entries that were asked for.
     pub row: Bits<32>,
-    /// The record's pointer; 0 where there is none.
+    /// Pointer of the record; 0 if there is none.
     pub pointer: Bits<64>,
-    /// The set is strided,
+    /// The region is strided.
     pub strided: Bit,
-    /// with so many bytes from a period to the next.
+    /// With `strided`: bytes from a period to the next.
     pub period: Bits<64>,
-    /// Its record stands behind a pointer.
+    /// The record lies behind a pointer.
     pub apart: Bit,
-    /// Rows behind it in its set; at most 511 are counted.
+    /// Number of rows behind this one in its region; 511 stands for more as well.
     pub rest: Bits<9>,
-    /// The last lane of its unit; of a message: its length is to be kept; of a destination's end: it has had units; of a [`TABLE`] or [`PLAN`]: the
-    /// last lane of its set.
+    /// The lane is the last one of its unit. For [`MESSAGE`]: the length is to be kept; for [`DESTINATION`]: it has had
+    /// units; for [`TABLE`] and [`PLAN`]: the lane is the last one of its set.
     pub unit_end: Bit,
-    /// It is sent; else it is judged, and its bytes are counted.
+    /// The value is sent; otherwise it is judged, and its bytes are counted.
     pub give: Bit,
 }
 
 /// A lane of a set, as it is kept.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Lane {
-    /// Where it lies in row 0.
+    /// Host address of the lane in row 0.
     pub base: Bits<64>,
-    /// How its entries lead to bytes.
+    /// How the lane's entries lead to bytes: `kind` of its [`LaneKind`].
     pub kind: Bits<3>,
-    /// See [`LaneKind`].
+    /// Binary logarithm of the bytes of an offset or index; see [`LaneKind`].
     pub log_entry: Bits<2>,
-    /// See [`LaneKind`].
+    /// Dictionary: bytes of a value. Bits: position of row 0's bit in its byte. See [`LaneKind`].
     pub width: Bits<24>,
-    /// See [`LaneKind`].
+    /// Host address of the data, the table of buffers or the dictionary; see [`LaneKind`].
     pub addr: Bits<64>,
-    /// See [`LaneKind`]; of fixed width: its bytes.
+    /// Fixed width: bytes of the lane. Offsets: local key of the data. Else: number of buffers or of the dictionary's
+    /// values.
     pub number: Bits<32>,
 }
 
@@ -75,151 +77,154 @@ pub const LANE_BITS: usize = <Lane as Synth>::BITS;
 // Three UltraRAMs side by side.
 const _: () = assert!(LANE_BITS == 64 + <LaneKind as Synth>::BITS && LANE_BITS <= 3 * 72);
 
-/// An entry, but for the product of row and step, which is added to `start`.
+/// An entry whose address still lacks the product of row and step, which is added to `start`.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Placed {
-    /// See [`Wanted`].
+    /// What to do; see [`Wanted::task`].
     pub task: Bits<3>,
-    /// See [`Wanted`].
+    /// Lane set of the region.
     pub set: Bits<11>,
-    /// See [`Wanted`].
+    /// First lane; see [`Wanted::first`].
     pub first: Bits<4>,
-    /// See [`Wanted`].
+    /// Last lane; see [`Wanted::lane`].
     pub lane: Bits<4>,
-    /// See [`Wanted`].
+    /// The lane is the last one of its unit; see [`Wanted::unit_end`].
     pub unit_end: Bit,
-    /// See [`Wanted`].
+    /// The value is sent, not only judged.
     pub give: Bit,
-    /// Where the lane lies in row 0.
+    /// Host address of the lane in row 0.
     pub base: Bits<64>,
-    /// The same with the record's pointer, or, of a bit, with the bytes before it. Of fixed width: the pointer alone.
+    /// Address of the entry without the product: `base` plus the record's pointer; for bits, `base` plus the bytes
+    /// before the bit; for fixed width, the pointer alone.
     pub start: Bits<64>,
-    /// The place of a bit in its byte.
+    /// Position of a bit in its byte.
     pub bit: Bits<3>,
-    /// See [`LaneKind`].
+    /// How the entry leads to bytes: `kind` of the [`LaneKind`].
     pub kind: Bits<3>,
-    /// See [`LaneKind`].
+    /// Binary logarithm of the bytes of an offset or index; see [`LaneKind`].
     pub log_entry: Bits<2>,
-    /// See [`LaneKind`].
+    /// Dictionary: bytes of a value; see [`LaneKind`].
     pub width: Bits<24>,
-    /// See [`LaneKind`]; of fixed width: the row.
+    /// Host address of the data, the table of buffers or the dictionary; for fixed width, the row.
     pub addr: Bits<64>,
-    /// See [`Lane`].
+    /// See [`Lane::number`].
     pub number: Bits<32>,
-    /// The entries of the rows behind it are less than 64 bytes from each other,
+    /// Entries of consecutive rows are less than 64 bytes apart.
     pub near: Bit,
-    /// namely so many, but for bits.
+    /// With `near`: distance of entries of consecutive rows in bytes; not used for bits.
     pub step: Bits<6>,
-    /// See [`Wanted`].
+    /// Number of rows behind this one in its region; 511 stands for more as well.
     pub rest: Bits<9>,
 }
 
-/// An entry that is asked for, if it must be read.
+/// An entry with its address, which is read if it must be.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Entry {
-    /// See [`Wanted`].
+    /// What to do; see [`Wanted::task`].
     pub task: Bits<3>,
-    /// See [`Wanted`].
+    /// Lane set of the region.
     pub set: Bits<11>,
-    /// See [`Wanted`].
+    /// First lane; see [`Wanted::first`].
     pub first: Bits<4>,
-    /// See [`Wanted`].
+    /// Last lane; see [`Wanted::lane`].
     pub lane: Bits<4>,
-    /// See [`Wanted`].
+    /// The lane is the last one of its unit; see [`Wanted::unit_end`].
     pub unit_end: Bit,
-    /// See [`Wanted`].
+    /// The value is sent, not only judged.
     pub give: Bit,
-    /// Where the lane lies in row 0.
+    /// Host address of the lane in row 0.
     pub base: Bits<64>,
-    /// Where the entry lies; see [`Placed::start`].
+    /// Host address of the entry; for fixed width, the record's pointer.
     pub at: Bits<64>,
-    /// The place of a bit in its byte.
+    /// Position of a bit in its byte.
     pub bit: Bits<3>,
-    /// See [`LaneKind`].
+    /// How the entry leads to bytes: `kind` of the [`LaneKind`].
     pub kind: Bits<3>,
-    /// See [`LaneKind`].
+    /// Binary logarithm of the bytes of an offset or index; see [`LaneKind`].
     pub log_entry: Bits<2>,
-    /// See [`LaneKind`].
+    /// Dictionary: bytes of a value; see [`LaneKind`].
     pub width: Bits<24>,
-    /// See [`Placed`].
+    /// Host address of the data, the table of buffers or the dictionary; for fixed width, the row.
     pub addr: Bits<64>,
-    /// See [`Lane`].
+    /// See [`Lane::number`].
     pub number: Bits<32>,
 }
 
-/// What was read of an entry.
+/// Bytes of an entry that was read.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Answer {
-    /// Up to 16 bytes.
+    /// Up to 16 bytes of the entry, the first one lowest.
     pub data: Bits<128>,
-    /// It could not be read.
+    /// The entry could not be read.
     pub error: Bit,
 }
 
-/// What was read of entries or of a table.
+/// A line of entries or of a table that was read.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Line {
-    /// 64 bytes.
+    /// 64 bytes, the first one lowest.
     pub data: Bits<512>,
-    /// They could not be read.
+    /// The line could not be read.
     pub error: Bit,
 }
 
-/// What an entry leads to.
+/// A value that an entry leads to.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Value {
-    /// See [`Wanted`].
+    /// What to do; see [`Wanted::task`].
     pub task: Bits<3>,
-    /// See [`Wanted`].
+    /// Lane set of the region.
     pub set: Bits<11>,
-    /// See [`Wanted`].
+    /// First lane; see [`Wanted::first`].
     pub first: Bits<4>,
-    /// See [`Wanted`].
+    /// Last lane; see [`Wanted::lane`].
     pub lane: Bits<4>,
-    /// See [`Wanted`].
+    /// The lane is the last one of its unit; see [`Wanted::unit_end`].
     pub unit_end: Bit,
-    /// See [`Wanted`].
+    /// The value is sent, not only judged.
     pub give: Bit,
-    /// Where the value lies, from its lane's base on, or from where its lanes lie in its row.
+    /// Address of the value relative to its lane's base or, for fixed width, to where its lanes lie in its row.
     pub pointer: Bits<64>,
-    /// Its row, if it is of fixed width; else 0.
+    /// Row of the value, if it has fixed width; else 0.
     pub row: Bits<32>,
-    /// Its bytes in host memory.
+    /// Bytes of the value in host memory.
     pub bytes: Bits<32>,
-    /// Those that a message has of it; none of a bit.
+    /// Bytes of a message that the value takes; 0 for a bit.
     pub weight: Bits<33>,
-    /// Its length comes before it.
+    /// The length of the value is sent before it.
     pub has_length: Bit,
-    /// It is a bit,
+    /// The value is a bit.
     pub is_bit: Bit,
-    /// namely this one.
+    /// With `is_bit`: the bit.
     pub bit: Bit,
-    /// It, or the table of buffers, leads nowhere.
+    /// The entry, or the table of buffers, leads nowhere.
     pub fails: Bit,
 }
 
 /// How the rows of a region are walked.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Plan {
-    /// Lanes that begin a group: lanes of fixed width side by side, 64 bytes together at most, or one lane.
+    /// Bit `j`: lane `j` begins a group, which is lanes of fixed width side by side, 64 bytes together at most, or one
+    /// lane.
     pub starts: Bits<16>,
-    /// Groups whose entries must be followed to know whether they lead somewhere, and how long their values are.
+    /// Bit `j`: the entries of the group that begins with lane `j` must be followed to know whether they lead
+    /// somewhere, and how long their values are.
     pub follows: Bits<16>,
-    /// Of each lane: bytes of its group from the first lane to this one.
+    /// For each lane: bytes of its group from the first lane up to and including this one (16 x 7 bits).
     pub fills: Bits<112>,
     /// Bytes of a row in lanes of fixed width; at most [`MOST_BYTES`].
     pub bytes: Bits<32>,
-    /// Bytes of its bits, but for those at its beginning and at its end.
+    /// Bytes that a row's bits fill, without the bits at its beginning and at its end.
     pub inner: Bits<5>,
-    /// Bits at the row's beginning,
+    /// Number of bits at the row's beginning.
     pub lead: Bits<5>,
-    /// and at its end; none if it has nothing else.
+    /// Number of bits at the row's end; 0 if the row consists of bits only.
     pub trail: Bits<5>,
-    /// It has nothing else.
+    /// The row consists of bits only.
     pub only_bits: Bit,
 }
 
 /// Bits of a [`Plan`].
 pub const PLAN_BITS: usize = <Plan as Synth>::BITS;
-/// [`Plan::bytes`], at most: more than a message has, and so few that a further row's fit 33 bits.
+/// Largest [`Plan::bytes`]: more than a message has, and so few that the bytes of one more row fit 33 bits.
 pub const MOST_BYTES: u64 = 3 << 30;

@@ -6,13 +6,14 @@ use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// Gives a unit's tokens one by one: a token a beat, and a token each 64 bytes of a longer lane.
+/// Emits the tokens of a unit one by one, for the expander: a token for each beat, and one for each 64 bytes of a
+/// longer lane.
 ///
-/// One token a cycle, latency 3 cycles; may stall at any time. The first token of a unit carries
-/// the starts of messages and chunks, the last one the ends.
+/// One token a cycle, latency 3 cycles; may stall at any time. The first token of a unit carries the starts of messages
+/// and chunks, the last one the ends.
 ///
 /// # Inputs
-/// `in` stream {`token`, `cut`}, `length_write` (what each lane adds to its beat), `token_ready`.
+/// `in` stream {`token`, `cut`}, `length_write` (bytes that each lane adds to its beat), `token_ready`.
 ///
 /// # Outputs
 /// `in_ready`, `token` stream.
@@ -24,21 +25,21 @@ pub struct Beats {
     pub rst: Signal<In, Bit>,
     /// A length is written.
     pub length_write: Signal<In, Bit>,
-    /// Set (upper bits) and lane (lower 4).
+    /// Address of the length: set (upper 11 bits) and lane (lower 4).
     pub length_address: Signal<In, Bits<15>>,
-    /// The length.
+    /// The length, a flattened [`Length`].
     pub length_data: Signal<In, Bits<LENGTH_BITS>>,
     /// A unit is offered.
     pub in_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The unit is taken in this cycle.
     pub in_ready: Signal<Out, Bit>,
-    /// The unit.
+    /// Token of the whole unit.
     pub in_token: Signal<In, Token>,
-    /// How to cut it.
+    /// How the unit is to be cut.
     pub in_cut: Signal<In, Cut>,
     /// A token is offered.
     pub token_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The token is taken in this cycle.
     pub token_ready: Signal<In, Bit>,
     /// The token.
     pub token: Signal<Out, Token>,
@@ -47,19 +48,19 @@ pub struct Beats {
     length: Restore<Length, LENGTH_BITS>,
     move_on: Signal<Local, Bit>,
     direct: Signal<Local, Bit>,
-    // The beats of a unit: the lanes that start those which are left.
+    // The beats of a unit: which lanes start the beats that are left.
     inside: DFF<Bit>,
     from: DFF<Bits<4>>,
     rest: DFF<Bits<16>>,
     starts: Signal<Local, Bits<16>>,
     next_start: FirstSet<16, 4>,
     final_beat: Signal<Local, Bit>,
-    // While a length is read.
+    // The token while its length is read.
     read_valid: DFF<Bit>,
     read_token: DFF<Token>,
     read_whole: DFF<Bit>,
     read_one: DFF<Bit>,
-    // The pieces of a lane.
+    // The lane that is cut into pieces.
     cut_valid: DFF<Bit>,
     cut_token: DFF<Token>,
     cut_whole: DFF<Bit>,
@@ -71,7 +72,7 @@ pub struct Beats {
     final_piece: Signal<Local, Bit>,
     out_ready: Signal<Local, Bit>,
     cut_done: Signal<Local, Bit>,
-    // What goes out.
+    // The token that is offered.
     out_valid: DFF<Bit>,
     out: DFF<Token>,
 }
@@ -134,14 +135,14 @@ impl Logic for Beats {
         self.lengths.write_address.next = self.length_address.val();
         self.lengths.write_data.next = self.length_data.val();
 
-        // Lanes of more than 64 bytes in pieces.
+        // Lanes of more than 64 bytes are cut into pieces.
         self.out_ready.next = !self.out_valid.q.val() || self.token_ready.val();
         self.left.next = self.cut_length.q.val().lane - self.cut_offset.q.val();
         self.over.next = !self.cut_whole.q.val() && (self.cut_length.q.val().lane > 64);
         self.final_piece.next = !self.over.val() || (self.left.val() <= 64);
         self.cut_done.next = self.out_ready.val() && self.final_piece.val();
 
-        // A beat goes from a starting lane to the one before the next.
+        // A beat goes from a starting lane to the lane before the next starting one.
         self.starts.next = self.in_cut.val().starts & 0xfffe;
         if self.inside.q.val() {
             self.starts.next = self.rest.q.val();
@@ -149,7 +150,7 @@ impl Logic for Beats {
         self.next_start.bits.next = self.starts.val();
         self.final_beat.next =
             self.in_cut.val().whole || self.in_cut.val().one_lane || !self.next_start.any.val();
-        // A whole unit needs no length, and passes what is empty.
+        // A whole unit needs no length, and goes past empty stages.
         self.direct.next = self.in_valid.val()
             && self.in_cut.val().whole
             && !self.read_valid.q.val()
@@ -185,7 +186,7 @@ impl Logic for Beats {
         self.lengths.read_address.next = (bit_cast::<15, 11>(self.in_token.val().set) << 4)
             | bit_cast::<15, 4>(self.read_token.d.val().last);
 
-        // The length comes.
+        // The length arrives.
         self.length.bits.next = self.lengths.read_data.val();
         if self.move_on.val() {
             self.cut_valid.d.next = self.read_valid.q.val();
@@ -196,7 +197,7 @@ impl Logic for Beats {
             self.cut_offset.d.next = 0.into();
         }
 
-        // What goes out.
+        // The token leaves.
         if self.out_ready.val() {
             self.out_valid.d.next = self.cut_valid.q.val();
             self.out.d.next = self.cut_token.q.val();

@@ -3,18 +3,18 @@
 use super::record::Purpose;
 use drdma_emit::prelude::*;
 
-/// Turns stretches of a bitmap, of ids or of a pointer array into reads of up to 4 KiB, or of up to 512 bytes with fetch rows.
+/// Turns stretches of a bitmap, of ids or of a pointer array into reads of up to 4 KiB, or of up to 512 bytes where
+/// there are fetch rows.
 ///
-/// A stretch of a bitmap is read from the 64-bit word that holds its first bit to the byte that
-/// holds its last one; a stretch of ids likewise from the row that such a word would begin with.
-/// Every read but a stretch's last is as long as it may be, so that the stretch arrives as full beats,
-/// the last one excepted. With `fetch`, each read is preceded by one of the same stretch of the
-/// fetch rows. One read a cycle, 3 cycles after its stretch; 2 cycles more a stretch.
+/// A stretch of a bitmap is read from the 64-bit word that holds its first bit to the byte that holds its last one. A
+/// stretch of ids is likewise read from the row with which such a word would begin. For the column path a stretch
+/// begins with its own first row. All reads of a stretch but the last are as long as possible, so that the stretch
+/// arrives in full beats, the last one excepted. With `fetch`, each read is preceded by one of the same part of the
+/// fetch rows. One read a cycle, 3 cycles after its stretch; 2 cycles more for each stretch.
 ///
 /// # Inputs
-/// `stretch` stream {`addr` of bit or pointer 0, `first`, `rows` (at least 1), `bitmap`, `ids`
-/// (bytes of an id; 0: none), `partition`, `column`, `fetch`, `fetch_addr` (of bit 0)},
-/// `req_ready`.
+/// `stretch` stream {`addr` of bit or pointer 0, `first`, `rows` (at least 1), `bitmap`, `ids` (bytes of an id; 0:
+/// none), `partition`, `column`, `fetch`, `fetch_addr` (of bit 0)}, `req_ready`.
 ///
 /// # Outputs
 /// `stretch_ready`, `req` stream {`addr`, `bytes`, `purpose`}, `busy`.
@@ -26,42 +26,42 @@ pub struct Fetch {
     pub rst: Signal<In, Bit>,
     /// A stretch is offered.
     pub stretch_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The stretch is taken in this cycle.
     pub stretch_ready: Signal<Out, Bit>,
-    /// Address of the bitmap or the pointer array.
+    /// Host address of the bitmap, ids or pointer array.
     pub stretch_addr: Signal<In, Bits<64>>,
-    /// First bit or pointer.
+    /// First bit, id or pointer of the stretch.
     pub stretch_first: Signal<In, Bits<32>>,
-    /// Bits or pointers.
+    /// Bits, ids or pointers of the stretch.
     pub stretch_rows: Signal<In, Bits<32>>,
-    /// Bits or ids, not pointers.
+    /// The stretch is of bits or ids, not of pointers.
     pub stretch_bitmap: Signal<In, Bit>,
-    /// Bytes of an id; 0: bits.
+    /// Bytes of an id, 1 or 2; 0 if the stretch is of bits or pointers.
     pub stretch_ids: Signal<In, Bits<2>>,
-    /// The id that is wanted.
+    /// Id whose rows are selected.
     pub stretch_partition: Signal<In, Bits<16>>,
-    /// The answer is for the column path.
+    /// The answer goes to the column path.
     pub stretch_column: Signal<In, Bit>,
     /// Fetch rows are read as well.
     pub stretch_fetch: Signal<In, Bit>,
-    /// It is a stretch of a bitmap that is kept for several chunks.
+    /// The stretch is of a bitmap that is kept for several chunks.
     pub stretch_kept: Signal<In, Bit>,
-    /// The first fetch row's address.
+    /// Host address of the fetch rows' first bit.
     pub stretch_fetch_addr: Signal<In, Bits<64>>,
     /// A read is offered.
     pub req_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The read is taken in this cycle.
     pub req_ready: Signal<In, Bit>,
-    /// Its address.
+    /// Host address of the read.
     pub req_addr: Signal<Out, Bits<64>>,
-    /// Its bytes, 1 to 4,096.
+    /// Bytes of the read, 1 to 4,096.
     pub req_bytes: Signal<Out, Bits<13>>,
-    /// What it is for.
+    /// What the read is for.
     pub req_purpose: Signal<Out, Purpose>,
-    /// A stretch is at work.
+    /// A stretch has reads left.
     pub busy: Signal<Out, Bit>,
 
-    // First and end byte relative to the array.
+    // First and end byte of the stretch, relative to the array.
     taken: DFF<Bit>,
     taken_purpose: DFF<Purpose>,
     base: DFF<Bits<64>>,
@@ -74,11 +74,11 @@ pub struct Fetch {
     reading: DFF<Bit>,
     purpose: DFF<Purpose>,
     addr: DFF<Bits<64>>,
-    // With fetch rows: the other of the two addresses, and that `addr` is in the fetch rows.
+    // With fetch rows: the other one of the two addresses, and whether `addr` is the one in the fetch rows.
     other: DFF<Bits<64>>,
     first: DFF<Bit>,
     left: DFF<Bits<36>>,
-    /// The longest read.
+    /// Bytes of the longest read.
     most: Signal<Local, Bits<13>>,
     more: Signal<Local, Bit>,
     load: Signal<Local, Bit>,
@@ -104,7 +104,7 @@ impl Logic for Fetch {
             left
         );
 
-        // Fetch rows and bitmap are read in turns, eight beats of each.
+        // Fetch rows and bitmap are read alternately, eight beats of each.
         self.most.next = 4096.into();
         if self.purpose.q.val().fetch {
             self.most.next = 512.into();
@@ -113,7 +113,7 @@ impl Logic for Fetch {
         self.load.next = !self.reading.q.val()
             || (self.req_ready.val() && !self.more.val() && !self.first.q.val());
         self.stretch_ready.next = !self.taken.q.val() || self.load.val();
-        // The column path takes a turn's first row as bit 0; it is the first bit of a byte.
+        // The column path takes a turn's first row as bit 0; that row is the first bit of a byte.
         self.begin_row.next = (self.stretch_first.val() >> 6) << 6;
         if self.stretch_column.val() {
             self.begin_row.next = self.stretch_first.val();

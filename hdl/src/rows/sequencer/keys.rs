@@ -11,88 +11,92 @@ const FUNCTION_BITS: usize = <FunctionWrite as Synth>::BITS;
 /// Bits of a [`KeyWrite`].
 const KEY_WRITE_BITS: usize = <KeyWrite as Synth>::BITS;
 
-/// What is done next.
+/// State of the block.
 #[derive(Copy, Clone, PartialEq, Debug, LogicState)]
 pub enum KeysState {
-    /// No stretch.
+    /// Waits for a stretch.
     Idle,
-    /// The request's function and its first key are read.
+    /// Reads the request's function and its first key.
     Look,
-    /// They are known.
+    /// Takes the function and the key.
     Found,
-    /// The function is told.
+    /// Sends the function to the partitioner.
     Tell,
-    /// Splitters are read.
+    /// Reads the splitters.
     Splitters,
-    /// A key is looked up.
+    /// Looks up a key.
     Key,
-    /// Its validity is read.
+    /// Reads the validity of a key.
     Validity,
-    /// Its values are read.
+    /// Reads the values of a key.
     Values,
 }
 
 /// A stretch of rows whose ids are to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct KeyStretch {
-    /// The request.
+    /// Slot of the request.
     pub slot: Bits<8>,
-    /// The first stretch of its request.
+    /// The stretch is the first one of its request.
     pub begins: Bit,
-    /// The first splitter.
+    /// Host address of the first splitter.
     pub addr: Bits<64>,
-    /// First row.
+    /// First row of the stretch.
     pub first: Bits<32>,
-    /// Rows, at least 1.
+    /// Rows of the stretch, at least 1.
     pub rows: Bits<32>,
-    /// Bytes of the ids that are made.
+    /// Bytes of the ids that are made, 1 or 2.
     pub ids: Bits<2>,
-    /// The id that is wanted.
+    /// Id whose rows are selected.
     pub partition: Bits<16>,
-    /// The answer is for the column path.
+    /// The answer goes to the column path.
     pub column: Bit,
 }
 
 /// A read of up to 4 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct KeyRequest {
-    /// Its first byte.
+    /// Host address of the read.
     pub addr: Bits<64>,
-    /// Its bytes.
+    /// Bytes of the read, 1 to 4,096.
     pub bytes: Bits<13>,
-    /// What they are.
+    /// What the bytes are.
     pub read: Read,
 }
 
-/// Turns stretches of rows into reads of their keys.
+/// Turns stretches of rows into reads of their keys, for the partitioner.
 ///
-/// Rows are read as [`Fetch`](super::fetch::Fetch) reads ids: from the row on that a word of 64 bits would begin with, but for the column path.
-/// They go in blocks of [`KEY_BLOCK`]; of a block each key is read, its validity first. The first stretch of a request tells its function before
-/// that, and reads the splitters of a range. A read of values in 3 cycles, of validity one more; the first one 3 cycles after its stretch, or 4 with a
-/// function.
+/// Rows are read as [`Fetch`](super::fetch::Fetch) reads ids: from the row with which a 64-bit word would begin, or for
+/// the column path from the stretch's own first row. They are read in blocks of [`KEY_BLOCK`] rows; of each block every
+/// key is read, its validity before its values. The first stretch of a request sends the request's function before
+/// that, and reads the splitters of a range.
+///
+/// A read of values takes 3 cycles, one of validity a cycle more. The first read comes 3 cycles after its stretch, or 4
+/// with a function.
 ///
 /// # Inputs
-/// `function_write`, `key_write` (the decoder's; complete when their request comes); `stretch` stream; `request`, `function` streams' ready.
+/// `function_write`, `key_write` (the decoder's; complete when their request comes); `stretch` stream; ready of the
+/// `request` and `function` streams.
 ///
 /// # Outputs
-/// `stretch.ready`, `request` and `function` streams; `busy`, a stretch is at work.
+/// `stretch.ready`, `request` and `function` streams; `busy` (a stretch is at work).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Keys {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// How a request's ids are made.
+    /// How the ids of a request are made.
     pub function_write: Flow<In, FunctionWrite>,
     /// A key of a request.
     pub key_write: Flow<In, KeyWrite>,
-    /// Stretches.
+    /// Stretches whose keys are to be read.
     pub stretch: Stream<In, KeyStretch>,
     /// A stretch is at work.
     pub busy: Signal<Out, Bit>,
-    /// Reads.
+    /// Reads of keys.
     pub request: Stream<Out, KeyRequest>,
-    /// Functions, before the first read of their request.
+    /// Functions of requests, each before the first read of its request.
     pub function: Stream<Out, Function>,
 
     functions: Ram<FUNCTION_BITS, 1, 8>,
@@ -108,7 +112,7 @@ pub struct Keys {
     known_key: DFF<KeyWrite>,
     state: DFF<KeysState>,
     taken: DFF<KeyStretch>,
-    /// Nothing of the request was read.
+    /// Nothing of the request was read so far.
     fresh: DFF<Bit>,
     row: DFF<Bits<33>>,
     stop: DFF<Bits<33>>,
@@ -118,7 +122,7 @@ pub struct Keys {
     last_block: DFF<Bit>,
     last_key: Signal<Local, Bit>,
     offset: Signal<Local, Bits<64>>,
-    /// Bytes that so many bits lie in, from a place in a byte on.
+    /// Bytes that hold the block's bits, if the first one lies at bit `first` of its byte.
     bit_bytes: Signal<Local, Bits<10>>,
     validity_bytes: Signal<Local, Bits<10>>,
     value_bytes: Signal<Local, Bits<13>>,
@@ -130,7 +134,7 @@ pub struct Keys {
 impl Logic for Keys {
     #[hdl_gen]
     fn update(&mut self) {
-        // Tables. Slot and number are the place; they are kept for the record's sake.
+        // Tables. Slot and number of a key are its address; they are stored as well, because the record has them.
         self.written_function.next = self.function_write.val();
         self.function_in.record.next = self.written_function.val();
         self.functions.write_lanes.next = bit_cast::<1, 1>(self.function_write.valid.val().into());

@@ -1,35 +1,35 @@
-//! The lengths of a destination's messages, from the rows of its regions.
+//! Finds the lengths of a destination's messages from the rows of its regions.
 
 use crate::primitive::Multiplier;
 use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// What the measurement does.
+/// State of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, LogicState)]
 pub enum MeasureState {
     /// Waits for a region.
     Ready,
-    /// Rows that complete an open message: their bytes.
+    /// Multiplies the rows that complete the open message, for their bytes.
     Lead,
-    /// How many whole messages follow?
+    /// Decides whether whole messages follow.
     Split,
-    /// Divides.
+    /// Divides the rows by the units of a message, for the number of whole messages.
     Divide,
-    /// Bytes of a whole message.
+    /// Multiplies, for the bytes of a whole message.
     Full,
-    /// Bytes of the rows that are left.
+    /// Multiplies, for the bytes of the rows that are left.
     Tail,
 }
 
-/// Bits of a multiplier's latency.
+/// Stages of the multiplier.
 const STAGES: usize = 4;
 
-/// Takes the regions of a destination one by one and says of each how many messages begin and
-/// end in it, how long they are, and how long the last message is that begins in it. Sets
-/// `too_long` when a message is longer than `limit`.
+/// Takes the regions of a destination one by one from the plan. For each it tells how many messages begin and end in
+/// it, how long they are, and how long the last message is that begins in it. `too_long` is set when a message is
+/// longer than `limit`.
 ///
-/// About 20 cycles a region, 35 more where a division is needed.
+/// A region takes about 20 cycles, and 35 more where a division is needed.
 ///
 /// # Inputs
 /// `start` (a destination begins; `units`, `limit` hold until the next), `region` stream,
@@ -51,27 +51,27 @@ pub struct Measure {
     pub limit: Signal<In, Bits<32>>,
     /// A region is offered.
     pub region_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The region is taken in this cycle.
     pub region_ready: Signal<Out, Bit>,
-    /// Its set.
+    /// Lane set of the region.
     pub region_set: Signal<In, Bits<11>>,
-    /// Its rows.
+    /// Rows of the region.
     pub region_rows: Signal<In, Bits<32>>,
-    /// Bytes of a row.
+    /// Bytes of a row of the region.
     pub region_bytes: Signal<In, Bits<36>>,
-    /// The destination ends.
+    /// The destination ends; only while `region_ready`.
     pub finish: Signal<In, Bit>,
-    /// A result.
+    /// The result of a region is written.
     pub write_valid: Signal<Out, Bit>,
-    /// The set that it is of.
+    /// Lane set of the region.
     pub write_set: Signal<Out, Bits<11>>,
     /// Messages that begin and end in the region.
     pub write_full_count: Signal<Out, Bits<32>>,
-    /// Bytes of such a message.
+    /// Bytes of each message that begins and ends in the region.
     pub write_full_bytes: Signal<Out, Bits<32>>,
-    /// Bytes of the last message that begins in the region, if it does not end there as the others.
+    /// Bytes of the last message that begins in the region, if it does not end there like the others.
     pub write_tail_bytes: Signal<Out, Bits<32>>,
-    /// A message is longer than the limit.
+    /// A message of the destination is longer than the limit.
     pub too_long: Signal<Out, Bit>,
 
     state: DFF<MeasureState>,
@@ -79,7 +79,7 @@ pub struct Measure {
     set: DFF<Bits<11>>,
     rows: DFF<Bits<32>>,
     bytes: DFF<Bits<36>>,
-    // The open message: units that it needs, its bytes, where it began.
+    // The open message: units that it still needs, its bytes, and the region in which it began.
     needs: DFF<Bits<32>>,
     open_bytes: DFF<Bits<32>>,
     open_set: DFF<Bits<11>>,

@@ -1,4 +1,4 @@
-//! Cuts each destination's units into messages.
+//! Packs the units of each destination into messages.
 
 // The accessors that `LogicStruct` derives have no documentation.
 #![allow(missing_docs)]
@@ -11,14 +11,14 @@ use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// Where a destination stands.
+/// How far the messages of a destination have come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Standing {
     /// A message has begun and is not complete.
     pub open: Bit,
-    /// Units that it still needs.
+    /// Units that the open message still needs.
     pub left: Bits<32>,
-    /// The region that `fulls` belongs to.
+    /// Lane set of the region that `fulls` belongs to.
     pub set: Bits<11>,
     /// Messages of full length that are still to begin in the region.
     pub fulls: Bits<32>,
@@ -27,14 +27,13 @@ pub struct Standing {
 /// Bits of a [`Standing`].
 const STANDING_BITS: usize = 76;
 
-/// Turns rows into tokens with the boundaries of messages; the standing of each of a request's
+/// Turns rows into tokens with the boundaries of messages, for the beat cutter. The standing of each of a request's
 /// destinations is kept while others have their turn.
 ///
-/// A chunk's header becomes a token that says nothing of messages and changes no standing. The end of a column of a WRITE by
-/// columns, a row that is `empty` and nothing else, gives no token; the next column's messages begin anew.
+/// A chunk's header becomes a token without boundaries of messages, and changes no standing. The end of a column of a
+/// WRITE by columns, a row that is `empty` and nothing else, makes no token; messages of the next column begin anew.
 ///
-/// One row a cycle, latency 1 cycle; may stall at any time. The end of a destination without
-/// units gives no token.
+/// One row a cycle, latency 1 cycle; may stall at any time. The end of a destination without units makes no token.
 ///
 /// # Inputs
 /// `row` stream {`context`, `row`}, `token_ready`.
@@ -49,23 +48,23 @@ pub struct Messages {
     pub rst: Signal<In, Bit>,
     /// A row is offered.
     pub row_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The row is taken in this cycle.
     pub row_ready: Signal<Out, Bit>,
-    /// What it has in common with others.
+    /// What the row has in common with others of its item.
     pub row_context: Signal<In, Context>,
     /// The row.
     pub row: Signal<In, Row>,
     /// A token is offered.
     pub token_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The token is taken in this cycle.
     pub token_ready: Signal<In, Bit>,
     /// The token.
     pub token: Signal<Out, Token>,
-    /// How to cut it.
+    /// How the token is to be cut into beats.
     pub token_cut: Signal<Out, Cut>,
 
     standings: Lutram<STANDING_BITS, DEST_INDEX, 1>,
-    /// What the context says beside.
+    /// Takes the fields of the context that this block does not use.
     unused: Signal<Local, Context>,
     now: Restore<Standing, STANDING_BITS>,
     then: Flatten<Standing, STANDING_BITS>,
@@ -76,7 +75,7 @@ pub struct Messages {
     open: Signal<Local, Bit>,
     left: Signal<Local, Bits<32>>,
     left_after: Signal<Local, Bits<32>>,
-    /// `fulls` of the standing and of the context, as they are behind a message that begins.
+    /// `fulls` of the standing and `full_count` of the context, each less the message that begins.
     fulls_less: Signal<Local, Bits<32>>,
     count_less: Signal<Local, Bits<32>>,
     /// The standing's `fulls` belongs to the region at hand.
@@ -85,7 +84,7 @@ pub struct Messages {
     is_full: Signal<Local, Bit>,
     begins: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
-    // A chunk has begun, and no token said so yet.
+    // A chunk has begun, and no token has said so yet.
     chunk: DFF<Bit>,
     chunk_now: Signal<Local, Bit>,
     emit: Signal<Local, Bit>,
@@ -107,7 +106,7 @@ impl Logic for Messages {
         self.row_ready.next = !self.valid.q.val() || self.token_ready.val();
         self.take.next = self.row_valid.val() && (!self.valid.q.val() || self.token_ready.val());
 
-        // What was before.
+        // The standing before this row.
         self.standings.read_address[0].next = self.row_context.val().index;
         self.now.bits.next = self.standings.read_data[0].val();
         self.had.next = self.seen.q.val().get_bit(self.row_context.val().index.index());
@@ -119,7 +118,7 @@ impl Logic for Messages {
         self.left_after.next = self.left.val() - 1;
         self.same.next =
             self.had.val() && (self.now.record.val().set == self.row_context.val().set);
-        // Of both, before it is known which one it is.
+        // Both are decremented before it is known which one counts.
         self.fulls_less.next = self.now.record.val().fulls - 1;
         if !self.now.record.val().fulls.any() {
             self.fulls_less.next = 0.into();
@@ -133,7 +132,7 @@ impl Logic for Messages {
             self.is_full.next = self.now.record.val().fulls.any();
         }
 
-        // What this row does.
+        // What this row begins and ends.
         self.begins.next = !self.row.val().empty && self.row.val().unit_first && !self.open.val();
         self.ends.next = (!self.row.val().empty
             && self.row.val().unit_last
@@ -146,7 +145,7 @@ impl Logic for Messages {
             || self.row.val().column
             || (self.row.val().last && self.had.val());
 
-        // What is after it.
+        // The standing after this row.
         self.standing.next.open = self.open.val();
         self.standing.next.left = self.left.val();
         if self.row.val().unit_last {
@@ -234,7 +233,7 @@ impl Logic for Messages {
             if self.row.val().request_end {
                 self.out.d.next.status = self.row.val().status;
                 self.out.d.next.bad_dest = self.row.val().bad_dest;
-                // The failing destination, from the first one.
+                // Place of the failing destination, counted from the first one.
                 self.out.d.next.dest = self.row_context.val().dest
                     + bit_cast::<10, DEST_COUNT>(self.row.val().bad_dest);
             }

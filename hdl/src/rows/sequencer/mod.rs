@@ -1,7 +1,7 @@
-//! Walks the rows of requests: which lanes of which row come next, and where messages end.
+//! Walks the rows of requests for the expander: which lanes of which row come next, and where messages end.
 //!
-//! The sequencer stands between the decoder and the expander. It takes requests in order, and
-//! gives their rows as *tokens* of up to 64 bytes, a request's `request_end` last:
+//! The sequencer stands between the decoder and the expander. It takes requests in order, and emits their rows as
+//! *tokens* of up to 64 bytes. The last token of a request is its `request_end`.
 //!
 //! ```text
 //!            tables <- lane_write, set_write, dest_write
@@ -17,26 +17,29 @@
 //!   in bounds), judges it in the order of destinations, and then cuts the destinations into
 //!   stretches of rows; several destinations take turns, so that the same stretch of a table is
 //!   needed by all of them at about the same time.
-//! - **fetch** reads the stretches' bitmaps and pointers ahead.
-//! - **keys** reads the keys of rows instead, where ids are made of them; **partitioner** makes these of what
-//!   was read, so that all others see ids.
-//! - **route** hands out items and what was read for them. The rows of a *column request* (short
-//!   rows, the same for all destinations) are not walked here: its items leave as `column_item`, its
-//!   bitmaps as `column_resp`, and of each of its chunks there is one token, a *header*.
-//! - **selector** makes bitmaps of what was read of a partitioned region's ids, for each
-//!   destination anew; the column path gets the ids of a chunk themselves, once for all.
-//! - **rows** gives one row a cycle, whatever the region's type.
-//! - **walker** takes the place of rows where a unit has an element of several regions (row mask
-//!   Element), or elements of one region differ in length and lengths are needed.
-//! - **kinds** ([`crate::rows::kinds`]) walks requests with kinds of columns, when nothing is on its way of those before.
-//! - **messages** packs units into messages, for each destination by itself.
+//! - **fetch** reads the bitmaps and pointers of stretches ahead.
+//! - **keys** reads the keys of rows instead, where ids are made from them; **partitioner** turns the keys into ids, so
+//!   that all later stages see ids only.
+//! - **route** hands out items together with what was read for them. The rows of a *column request* (short rows, the
+//!   same for all destinations) are not walked here: its items leave as `column_item`, its bitmaps as `column_resp`,
+//!   and each of its chunks is one token, a *header*.
+//! - **selector** turns the ids of a partitioned region into bitmaps, once for each destination. The column path gets
+//!   the ids of a chunk themselves, once for all destinations.
+//! - **rows** emits one row a cycle, whatever the type of the region.
+//! - **walker** replaces rows where a unit has an element of several regions (row mask `Element`), or where the
+//!   elements of one region differ in length and lengths are needed.
+//! - **kinds** ([`crate::rows::kinds`]) walks requests with kinds of columns, once all requests before have left the
+//!   sequencer.
+//! - **messages** packs units into messages, separately for each destination.
 //! - **beats** cuts rows of more than 64 bytes.
 //!
-//! Throughput: a row a cycle where a row fits a beat, otherwise a beat a cycle; a stretch of rows
-//! costs a cycle or 2 more, and with several destinations takes at least 6. Up to 64 stretches are
-//! planned and read ahead. Latency: 8 cycles from a request to its first token if that is one contiguous
-//! region for one destination, not longer than a packet, about 19 for others, and that of a read where there is something to read; a scan takes that of another read. A column request's
-//! turns take 2 cycles each, a chunk of them 3 more. All streams may stall at any time.
+//! Throughput: a row a cycle where a row fits a beat, otherwise a beat a cycle. A stretch of rows costs 1 or 2 cycles
+//! more, and takes at least 6 with several destinations. Up to 64 stretches are planned and read ahead. A turn of a
+//! column request takes 2 cycles, each of its chunks 3 more.
+//!
+//! Latency: 8 cycles from a request to its first token if the request is one contiguous region for one destination, not
+//! longer than a packet, and about 19 for others. A read, where there is something to read, comes on top, and a scan
+//! costs another one. All streams may stall at any time.
 
 pub mod beats;
 pub mod fetch;
@@ -75,18 +78,18 @@ use selector::Selector;
 use tables::{DestInfo, SetInfo, Tables};
 use walker::Walker;
 
-/// Binary logarithm of the messages of a request with kinds whose lengths are kept: an UltraRAM.
+/// Binary logarithm of how many messages of a request with kinds have their lengths kept: one UltraRAM.
 const KINDS_LENGTHS: usize = 12;
 
-/// A unit's token, and how to cut it.
+/// Bits of a unit's token with its [`Cut`].
 const UNIT_BITS: usize = TOKEN_BITS + CUT_BITS;
 
-/// The block: see the module's head.
+/// Sequencer of rows; see the module's documentation.
 ///
 /// # Inputs
-/// `request` stream; `lane_write`, `set_write`, `dest_write` (no back-pressure; complete when
-/// their request comes); `read_resp` stream; `token_ready`; `column_min_rows`; `column_item_ready`,
-/// `column_resp_ready`, `column_idle`, `column_failed`, `column_fail_index`, `column_counted`.
+/// `request` stream; `lane_write`, `set_write`, `dest_write` (no back-pressure; complete before their request comes);
+/// `read_resp` stream; `token_ready`; `column_min_rows`; `column_item_ready`, `column_resp_ready`, `column_idle`,
+/// `column_failed`, `column_fail_index`, `column_counted`.
 ///
 /// # Outputs
 /// `request_ready`, `read_req` stream, `read_resp_ready`, `token` stream; `column_item` and
@@ -101,211 +104,211 @@ pub struct Sequencer {
     // Requests.
     /// A request is offered.
     pub request_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The sequencer takes the request in this cycle.
     pub request_ready: Signal<Out, Bit>,
-    /// Its slot.
+    /// Slot of the request.
     pub request_slot: Signal<In, Bits<8>>,
-    /// Destinations; with a status: 1 if the queue pair of `bad_dest` fails, else 0.
+    /// Number of destinations; with a status: 1 if the queue pair of `bad_dest` fails, else 0.
     pub request_dests: Signal<In, Bits<DEST_COUNT>>,
-    /// The first one's place in the ring of destinations.
+    /// Place of the first destination in the ring of destinations.
     pub request_first_dest: Signal<In, Bits<10>>,
-    /// Its status, if it is not to be executed.
+    /// Status of the request: 0, or the error with which it ends without being executed.
     pub request_status: Signal<In, Bits<8>>,
-    /// The destination that failed.
+    /// With a status: the destination that failed.
     pub request_bad_dest: Signal<In, Bits<DEST_COUNT>>,
-    /// Its destinations have one strided set each, of one form, one behind the other in host memory.
+    /// The destinations have one strided set each, of one form, one behind the other in host memory.
     pub request_apart: Signal<In, Bit>,
-    /// It has kinds of columns.
+    /// The request has kinds of columns.
     pub request_kinds: Signal<In, Bit>,
-    /// It is a WRITE by columns, of so many; else 0.
+    /// Number of columns of a WRITE by columns; 0 for any other request.
     pub request_columns: Signal<In, Bits<5>>,
     /// A request has left the segmenter; requests leave in order.
     pub release_valid: Signal<In, Bit>,
-    /// The queue pair whose state is asked for in the next cycle.
+    /// Queue pair whose state is wanted in the next cycle.
     pub error_next: Signal<Out, Bits<QP>>,
-    /// That of the cycle before is in error.
+    /// The queue pair that `error_next` named in the cycle before is in error.
     pub qp_error: Signal<In, Bit>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
     // The decoder's tables.
-    /// A lane is written.
+    /// The decoder writes a lane.
     pub lane_write_valid: Signal<In, Bit>,
-    /// Its set.
+    /// Set that the lane belongs to.
     pub lane_write_set: Signal<In, Bits<11>>,
-    /// The lane; lanes of a set are written in order.
+    /// Number of the lane, 0 to 15; the lanes of a set are written in order.
     pub lane_write_lane: Signal<In, Bits<4>>,
-    /// Where it lies in row 0.
+    /// Host address of the lane in row 0.
     pub lane_write_base: Signal<In, Bits<64>>,
-    /// Bytes from a row to the next.
+    /// Bytes from one row to the next.
     pub lane_write_step: Signal<In, Bits<64>>,
-    /// Bytes.
+    /// Bytes of the lane in a row.
     pub lane_write_len: Signal<In, Bits<32>>,
-    /// How its entries lead to bytes.
+    /// How the entries of the lane lead to bytes.
     pub lane_write_kind: Signal<In, LaneKind>,
-    /// A set is written.
+    /// The decoder writes a set.
     pub set_write_valid: Signal<In, Bit>,
-    /// The set.
+    /// Number of the set.
     pub set_write_set: Signal<In, Bits<11>>,
-    /// The region's type.
+    /// Type of the region, a `RegionType` of the ABI.
     pub set_write_kind: Signal<In, Bits<2>>,
-    /// Bytes of an id at `set_write_addr`; 0: there are none.
+    /// Bytes of an id at `set_write_addr`; 0 if there are no ids.
     pub set_write_ids: Signal<In, Bits<2>>,
-    /// Bitmapped: there are fetch rows.
+    /// Bitmapped region: it has fetch rows.
     pub set_write_fetch: Signal<In, Bit>,
-    /// Bitmap, ids or pointer array.
+    /// Host address of the bitmap, ids or pointer array.
     pub set_write_addr: Signal<In, Bits<64>>,
-    /// Periods, bits or pointers; not looked at for a contiguous region.
+    /// Periods, bits or pointers of the region; not used for a contiguous region.
     pub set_write_count: Signal<In, Bits<32>>,
-    /// Lanes, 1 to 16.
+    /// Lanes of the set, 1 to 16.
     pub set_write_lanes: Signal<In, Bits<5>>,
     /// Bytes of a row.
     pub set_write_row_bytes: Signal<In, Bits<36>>,
-    /// Lanes that start a new beat.
+    /// Bit `j` is set if lane `j` starts a new beat.
     pub set_write_beat_start: Signal<In, Bits<16>>,
-    /// The memory that pointers must stay in, or the fetch rows.
+    /// Host address of the memory that pointers must stay in, or of the fetch rows.
     pub set_write_target_addr: Signal<In, Bits<64>>,
-    /// Its bytes.
+    /// Bytes of the memory that pointers must stay in.
     pub set_write_target_len: Signal<In, Bits<64>>,
-    /// A record's first byte, relative to its pointer.
+    /// First byte of a record, relative to its pointer.
     pub set_write_low: Signal<In, Bits<64>>,
-    /// A record's end, relative to its pointer.
+    /// End of a record, relative to its pointer.
     pub set_write_high: Signal<In, Bits<65>>,
-    /// With kinds of columns: what it has beside others.
+    /// Further properties of a set with kinds of columns.
     pub set_write_kinds: Signal<In, SetKinds>,
-    /// Ids are made from keys; `set_write_addr` is that of splitters.
+    /// Ids are made from keys; `set_write_addr` is then the address of splitters.
     pub set_write_made: Signal<In, Bit>,
     /// How the ids of a request are made.
     pub function_write: Flow<In, FunctionWrite>,
     /// A key of a request.
     pub key_write: Flow<In, KeyWrite>,
-    /// A destination is written.
+    /// The decoder writes a destination.
     pub dest_write_valid: Signal<In, Bit>,
-    /// Its place.
+    /// Place of the destination in the ring of destinations.
     pub dest_write_dest: Signal<In, Bits<10>>,
-    /// Its queue pair.
+    /// Queue pair of the destination.
     pub dest_write_qp: Signal<In, Bits<QP>>,
-    /// Regions.
+    /// Number of regions of the destination.
     pub dest_write_sets: Signal<In, Bits<5>>,
-    /// The first one's set.
+    /// Lane set of the destination's first region.
     pub dest_write_first_set: Signal<In, Bits<11>>,
-    /// The opcode.
+    /// Opcode of the request.
     pub dest_write_opcode: Signal<In, Bits<2>>,
-    /// The transport.
+    /// Transport of the queue pair.
     pub dest_write_transport: Signal<In, Bits<2>>,
-    /// Binary logarithm of the path MTU.
+    /// Binary logarithm of the path MTU in bytes.
     pub dest_write_log_mtu: Signal<In, Bits<4>>,
-    /// Row mask Element.
+    /// The row mask is `Element`.
     pub dest_write_element_mask: Signal<In, Bit>,
     /// Units of a message.
     pub dest_write_rows_per_message: Signal<In, Bits<32>>,
-    /// The id of its rows, where its set has ids.
+    /// Id of the destination's rows, where its set has ids.
     pub dest_write_partition: Signal<In, Bits<16>>,
-    /// It has one set, with the lanes and the count of the request's first destination.
+    /// The destination has one set, with the lanes and the count of the request's first destination.
     pub dest_write_alike: Signal<In, Bit>,
-    /// The fewest rows of a column request; 0: there are none.
+    /// Least number of rows of a column request; 0 turns column requests off.
     pub column_min_rows: Signal<In, Bits<32>>,
     // Reads of bitmaps and pointer arrays.
     /// A read is offered.
     pub read_req_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// `host_read` takes the read in this cycle.
     pub read_req_ready: Signal<In, Bit>,
-    /// Address.
+    /// Host address of the read.
     pub read_req_addr: Signal<Out, Bits<64>>,
-    /// Bytes, 1 to 4,096.
+    /// Bytes of the read, 1 to 4,096.
     pub read_req_bytes: Signal<Out, Bits<13>>,
-    /// 64 bytes of an answer are offered.
+    /// A beat of 64 bytes of an answer is offered.
     pub read_resp_valid: Signal<In, Bit>,
-    /// They are taken.
+    /// The sequencer takes the beat of the answer in this cycle.
     pub read_resp_ready: Signal<Out, Bit>,
-    /// The bytes.
+    /// Bytes of the answer.
     pub read_resp_data: Signal<In, Bits<512>>,
-    /// Last of the read.
+    /// The beat is the last one of its read.
     pub read_resp_last: Signal<In, Bit>,
     /// The read failed.
     pub read_resp_error: Signal<In, Bit>,
     // Tokens.
     /// A token is offered.
     pub token_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The expander takes the token in this cycle.
     pub token_ready: Signal<In, Bit>,
-    /// Lane set.
+    /// Lane set of the token.
     pub token_set: Signal<Out, Bits<11>>,
-    /// First lane.
+    /// First lane, 0 to 15.
     pub token_first: Signal<Out, Bits<4>>,
-    /// Last lane.
+    /// Last lane, 0 to 15.
     pub token_last: Signal<Out, Bits<4>>,
-    /// One lane, cut: `offset` and `bytes` say which part.
+    /// The token is a piece of one lane: `offset` and `bytes` say which.
     pub token_piece: Signal<Out, Bit>,
-    /// Where the piece starts.
+    /// With `piece`: offset of the piece in its lane, in bytes.
     pub token_offset: Signal<Out, Bits<32>>,
-    /// Bytes of the beat.
+    /// Bytes of the beat, 0 to 64.
     pub token_bytes: Signal<Out, Bits<7>>,
-    /// Row.
+    /// Number of the row in its region.
     pub token_row: Signal<Out, Bits<32>>,
-    /// Pointer.
+    /// Pointer of the row, for a pointer-mapped region.
     pub token_pointer: Signal<Out, Bits<64>>,
-    /// Destination.
+    /// Place of the destination in the ring of destinations.
     pub token_dest: Signal<Out, Bits<10>>,
-    /// Request.
+    /// Slot of the request.
     pub token_slot: Signal<Out, Bits<8>>,
-    /// Last token of a unit.
+    /// The token is the last one of its unit.
     pub token_unit_end: Signal<Out, Bit>,
-    /// Last token of a message.
+    /// The token is the last one of its message.
     pub token_message_end: Signal<Out, Bit>,
-    /// First token of a message.
+    /// The token is the first one of its message.
     pub token_message_start: Signal<Out, Bit>,
-    /// Bytes of a WRITE's message that can be longer than a packet.
+    /// With `message_start`: bytes of a WRITE's message that can be longer than a packet; else 0.
     pub token_message_bytes: Signal<Out, Bits<32>>,
-    /// First token of a chunk.
+    /// The token is the first one of a chunk.
     pub token_chunk_start: Signal<Out, Bit>,
-    /// Estimate of the blocks that the chunk needs.
+    /// With `chunk_start`: estimated number of 256 B blocks that the chunk needs.
     pub token_chunk_blocks: Signal<Out, Bits<8>>,
-    /// The request ends.
+    /// The request ends; the token has no bytes.
     pub token_request_end: Signal<Out, Bit>,
-    /// Last token of the destination.
+    /// The token is the last one of its destination.
     pub token_dest_end: Signal<Out, Bit>,
-    /// The request's status.
+    /// With `request_end`: status of the request.
     pub token_status: Signal<Out, Bits<8>>,
-    /// The destination that failed.
+    /// With `request_end`: the destination that failed.
     pub token_bad_dest: Signal<Out, Bits<DEST_COUNT>>,
-    /// A header: a chunk of a column request begins with `row`; no bytes, all lanes.
+    /// The token is a header: a chunk of a column request begins with row `row`; the token has all lanes and no bytes.
     pub token_column: Signal<Out, Bit>,
-    /// Header: rows of the chunk.
+    /// With `column`: rows of the chunk.
     pub token_rows: Signal<Out, Bits<13>>,
-    /// Bytes of tokens that lie nowhere in host memory.
+    /// Made bytes of tokens: bytes that lie nowhere in host memory.
     pub made: Stream<Out, Made>,
     // The column path.
     /// A stretch of a column request is offered.
     pub column_item_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The column path takes the stretch in this cycle.
     pub column_item_ready: Signal<In, Bit>,
-    /// The stretch.
+    /// Item of the stretch.
     pub column_item_item: Signal<Out, Item>,
-    /// What its rows have in common.
+    /// What the rows of the stretch have in common.
     pub column_item_context: Signal<Out, Context>,
-    /// 64 bytes of a bitmap or of ids are offered, in the order of the stretches.
+    /// A beat of 64 bytes of a bitmap or of ids is offered, in the order of the stretches.
     pub column_resp_valid: Signal<Out, Bit>,
-    /// They are taken.
+    /// The column path takes the beat in this cycle.
     pub column_resp_ready: Signal<In, Bit>,
-    /// The bytes.
+    /// Bytes of the bitmap or the ids.
     pub column_resp_data: Signal<Out, Bits<512>>,
-    /// The read failed.
+    /// The read of the beat failed.
     pub column_resp_error: Signal<Out, Bit>,
-    /// Bytes of an id; 0: they are of a bitmap.
+    /// Bytes of an id; 0 if the beat is of a bitmap.
     pub column_resp_ids: Signal<Out, Bits<2>>,
-    /// They are of fetch rows.
+    /// The beat holds fetch rows.
     pub column_resp_fetch: Signal<Out, Bit>,
-    /// Of a stretch of a bitmap that is kept for several chunks.
+    /// The beat is of a stretch of a bitmap that is kept for several chunks.
     pub column_resp_kept: Signal<Out, Bit>,
-    /// The last ones of their stretch.
+    /// The beat is the last one of its stretch.
     pub column_resp_last: Signal<Out, Bit>,
-    /// All stretches that were taken are used up; low from the cycle after one is taken.
+    /// The column path has used up all stretches that it took; low from the cycle after it takes one.
     pub column_idle: Signal<In, Bit>,
     /// A bitmap of the request could not be read; held until `column_clear`.
     pub column_failed: Signal<In, Bit>,
-    /// The first destination of which.
+    /// With `column_failed`: the first destination whose bitmap could not be read.
     pub column_fail_index: Signal<In, Bits<DEST_INDEX>>,
-    /// The column request has ended.
+    /// The column request ends in this cycle.
     pub column_clear: Signal<Out, Bit>,
     /// The column path has counted the rows of a destination.
     pub column_counted: Flow<In, Counted>,
@@ -317,7 +320,7 @@ pub struct Sequencer {
     fetch: Fetch,
     keys: Keys,
     partitioner: Partitioner,
-    /// Answers for the column path.
+    /// The answer at hand goes to the column path.
     for_columns: Signal<Local, Bit>,
     plain_read: Signal<Local, Read>,
     item_in: Flatten<Item, ITEM_BITS>,
@@ -332,7 +335,7 @@ pub struct Sequencer {
     rows: Rows,
     walker: Walker,
     kinds: Kinds<KINDS_LENGTHS>,
-    /// Ends of requests that were planned, and whose tokens have not left.
+    /// Number of requests whose end is planned and whose last token has not left.
     ends: DFF<Bits<9>>,
     end_planned: Signal<Local, Bit>,
     end_left: Signal<Local, Bit>,
@@ -340,7 +343,7 @@ pub struct Sequencer {
     unit_in: Flatten<Token, TOKEN_BITS>,
     cut_in: Flatten<Cut, CUT_BITS>,
     unit: Join<TOKEN_BITS, CUT_BITS, UNIT_BITS>,
-    /// So that rows need not wait for what beats becomes of them in the same cycle.
+    /// Register slice that keeps the ready of the beat cutter out of the path of rows.
     units: ReadySlice<UNIT_BITS>,
     unit_out: Restore<Token, TOKEN_BITS>,
     cut_out: Restore<Cut, CUT_BITS>,
@@ -348,7 +351,7 @@ pub struct Sequencer {
     token_in: Flatten<Token, TOKEN_BITS>,
     tokens: ReadySlice<TOKEN_BITS>,
     tokens_out: Restore<Token, TOKEN_BITS>,
-    /// Whether an opcode has an immediate.
+    /// Takes bit 0 of the opcode (with immediate data), which the sequencer does not use.
     unused: Signal<Local, Bit>,
 }
 
@@ -444,7 +447,7 @@ impl Logic for Sequencer {
         self.plan.kinds_status.next = self.kinds.status.val();
         self.plan.kinds_bad_dest.next = self.kinds.bad_dest.val();
         self.kinds.made.join(&mut self.made);
-        // What was planned before has left, and with it all that was read for it.
+        // Everything that was planned before has left, and all that was read for it.
         self.end_planned.next = self.plan.finished.val();
         self.end_left.next = self.tokens.out_valid.val()
             && self.token_ready.val()
@@ -482,7 +485,7 @@ impl Logic for Sequencer {
         self.plan.steps.next = self.tables.steps.val();
         self.plan.overlaps.next = self.tables.overlaps.val();
         self.plan.column_min_rows.next = self.column_min_rows.val();
-        // Either the row source has something to count, or the column path.
+        // A result comes from the row source or from the column path, never from both.
         self.plan.result_valid.next =
             self.rows.result_valid.val() || self.column_counted.valid.val();
         self.plan.result_set.next = self.rows.result_set.val();
@@ -495,7 +498,7 @@ impl Logic for Sequencer {
         }
 
         // Reads.
-        // Keys and all else are read one stretch after the other.
+        // Keys and everything else are read one stretch after the other.
         self.fetch.stretch_valid.next =
             self.plan.stretch_valid.val() && !self.plan.stretch_made.val() && !self.keys.busy.val();
         self.fetch.stretch_addr.next = self.plan.stretch_addr.val();
@@ -511,7 +514,7 @@ impl Logic for Sequencer {
         self.walker.stretch_ready.next = self.fetch.stretch_ready.val() && !self.keys.busy.val();
         self.plan.stretch_ready.next = self.walker.stretch_ready.val();
         if self.walker.stretch_valid.val() {
-            // While the walker reads, plan waits for it.
+            // The walker is reading: the plan waits.
             self.fetch.stretch_valid.next = !self.keys.busy.val();
             self.fetch.stretch_addr.next = self.walker.stretch_addr.val();
             self.fetch.stretch_first.next = self.walker.stretch_first.val();
@@ -577,7 +580,7 @@ impl Logic for Sequencer {
             self.kinds.read.ready.next = self.read_req_ready.val();
         }
 
-        // Items wait for what is read for them; both FIFOs move as one.
+        // Items wait for what is read for them; both FIFOs advance together.
         self.item_in.record.next = self.plan.item.val();
         self.context_in.record.next = self.plan.item_context.val();
         self.items.in_valid.next = self.plan.item_valid.val();
@@ -592,7 +595,7 @@ impl Logic for Sequencer {
         self.items.out_ready.next = self.route.item_ready.val();
         self.contexts.out_ready.next = self.items.out_ready.val();
 
-        // Items to rows: by the row source, or by the walker, one after the other.
+        // Items to rows: the row source and the walker work one after the other.
         self.route.rows_ready.next = self.rows.item_ready.val();
         self.route.walker_ready.next = self.walker.item_ready.val();
         self.route.walker_busy.next = self.walker.busy.val();
@@ -609,7 +612,7 @@ impl Logic for Sequencer {
         if self.plan.kinds_busy.val() {
             self.read_resp_ready.next = self.kinds.beat.ready.val();
         }
-        // Keys to ids; from here on there are only these.
+        // Keys become ids; all that follows sees ids only.
         self.partitioner.input.valid.next = self.route.told_valid.val();
         self.partitioner.input.data.next = self.read_resp_data.val();
         self.partitioner.input.error.next = self.read_resp_error.val();
@@ -711,7 +714,7 @@ impl Logic for Sequencer {
         self.beats.in_cut.next = self.cut_out.record.val();
         self.units.out_ready.next = self.beats.in_ready.val();
 
-        // Out, through a register slice.
+        // Tokens leave through a register slice.
         self.token_in.record.next = self.beats.token.val();
         self.tokens.in_valid.next = self.beats.token_valid.val();
         if self.plan.kinds_busy.val() {

@@ -1,4 +1,4 @@
-//! What the stages of the sequencer hand to each other.
+//! Records that the stages of the sequencer pass to each other.
 
 // The accessors that `LogicStruct` derives have no documentation.
 #![allow(missing_docs)]
@@ -9,274 +9,277 @@ use rust_hdl_core::prelude::*;
 
 /// [`Item::task`]: walk the rows of a stretch of a region.
 pub const WALK: u64 = 0;
-/// [`Item::task`]: count the set bits of a bitmap, or check the pointers of an array. With `column` the column
-/// path counts the rows of a destination: those of a bitmap at once, those with its id in stretches of 4,096 rows.
+/// [`Item::task`]: count the set bits of a bitmap, or check the pointers of an array. With `column` the column path
+/// counts the rows of a destination: all bits of its bitmap in one item, ids in stretches of 4,096 rows.
 pub const SCAN: u64 = 1;
-/// [`Item::task`]: a request ends. `low` are its status (8 bits), whether the queue pair fails with it
-/// (1), and the destination that failed. With `never` only a column of a WRITE by columns ends: what follows waits
-/// until what was read for it is used up.
+/// [`Item::task`]: a request ends. `low` holds its status (8 bits), whether the queue pair fails with it (1 bit), and
+/// the destination that failed. With `never` only a column of a WRITE by columns ends: later items wait until the
+/// column path has used up everything that was read for that column.
 pub const END: u64 = 2;
-/// [`Item::task`], to the walker: a region of a destination. `first` is its place, `low` the
-/// address of its bitmap or pointers, `high` the bytes of a row.
+/// [`Item::task`], for the walker: a region of a destination is loaded. `first` is the region's place in the request,
+/// `low` the address of its bitmap or pointers, `high` the bytes of a row.
 pub const LOAD: u64 = 3;
-/// [`Item::task`], to the walker: is a message longer than `high`? `low` are the units.
+/// [`Item::task`], for the walker: find out whether a message is longer than `high` bytes. `low` is the number of
+/// units.
 pub const CHECK: u64 = 4;
-/// [`Item::task`], to the walker: give the units. `low` are the units; with `never` the lengths of
-/// messages are added up.
+/// [`Item::task`], for the walker: emit the units. `low` is the number of units; with `never` the walker also adds up
+/// the lengths of messages.
 pub const UNITS: u64 = 5;
-/// [`Item::task`], to the walker: what the pointers of region `first` must keep to, before its
-/// [`LOAD`]: `low`, `high` and `never` as for [`SCAN`].
+/// [`Item::task`], for the walker: bounds of the pointers of region `first`, sent before the region's [`LOAD`]. `low`,
+/// `high` and `never` are as for [`SCAN`].
 pub const BOUNDS: u64 = 6;
-/// [`Item::task`]: a chunk of a column request begins, of `rows` rows from `first` on.
+/// [`Item::task`]: a chunk of a column request begins; it has `rows` rows, the first of which is `first`.
 pub const HEAD: u64 = 7;
 
-/// A piece of work: a stretch of rows of one region of one destination.
+/// One piece of work for a row source: a stretch of rows of one region of one destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Item {
-    /// [`WALK`], [`SCAN`], [`END`], [`LOAD`], [`CHECK`], [`UNITS`], [`BOUNDS`] or [`HEAD`].
+    /// What to do: [`WALK`], [`SCAN`], [`END`], [`LOAD`], [`CHECK`], [`UNITS`], [`BOUNDS`] or [`HEAD`].
     pub task: Bits<3>,
-    /// The region's type.
+    /// Type of the region, a `RegionType` of the ABI.
     pub kind: Bits<2>,
-    /// The first row (bit, pointer, period).
+    /// First row of the stretch: a bit, pointer or period of the region.
     pub first: Bits<32>,
-    /// Rows (bits, pointers, periods).
+    /// Length of the stretch in rows (bits, pointers or periods).
     pub rows: Bits<32>,
-    /// The last stretch of the destination's last region.
+    /// The stretch is the last one of the destination's last region.
     pub last: Bit,
-    /// A good place for a new window.
+    /// The stretch starts a chunk, which is a good place for a new window.
     pub chunk_start: Bit,
-    /// Scan: a pointer must not be lower. With `fetch`: the address of the fetch rows.
+    /// Scan of pointers: the lowest pointer that is in bounds. With `fetch`: host address of the fetch rows.
     pub low: Bits<64>,
-    /// Scan: a pointer must not be higher.
+    /// Scan of pointers: the highest pointer that is in bounds.
     pub high: Bits<64>,
-    /// Scan: no pointer is right.
+    /// Scan of pointers: every pointer is out of bounds.
     pub never: Bit,
-    /// Of a column request.
+    /// The item belongs to a column request.
     pub column: Bit,
-    /// The last stretch of a column request's chunk.
+    /// The stretch is the last one of a column request's chunk.
     pub chunk_end: Bit,
-    /// Bitmapped: bytes of an id of a row; 0: the rows have bits.
+    /// Bitmapped region: bytes of an id of a row, 1 or 2; 0 if the rows have bits instead.
     pub ids: Bits<2>,
-    /// With `ids`: the rows that have this id.
+    /// With `ids`: the id whose rows are selected.
     pub partition: Bits<16>,
-    /// A chunk of any number of rows, whose windows the column path cuts.
+    /// The chunk is sparse: it has any number of rows, and the column path cuts it into windows.
     pub sparse: Bit,
-    /// Of a column request: there are fetch rows, which are read beside the bitmap.
+    /// Column request: the region has fetch rows, which are read beside the bitmap.
     pub fetch: Bit,
-    /// Of a column request: the bitmap is read in stretches of several chunks, with the first of each; of a WRITE by
-    /// columns with the first of the first column, or where rows are counted, for all of them.
+    /// Column request: the bitmap is read in stretches of several chunks, each with the first of its chunks. For a
+    /// WRITE by columns the whole bitmap is read with the first item of the first column, or where rows are counted.
     pub kept: Bit,
-    /// With `kept`: how far behind its stretch's first row `first` is, in units of 16 rows.
+    /// With `kept`: distance of `first` from the first row of the kept stretch, in units of 16 rows.
     pub phase: Bits<9>,
-    /// With `kept`: the stretch is read with this item. A scan of the column path: the destination's first one.
+    /// With `kept`: the kept stretch is read with this item. For a scan of the column path: the destination's first
+    /// scan.
     pub loads: Bit,
 }
 
 /// Bits of an [`Item`].
 pub const ITEM_BITS: usize = 233;
 
-/// What a read is for.
+/// What a read of bitmaps, ids or pointers is for.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Purpose {
-    /// Its answer is for the column path.
+    /// The answer goes to the column path.
     pub column: Bit,
-    /// Bytes of an id, if ids are read; else 0.
+    /// Bytes of an id, 1 or 2, if ids are read; else 0.
     pub ids: Bits<2>,
-    /// The id whose rows are wanted.
+    /// With `ids`: the id whose rows are selected.
     pub partition: Bits<16>,
-    /// The last read of its stretch.
+    /// The read is the last one of its stretch.
     pub last: Bit,
-    /// Fetch rows are read.
+    /// The read brings fetch rows.
     pub fetch: Bit,
-    /// A stretch of a bitmap that is kept for several chunks is read.
+    /// The read brings a stretch of a bitmap that is kept for several chunks.
     pub kept: Bit,
 }
 
 /// Bits of a [`Purpose`].
 pub const PURPOSE_BITS: usize = 22;
 
-/// Rows of a block of keys: the values of one key after the other are read for so many.
+/// Rows of a block of keys. Keys are read block by block: the values of one key, then those of the next.
 pub const KEY_BLOCK: u64 = 256;
 
-/// A read, and what its bytes are if ids are to be made of them.
+/// A read, and what its bytes mean where ids are made from them.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Read {
-    /// What it is for; of keys, `ids` are the bytes of the ids that are made, and `last` stands with the stretch's last block.
+    /// What the read is for. For keys, `ids` is the size of the ids that are made, and `last` marks the last block of a
+    /// stretch.
     pub purpose: Purpose,
-    /// Ids are made of it.
+    /// Ids are made from the bytes.
     pub made: Bit,
-    /// The first read for its request.
+    /// The read is the first one of its request.
     pub begins: Bit,
-    /// Splitters of a range.
+    /// The bytes are splitters of a range.
     pub splitters: Bit,
-    /// Bits that say which rows of the block have a value.
+    /// The bytes are validity bits: which rows of the block have a value.
     pub validity: Bit,
-    /// Such bits have been read before these values.
+    /// Validity bits of the same rows were read before these values.
     pub nullable: Bit,
-    /// Of bits: the place of the first one in its byte.
+    /// Bits only: position of the first bit in its byte, 0 to 7.
     pub first: Bits<3>,
     /// Binary logarithm of the bytes of a value, or [`KEY_BITS`](crate::request::KEY_BITS).
     pub log_width: Bits<3>,
-    /// A [`KeyType`](drdma_abi::work_request::KeyType).
+    /// Type of the key, a [`KeyType`](drdma_abi::work_request::KeyType).
     pub key_type: Bits<3>,
-    /// Values of the first key.
+    /// The bytes are values of the request's first key.
     pub opens: Bit,
-    /// Values of the last key.
+    /// The bytes are values of the request's last key.
     pub closes: Bit,
-    /// Rows of the block, 1 to [`KEY_BLOCK`], or splitters.
+    /// Rows of the block, 1 to [`KEY_BLOCK`]; for splitters, how many there are.
     pub rows: Bits<9>,
 }
 
 /// Bits of a [`Read`].
 pub const READ_BITS: usize = PURPOSE_BITS + 25;
 
-/// What an item's rows have in common.
+/// What the rows of an item have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Context {
-    /// The region's lane set; of a scan, the place of its result.
+    /// Lane set of the region; for a scan, where its result is kept.
     pub set: Bits<11>,
-    /// Its lanes, 1 to 16.
+    /// Lanes of the set, 1 to 16.
     pub lanes: Bits<5>,
-    /// The lanes that start a new beat.
+    /// Bit `j` is set if lane `j` starts a new beat.
     pub starts: Bits<16>,
-    /// A row fits a beat, and has `bytes` bytes.
+    /// A row fits a beat: `bytes` is at most 64.
     pub fits: Bit,
-    /// Bytes of a row that fits a beat, or is of a column request.
+    /// Bytes of a row, valid if the row fits a beat or belongs to a column request.
     pub bytes: Bits<10>,
-    /// Every lane is a unit of its own (row mask Element, strided).
+    /// Every lane is a unit of its own (row mask `Element`, strided region).
     pub by_lane: Bit,
-    /// The destination's place in its ring.
+    /// Place of the destination in the ring of destinations.
     pub dest: Bits<10>,
-    /// The destination's place in the request.
+    /// Number of the destination in its request.
     pub index: Bits<DEST_INDEX>,
-    /// The request.
+    /// Slot of the request.
     pub slot: Bits<8>,
     /// Units of a message.
     pub units: Bits<32>,
-    /// Estimate of the blocks that the chunk needs.
+    /// Estimated number of 256 B blocks that the chunk needs.
     pub chunk_blocks: Bits<8>,
-    /// Messages need their length: the three fields that follow are valid.
+    /// Lengths of messages are needed: `full_count`, `full_bytes` and `tail_bytes` are valid.
     pub measured: Bit,
-    /// Messages that begin in this region and do not go beyond it.
+    /// Number of messages that begin in this region and do not go beyond it.
     pub full_count: Bits<32>,
-    /// Bytes of such a message.
+    /// Bytes of each message that `full_count` counts.
     pub full_bytes: Bits<32>,
-    /// Bytes of the last message that begins in this region, if it is not such a one.
+    /// Bytes of the last message that begins in this region, if `full_count` does not count it.
     pub tail_bytes: Bits<32>,
-    /// The first stretch of the destination.
+    /// The stretch is the destination's first one.
     pub first_stretch: Bit,
 }
 
 /// Bits of a [`Context`].
 pub const CONTEXT_BITS: usize = 200 + DEST_INDEX;
 
-/// A row, or what follows the last one.
+/// A row, or an end that follows the last row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Row {
-    /// The row.
+    /// Number of the row in its region.
     pub row: Bits<32>,
-    /// Pointer-mapped: its pointer.
+    /// Pointer of the row, for a pointer-mapped region.
     pub pointer: Bits<64>,
-    /// The lane, where every lane is a unit.
+    /// Lane of the unit, where every lane is a unit of its own.
     pub lane: Bits<4>,
-    /// The first row of a chunk.
+    /// The row is the first one of a chunk.
     pub chunk_start: Bit,
-    /// The unit's first row.
+    /// The row is the first one of its unit.
     pub unit_first: Bit,
-    /// The unit's last row.
+    /// The row is the last one of its unit.
     pub unit_last: Bit,
-    /// The message's length is known here.
+    /// `message_bytes` is valid.
     pub counted: Bit,
-    /// The message's length.
+    /// Bytes of the message that begins here.
     pub message_bytes: Bits<32>,
-    /// No row: the destination, the request or, with no other flag, a column of it ends.
+    /// There is no row: the destination or the request ends or, without a further flag, a column of it.
     pub empty: Bit,
     /// The request ends.
     pub request_end: Bit,
-    /// The destination's last unit.
+    /// The unit is the destination's last one.
     pub last: Bit,
-    /// The status of a request's end.
+    /// With `request_end`: status of the request.
     pub status: Bits<8>,
-    /// The destination that failed.
+    /// With `request_end`: the destination that failed.
     pub bad_dest: Bits<DEST_COUNT>,
-    /// No row: a chunk of a column request begins with `row`.
+    /// There is no row: a chunk of a column request begins with row `row`.
     pub column: Bit,
-    /// Rows of that chunk.
+    /// With `column`: rows of the chunk, up to 4,096.
     pub rows: Bits<13>,
 }
 
-/// A token as the expander takes it.
+/// A token in the form in which the expander takes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Token {
-    /// Lane set.
+    /// Lane set of the token.
     pub set: Bits<11>,
-    /// First lane.
+    /// First lane, 0 to 15.
     pub first: Bits<4>,
-    /// Last lane.
+    /// Last lane, 0 to 15.
     pub last: Bits<4>,
-    /// One lane, cut.
+    /// The token is a piece of one lane: `offset` and `bytes` say which.
     pub piece: Bit,
-    /// Where a cut lane's piece starts.
+    /// With `piece`: offset of the piece in its lane, in bytes.
     pub offset: Bits<32>,
-    /// Bytes of the beat.
+    /// Bytes of the beat, 0 to 64.
     pub bytes: Bits<7>,
-    /// Row.
+    /// Number of the row in its region.
     pub row: Bits<32>,
-    /// Pointer.
+    /// Pointer of the row, for a pointer-mapped region.
     pub pointer: Bits<64>,
-    /// Destination.
+    /// Place of the destination in the ring of destinations.
     pub dest: Bits<10>,
-    /// Request.
+    /// Slot of the request.
     pub slot: Bits<8>,
-    /// Last token of a unit.
+    /// The token is the last one of its unit.
     pub unit_end: Bit,
-    /// Last token of a message.
+    /// The token is the last one of its message.
     pub message_end: Bit,
-    /// First token of a message.
+    /// The token is the first one of its message.
     pub message_start: Bit,
-    /// Bytes of the message, where they are needed.
+    /// With `message_start`: bytes of the message, where they are needed; else 0.
     pub message_bytes: Bits<32>,
-    /// First token of a chunk.
+    /// The token is the first one of a chunk.
     pub chunk_start: Bit,
-    /// Blocks of the chunk.
+    /// With `chunk_start`: estimated number of 256 B blocks that the chunk needs.
     pub chunk_blocks: Bits<8>,
-    /// End of the request.
+    /// The request ends; the token has no bytes.
     pub request_end: Bit,
-    /// Last token of the destination.
+    /// The token is the last one of its destination.
     pub dest_end: Bit,
-    /// Status of the request.
+    /// With `request_end`: status of the request.
     pub status: Bits<8>,
-    /// Destination that failed.
+    /// With `request_end`: the destination that failed.
     pub bad_dest: Bits<DEST_COUNT>,
-    /// A header: a chunk of a column request begins with `row`; all lanes of `set` are given.
+    /// The token is a header: a chunk of a column request begins with row `row`, and all lanes of `set` are given.
     pub column: Bit,
-    /// Header: rows of the chunk.
+    /// With `column`: rows of the chunk, up to 4,096.
     pub rows: Bits<13>,
 }
 
 /// Bits of a [`Token`].
 pub const TOKEN_BITS: usize = 241 + DEST_COUNT;
 
-/// How a row is cut into beats.
+/// How a unit's row is cut into beats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Cut {
-    /// The lanes that start a new beat.
+    /// Bit `j` is set if lane `j` starts a new beat.
     pub starts: Bits<16>,
-    /// The token needs no cutting, and its bytes are known.
+    /// The token needs no cutting, and its `bytes` are known.
     pub whole: Bit,
-    /// The unit is one lane, the token's first.
+    /// The unit consists of one lane, the token's first.
     pub one_lane: Bit,
 }
 
 /// Bits of a [`Cut`].
 pub const CUT_BITS: usize = 18;
 
-/// The length of a beat that ends with a certain lane.
+/// Length of a beat that ends with a certain lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Length {
     /// Bytes of the lane.
     pub lane: Bits<32>,
-    /// Bytes of the beat up to and with this lane, if that is at most 64.
+    /// Bytes of the beat up to and including the lane, if they are at most 64.
     pub beat: Bits<7>,
 }
 

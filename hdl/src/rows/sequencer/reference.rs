@@ -186,7 +186,7 @@ pub enum Event {
 }
 
 impl Dest {
-    /// It has one set, strided or bitmapped, whose lanes and count are those of the `first`.
+    /// The destination has one set, strided or bitmapped, whose lanes and count are those of the `first`.
     pub fn is_alike(&self, first: &Self) -> bool {
         let [own] = &self.regions[..] else { return false };
         let [other] = &first.regions[..] else { return false };
@@ -265,7 +265,8 @@ impl Dest {
         messages.any(|m| bytes(m) > limit).then_some(Status::LocalLengthError)
     }
 
-    /// One contiguous region that fits a packet: seen at once, if it is the request's only destination.
+    /// The destination has one contiguous region that fits a packet: seen at once, if it is the request's only
+    /// destination.
     fn is_simple(&self) -> bool {
         let of =
             |r: &Region| r.kind == RegionType::Contiguous && r.row_bytes() <= 1 << self.log_mtu;

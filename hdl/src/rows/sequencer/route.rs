@@ -1,15 +1,15 @@
-//! Which path an item takes, and which the answers of reads.
+//! Decides which path an item takes, and whom the answers of reads are for.
 
 use super::record::{END, HEAD, Item, READ_BITS, Read, SCAN, WALK};
 use crate::primitive::{Fifo, Flatten, Restore};
 use drdma_emit::prelude::*;
 
-/// Gives each item to the row source, to the walker, or to the column path, and tells of each answer of
-/// `host_read` which read it is of.
+/// Gives each item to the row source, to the walker or to the column path, and pairs each answer of `host_read` with
+/// the read that it belongs to.
 ///
-/// Items leave in order; a column request's end waits until the column path is idle, and takes
-/// its failure along. The owner of each read is kept until its last answer is taken, for up to 64
-/// reads; more wait. Answers of a read pass from the 2nd cycle after it. Combinational otherwise.
+/// Items leave in order. The end of a column request waits until the column path is idle, and takes the path's failure
+/// along. The owner of each read is kept until its last answer is taken, for up to 64 reads; further reads wait.
+/// Answers of a read pass from the 2nd cycle after it. Everything else is combinational.
 ///
 /// # Inputs
 /// `item` (`valid`, the record), `rows_ready`, `walker_ready`, `walker_busy`, `column_ready`,
@@ -28,58 +28,58 @@ pub struct Route {
     // Items.
     /// An item is offered.
     pub item_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The item is taken in this cycle.
     pub item_ready: Signal<Out, Bit>,
     /// The item.
     pub item: Signal<In, Item>,
-    /// It is offered to the row source.
+    /// The item is offered to the row source.
     pub rows_valid: Signal<Out, Bit>,
-    /// The row source takes it.
+    /// The row source takes the item in this cycle.
     pub rows_ready: Signal<In, Bit>,
-    /// It is offered to the walker.
+    /// The item is offered to the walker.
     pub walker_valid: Signal<Out, Bit>,
-    /// The walker takes it.
+    /// The walker takes the item in this cycle.
     pub walker_ready: Signal<In, Bit>,
-    /// The walker gives rows: the row source waits.
+    /// The walker emits rows; the row source waits.
     pub walker_busy: Signal<In, Bit>,
-    /// It is offered to the column path.
+    /// The item is offered to the column path.
     pub column_valid: Signal<Out, Bit>,
-    /// The column path takes it.
+    /// The column path takes the item in this cycle.
     pub column_ready: Signal<In, Bit>,
     /// The column path has used up all its items.
     pub column_idle: Signal<In, Bit>,
     /// A read of the column path has failed.
     pub column_failed: Signal<In, Bit>,
-    /// The request ends with the column path's failure.
+    /// The request ends with the failure of the column path.
     pub fail: Signal<Out, Bit>,
-    /// A column request ends.
+    /// A column request ends in this cycle.
     pub column_clear: Signal<Out, Bit>,
     // Reads.
-    /// A read is to be made.
+    /// A read is offered by `fetch` or `keys`.
     pub req_valid: Signal<In, Bit>,
-    /// What it is.
+    /// What the read is for.
     pub req_read: Signal<In, Read>,
-    /// It is offered to `host_read`.
+    /// The read is offered to `host_read`.
     pub req_offered: Signal<Out, Bit>,
-    /// `host_read` would take it.
+    /// `host_read` can take a read.
     pub req_ready: Signal<In, Bit>,
-    /// It is made.
+    /// A read that is offered is taken in this cycle.
     pub req_taken: Signal<Out, Bit>,
     // Answers.
-    /// 64 bytes of an answer are offered.
+    /// A beat of 64 bytes of an answer is offered.
     pub resp_valid: Signal<In, Bit>,
-    /// They are the last ones of their read.
+    /// The beat is the last one of its read.
     pub resp_last: Signal<In, Bit>,
-    /// They are taken.
+    /// The beat is taken in this cycle.
     pub resp_ready: Signal<Out, Bit>,
-    /// They are offered with their read.
+    /// The beat is offered together with its read.
     pub told_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The partitioner takes the beat in this cycle.
     pub told_ready: Signal<In, Bit>,
-    /// The read.
+    /// Read that the beat answers.
     pub resp_read: Signal<Out, Read>,
 
-    /// No answer is waited for.
+    /// No read is waiting for answers.
     pub quiet: Signal<Out, Bit>,
 
     for_walker: Signal<Local, Bit>,
@@ -90,7 +90,7 @@ pub struct Route {
     read_in: Flatten<Read, READ_BITS>,
     owners: Fifo<READ_BITS, 6, 7>,
     read_out: Restore<Read, READ_BITS>,
-    /// What the item says of its rows.
+    /// Takes the fields of the item that this block does not use.
     unused: Signal<Local, Item>,
 }
 

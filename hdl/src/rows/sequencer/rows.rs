@@ -1,41 +1,41 @@
-//! The row source: the rows of one stretch after another.
+//! The row source: emits the rows of one stretch after another.
 
 use super::record::{Context, END, HEAD, Item, Row, SCAN};
 use crate::primitive::CountOnes;
 use crate::request::{BITMAPPED, DEST_COUNT, DEST_INDEX, POINTER_MAPPED};
 use drdma_emit::prelude::*;
 
-/// What the row source does.
+/// State of the row source.
 #[derive(Clone, Copy, Debug, PartialEq, LogicState)]
 pub enum RowsState {
-    /// No item.
+    /// Waits for an item.
     Idle,
-    /// Contiguous, strided: the next row is a number.
+    /// Contiguous or strided region: the next row follows by number.
     Count,
-    /// Bitmapped: the next row is the next set bit.
+    /// Bitmapped region: the next row is the next set bit.
     Bits,
-    /// Pointer-mapped.
+    /// Pointer-mapped region: the next row has the next pointer.
     Pointers,
-    /// What follows the last row.
+    /// Emits the end that follows the last row.
     Close,
-    /// A scan's result.
+    /// Gives the result of a scan.
     Result,
 }
 
-/// Walks the stretches that it is given and gives their rows; scans bitmaps and pointers.
+/// Walks stretches for the message packer and emits their rows; scans bitmaps and pointers for the plan.
 ///
-/// A chunk's header ([`HEAD`](super::record::HEAD)) is passed on as a row without bytes.
+/// A chunk's header ([`HEAD`](super::record::HEAD)) passes as a row without bytes.
 ///
-/// One row a cycle whatever the region's type; one 64-bit word of a bitmap without set bits a
-/// cycle; 2 cycles more an item. A scan takes a word of a bitmap or up to 8 pointers a cycle.
-/// Answers of reads come in the order of items. After a read that failed, no rows follow until
-/// the request's end, which then carries `local_protection_error`.
+/// One row a cycle whatever the type of the region, and one 64-bit word of a bitmap without set bits a cycle; 2 cycles
+/// more for each item. A scan takes a word of a bitmap or up to 8 pointers a cycle. Answers of reads come in the order
+/// of items. After a read that failed, no rows follow until the end of the request, which then carries
+/// `local_protection_error`.
 ///
 /// # Inputs
 /// `item` stream {`item`, `context`}, `resp` stream {`data`, `last`, `error`}, `row_ready`.
 ///
 /// # Outputs
-/// `item_ready`, `resp_ready`; `row` stream {`context`, `row`}; `result_*`, a pulse a scan.
+/// `item_ready`, `resp_ready`; `row` stream {`context`, `row`}; `result_*`, one pulse for each scan.
 #[derive(LogicBlock)]
 pub struct Rows {
     /// Clock.
@@ -44,43 +44,43 @@ pub struct Rows {
     pub rst: Signal<In, Bit>,
     /// An item is offered.
     pub item_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The item is taken in this cycle.
     pub item_ready: Signal<Out, Bit>,
     /// The item.
     pub item: Signal<In, Item>,
-    /// What its rows have in common.
+    /// What the rows of the item have in common.
     pub item_context: Signal<In, Context>,
-    /// 64 bytes that were read are offered.
+    /// A beat of 64 bytes that were read is offered.
     pub resp_valid: Signal<In, Bit>,
-    /// They are taken.
+    /// The beat is taken in this cycle.
     pub resp_ready: Signal<Out, Bit>,
-    /// The bytes.
+    /// Bytes that were read.
     pub resp_data: Signal<In, Bits<512>>,
     /// The read failed.
     pub resp_error: Signal<In, Bit>,
     /// A row is offered.
     pub row_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The row is taken in this cycle.
     pub row_ready: Signal<In, Bit>,
-    /// What the rows of its item have in common.
+    /// What the rows of the row's item have in common.
     pub row_context: Signal<Out, Context>,
     /// The row.
     pub row: Signal<Out, Row>,
-    /// No item is at work.
+    /// The row source waits for an item.
     pub idle: Signal<Out, Bit>,
     /// The request has failed.
     pub has_failed: Signal<Out, Bit>,
     /// A read of the walker or of the column path has failed.
     pub fail: Signal<In, Bit>,
-    /// For this destination.
+    /// With `fail`: number of the destination in its request.
     pub fail_dest: Signal<In, Bits<DEST_INDEX>>,
     /// A scan has ended.
     pub result_valid: Signal<Out, Bit>,
-    /// The scanned set.
+    /// Set that was scanned.
     pub result_set: Signal<Out, Bits<11>>,
-    /// Set bits.
+    /// Number of set bits that the scan found.
     pub result_count: Signal<Out, Bits<32>>,
-    /// A pointer is wrong, or a read failed.
+    /// The scan found a pointer out of bounds, or one of its reads failed.
     pub result_bad: Signal<Out, Bit>,
 
     state: DFF<RowsState>,
@@ -91,7 +91,7 @@ pub struct Rows {
     ends: Signal<Local, Bit>,
     item_words: Signal<Local, Bits<27>>,
     item_end: Signal<Local, Bits<33>>,
-    // Rows, or words of 64 bits, that are left; the next row.
+    // Rows that are left, or words of 64 bits; the next row.
     left: DFF<Bits<32>>,
     next: DFF<Bits<32>>,
     lane: DFF<Bits<4>>,
@@ -106,7 +106,7 @@ pub struct Rows {
     word: Signal<Local, Bits<64>>,
     take_word: Signal<Local, Bit>,
     take_beat: Signal<Local, Bit>,
-    // A bitmap's word: what is left of it, and what to leave out of the next.
+    // A bitmap's word: the bits that are left of it, and the bits to leave out of the next word.
     bits: DFF<Bits<64>>,
     base: DFF<Bits<32>>,
     bits_error: DFF<Bit>,
@@ -127,11 +127,11 @@ pub struct Rows {
     outside: [Signal<Local, Bit>; 8],
     outside_all: Signal<Local, Bits<8>>,
     wait: DFF<Bits<2>>,
-    // A read failed: nothing more of this request.
+    // A read failed: no more rows of this request.
     failed: DFF<Bit>,
     bad_dest: DFF<Bits<DEST_COUNT>>,
     failing: Signal<Local, Bit>,
-    // What goes out: found, then with its number.
+    // The row that is found, then the row with its number.
     found: Signal<Local, Bit>,
     found_row: Signal<Local, Row>,
     found_bitmap: Signal<Local, Bit>,
@@ -281,7 +281,7 @@ impl Logic for Rows {
             + bit_cast::<33, 32>(self.item.val().rows);
         self.item_words.next = (self.item_end.val() + 63).get_bits::<27>(6);
 
-        // The beat, and its words.
+        // The beat and its words.
         self.word.next = self.beat.q.val().get_bits::<64>(self.place.q.val().index() * 64);
         self.masked.next = self.word.val() & self.mask_first.q.val();
         if self.left.q.val() == 1 {
@@ -291,7 +291,7 @@ impl Logic for Rows {
         self.take_word.next = false;
         self.take_beat.next = false;
 
-        // A row goes out unless its request has failed.
+        // A row leaves unless its request has failed.
         self.ends.next = (self.work.q.val().task == END) && !self.work.q.val().never;
         self.found.next = false;
         self.found_bitmap.next = false;
@@ -368,7 +368,7 @@ impl Logic for Rows {
             }
             RowsState::Pointers => {
                 if self.work.q.val().task == SCAN {
-                    // Up to eight a cycle.
+                    // A scan takes up to eight pointers a cycle.
                     if self.beat_valid.q.val() {
                         self.take_beat.next = true;
                         self.wrong.d.next = self.outside_all.val();
@@ -401,7 +401,7 @@ impl Logic for Rows {
                 self.found.next = (self.bits.q.val() != 0) && !self.failed.q.val();
                 self.found_bitmap.next = true;
                 self.found_row.next.row = self.base.q.val();
-                // The lowest bit alone.
+                // The lowest set bit alone.
                 self.found_row.next.pointer = self.bits.q.val() ^ self.rest.val();
                 if (self.bits.q.val() == 0) || self.advance.val() {
                     self.bits.d.next = self.rest.val();
@@ -480,7 +480,7 @@ impl Logic for Rows {
             }
         }
 
-        // The beat moves on.
+        // The next word or beat.
         if self.take_word.val() {
             self.place.d.next = self.place.q.val() + 1;
             if self.place.q.val() == 7 {
@@ -520,7 +520,7 @@ impl Logic for Rows {
             self.row.next.row = self.out_row.q.val().row | bit_cast::<32, 6>(self.number.val());
         }
 
-        // The next item, in place of one that has ended.
+        // The next item takes the place of one that has ended.
         if self.load.val() {
             self.work.d.next = self.item.val();
             self.shared.d.next = self.item_context.val();

@@ -1,18 +1,18 @@
-//! Bitmaps from ids: which rows have the id that is wanted.
+//! Makes bitmaps from ids: which rows have the wanted id.
 
 use super::record::Purpose;
 use crate::primitive::{Pack, Skid};
 use drdma_emit::prelude::*;
 
-/// Turns what was read of a partitioned region's ids into what would have been read of a bitmap of
-/// the rows that have one of them. All other answers pass.
+/// Turns the ids of a partitioned region into the bitmap of the rows that have the wanted id, as if a bitmap had been
+/// read. All other answers pass.
 ///
-/// The ids of a stretch begin at a full beat, with a row whose number is a multiple of 64, and so
-/// does the bitmap. A beat of it is made of 8 beats of ids of one byte, or of 16 of two; the last one
-/// of a stretch, of less. It has an error if one of these has; its bits beyond the stretch mean nothing.
+/// The ids of a stretch begin at a full beat, with a row whose number is a multiple of 64, and so does the bitmap. A
+/// beat of the bitmap is made from 8 beats of one-byte ids, or from 16 of two-byte ids; the last one of a stretch may
+/// be made from fewer. It has an error if one of these has. Its bits beyond the stretch are undefined.
 ///
-/// A beat a cycle in; what passes follows after 3 cycles, a bitmap's beat 3 cycles after its last ids.
-/// May stall at any time; both sides are registered.
+/// Takes a beat a cycle. What passes follows after 3 cycles, a beat of a bitmap 3 cycles after its last ids. May stall
+/// at any time; both sides are registered.
 ///
 /// # Inputs
 /// `in` stream {`data`, `error`, `purpose` (`ids`, `partition`; `last` with the last beat of a
@@ -26,26 +26,26 @@ pub struct Selector {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// 64 bytes that were read are offered.
+    /// A beat of 64 bytes that were read is offered.
     pub in_valid: Signal<In, Bit>,
-    /// They are taken.
+    /// The beat is taken in this cycle.
     pub in_ready: Signal<Out, Bit>,
-    /// The bytes.
+    /// Bytes that were read.
     pub in_data: Signal<In, Bits<512>>,
     /// The read failed.
     pub in_error: Signal<In, Bit>,
-    /// What they are for.
+    /// What the bytes are for.
     pub in_purpose: Signal<In, Purpose>,
     /// A beat is offered.
     pub out_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The beat is taken in this cycle.
     pub out_ready: Signal<In, Bit>,
     /// 512 bits of a bitmap, or the bytes that were read.
     pub out_data: Signal<Out, Bits<512>>,
-    /// A read failed.
+    /// A read of the beat failed.
     pub out_error: Signal<Out, Bit>,
 
-    // Stage 1: which bytes are those of the id.
+    // Stage 1: which bytes equal those of the id.
     taken: DFF<Bit>,
     data: DFF<Bits<512>>,
     error: DFF<Bit>,
@@ -53,7 +53,7 @@ pub struct Selector {
     ends: DFF<Bit>,
     equal: DFF<Bits<64>>,
     odd: Signal<Local, Bits<8>>,
-    // Stage 2: the beat that is being made, in parts of 32 rows, and how many it has.
+    // Stage 2: the beat that is being made, in parts of 32 rows, and how many parts it has.
     parts: [DFF<Bits<32>>; 16],
     place: DFF<Bits<4>>,
     failed: DFF<Bit>,
@@ -64,7 +64,7 @@ pub struct Selector {
     moves: Signal<Local, Bit>,
     joined: Pack<16, 32, 512>,
     made: Skid<513>,
-    /// Who the answer is for.
+    /// Takes the fields of the purpose that this block does not use.
     unused: Signal<Local, Bits<3>>,
 }
 
@@ -80,7 +80,7 @@ impl Logic for Selector {
             | (bit_cast::<3, 1>(self.in_purpose.val().fetch.into()) << 1)
             | (bit_cast::<3, 1>(self.in_purpose.val().kept.into()) << 2);
 
-        // A byte is that of an id of one byte, or the lower or the upper one of an id.
+        // A byte belongs to a one-byte id, or is the lower or the upper one of a two-byte id.
         self.moves.next = !self.complete.q.val() || self.made.in_ready.val();
         self.in_ready.next = !self.taken.q.val() || self.moves.val();
         self.odd.next = self.in_purpose.val().partition.get_bits::<8>(0);
@@ -106,7 +106,7 @@ impl Logic for Selector {
             }
         }
 
-        // Rows, 64 or 32 a beat.
+        // Rows of a beat: 64 with one-byte ids, 32 with two-byte ids.
         self.both.next = 0.into();
         for k in 0..32 {
             self.both.next = self.both.val().replace_bit(

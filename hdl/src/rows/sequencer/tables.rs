@@ -1,4 +1,4 @@
-//! Copies of what the decoder writes, as the sequencer needs it.
+//! Copies of the decoder's tables, in the form that the sequencer needs.
 
 // The accessors that `LogicStruct` derives have no documentation.
 #![allow(missing_docs)]
@@ -16,80 +16,80 @@ mod tests;
 
 use groups::Groups;
 
-/// A destination.
+/// A destination, as the sequencer keeps it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct DestInfo {
-    /// Regions.
+    /// Number of regions.
     pub sets: Bits<5>,
-    /// The first region's lane set.
+    /// Lane set of the first region.
     pub first_set: Bits<11>,
-    /// An opcode that carries a remote address.
+    /// The opcode carries a remote address.
     pub is_write: Bit,
-    /// Messages must fit a packet.
+    /// The transport is UD: messages must fit a packet.
     pub is_ud: Bit,
-    /// Binary logarithm of the MTU.
+    /// Binary logarithm of the path MTU in bytes.
     pub log_mtu: Bits<4>,
-    /// Row mask Element.
+    /// The row mask is `Element`.
     pub element_mask: Bit,
     /// Units of a message.
     pub units: Bits<32>,
-    /// It has one set, strided or bitmapped, with the lanes and the count of the request's first
+    /// The destination has one set, strided or bitmapped, with the lanes and the count of the request's first
     /// destination.
     pub alike: Bit,
-    /// The id of its rows, where its set has ids.
+    /// Id of the destination's rows, where its set has ids.
     pub partition: Bits<16>,
 }
 
 /// Bits of a [`DestInfo`].
 pub const DEST_BITS: usize = 72;
 
-/// A lane set.
+/// A lane set, as the sequencer keeps it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct SetInfo {
-    /// The region's type.
+    /// Type of the region, a `RegionType` of the ABI.
     pub kind: Bits<2>,
-    /// Bitmap, ids or pointer array.
+    /// Host address of the bitmap, ids or pointer array.
     pub addr: Bits<64>,
-    /// Periods, bits or pointers.
+    /// Periods, bits or pointers of the region.
     pub count: Bits<32>,
-    /// Lanes.
+    /// Lanes of the set, 1 to 16.
     pub lanes: Bits<5>,
     /// Bytes of a row.
     pub row_bytes: Bits<36>,
-    /// Lanes that start a beat.
+    /// Bit `j` is set if lane `j` starts a new beat.
     pub starts: Bits<16>,
-    /// Bytes of an id; 0: it has none.
+    /// Bytes of an id, 1 or 2; 0 if the set has no ids.
     pub ids: Bits<2>,
-    /// It has fetch rows, at the `low` of its [`Bounds`].
+    /// The set has fetch rows, at the `low` of its [`Bounds`].
     pub fetch: Bit,
-    /// Its ids are made from keys; at `addr` are splitters.
+    /// The ids of the set are made from keys; `addr` is the address of splitters.
     pub made: Bit,
 }
 
 /// Bits of a [`SetInfo`].
 pub const SET_BITS: usize = 159;
 
-/// Where a region's pointers may point; `low` of a bitmapped region is where its fetch rows lie.
+/// Range of a region's valid pointers; for a bitmapped region `low` is the address of its fetch rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Bounds {
-    /// The lowest pointer.
+    /// Lowest pointer in bounds.
     pub low: Bits<64>,
-    /// The highest pointer.
+    /// Highest pointer in bounds.
     pub high: Bits<64>,
-    /// No pointer is right.
+    /// Every pointer is out of bounds.
     pub never: Bit,
 }
 
 /// Bits of [`Bounds`].
 pub const BOUNDS_BITS: usize = 129;
 
-/// Keeps destinations, sets, the bounds of pointers, the span of a row in host memory and the sum
-/// of its groups' steps, and makes the lengths of beats.
+/// Keeps for the plan the destinations, the sets, the bounds of pointers, the span of a row in host memory and the sum
+/// of the steps of its groups; makes the lengths of beats for the beat cutter.
 ///
-/// Writes take effect 3 cycles later, on `steps` 6. Reads deliver in the next cycle.
+/// A write takes effect 3 cycles later, on `steps` 6 cycles later. A read delivers in the next cycle.
 ///
 /// # Inputs
-/// `lane_write`, `set_write`, `dest_write` (the decoder's), `dest_read`, `set_read` (what to read).
+/// `lane_write`, `set_write`, `dest_write` (the decoder's), `dest_read`, `set_read` (entries to read).
 ///
 /// # Outputs
 /// `dest_info`, `set_info`, `bounds`, `span`, `steps`, `overlaps`; `length_*`, writes for the beat cutter.
@@ -97,63 +97,63 @@ pub const BOUNDS_BITS: usize = 129;
 pub struct Tables {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Decoder: a lane is written.
+    /// The decoder writes a lane.
     pub lane_write_valid: Signal<In, Bit>,
-    /// Its set.
+    /// Set that the lane belongs to.
     pub lane_write_set: Signal<In, Bits<11>>,
-    /// The lane.
+    /// Number of the lane, 0 to 15.
     pub lane_write_lane: Signal<In, Bits<4>>,
-    /// Where it lies in row 0.
+    /// Host address of the lane in row 0.
     pub lane_write_base: Signal<In, Bits<64>>,
-    /// Bytes from a row to the next.
+    /// Bytes from one row to the next.
     pub lane_write_step: Signal<In, Bits<64>>,
-    /// Bytes.
+    /// Bytes of the lane in a row.
     pub lane_write_len: Signal<In, Bits<32>>,
-    /// Decoder: a set is written.
+    /// The decoder writes a set.
     pub set_write_valid: Signal<In, Bit>,
-    /// The set.
+    /// Number of the set.
     pub set_write_set: Signal<In, Bits<11>>,
-    /// What it is.
+    /// Contents of the set.
     pub set_write_info: Signal<In, SetInfo>,
-    /// Where its pointers must point to.
+    /// Host address of the memory that pointers must stay in.
     pub set_write_target_addr: Signal<In, Bits<64>>,
-    /// Bytes there.
+    /// Bytes of the memory that pointers must stay in.
     pub set_write_target_len: Signal<In, Bits<64>>,
-    /// A record's first byte, relative to its pointer.
+    /// First byte of a record, relative to its pointer.
     pub set_write_low: Signal<In, Bits<64>>,
-    /// A record's end, relative to its pointer.
+    /// End of a record, relative to its pointer.
     pub set_write_high: Signal<In, Bits<65>>,
-    /// Decoder: a destination is written.
+    /// The decoder writes a destination.
     pub dest_write_valid: Signal<In, Bit>,
-    /// Its place.
+    /// Place of the destination in the ring of destinations.
     pub dest_write_dest: Signal<In, Bits<10>>,
-    /// What it is.
+    /// Contents of the destination.
     pub dest_write_info: Signal<In, DestInfo>,
-    /// Its queue pair.
+    /// Queue pair of the destination.
     pub dest_write_qp: Signal<In, Bits<QP>>,
-    /// The destination to read.
+    /// Place of the destination to read.
     pub dest_read: Signal<In, Bits<10>>,
-    /// Its queue pair, in the same cycle.
+    /// Queue pair of the destination `dest_read`, in the same cycle.
     pub dest_qp: Signal<Out, Bits<QP>>,
-    /// What it is.
+    /// The destination that `dest_read` named in the cycle before.
     pub dest_info: Signal<Out, DestInfo>,
-    /// The set to read.
+    /// Number of the set to read.
     pub set_read: Signal<In, Bits<11>>,
-    /// What it is.
+    /// The set that `set_read` named in the cycle before.
     pub set_info: Signal<Out, SetInfo>,
-    /// Where its pointers may point.
+    /// Range of that set's valid pointers.
     pub bounds: Signal<Out, Bounds>,
-    /// Bytes that a row spans in host memory, at most 256 a lane.
+    /// Bytes that a row of that set spans in host memory, at most 256 for each lane.
     pub span: Signal<Out, Bits<13>>,
-    /// The sum of its groups' steps; 2,047: no lanes of a column request.
+    /// Sum of the steps of that set's groups in bytes; 2,047 if a column request cannot have its lanes.
     pub steps: Signal<Out, Bits<11>>,
-    /// One of its lanes is longer than its step.
+    /// One of that set's lanes is longer than its step.
     pub overlaps: Signal<Out, Bit>,
     /// A length is written.
     pub length_write: Signal<Out, Bit>,
-    /// Set and lane.
+    /// Address of the length: set (11 bits), then lane (4 bits).
     pub length_address: Signal<Out, Bits<15>>,
-    /// The length.
+    /// The length, a flattened [`Length`].
     pub length_data: Signal<Out, Bits<LENGTH_BITS>>,
 
     dests: Ram<DEST_BITS, 1, 10>,
@@ -163,7 +163,7 @@ pub struct Tables {
     sets: Ram<SET_BITS, 1, 11>,
     set_in: Flatten<SetInfo, SET_BITS>,
     set_out: Restore<SetInfo, SET_BITS>,
-    // Bounds: the sums, then the differences.
+    // Bounds: the sums in one cycle, the differences in the next.
     bound_valid: DFF<Bit>,
     bound_set: DFF<Bits<11>>,
     bound_addr: DFF<Bits<64>>,
@@ -174,7 +174,7 @@ pub struct Tables {
     limits: Ram<BOUNDS_BITS, 1, 11>,
     limit_in: Flatten<Bounds, BOUNDS_BITS>,
     limit_out: Restore<Bounds, BOUNDS_BITS>,
-    // A lane's extent, then sums over lanes.
+    // Extent of the lane that was written, then sums over the lanes of its set.
     lane_valid: DFF<Bit>,
     lane_set: DFF<Bits<11>>,
     lane: DFF<Bits<4>>,
@@ -183,7 +183,7 @@ pub struct Tables {
     sum_span: DFF<Bits<13>>,
     new_span: Signal<Local, Bits<13>>,
     sum_beat: DFF<Bits<7>>,
-    // Lanes that are written behind those of an earlier set: that set's sums.
+    // Sums of an earlier set whose lanes are continued behind those of another.
     own_set: DFF<Bits<11>>,
     before_span: DFF<Bits<13>>,
     before_beat: DFF<Bits<7>>,
@@ -259,7 +259,7 @@ impl Logic for Tables {
             + bit_cast::<65, 64>(self.set_write_target_len.val());
         self.bound_low.d.next = self.set_write_low.val();
         self.bound_high.d.next = self.set_write_high.val();
-        // A record has at least one byte, so that the highest pointer has 64 bits.
+        // A record has at least one byte, so the highest pointer fits 64 bits.
         self.bound.next.low = 0.into();
         if self.bound_addr.q.val() > self.bound_low.q.val() {
             self.bound.next.low = self.bound_addr.q.val() - self.bound_low.q.val();
@@ -289,8 +289,8 @@ impl Logic for Tables {
         {
             self.lane_extent.d.next = 256.into();
         }
-        // The lanes of a set come in order. Those of an earlier set that go on after others have come
-        // start with its second lane, right after the first of the set behind it.
+        // The lanes of a set come in order. Where an earlier set is continued after another set has begun, it is
+        // continued from its second lane on, right after the first lane of the set behind it.
         self.behind.next =
             (self.lane.q.val() != 0) && (self.lane_set.q.val() != self.own_set.q.val());
         self.base_span.next = self.sum_span.q.val();
@@ -314,7 +314,7 @@ impl Logic for Tables {
             self.new_span.next = bit_cast::<13, 9>(self.lane_extent.q.val());
         }
         if self.lane_len.q.val() > 64 {
-            // Alone in its beats: the next lane starts another.
+            // The lane is alone in its beats: the next lane starts another beat.
             self.new_beat.next = 64.into();
         }
         if self.lane_valid.q.val() && self.behind.val() {

@@ -1,4 +1,4 @@
-//! Units of elements of several regions (row mask Element), element by element.
+//! Walks units of elements of several regions (row mask `Element`), element by element.
 
 // The accessors that `LogicStruct` derives have no documentation.
 #![allow(missing_docs)]
@@ -11,37 +11,37 @@ use num_bigint::BigUint;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// What the walker does.
+/// State of the walker.
 #[derive(Clone, Copy, Debug, PartialEq, LogicState)]
 pub enum WalkerState {
-    /// Learns the regions of a destination.
+    /// Takes the regions of a destination.
     Idle,
-    /// Adds up a message without giving it.
+    /// Adds up the length of a message without emitting it.
     Dry,
-    /// The last lengths are being added.
+    /// Waits until the last lengths are added.
     DryEnd,
-    /// Gives an element a cycle.
+    /// Emits an element a cycle.
     Give,
-    /// Which line of a bitmap or of pointers is needed?
+    /// Finds out which line of a bitmap or of pointers is needed.
     Miss,
-    /// How much of it is there?
+    /// Limits the line to what the bitmap or the pointer array has.
     Limit,
-    /// Asks for it.
+    /// Asks for the line.
     Ask,
-    /// Until it comes.
+    /// Waits for the line.
     Answer,
-    /// The end of the units.
+    /// All units are done.
     Done,
 }
 
 /// A region that is walked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Walked {
-    /// Its type.
+    /// Type of the region, a `RegionType` of the ABI.
     pub kind: Bits<2>,
-    /// Its bitmap or pointer array.
+    /// Host address of the bitmap or pointer array.
     pub addr: Bits<64>,
-    /// Bits or pointers.
+    /// Bits or pointers of the region.
     pub count: Bits<32>,
     /// Bytes of a row.
     pub row_bytes: Bits<36>,
@@ -50,28 +50,27 @@ pub struct Walked {
 /// Bits of a [`Walked`].
 const WALKED_BITS: usize = 134;
 
-/// Where a region stands.
+/// How far the walk of a region has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Place {
-    /// The next period or pointer.
+    /// Next period or pointer.
     pub row: Bits<32>,
-    /// The next lane.
+    /// Next lane.
     pub lane: Bits<4>,
-    /// What is left of a bitmap's word.
+    /// Bits that are left of the bitmap's current word.
     pub bits: Bits<64>,
-    /// The word after that one.
+    /// Number of the word after the current one.
     pub word: Bits<27>,
 }
 
 /// Bits of a [`Place`].
 const PLACE_BITS: usize = 127;
 
-/// Walks units that consist of one element of each of up to 16 regions.
+/// Walks units that consist of one element of each of up to 16 regions, in place of the row source.
 ///
-/// One element a cycle; bitmaps and pointers are read by lines of 64 bytes, when they are needed: a
-/// line is asked for 3 cycles later.
-/// Where the lengths of messages must be known and elements differ, a message is first added up,
-/// an element a cycle. Items: a `LOAD` for each region, then a `CHECK` or `UNITS`.
+/// One element a cycle. Bitmaps and pointers are read in lines of 64 bytes when they are needed: a line is asked for 3
+/// cycles later. Where the lengths of messages must be known and elements differ, a message is first added up, an
+/// element a cycle. Items: a `LOAD` for each region, then a `CHECK` or `UNITS`.
 ///
 /// # Inputs
 /// `item` stream, `lane_write`, `may_start`, `failed`, `stretch_ready`, `resp_*`, `row_ready`.
@@ -84,63 +83,63 @@ pub struct Walker {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// An item is offered, for this block.
+    /// An item for the walker is offered.
     pub item_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The item is taken in this cycle.
     pub item_ready: Signal<Out, Bit>,
     /// The item.
     pub item: Signal<In, Item>,
-    /// What its rows have in common.
+    /// What the rows of the item have in common.
     pub item_context: Signal<In, Context>,
-    /// Rows that were given before are on their way.
+    /// All rows of earlier items have left the row source.
     pub may_start: Signal<In, Bit>,
-    /// Rows are being given.
+    /// The walker is at work: the row source waits.
     pub busy: Signal<Out, Bit>,
-    /// The request has failed: no rows.
+    /// The request has failed: the walker emits no rows.
     pub failed: Signal<In, Bit>,
-    /// A lane is written.
+    /// The decoder writes a lane.
     pub lane_write_valid: Signal<In, Bit>,
-    /// Its set.
+    /// Set that the lane belongs to.
     pub lane_write_set: Signal<In, Bits<11>>,
-    /// The lane.
+    /// Number of the lane, 0 to 15.
     pub lane_write_lane: Signal<In, Bits<4>>,
-    /// Its bytes.
+    /// Bytes of the lane in a row.
     pub lane_write_len: Signal<In, Bits<32>>,
-    /// A line must be read.
+    /// A line that must be read is offered.
     pub stretch_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The line is taken to be read in this cycle.
     pub stretch_ready: Signal<In, Bit>,
-    /// The bitmap or the pointer array.
+    /// Host address of the bitmap or pointer array.
     pub stretch_addr: Signal<Out, Bits<64>>,
-    /// First bit or pointer.
+    /// First bit or pointer of the line.
     pub stretch_first: Signal<Out, Bits<32>>,
-    /// Bits or pointers, up to a line of 64 bytes.
+    /// Bits or pointers of the line, at most 64 bytes.
     pub stretch_rows: Signal<Out, Bits<32>>,
-    /// Bits, not pointers.
+    /// The line is of bits, not of pointers.
     pub stretch_bitmap: Signal<Out, Bit>,
-    /// The next answer is for this block.
+    /// The next answer is for the walker.
     pub wants: Signal<Out, Bit>,
-    /// A line is offered; it is always taken when it is wanted.
+    /// A line that was read is offered; it is always taken when `wants` is set.
     pub resp_valid: Signal<In, Bit>,
     /// The line.
     pub resp_data: Signal<In, Bits<512>>,
     /// The read failed.
     pub resp_error: Signal<In, Bit>,
-    /// A read has failed.
+    /// A read has failed, or a pointer or bitmap has changed since it was judged.
     pub fail: Signal<Out, Bit>,
-    /// The destination's place in its request.
+    /// With `fail`: number of the destination in its request.
     pub fail_dest: Signal<Out, Bits<DEST_INDEX>>,
-    /// There is a row, which is offered unless the walk fails with it.
+    /// A row is ready, which is offered unless the walk fails with it.
     pub row_waits: Signal<Out, Bit>,
-    /// It is offered.
+    /// The row is offered.
     pub row_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The row is taken in this cycle.
     pub row_ready: Signal<In, Bit>,
-    /// What is known of it.
+    /// What the row has in common with others of its region.
     pub row_context: Signal<Out, Context>,
     /// The row.
     pub row: Signal<Out, Row>,
-    /// All units have been given or checked.
+    /// All units have been emitted or checked.
     pub done: Signal<Out, Bit>,
     /// With `done` of a check: a message is longer than the limit.
     pub too_long: Signal<Out, Bit>,
@@ -153,7 +152,7 @@ pub struct Walker {
     last_region: DFF<Bits<4>>,
     region: DFF<Bits<4>>,
     infos: Lutram<WALKED_BITS, 4, 1>,
-    // What pointers must keep to: lowest 64, highest 64, never.
+    // Bounds of pointers: the lowest (64 bits), the highest (64), and whether all are out of bounds.
     bounds: Lutram<129, 4, 1>,
     outside: Signal<Local, Bit>,
     never: Constant<Bits<129>>,
@@ -164,14 +163,14 @@ pub struct Walker {
     shared_in: Flatten<Context, CONTEXT_BITS>,
     shared: Restore<Context, CONTEXT_BITS>,
     last_of_unit: Signal<Local, Bit>,
-    // Where each region stands; what was read last for it.
+    // How far each region has come, and the line that was read last for it.
     places: Lutram<PLACE_BITS, 4, 1>,
     place_in: Flatten<Place, PLACE_BITS>,
     place_out: Restore<Place, PLACE_BITS>,
     place: Signal<Local, Place>,
     place_new: Signal<Local, Place>,
     fresh: DFF<Bits<16>>,
-    /// That of the region at hand.
+    /// The region at hand has not begun.
     fresh_here: DFF<Bit>,
     fresh_after: Signal<Local, Bit>,
     region_after: Signal<Local, Bits<4>>,
@@ -190,7 +189,7 @@ pub struct Walker {
     masked: Signal<Local, Bits<64>>,
     ones: Constant<Bits<64>>,
     first_one: FirstSet<64, 6>,
-    // Units: all that are left, and those of the message.
+    // Units that are left: of all, and of the message.
     left: DFF<Bits<36>>,
     unit_left: DFF<Bits<32>>,
     // Lengths of lanes, and of the message.
@@ -207,16 +206,16 @@ pub struct Walker {
     sum_new: Signal<Local, Bits<37>>,
     limit: DFF<Bits<32>>,
     over: DFF<Bit>,
-    // What goes out.
+    // The row that is offered.
     found: Signal<Local, Bit>,
     advance: Signal<Local, Bit>,
     next_row: Signal<Local, Row>,
     out_valid: DFF<Bit>,
-    /// Its pointer is none of its region: it is not offered.
+    /// The row's pointer is out of its region's bounds: the row is not offered.
     out_outside: DFF<Bit>,
     out_row: DFF<Row>,
     out_context: DFF<Context>,
-    /// Items of the column path do not come here.
+    /// Takes fields that items of the column path alone have.
     unused: Signal<Local, Item>,
 }
 
@@ -383,7 +382,7 @@ impl Logic for Walker {
         self.shared.bits.next = self.contexts.read_data[0].val();
         self.last_of_unit.next = self.region.q.val() == self.last_region.q.val();
 
-        // Where it stands, and its line. Whether the next region has begun is known before it is needed.
+        // How far it has come, and its line. Whether the next region has begun is found out a cycle ahead.
         self.region_after.next = self.region.q.val() + 1;
         if self.last_of_unit.val() {
             self.region_after.next = 0.into();
@@ -426,7 +425,7 @@ impl Logic for Walker {
         }
         self.first_one.bits.next = self.place.val().bits;
 
-        // What is read.
+        // The line to be read.
         self.stretch_valid.next = false;
         self.stretch_addr.next = self.info.record.val().addr;
         self.stretch_bitmap.next = self.info.record.val().kind == BITMAPPED;
@@ -443,7 +442,7 @@ impl Logic for Walker {
         self.fail.next = self.fails.q.val();
         self.fail_dest.next = self.shared.record.val().index;
 
-        // Lengths: a lane is read, then added.
+        // Lengths: the lane's is read, then added.
         self.lens.clk.next = self.clk.val();
         self.lens.write_lanes.next = bit_cast::<1, 1>(self.lane_write_valid.val().into());
         self.lens.write_address.next = (bit_cast::<15, 11>(self.lane_write_set.val()) << 4)
@@ -592,7 +591,7 @@ impl Logic for Walker {
                     self.state.d.next = WalkerState::Done;
                 } else if (self.info.record.val().kind == BITMAPPED) && (self.place.val().bits == 0)
                 {
-                    // The next word.
+                    // The next word of the bitmap.
                     self.fresh_here.d.next = false;
                     self.fresh.d.next =
                         self.fresh.q.val().replace_bit(self.region.q.val().index(), false);

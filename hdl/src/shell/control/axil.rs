@@ -1,10 +1,10 @@
-//! The AXI-Lite slave: one write and one read at a time, as plain register accesses.
+//! The AXI-Lite slave: turns the host's accesses into plain register accesses, one write and one read at a time.
 
 use drdma_emit::prelude::*;
 
-/// Holds each access until it is said to be done, then responds.
+/// Holds each access until it is reported as done, then responds.
 ///
-/// Writes that are not of a whole aligned word are answered and otherwise ignored.
+/// Writes of less than a whole aligned word are answered and otherwise ignored.
 #[derive(LogicBlock, Default)]
 pub struct AxiLite {
     /// Clock.
@@ -13,53 +13,53 @@ pub struct AxiLite {
     pub rst: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ AXI-Lite
-    /// Write address.
+    /// Write address, a byte offset in BAR2.
     pub awaddr: Signal<In, Bits<24>>,
     /// A write address is offered.
     pub awvalid: Signal<In, Bit>,
-    /// It is taken.
+    /// The write address can be taken.
     pub awready: Signal<Out, Bit>,
     /// Write data.
     pub wdata: Signal<In, Bits<32>>,
-    /// Its byte enables.
+    /// Byte enables of the write data.
     pub wstrb: Signal<In, Bits<4>>,
     /// Write data are offered.
     pub wvalid: Signal<In, Bit>,
-    /// They are taken.
+    /// The write data can be taken.
     pub wready: Signal<Out, Bit>,
     /// A write response is offered.
     pub bvalid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The write response is taken.
     pub bready: Signal<In, Bit>,
-    /// Read address.
+    /// Read address, a byte offset in BAR2.
     pub araddr: Signal<In, Bits<24>>,
     /// A read address is offered.
     pub arvalid: Signal<In, Bit>,
-    /// It is taken.
+    /// The read address can be taken.
     pub arready: Signal<Out, Bit>,
     /// Read data.
     pub rdata: Signal<Out, Bits<32>>,
     /// Read data are offered.
     pub rvalid: Signal<Out, Bit>,
-    /// They are taken.
+    /// The read data are taken.
     pub rready: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ accesses
-    /// A write waits.
+    /// A write waits to be done.
     pub write_valid: Signal<Out, Bit>,
-    /// Its byte address, a multiple of 4.
+    /// Byte offset of the write in BAR2, a multiple of 4.
     pub write_addr: Signal<Out, Bits<24>>,
-    /// Its data.
+    /// Value that is written.
     pub write_data: Signal<Out, Bits<32>>,
-    /// It is done.
+    /// The write is done in this cycle.
     pub write_done: Signal<In, Bit>,
-    /// A read waits.
+    /// A read waits to be done.
     pub read_valid: Signal<Out, Bit>,
-    /// Its byte address.
+    /// Byte offset of the read in BAR2.
     pub read_addr: Signal<Out, Bits<24>>,
-    /// It is done, and these are its data.
+    /// The read is done in this cycle, with `read_data`.
     pub read_done: Signal<In, Bit>,
-    /// Those data.
+    /// With `read_done`: value that is read.
     pub read_data: Signal<In, Bits<32>>,
 
     address: DFF<Bit>,

@@ -1,9 +1,9 @@
-//! The registers of congestion control.
+//! Keeps the registers of congestion control.
 
 use drdma_abi::register::*;
 use drdma_emit::prelude::*;
 
-/// Registers, in the order of [`ALL`].
+/// Number of registers in [`ALL`].
 const COUNT: usize = 9;
 const ALL: [Register; COUNT] = [
     CNP_INTERVAL,
@@ -16,37 +16,37 @@ const ALL: [Register; COUNT] = [
     RATE_HYPER,
     MIN_RATE,
 ];
-/// Bits that the widest of them has.
+/// Bits of the widest of these registers.
 const WIDEST: usize = 18;
-/// The lowest rate that there is, in Mb/s, and the bits below it.
+/// Lowest rate that can be set, in Mb/s, and the number of bits below it.
 const LEAST_RATE: u64 = 64;
 const LEAST_RATE_LOG: usize = 6;
 
-/// What the host has set: see the registers of these names.
+/// Settings of congestion control; each field has the unit of the register of its name (docs/register-map.md).
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Congestion {
-    /// `CNP_INTERVAL`.
+    /// Value of register `CNP_INTERVAL`.
     pub cnp_interval: Bits<16>,
-    /// `ALPHA_PERIOD`, at least 1.
+    /// Value of register `ALPHA_PERIOD`, at least 1.
     pub alpha_period: Bits<16>,
-    /// `ALPHA_SHIFT`, at least 1.
+    /// Value of register `ALPHA_SHIFT`, at least 1.
     pub alpha_shift: Bits<4>,
-    /// `RATE_PERIOD`, at least 1.
+    /// Value of register `RATE_PERIOD`, at least 1.
     pub rate_period: Bits<16>,
-    /// `RATE_BYTES`, at least 1.
+    /// Value of register `RATE_BYTES`, at least 1.
     pub rate_bytes: Bits<18>,
-    /// `RATE_STAGES`, at least 1.
+    /// Value of register `RATE_STAGES`, at least 1.
     pub stages: Bits<3>,
-    /// `RATE_ADD`.
+    /// Value of register `RATE_ADD`.
     pub add: Bits<16>,
-    /// `RATE_HYPER`.
+    /// Value of register `RATE_HYPER`.
     pub hyper: Bits<16>,
-    /// `MIN_RATE`, at least 64.
+    /// Value of register `MIN_RATE`, at least 64.
     pub min_rate: Bits<16>,
 }
 
-/// Every register of congestion control; writes take effect at the end of their cycle. A value that is too small counts as the
-/// least one, and reads as it was written.
+/// Keeps every register of congestion control; writes take effect at the end of their cycle. A value that is too small
+/// counts as the least one, and reads as it was written.
 #[derive(LogicBlock, BlockDefault)]
 pub struct CongestionSettings {
     /// Clock.
@@ -55,15 +55,15 @@ pub struct CongestionSettings {
     pub rst: Signal<In, Bit>,
     /// A register is written.
     pub write_valid: Signal<In, Bit>,
-    /// Its address.
+    /// With `write_valid`: offset of the register in BAR2.
     pub write_addr: Signal<In, Bits<16>>,
-    /// Its value.
+    /// With `write_valid`: value that is written.
     pub write_data: Signal<In, Bits<32>>,
-    /// The register that is read.
+    /// Offset of the register that is read.
     pub read_addr: Signal<In, Bits<16>>,
-    /// Its value, in the same cycle; 0 if there is none.
+    /// Value of the register at `read_addr`, in the same cycle; 0 if there is none.
     pub read_data: Signal<Out, Bits<32>>,
-    /// What they hold.
+    /// Settings that the registers hold.
     pub settings: Signals<Out, Congestion>,
 
     #[init(ALL.map(|register| Constant::new(u64::from(register.offset).into())))]

@@ -1,23 +1,23 @@
-//! The counters of the register map.
+//! Keeps the counters of the register map.
 
 use drdma_abi::register::COUNTERS;
 use drdma_emit::prelude::*;
 
-/// Counters.
+/// Number of counters.
 const COUNT: usize = COUNTERS.len();
 
-/// Each has 64 bits, adds up to 65,535 a cycle, and wraps; what is added shows two cycles later.
+/// Keeps counters of 64 bits; each adds up to 65,535 a cycle, and wraps. What is added shows two cycles later.
 #[derive(LogicBlock, Default)]
 pub struct CounterBank {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Sets all to 0.
+    /// All counters are set to 0.
     pub clear: Signal<In, Bit>,
-    /// What to add to each in this cycle.
+    /// Amount to add to each counter in this cycle.
     pub amounts: [Signal<In, Bits<16>>; COUNT],
-    /// The counter that is read.
+    /// Number of the counter that is read.
     pub index: Signal<In, Bits<5>>,
-    /// Its sum, in the same cycle.
+    /// Value of the counter `index`, in the same cycle.
     pub value: Signal<Out, Bits<64>>,
     sums: [DFF<Bits<64>>; COUNT],
     added: [DFF<Bits<16>>; COUNT],

@@ -1,16 +1,20 @@
-//! The registers of BAR2: settings, tables, doorbells, counters, states.
+//! Keeps the registers of BAR2: settings, tables, doorbells, counters, states.
 //!
-//! The AXI-Lite slave is what the host sees of the card. Words of tables go to every block; the
-//! doorbells of send queues that may be used go to `queue`, those of receive queues to `receives`, one after the
-//! other, and hold back their write response, and with it the host, while they cannot be taken.
+//! The AXI-Lite slave is what the host sees of the card. Words of tables go to every block. Doorbells of send queues
+//! that are enabled and not halted go to `queue`, those of receive queues to `receives`, one after the other. A
+//! doorbell that cannot be taken holds back its write response, and with it the host.
 //!
-//! Contract: a write takes effect 2 cycles after its address and data and is answered 4 cycles after
-//! them, a read 3 cycles after its address; accesses of one kind are served one by one. Everything is reset by `reset`, and
-//! everything but `CONTROL` by bit 1 of `CONTROL`; then every entry is cleared, a number a cycle and that of
-//! all tables at once, in 4,096 cycles, during which writes to tables wait, doorbells are ignored, states
-//! read 0 and bit 1 of `CONTROL` reads 1. What a peer makes invalid is a word of a table that nobody writes: the
-//! host's next write may wait 3 cycles for it. All other accesses are served as ever. Reading the low word of a counter holds its
-//! high word for the next read of a high word. Reads of tables give 0.
+//! Contract: a write takes effect 2 cycles after its address and data, and is answered 4 cycles after them; a read is
+//! answered 3 cycles after its address. Accesses of one kind are served one by one. Everything is reset by `rst`, and
+//! everything but `CONTROL` by bit 1 of `CONTROL`.
+//!
+//! After either reset every entry is cleared, one number a cycle in all tables at once, in 4,096 cycles. During these,
+//! writes to tables wait, doorbells are ignored, states read 0, and bit 1 of `CONTROL` reads 1. All other accesses are
+//! served as usual.
+//!
+//! A key that a peer makes invalid is sent as a word of a table, in a cycle in which the host writes nothing; the
+//! host's next write may wait 3 cycles for it. Reading the low word of a counter holds its high word for the next read
+//! of a high word. Reads of tables give 0.
 
 use crate::context::{
     ConfigWrite, EVERY_TABLE, INDEX, QP, QUEUE, REGION, REGION_TABLE, RegionIndex,
@@ -39,7 +43,7 @@ pub use counters::CounterBank;
 pub use settings::Settings;
 pub use sweep::Sweep;
 
-/// The tables of entries, in the order of `ConfigWrite::table`.
+/// Tables of entries, in the order of `ConfigWrite::table`.
 const ENTRIES: [Table; ENTRY_TABLES] = [
     QUEUE_PAIRS,
     MEMORY_REGIONS,
@@ -49,7 +53,7 @@ const ENTRIES: [Table; ENTRY_TABLES] = [
     RECEIVE_QUEUES,
 ];
 const ENTRY_TABLES: usize = 6;
-/// The other ones.
+/// Tables that are not broadcast.
 const OTHERS: [Table; 7] = [
     DOORBELLS,
     RECEIVE_DOORBELLS,
@@ -59,7 +63,7 @@ const OTHERS: [Table; 7] = [
     QUEUE_PAIR_ERRORS,
     SEND_QUEUE_ERRORS,
 ];
-/// Where those stand behind the tables of entries.
+/// Positions of those tables, behind the tables of entries.
 const BELLS: usize = ENTRY_TABLES;
 const RECEIVE_BELLS: usize = ENTRY_TABLES + 1;
 const APPENDS: usize = ENTRY_TABLES + 2;
@@ -67,14 +71,14 @@ const APPEND_BELLS: usize = ENTRY_TABLES + 3;
 const KEYS: usize = ENTRY_TABLES + 4;
 const ERRORS: usize = ENTRY_TABLES + 5;
 const HALTS: usize = ENTRY_TABLES + 6;
-/// All of them.
+/// Number of all tables.
 const ALL_TABLES: usize = ENTRY_TABLES + 7;
-/// Where in an address of an append region's entry the region is, and its word.
+/// Lowest bit of the region's number in the address of an append region's word.
 const REGION_AT: usize = APPEND_REGIONS.entry_size.ilog2() as usize;
-/// The same of a described key's.
+/// Lowest bit of the region's number in the address of a described key's word.
 const KEY_REGION_AT: usize = KEY_REGIONS.entry_size.ilog2() as usize;
 
-/// A place in BAR2 of each table, tables of entries first.
+/// A property of each table as a constant, tables of entries first.
 fn tables<const N: usize>(place: impl Fn(Table) -> u32) -> [Constant<Bits<N>>; ALL_TABLES] {
     std::array::from_fn(|k| match k.checked_sub(ENTRY_TABLES) {
         None => value(place(ENTRIES[k])),
@@ -90,35 +94,35 @@ fn word_of<L: Layout>(field: &str) -> Constant<Bits<4>> {
     Constant::new((L::field(field).start as u64 / 32).into())
 }
 
-/// What becomes of a write.
+/// State of the write that is served.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum ControlState {
-    /// Waiting for one.
+    /// Waits for a write.
     Ready,
-    /// It has taken effect.
+    /// The write has taken effect.
     Settle,
-    /// Its doorbell is dropped, or waits to be taken.
+    /// The doorbell of a send queue is dropped, or waits to be taken.
     Ring,
-    /// The same of a receive queue's: `receives` drops those that it cannot use.
+    /// The doorbell of a receive queue waits to be taken; `receives` drops those that it cannot use.
     RingReceive,
-    /// A peer's word has gone out instead of one, which could come too early behind it.
+    /// A peer's word was sent instead of a write's, which would follow it too closely.
     Withdraw,
-    /// It resets the card.
+    /// The write resets the card.
     Restart,
-    /// Its response is due.
+    /// The write is answered.
     Done,
 }
 
-/// A queue has new work requests.
+/// Doorbell: a queue has new entries.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Doorbell {
-    /// Queue number.
+    /// Number of the queue.
     pub queue: Bits<QUEUE>,
-    /// The producer's position, in blocks.
+    /// Position of the producer, in blocks of the ring.
     pub position: Bits<32>,
 }
 
-/// See the [module](self).
+/// Registers of the card; see the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Control {
     // ------------------------------------------------------------------ clock and reset
@@ -128,31 +132,31 @@ pub struct Control {
     pub rst: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ AXI-Lite slave: BAR2
-    /// Write address.
+    /// Write address, a byte offset in BAR2.
     pub axil_awaddr: Signal<In, Bits<24>>,
     /// A write address is offered.
     pub axil_awvalid: Signal<In, Bit>,
-    /// It is taken.
+    /// The write address can be taken.
     pub axil_awready: Signal<Out, Bit>,
     /// Write data.
     pub axil_wdata: Signal<In, Bits<32>>,
-    /// Byte enables; all must be set.
+    /// Byte enables of the write data; all must be set.
     pub axil_wstrb: Signal<In, Bits<4>>,
     /// Write data are offered.
     pub axil_wvalid: Signal<In, Bit>,
-    /// They are taken.
+    /// The write data can be taken.
     pub axil_wready: Signal<Out, Bit>,
     /// Always 0, OKAY.
     pub axil_bresp: Signal<Out, Bits<2>>,
     /// A write response is offered.
     pub axil_bvalid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The write response is taken.
     pub axil_bready: Signal<In, Bit>,
-    /// Read address.
+    /// Read address, a byte offset in BAR2.
     pub axil_araddr: Signal<In, Bits<24>>,
     /// A read address is offered.
     pub axil_arvalid: Signal<In, Bit>,
-    /// It is taken.
+    /// The read address can be taken.
     pub axil_arready: Signal<Out, Bit>,
     /// Read data.
     pub axil_rdata: Signal<Out, Bits<32>>,
@@ -160,24 +164,24 @@ pub struct Control {
     pub axil_rresp: Signal<Out, Bits<2>>,
     /// Read data are offered.
     pub axil_rvalid: Signal<Out, Bit>,
-    /// They are taken.
+    /// The read data are taken.
     pub axil_rready: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ tables: every word that the host writes, to all blocks
-    /// Every word that the host writes into a table, to all blocks.
+    /// Every word that the host writes into a table of entries, to all blocks.
     pub cfg: Flow<Out, ConfigWrite>,
 
-    /// Every word that it writes of append regions, their doorbells included.
+    /// Every word that the host writes of append regions, their doorbells included.
     pub append_word: Flow<Out, AppendWord>,
 
-    /// Every word that it writes of described regions.
+    /// Every word that the host writes of described regions.
     pub key_word: Flow<Out, KeyWord>,
 
-    /// Memory regions that peers make invalid: each is a word of its own on `cfg`.
+    /// Memory regions that peers make invalid; each becomes a word of its own on `cfg`.
     pub invalidate: Stream<In, RegionIndex>,
 
     // ------------------------------------------------------------------ doorbells
-    /// Doorbells.
+    /// Doorbells of send queues.
     pub doorbell: Stream<Out, Doorbell>,
     /// Doorbells of receive queues.
     pub receive_doorbell: Stream<Out, Doorbell>,
@@ -185,94 +189,94 @@ pub struct Control {
     // ------------------------------------------------------------------ settings
     /// The card takes doorbells and sends.
     pub enable: Signal<Out, Bit>,
-    /// High for 16 cycles: reset everything but this block.
+    /// Soft reset, high for 16 cycles: resets every block but this one.
     pub soft_reset: Signal<Out, Bit>,
     /// Longest DMA read of data, in bytes.
     pub max_read: Signal<Out, Bits<13>>,
-    /// Widest gap to be read through, in bytes.
+    /// Widest gap that is read through, in bytes.
     pub merge_threshold: Signal<Out, Bits<13>>,
     /// Bytes that a DMA read should have on average; 0: any.
     pub read_balance: Signal<Out, Bits<9>>,
-    /// The fewest rows of a column request; 0: there are none.
+    /// Least number of rows of a column request; 0 turns column requests off.
     pub column_min_rows: Signal<Out, Bits<32>>,
-    /// Words of payload that the assembler reads in a cycle: 1 to 16.
+    /// Words of payload that the assembler reads in a cycle, 1 to 16.
     pub assembler_words: Signal<Out, Bits<5>>,
-    /// The card's MAC address.
+    /// MAC address of the card.
     pub mac: Signal<Out, Bits<48>>,
-    /// The card's IPv4 address.
+    /// IPv4 address of the card.
     pub ip: Signal<Out, Bits<32>>,
-    /// Units of 1,024 cycles; 0 is for ever.
+    /// Timeout of acknowledgements in units of 1,024 cycles; 0: none.
     pub ack_timeout: Signal<Out, Bits<32>>,
-    /// Congestion control.
+    /// Settings of congestion control.
     pub congestion: Signals<Out, Congestion>,
 
     // ------------------------------------------------------------------ states
     /// Work is in progress somewhere in the card.
     pub busy: Signal<In, Bit>,
-    /// The queue pair that the host may be reading of, asked for in the next cycle.
+    /// Queue pair whose state is wanted in the next cycle, for a read of the host.
     pub error_next: Signal<Out, Bits<QP>>,
-    /// That of the cycle before is in error.
+    /// The queue pair that `error_next` named in the cycle before is in error.
     pub error: Signal<In, Bit>,
-    /// The same of a queue,
+    /// Queue whose state is wanted in the next cycle, for a read of the host.
     pub halted_next: Signal<Out, Bits<QUEUE>>,
-    /// which is halted.
+    /// The queue that `halted_next` named in the cycle before is halted.
     pub halted: Signal<In, Bit>,
-    /// The queue whose doorbell may be rung, asked for in the next cycle.
+    /// Queue whose doorbell may be rung, and whose state is wanted in the next cycle.
     pub bell_next: Signal<Out, Bits<QUEUE>>,
-    /// That of the cycle before is enabled.
+    /// The queue that `bell_next` named in the cycle before is enabled.
     pub bell_enabled: Signal<In, Bit>,
-    /// It is halted.
+    /// The queue that `bell_next` named in the cycle before is halted.
     pub bell_halted: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ counters: what to add in this cycle
-    /// To `PAYLOAD_BYTES`.
+    /// Amount to add to `PAYLOAD_BYTES` in this cycle.
     pub count_1: Signal<In, Bits<16>>,
-    /// To `FRAME_BYTES`.
+    /// Amount to add to `FRAME_BYTES` in this cycle.
     pub count_2: Signal<In, Bits<16>>,
-    /// To `PACKETS`.
+    /// Amount to add to `PACKETS` in this cycle.
     pub count_3: Signal<In, Bits<16>>,
-    /// To `DATA_READS`.
+    /// Amount to add to `DATA_READS` in this cycle.
     pub count_4: Signal<In, Bits<16>>,
-    /// To `DATA_READ_BYTES`.
+    /// Amount to add to `DATA_READ_BYTES` in this cycle.
     pub count_5: Signal<In, Bits<16>>,
-    /// To `CONTROL_READS`.
+    /// Amount to add to `CONTROL_READS` in this cycle.
     pub count_6: Signal<In, Bits<16>>,
-    /// To `CONTROL_READ_BYTES`.
+    /// Amount to add to `CONTROL_READ_BYTES` in this cycle.
     pub count_7: Signal<In, Bits<16>>,
-    /// To `WORK_REQUESTS`.
+    /// Amount to add to `WORK_REQUESTS` in this cycle.
     pub count_8: Signal<In, Bits<16>>,
-    /// To `ACKS`.
+    /// Amount to add to `ACKS` in this cycle.
     pub count_9: Signal<In, Bits<16>>,
-    /// To `WINDOWS`.
+    /// Amount to add to `WINDOWS` in this cycle.
     pub count_10: Signal<In, Bits<16>>,
-    /// To `ASSEMBLE_BUSY`.
+    /// Amount to add to `ASSEMBLE_BUSY` in this cycle.
     pub count_11: Signal<In, Bits<16>>,
-    /// To `ASSEMBLE_CONFLICT`.
+    /// Amount to add to `ASSEMBLE_CONFLICT` in this cycle.
     pub count_12: Signal<In, Bits<16>>,
-    /// To `ASSEMBLE_EMPTY`.
+    /// Amount to add to `ASSEMBLE_EMPTY` in this cycle.
     pub count_13: Signal<In, Bits<16>>,
-    /// To `ASSEMBLE_BLOCKED`.
+    /// Amount to add to `ASSEMBLE_BLOCKED` in this cycle.
     pub count_14: Signal<In, Bits<16>>,
-    /// To `RECEIVE_DROPPED`.
+    /// Amount to add to `RECEIVE_DROPPED` in this cycle.
     pub count_15: Signal<In, Bits<16>>,
-    /// To `RECEIVE_OVERRUN`.
+    /// Amount to add to `RECEIVE_OVERRUN` in this cycle.
     pub count_16: Signal<In, Bits<16>>,
-    /// To `RECEIVE_IGNORED`.
+    /// Amount to add to `RECEIVE_IGNORED` in this cycle.
     pub count_17: Signal<In, Bits<16>>,
-    /// To `CNPS_SENT`.
+    /// Amount to add to `CNPS_SENT` in this cycle.
     pub count_18: Signal<In, Bits<16>>,
-    /// To `CNPS_RECEIVED`.
+    /// Amount to add to `CNPS_RECEIVED` in this cycle.
     pub count_19: Signal<In, Bits<16>>,
 
-    // What the host sees.
+    // The parts that the host sees.
     axil: AxiLite,
     settings: Settings,
     counters: CounterBank,
     sweep: Sweep,
     clear: Signal<Local, Bit>,
 
-    // Addresses: the tables' high 4 bits, the low bits that an address in them does not have, and
-    // where in an address entry and word are.
+    // Addresses: the high 4 bits of each table, the low bits that must be 0 in an address within it, and the position
+    // of entry and word in an address.
     #[init(tables(|table| table.offset / TABLE_STRIDE))]
     sections: [Constant<Bits<4>>; ALL_TABLES],
     #[init(tables(|table| TABLE_STRIDE - table.entries * table.entry_size))]
@@ -298,7 +302,7 @@ pub struct Control {
     hits: [Signal<Local, Bit>; KEYS + 1],
     hits_entry: Signal<Local, Bit>,
     execute: Signal<Local, Bit>,
-    /// The state of the doorbell's queue has come; a doorbell that waits to be taken has passed.
+    /// The state of the doorbell's queue is valid; low once a doorbell has passed that check and waits to be taken.
     looks: DFF<Bit>,
     bell: Signal<Local, Bits<QUEUE>>,
     writes: DFF<Bit>,
@@ -307,7 +311,7 @@ pub struct Control {
     append_written: DFF<AppendWord>,
     key_writes: DFF<Bit>,
     key_written: DFF<KeyWord>,
-    /// Words are at least 4 cycles apart: counts down from the last one, also from a peer's.
+    /// Cycles until the next word may be sent: words, a peer's included, are at least 4 cycles apart.
     pause: DFF<Bits<2>>,
     withdraws: Signal<Local, Bit>,
     #[init(word_of::<MemoryRegionEntry>("valid"))]
@@ -326,7 +330,7 @@ pub struct Control {
     found_sum: DFF<Bits<64>>,
     is_counter: DFF<Bit>,
     is_high: DFF<Bit>,
-    /// The high word of the counter whose low word was read last.
+    /// High word of the counter whose low word was read last.
     high: DFF<Bits<32>>,
 }
 
@@ -335,7 +339,7 @@ impl Logic for Control {
     fn update(&mut self) {
         self.clear.next = self.rst.val() || self.settings.soft_reset.val();
 
-        // The host.
+        // The host's side.
         self.axil.awaddr.next = self.axil_awaddr.val();
         self.axil.awvalid.next = self.axil_awvalid.val();
         self.axil_awready.next = self.axil.awready.val();
@@ -357,7 +361,7 @@ impl Logic for Control {
         // After a reset, the tables are cleared before anything is written to them.
         self.sweep.rst.next = self.clear.val();
 
-        // A write finds its place.
+        // A write finds its table.
         self.place.next = self.axil.write_addr.val().get_bits::<20>(0);
         for k in 0..KEYS + 1 {
             self.hits[k].next = (self.axil.write_addr.val().get_bits::<4>(20)
@@ -376,7 +380,7 @@ impl Logic for Control {
         self.execute.next = self.axil.write_valid.val()
             && (self.state.q.val() == ControlState::Ready)
             && !(self.sweep.busy.val() && self.hits_entry.val());
-        // Nobody waits for a peer's word: it has its turn when the host writes nothing.
+        // Nobody waits for a peer's word: it is sent when the host writes nothing.
         self.withdraws.next = self.invalidate.valid.val()
             && (self.state.q.val() == ControlState::Ready)
             && !self.axil.write_valid.val()
@@ -418,7 +422,7 @@ impl Logic for Control {
                 }
             }
             ControlState::Settle => {
-                // The register that was written may be the one that restarts.
+                // The register that was written may be the one that resets the card.
                 self.state.d.next = ControlState::Done;
                 if self.settings.soft_reset.val() {
                     self.state.d.next = ControlState::Restart;
@@ -447,7 +451,7 @@ impl Logic for Control {
                 }
             }
             ControlState::Restart => {
-                // What is written next is not for the reset to take back.
+                // The reset must not undo what is written next.
                 if !self.settings.soft_reset.val() {
                     self.state.d.next = ControlState::Done;
                 }
@@ -485,7 +489,7 @@ impl Logic for Control {
         self.cfg.valid.next = self.writes.q.val();
         self.cfg.next = self.written.q.val();
 
-        // A word of an append region goes where these are.
+        // A word of an append region goes to the blocks that keep these.
         self.append_writes.d.next =
             self.execute.val() && (self.hits[APPENDS].val() || self.hits[APPEND_BELLS].val());
         self.append_written.d.next.bell = self.hits[APPEND_BELLS].val();
@@ -504,7 +508,7 @@ impl Logic for Control {
         self.key_word.valid.next = self.key_writes.q.val();
         self.key_word.next = self.key_written.q.val();
 
-        // A setting is changed here.
+        // A setting is changed in this block.
         self.settings.write_valid.next =
             self.execute.val() && !self.axil.write_addr.val().get_bits::<8>(16).any();
         self.settings.write_addr.next = self.place.val().get_bits::<16>(0);
@@ -523,7 +527,7 @@ impl Logic for Control {
         self.ack_timeout.next = self.settings.ack_timeout.val();
         self.congestion.next = self.settings.congestion.val();
 
-        // Counters count.
+        // The counters count.
         self.counters.clear.next = self.settings.clear_counters.val();
         self.counters.amounts[0].next = bits::<16>(1);
         self.counters.amounts[1].next = self.count_1.val();
@@ -546,7 +550,7 @@ impl Logic for Control {
         self.counters.amounts[18].next = self.count_18.val();
         self.counters.amounts[19].next = self.count_19.val();
 
-        // A read looks everywhere, then chooses.
+        // A read looks everywhere, then selects.
         self.read_place.next = self.axil.read_addr.val().get_bits::<20>(0);
         self.settings.read_addr.next = self.read_place.val().get_bits::<16>(0);
         self.counters.index.next = self.read_place.val().get_bits::<5>(3);

@@ -1,4 +1,4 @@
-//! The global registers.
+//! Keeps the global registers.
 
 use drdma_abi::ABI_HASH;
 use drdma_abi::register::*;
@@ -14,7 +14,7 @@ fn at(register: Register) -> Constant<Bits<16>> {
     value(register.offset)
 }
 
-/// Every register of [`REGISTERS`]; writes take effect at the end of their cycle.
+/// Keeps every register of [`REGISTERS`]; writes take effect at the end of their cycle.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Settings {
     // ------------------------------------------------------------------ clock and reset
@@ -26,43 +26,43 @@ pub struct Settings {
     // ------------------------------------------------------------------ accesses
     /// A register is written.
     pub write_valid: Signal<In, Bit>,
-    /// Its address.
+    /// With `write_valid`: offset of the register in BAR2.
     pub write_addr: Signal<In, Bits<16>>,
-    /// Its value.
+    /// With `write_valid`: value that is written.
     pub write_data: Signal<In, Bits<32>>,
-    /// The register that is read.
+    /// Offset of the register that is read.
     pub read_addr: Signal<In, Bits<16>>,
-    /// Its value, in the same cycle; 0 if there is none.
+    /// Value of the register at `read_addr`, in the same cycle; 0 if there is none.
     pub read_data: Signal<Out, Bits<32>>,
 
     // ------------------------------------------------------------------ what they hold
     /// The card takes doorbells and sends.
     pub enable: Signal<Out, Bit>,
-    /// High for 16 cycles: reset everything but this block.
+    /// Soft reset, high for 16 cycles: resets every block but this one.
     pub soft_reset: Signal<Out, Bit>,
     /// Longest DMA read of data, in bytes.
     pub max_read: Signal<Out, Bits<13>>,
-    /// Widest gap to be read through, in bytes.
+    /// Widest gap that is read through, in bytes.
     pub merge_threshold: Signal<Out, Bits<13>>,
     /// Bytes that a DMA read should have on average; 0: any.
     pub read_balance: Signal<Out, Bits<9>>,
-    /// The fewest rows of a column request; 0: there are none.
+    /// Least number of rows of a column request; 0 turns column requests off.
     pub column_min_rows: Signal<Out, Bits<32>>,
-    /// Words of payload that the assembler reads in a cycle: 1 to 16.
+    /// Words of payload that the assembler reads in a cycle, 1 to 16.
     pub assembler_words: Signal<Out, Bits<5>>,
-    /// The card's MAC address.
+    /// MAC address of the card.
     pub mac: Signal<Out, Bits<48>>,
-    /// The card's IPv4 address.
+    /// IPv4 address of the card.
     pub ip: Signal<Out, Bits<32>>,
-    /// Units of 1,024 cycles; 0 is for ever.
+    /// Timeout of acknowledgements in units of 1,024 cycles; 0: none.
     pub ack_timeout: Signal<Out, Bits<32>>,
-    /// Congestion control.
+    /// Settings of congestion control.
     pub congestion: Signals<Out, Congestion>,
-    /// Clear the counters.
+    /// The counters are to be cleared.
     pub clear_counters: Signal<Out, Bit>,
-    /// For `STATUS`.
+    /// Work is in progress somewhere in the card, for `STATUS`.
     pub busy: Signal<In, Bit>,
-    /// For `CONTROL`: the tables are being cleared.
+    /// The tables are being cleared, for `CONTROL`.
     pub sweeping: Signal<In, Bit>,
 
     // Addresses and constants.

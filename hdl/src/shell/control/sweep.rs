@@ -4,17 +4,17 @@ use drdma_emit::prelude::*;
 
 use crate::context::INDEX;
 
-/// Counts through the entries, one a cycle: control clears that entry of every table, so that nothing is
-/// ready, valid or enabled until the host says so. A table of fewer entries is cleared more than once.
+/// Counts through the entries, one a cycle. Control clears that entry of every table, so that nothing is ready, valid
+/// or enabled until the host says so. A table of fewer entries is cleared more than once.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Sweep {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Starts anew.
+    /// Synchronous reset: the count starts anew.
     pub rst: Signal<In, Bit>,
-    /// Entry `index` is cleared, and this is not done yet.
+    /// Entry `index` is being cleared; high until all entries are.
     pub busy: Signal<Out, Bit>,
-    /// The entry.
+    /// Number of the entry that is cleared.
     pub index: Signal<Out, Bits<INDEX>>,
     active: DFF<Bit>,
     at: DFF<Bits<INDEX>>,

@@ -344,7 +344,7 @@ fn a_reset_clears_every_entry_of_every_table() {
     };
     host.ready();
     check(&host);
-    // The same when the host asks for it, and everything else is reset as well.
+    // The host's reset does the same, and resets everything else as well.
     host.write(MAX_READ.offset, 64);
     host.write(IP.offset, 0x0a00_0001);
     host.write(COLUMN_MIN_ROWS.offset, 7);
@@ -453,7 +453,7 @@ fn only_doorbells_of_enabled_queues_that_are_not_halted_pass() {
     }
 }
 
-/// Which of them can be used, `receives` knows.
+/// `receives` knows which of these queues can be used.
 #[test]
 fn doorbells_of_receive_queues_pass_while_the_card_is_enabled() {
     let mut host = Host::new(&library(), 1);
@@ -536,7 +536,7 @@ fn states_of_queue_pairs_and_queues_can_be_read() {
         }
         assert_eq!(host.read(QUEUE_PAIR_ERRORS.entry(entry as u32)) == 1, error);
         assert_eq!(host.read(SEND_QUEUE_ERRORS.entry(entry as u32)) == 1, halted);
-        // They are not in the way of what is read next to them.
+        // The states do not disturb what is read next to them.
         assert_eq!(host.read(TYPE.offset), TYPE_ID);
         assert_eq!(host.read(QUEUE_PAIRS.entry(entry as u32)), 0);
     }

@@ -1,41 +1,40 @@
-//! One client's half of [`HostRead`](super::HostRead): it gives every read a place in the client's
-//! ring of beats, remembers the reads in order, and fetches the beats of the oldest when all its
-//! data have come.
+//! One client's half of [`HostRead`](super::HostRead): gives every read a place in the client's ring of beats,
+//! remembers the reads in order, and fetches the beats of the oldest when all its data have come.
 
 use super::{HostReadBeat, HostReadRequest};
 use crate::primitive::{Flatten, Lutram, Restore, StreamFifo};
 use drdma_emit::prelude::*;
 
-/// Where the beats of a read are in the ring.
+/// Place of a read's beats in the ring.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Place {
-    /// The first one.
+    /// First beat of the read.
     start: Bits<9>,
-    /// How many.
+    /// Number of beats of the read.
     beats: Bits<7>,
-    /// How many, and those that are skipped before them.
+    /// Number of beats of the read and of those that are skipped before them.
     size: Bits<10>,
 }
 
 /// Bits of a [`Place`].
 const PLACE: usize = 26;
-/// Beats of a ring.
+/// Number of beats of a ring.
 const RING: u64 = 512;
-/// Places for beats on their way to the output.
+/// Number of places for beats on their way to the output.
 const CREDITS: u64 = 16;
-/// Bits of a place between two multiples of 512 B, at which reads are cut.
+/// Bits of an address below a multiple of 512 B, at which reads are cut.
 const CUT: usize = 9;
 /// Bits of the number of such a multiple.
 const BLOCK: usize = 64 - CUT;
 
-/// Beats of the ring, at most 64 of them a read; reads that can be in flight. One request per two
-/// cycles, one beat per cycle.
+/// Keeps a ring of 512 beats, at most 64 of them a read, and up to 64 reads in flight. One request in two cycles, one
+/// beat a cycle.
 ///
-/// A read's beats are consecutive in the ring; where they would pass its end, the rest of the lap
-/// is left unused until the read is done.
+/// The beats of a read are consecutive in the ring. Where they would cross its end, the rest of the ring is left unused
+/// until the read is done.
 ///
-/// A request of more than 512 B that begins within a cache line is issued as two reads, which meet at a multiple of 512 B.
-/// The DMA engine cuts a read at its maximum size, counted from where it begins: so what it sends would begin and end
+/// A request of more than 512 B that begins within a cache line is issued as two reads, which meet at a multiple of 512
+/// B. The DMA engine cuts a read at its maximum size, counted from where it begins. The parts would begin and end
 /// within lines, each in the line in which the one before ended, and the host would serve them one after the other.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Client {
@@ -46,63 +45,63 @@ pub struct Client {
     pub rst: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ requests of the client
-    /// Reads.
+    /// Reads of the client.
     pub req: Stream<In, HostReadRequest>,
 
     // ------------------------------------------------------------------ reads to be issued
-    /// A read that has its place in the ring.
+    /// A read that has its place in the ring is offered.
     pub read_valid: Signal<Out, Bit>,
-    /// It is issued at the end of this cycle.
+    /// The read is issued at the end of this cycle.
     pub read_take: Signal<In, Bit>,
-    /// First byte in host memory.
+    /// Host address of the read.
     pub read_addr: Signal<Out, Bits<64>>,
-    /// Bytes.
+    /// Bytes of the read.
     pub read_bytes: Signal<Out, Bits<13>>,
-    /// The place of its first byte in the ring.
+    /// Place of the read's first byte in the ring.
     pub read_place: Signal<Out, Bits<15>>,
-    /// The number of its request among those in flight.
+    /// Number of the read's request among those in flight.
     pub read_index: Signal<Out, Bits<6>>,
-    /// It is the second read of its request.
+    /// The read is the second one of its request.
     pub read_second: Signal<Out, Bit>,
 
     // ------------------------------------------------------------------ reads that are done
     /// The data of a read have come, or it has failed.
     pub done_valid: Signal<In, Bit>,
-    /// Its request's number.
+    /// With `done_valid`: number of the read's request.
     pub done_index: Signal<In, Bits<6>>,
-    /// It has failed.
+    /// With `done_valid`: the read has failed.
     pub done_error: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ beats to be fetched
     /// A beat is wanted from the ring.
     pub fetch_valid: Signal<Out, Bit>,
-    /// It is fetched: its data follow as `fetched_data` two cycles later.
+    /// The beat is fetched: its data follow as `fetched_data` two cycles later.
     pub fetch_take: Signal<In, Bit>,
-    /// Its place in the ring.
+    /// Number of the beat in the ring.
     pub fetch_beat: Signal<Out, Bits<9>>,
-    /// The data of the beat that was taken two cycles before.
+    /// Data of the beat that was taken two cycles before.
     pub fetched_data: Signal<In, Bits<512>>,
 
     // ------------------------------------------------------------------ responses to the client
-    /// What was read.
+    /// Answers to the client, in the order of its reads.
     pub resp: Stream<Out, HostReadBeat>,
 
     filled: Signal<Local, Bits<13>>,
     unused_filled: Signal<Local, Bits<6>>,
     beats: Signal<Local, Bits<7>>,
-    /// Bit 9 or more: the request goes beyond a multiple of 512 B.
+    /// Bit 9 or a higher one is set if the request crosses a multiple of 512 B.
     reach: Signal<Local, Bits<14>>,
     is_long: Signal<Local, Bit>,
     unused_reach: Signal<Local, Bits<CUT>>,
 
-    // A request with its place in the ring; `size` counts the beats that are skipped before it.
+    // A request with its place in the ring; `size` counts the beats that are skipped before it as well.
     placed: DFF<Bit>,
     placed_addr: DFF<Bits<64>>,
     placed_bytes: DFF<Bits<13>>,
     placed_beats: DFF<Bits<7>>,
     placed_start: DFF<Bits<9>>,
     placed_size: DFF<Bits<10>>,
-    /// It becomes two reads, of which the first has so many bytes and was issued.
+    /// The request becomes two reads; the first has `placed_first` bytes, and was issued if `is_second`.
     placed_cut: DFF<Bit>,
     placed_first: DFF<Bits<10>>,
     is_second: DFF<Bit>,
@@ -114,7 +113,7 @@ pub struct Client {
     passes: Signal<Local, Bit>,
     skipped: Signal<Local, Bits<10>>,
 
-    // The reads in flight: places, and whether each is done.
+    // The reads in flight: their places, and whether each is done.
     places: Lutram<PLACE, 6, 1>,
     written: Flatten<Place, PLACE>,
     oldest: Restore<Place, PLACE>,
@@ -123,20 +122,21 @@ pub struct Client {
     head: DFF<Bits<7>>,
     done: DFF<Bits<64>>,
     failed: DFF<Bits<64>>,
-    /// The next read of the request that ends is its last one.
+    /// Bit `n`: the next read of request `n` to end is its last one.
     closing: DFF<Bits<64>>,
     closes: Signal<Local, Bit>,
-    /// A request's first read was issued in the cycle before, and its number; it becomes two.
+    /// The first read of a request was issued in the cycle before; its number, and whether it becomes two.
     begun: DFF<Bit>,
     begun_index: DFF<Bits<6>>,
     begun_cut: DFF<Bit>,
-    /// What is known of the oldest request is that of the one that had its number before.
+    /// The flags of the oldest request are still those of the request that had its number before.
     is_stale: Signal<Local, Bit>,
     issued: Signal<Local, Bits<64>>,
     ended: Signal<Local, Bits<64>>,
     #[init(Constant::new(1.into()))]
     one: Constant<Bits<64>>,
-    // Both change one cycle late, which is early enough: a request is placed two cycles after the one before it was issued.
+    // Both are updated one cycle late, which is early enough: a request is placed two cycles after the one before it
+    // was issued.
     full: DFF<Bit>,
     free: DFF<Bits<10>>,
     allocated: DFF<Bits<10>>,
@@ -165,8 +165,8 @@ pub struct Client {
 impl Logic for Client {
     #[hdl_gen]
     fn update(&mut self) {
-        // Requests come in, and get their number of beats and their place: at the ring's start if they
-        // would pass its end.
+        // Requests enter, and get their number of beats and their place: at the ring's start if they would cross its
+        // end.
         self.req.ready.next = !self.placed.q.val();
         self.filled.next = self.req.bytes.val() + 63;
         self.beats.next = self.filled.val().get_bits::<7>(6);
@@ -205,7 +205,7 @@ impl Logic for Client {
             }
         }
 
-        // They wait for space in the ring and a number, and are issued.
+        // Requests wait for space in the ring and a number, and are issued.
         self.full.d.next = (self.tail.q.val().get_bits::<6>(0)
             == self.head.q.val().get_bits::<6>(0))
             && (self.tail.q.val() != self.head.q.val());
@@ -253,7 +253,7 @@ impl Logic for Client {
             self.tail.d.next = self.tail.q.val() + 1;
         }
 
-        // They are done in any order, long after they were issued.
+        // Reads end in any order, long after they were issued.
         self.issued.next = bits::<64>(0);
         if self.begun.q.val() {
             self.issued.next = self.one.val() << self.begun_index.q.val();
@@ -274,7 +274,7 @@ impl Logic for Client {
             self.failed.d.next = self.failed.q.val() & !self.issued.val();
         }
 
-        // The oldest one is fetched beat by beat.
+        // The oldest read is fetched beat by beat.
         self.places.read_address[0].next = self.head.q.val().get_bits::<6>(0);
         self.oldest.bits.next = self.places.read_data[0].val();
         self.current_last.next = self.current_left.q.val() == 1;
@@ -314,7 +314,7 @@ impl Logic for Client {
         }
         self.free.d.next = (self.free.q.val() - self.allocated.q.val()) + self.released.q.val();
 
-        // The flags go along with the beat, which comes a cycle later.
+        // The flags accompany the beat, which comes a cycle later.
         self.fetching.d.next = self.fetch_take.val();
         self.fetching_last.d.next = self.current_last.val();
         self.fetching_error.d.next = self.current_error.q.val();

@@ -1,6 +1,6 @@
-//! A behavioural DMA read engine with the manners of Corundum's: reads are cut into pieces that
-//! come back in any order, segments take their writes independently, a read's status follows the
-//! last of its writes, and statuses come in any order.
+//! A behavioural DMA read engine that behaves like Corundum's: reads are cut into pieces that come back in any order,
+//! segments take their writes independently, a read's status follows the last of its writes, and statuses come in any
+//! order.
 
 use drdma_verilated::testbench::{Bench, Random};
 use drdma_verilated::{Model, PortHandle, Word};
@@ -14,15 +14,15 @@ pub type Host = Rc<dyn Fn(u64) -> Option<u8>>;
 /// How the engine behaves.
 #[derive(Clone, Copy, Debug)]
 pub struct Manners {
-    /// Probability of not taking a descriptor in a cycle; it takes one per two cycles at most.
+    /// Probability of not taking a descriptor in a cycle; the engine takes one in two cycles at most.
     pub stall: f64,
-    /// Cycles from a descriptor to its first piece, at least.
+    /// Least number of cycles from a descriptor to its first piece.
     pub latency: u64,
-    /// The pieces may wait up to this many cycles more, each on its own.
+    /// Largest number of further cycles that each piece may wait.
     pub spread: u64,
     /// Probability of not writing to a segment in a cycle.
     pub gap: f64,
-    /// Bytes of a piece, at most.
+    /// Largest number of bytes of a piece.
     pub piece: u64,
 }
 
@@ -30,7 +30,7 @@ impl Manners {
     /// As fast as the board.
     pub const BEST: Self = Self { stall: 0.0, latency: 250, spread: 0, gap: 0.0, piece: 512 };
 
-    /// Anything that is allowed.
+    /// Any manners that are allowed.
     pub fn any(random: &mut Random) -> Self {
         let chance = [0.0, 0.3, 0.8];
         Self {
@@ -45,10 +45,10 @@ impl Manners {
 
 struct Read {
     tag: u64,
-    /// Writes that have not been done.
+    /// Number of writes that have not been done.
     left: usize,
     error: u64,
-    /// When the status may go out.
+    /// First cycle in which the status may leave.
     due: u64,
 }
 
@@ -63,22 +63,22 @@ struct Write {
 /// A read that was issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Issued {
-    /// First byte in host memory.
+    /// Host address of the first byte.
     pub addr: u64,
-    /// Bytes.
+    /// Bytes of the read.
     pub len: u64,
-    /// When.
+    /// Cycle in which the read was issued.
     pub cycle: u64,
 }
 
-/// The engine's state, for looking at after a run.
+/// State of the engine, to be examined after a run.
 pub struct DmaEngine {
     host: Host,
     manners: Manners,
     random: Random,
     /// Every descriptor that was taken.
     pub issued: Vec<Issued>,
-    /// The most reads that were in flight at a time.
+    /// Largest number of reads that were in flight at a time.
     pub most_in_flight: usize,
     reads: Vec<(u64, Read)>,
     next_read: u64,
@@ -159,7 +159,7 @@ impl DmaEngine {
             if self.offered[k].is_none() && !random.chance(manners.gap) {
                 let ready = |(_, write): &(usize, &Write)| write.due <= cycle;
                 let mut due = self.waiting[k].iter().enumerate().filter(ready);
-                // The oldest first, so that pieces interleave only where their delays do.
+                // The oldest piece goes first, so that pieces interleave only where their delays do.
                 let first = due.next().map(|(at, _)| at);
                 self.offered[k] = first.map(|at| self.waiting[k].remove(at));
             }
@@ -214,7 +214,7 @@ impl DmaEngine {
         let mut read = Read { tag, left: 0, error: 0, due: 0 };
         let mut at = 0;
         while at < len {
-            // To the next boundary of a piece in host memory.
+            // Up to the next boundary of a piece in host memory.
             let boundary = manners.piece - (addr.wrapping_add(at)) % manners.piece;
             let piece = boundary.min(len - at);
             let due = cycle + manners.latency + random.below(manners.spread + 1);

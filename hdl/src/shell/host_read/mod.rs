@@ -1,19 +1,18 @@
-//! Reads of host memory for the control path: work requests for `queue`, bitmaps and pointer arrays
-//! for `sequencer`, receives for `receives`, what peers READ for `replies`.
+//! Reads host memory for the control path: work requests for `queue`, bitmaps and pointer arrays for `sequencer`,
+//! receives for `receives`, and what peers READ for `replies`.
 //!
-//! Stands between those four and the DMA engine's control port. Requests of the clients become read
-//! descriptors, one client after the other; the engine writes the data into a RAM, 32 KiB a client,
-//! in any order; the responses go out in the order of the requests, once a read is complete.
+//! Stands between those four clients and the DMA engine's control port. Requests of the clients become read
+//! descriptors, one client after the other. The engine writes the data into a RAM, 32 KiB a client, in any order. The
+//! responses leave in the order of the requests, each once its read is complete.
 //!
-//! Contract: each client may give a request every two cycles, and its descriptor is at the output 2
-//! cycles later; one of more than 512 B that begins within a cache line becomes two descriptors, and takes a
-//! cycle more. 64 requests and 32 KiB a client can be in flight. One beat of 64 B leaves the RAM per cycle, for one client or for several in turns; the
-//! first leaves 4 cycles after its read's status. A client that does not take its responses only
-//! fills its own ring. The engine's writes are always taken at once. A failed read gives its beats,
-//! with `error`.
+//! Contract: each client may give a request every two cycles, and its descriptor is at the output 2 cycles later. A
+//! request of more than 512 B that begins within a cache line becomes two descriptors, and takes a cycle more. 64
+//! requests and 32 KiB a client can be in flight. One beat of 64 B leaves the RAM a cycle, for one client or for
+//! several in turns; the first leaves 4 cycles after its read's status. A client that does not take its responses only
+//! fills its own ring. The engine's writes are always taken at once. A failed read gets all its beats, with `error`.
 //!
-//! A read from before a reset may complete after it, but before its tag is used again. Writes are
-//! taken and done through a reset.
+//! A read of before a reset may complete after it, but before its tag is used again. Writes are taken and done through
+//! a reset.
 
 use crate::primitive::Ram;
 use crate::shell::corundum::{DmaDescriptor, DmaReadStatus};
@@ -31,27 +30,27 @@ pub use client::Client;
 /// A read of host memory.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct HostReadRequest {
-    /// First byte in host memory.
+    /// Host address of the first byte.
     pub addr: Bits<64>,
-    /// Bytes, 1 to 4,096.
+    /// Bytes of the read, 1 to 4,096.
     pub bytes: Bits<13>,
 }
 
-/// 64 bytes of a read.
+/// A beat of 64 bytes of a read.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct HostReadBeat {
-    /// 64 bytes; byte 0 of a read's first beat is the byte at its address.
+    /// Bytes that were read; byte 0 of a read's first beat is the byte at its address.
     pub data: Bits<512>,
-    /// The last beat of its read.
+    /// The beat is the last one of its read.
     pub last: Bit,
-    /// The read has failed.
+    /// The read failed.
     pub error: Bit,
 }
 
-/// Clients.
+/// Number of clients.
 const CLIENTS: usize = 4;
 
-/// See the [module](self).
+/// Reader of host memory for the control path; see the [module](self).
 #[derive(LogicBlock, Default)]
 pub struct HostRead {
     // ------------------------------------------------------------------ clock and reset
@@ -61,56 +60,56 @@ pub struct HostRead {
     pub rst: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ client a
-    /// Reads of client a.
+    /// Reads of client a, `queue`.
     pub a_req: Stream<In, HostReadRequest>,
-    /// What client a has read.
+    /// Answers to client a, in the order of its reads.
     pub a_resp: Stream<Out, HostReadBeat>,
 
     // ------------------------------------------------------------------ client b
-    /// Reads of client b.
+    /// Reads of client b, `sequencer`.
     pub b_req: Stream<In, HostReadRequest>,
-    /// What client b has read.
+    /// Answers to client b, in the order of its reads.
     pub b_resp: Stream<Out, HostReadBeat>,
 
     // ------------------------------------------------------------------ client c
-    /// Reads of client c.
+    /// Reads of client c, `receives` and `pieces`.
     pub c_req: Stream<In, HostReadRequest>,
-    /// What client c has read.
+    /// Answers to client c, in the order of its reads.
     pub c_resp: Stream<Out, HostReadBeat>,
 
     // ------------------------------------------------------------------ client d
-    /// Reads of client d.
+    /// Reads of client d, `replies`.
     pub d_req: Stream<In, HostReadRequest>,
-    /// What client d has read.
+    /// Answers to client d, in the order of its reads.
     pub d_resp: Stream<Out, HostReadBeat>,
 
     // ------------------------------------------------------------------ DMA read descriptors
-    /// DMA read descriptors: tag bits 7 and 6 are the client, bits 5 to 0 the number of its request; bit 8 is set in
+    /// DMA read descriptors. Tag bits 7 and 6 are the client, bits 5 to 0 the number of its request; bit 8 is set in
     /// the second of two.
     pub m_axis_ctrl_dma_read_desc: Stream<Out, DmaDescriptor>,
-    /// Reads that have ended.
+    /// Statuses of reads that have ended.
     pub s_axis_ctrl_dma_read_desc_status: Flow<In, DmaReadStatus>,
 
     // ------------------------------------------------------------------ RAM, write side
-    /// One bit a segment: which RAM.
+    /// Memory that each segment's write is for, one bit each; 0 is this one.
     pub ctrl_dma_ram_wr_cmd_sel: Signal<In, Bits<2>>,
-    /// 64 bits a segment: byte enables.
+    /// Byte enables of each segment's write (2 x 64 bits).
     pub ctrl_dma_ram_wr_cmd_be: Signal<In, Bits<128>>,
-    /// 10 bits a segment: row.
+    /// Row of each segment's write (2 x 10 bits).
     pub ctrl_dma_ram_wr_cmd_addr: Signal<In, Bits<20>>,
-    /// 512 bits a segment.
+    /// Data of each segment's write (2 x 512 bits).
     pub ctrl_dma_ram_wr_cmd_data: Signal<In, Bits<1024>>,
-    /// One bit a segment.
+    /// A write of each segment is offered, one bit each.
     pub ctrl_dma_ram_wr_cmd_valid: Signal<In, Bits<2>>,
-    /// One bit a segment: always 1.
+    /// Always 1 for both segments: every write is taken.
     pub ctrl_dma_ram_wr_cmd_ready: Signal<Out, Bits<2>>,
-    /// One bit a segment: the write of the cycle before is done.
+    /// The write that each segment took in the cycle before is done, one bit each.
     pub ctrl_dma_ram_wr_done: Signal<Out, Bits<2>>,
 
     // ------------------------------------------------------------------ counters
-    /// Reads issued this cycle.
+    /// Number of reads issued, a cycle later.
     pub count_reads: Signal<Out, Bits<16>>,
-    /// Bytes of those.
+    /// Bytes of the reads that `count_reads` counts.
     pub count_bytes: Signal<Out, Bits<16>>,
 
     clients: [Client; CLIENTS],
@@ -124,16 +123,16 @@ pub struct HostRead {
     unused_tag: Signal<Local, Bits<6>>,
     fresh: DFF<Bit>,
     room: Signal<Local, Bit>,
-    /// The client whose read is issued: the next one behind that of the last, or there is none.
+    /// Client whose read is issued: the next one after the last that has a read, in cyclic order.
     issues: Signal<Local, Bit>,
     issuer: Signal<Local, Bits<2>>,
     issued_last: DFF<Bits<2>>,
 
-    // The RAM's two segments; rows of a client behind those of the one before.
+    // The two segments of the RAM; the rows of each client lie behind those of the one before.
     ram: [Ram<512, 64, 10>; 2],
     accepted: DFF<Bits<2>>,
 
-    // The beat that is fetched, and the client: chosen in the same way.
+    // The client whose beat is fetched, chosen in the same way.
     fetches: Signal<Local, Bit>,
     fetcher: Signal<Local, Bits<2>>,
     fetched_last: DFF<Bits<2>>,
@@ -151,7 +150,7 @@ impl Logic for HostRead {
         self.c_req.join(&mut self.clients[2].req);
         self.d_req.join(&mut self.clients[3].req);
 
-        // Reads of the clients in turns become descriptors.
+        // Reads of the clients become descriptors, in turns.
         self.room.next = !self.descriptor.q.val() || self.m_axis_ctrl_dma_read_desc.ready.val();
         self.issues.next = false;
         self.issuer.next = bits::<2>(0);
@@ -199,7 +198,7 @@ impl Logic for HostRead {
             self.count_bytes.next = bit_cast::<16, 13>(self.descriptor_bytes.q.val());
         }
 
-        // Reads that have ended. Which of two it is does not matter: the last one counts.
+        // Reads that have ended. Which of two reads it is does not matter: the last one counts.
         self.unused_tag.next = self.s_axis_ctrl_dma_read_desc_status.tag.val().get_bits::<6>(8);
         for k in 0..CLIENTS {
             self.clients[k].done_valid.next = self.s_axis_ctrl_dma_read_desc_status.valid.val()
@@ -211,7 +210,7 @@ impl Logic for HostRead {
                 self.s_axis_ctrl_dma_read_desc_status.error.val().any();
         }
 
-        // Data come into the RAM. A reset must not lose a `done` that the engine waits for.
+        // Data are written into the RAM. A reset must not lose a `done` that the engine waits for.
         self.ctrl_dma_ram_wr_cmd_ready.next = bits::<2>(3);
         self.accepted.d.next = self.ctrl_dma_ram_wr_cmd_valid.val();
         self.ctrl_dma_ram_wr_done.next = self.accepted.q.val();
@@ -229,7 +228,7 @@ impl Logic for HostRead {
                 self.ctrl_dma_ram_wr_cmd_data.val().get_bits::<512>(k * 512);
         }
 
-        // Beats leave it, for the clients in turns.
+        // Beats leave the RAM, for the clients in turns.
         self.fetches.next = false;
         self.fetcher.next = bits::<2>(0);
         for k in 0..CLIENTS {

@@ -1,24 +1,26 @@
-//! Two clients of [`HostRead`](super::HostRead) that share one of its ports.
+//! Lets two clients share one port of [`HostRead`](super::HostRead).
 //!
-//! Contract: reads of `b` go before those of `a`, so `b` has few. A read is offered a cycle later; one a cycle. What they bring comes in the order of the reads, in the
-//! cycle in which it is offered: `a_beat.ready` and `b_beat.ready` reach `beat.ready`. A client that does not take its beats holds those of the other back. 64 reads are under way.
+//! Contract: reads of `b` go before those of `a`, so `b` should have few. A read is offered a cycle later; one a cycle.
+//! Answers come in the order of the reads, in the cycle in which they are offered: `beat.ready` depends on
+//! `a_beat.ready` and `b_beat.ready`. A client that does not take its beats holds up those of the other. 64 reads may
+//! be under way.
 
 use super::{HostReadBeat, HostReadRequest};
 use crate::primitive::{StreamFifo, StreamSkid};
 use drdma_emit::prelude::*;
 
-/// Bits of a number of reads that are under way.
+/// Bits of the number of a read under way.
 const READS: usize = 6;
 const READS_COUNT: usize = READS + 1;
 
-/// Whose read it is.
+/// Client of a read.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Owner {
-    /// That of `b`.
+    /// The read is of client b.
     is_b: Bit,
 }
 
-/// See the [module](self).
+/// Shares a port between two clients; see the [module](self).
 ///
 /// # Inputs
 /// `clk`, `rst`; streams `a_read`, `b_read`; `beat`.
@@ -31,17 +33,17 @@ pub struct SharedReads {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Reads of client a,
+    /// Reads of client a.
     pub a_read: Stream<In, HostReadRequest>,
-    /// and what they bring.
+    /// Answers to client a, in the order of its reads.
     pub a_beat: Stream<Out, HostReadBeat>,
-    /// Reads of client b,
+    /// Reads of client b, which go first.
     pub b_read: Stream<In, HostReadRequest>,
-    /// and what they bring.
+    /// Answers to client b, in the order of its reads.
     pub b_beat: Stream<Out, HostReadBeat>,
-    /// Reads of both,
+    /// Reads of both clients.
     pub read: Stream<Out, HostReadRequest>,
-    /// and what they bring.
+    /// Answers to the reads of both clients.
     pub beat: Stream<In, HostReadBeat>,
 
     reads: StreamSkid<HostReadRequest>,

@@ -1,18 +1,20 @@
-//! What the DMA engine reads: frames, completions, and columns.
+//! Answers the DMA engine's reads of frames, completions and columns.
 
 use super::{LINE, NUMBER};
 use crate::primitive::{Lutram, PromptFifo};
 use drdma_emit::prelude::*;
 
-/// Bits of the rows of completions, a segment: half of their numbers.
+/// Bits of the row of a completion in its segment.
 const ROW: usize = NUMBER - 1;
-/// Rows that are read, and not taken yet, a segment.
+/// Number of rows of a segment that may be read and not taken yet.
 const OPEN: u64 = 8;
 
-/// Answers the engine's reads of two memories: 0 is the frame store, which is outside; 1 are the completions, which are
-/// here, and from row 512 on the memory of columns, which is outside, too: its 128 rows again and again. Completion `i` is in the low half of word `i`: segment `i mod 2`, row `i / 2 mod 32`; the high halves are 0.
+/// Answers the engine's reads of two memories. Memory 0 is the frame store, outside of this block. Memory 1 has the
+/// completions, which are kept here, and from row 512 on the memory of columns, outside as well: its 128 rows,
+/// repeated. Completion `i` is in the low half of word `i`: segment `i mod 2`, row `i / 2 mod 32`; the high halves are
+/// 0.
 ///
-/// The segments are independent. A row per cycle and segment, 3 cycles later; 8 rows of a segment wait for the engine.
+/// The segments are independent. A row a cycle and segment, 3 cycles later; 8 rows of a segment wait for the engine.
 /// `cmd_ready` comes from a register.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Answers {
@@ -22,43 +24,43 @@ pub struct Answers {
     pub rst: Signal<In, Bit>,
 
     // Completions.
-    /// One is kept.
+    /// A completion is to be kept.
     pub keep: Signal<In, Bit>,
-    /// Its number.
+    /// With `keep`: number of its write.
     pub number: Signal<In, Bits<NUMBER>>,
-    /// The completion.
+    /// With `keep`: the completion.
     pub line: Signal<In, Bits<LINE>>,
 
     // The frame store.
-    /// The segments that are read.
+    /// Segments of the frame store that are read, one bit each.
     pub store_enable: Signal<Out, Bits<2>>,
-    /// 10 bits a segment: row.
+    /// Row of each segment to read (2 x 10 bits).
     pub store_row: Signal<Out, Bits<20>>,
-    /// 512 bits a segment, two cycles after `store_enable`.
+    /// Row that each segment read, two cycles after `store_enable` (2 x 512 bits).
     pub store_data: Signal<In, Bits<1024>>,
 
     // The memory of columns.
-    /// The segments that are read.
+    /// Segments of the memory of columns that are read, one bit each.
     pub column_enable: Signal<Out, Bits<2>>,
-    /// 7 bits a segment: row.
+    /// Row of each segment to read (2 x 7 bits).
     pub column_row: Signal<Out, Bits<14>>,
-    /// 512 bits a segment, two cycles after `column_enable`.
+    /// Row that each segment read, two cycles after `column_enable` (2 x 512 bits).
     pub column_data: Signal<In, Bits<1024>>,
 
     // The engine.
-    /// One bit a segment: which memory.
+    /// Memory that each segment is to read, one bit each.
     pub cmd_sel: Signal<In, Bits<2>>,
-    /// 10 bits a segment: row.
+    /// Row of each segment to read (2 x 10 bits).
     pub cmd_addr: Signal<In, Bits<20>>,
-    /// One bit a segment.
+    /// A read of each segment is offered, one bit each.
     pub cmd_valid: Signal<In, Bits<2>>,
-    /// One bit a segment.
+    /// A read of each segment can be taken, one bit each.
     pub cmd_ready: Signal<Out, Bits<2>>,
-    /// 512 bits a segment.
+    /// Row that each segment read (2 x 512 bits).
     pub resp_data: Signal<Out, Bits<1024>>,
-    /// One bit a segment.
+    /// A row of each segment is offered, one bit each.
     pub resp_valid: Signal<Out, Bits<2>>,
-    /// One bit a segment.
+    /// The row of each segment is taken, one bit each.
     pub resp_ready: Signal<In, Bits<2>>,
 
     segments: [Segment; 2],
@@ -103,43 +105,43 @@ struct Segment {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// A completion is kept.
+    /// A completion is to be kept.
     pub keep: Signal<In, Bit>,
-    /// Its row.
+    /// With `keep`: row of the completion.
     pub row: Signal<In, Bits<ROW>>,
-    /// The completion.
+    /// With `keep`: the completion.
     pub line: Signal<In, Bits<LINE>>,
-    /// The engine wants a completion or a column,
+    /// The engine reads memory 1: a completion or a column.
     pub sel: Signal<In, Bit>,
-    /// a column.
+    /// With `sel`: the engine reads a column.
     pub is_column: Signal<In, Bit>,
-    /// Its row.
+    /// Row of the completion that the engine reads.
     pub wanted: Signal<In, Bits<ROW>>,
-    /// It wants one.
+    /// A read is offered.
     pub valid: Signal<In, Bit>,
-    /// It is heard.
+    /// A read can be taken.
     pub ready: Signal<Out, Bit>,
-    /// That row of the frame store is read.
+    /// The row of the frame store is read in this cycle.
     pub reads: Signal<Out, Bit>,
-    /// The row that was read two cycles before.
+    /// Row of the frame store that was read two cycles before.
     pub store_data: Signal<In, Bits<512>>,
-    /// That row of the memory of columns is read.
+    /// The row of the memory of columns is read in this cycle.
     pub reads_column: Signal<Out, Bit>,
-    /// The row that was read two cycles before.
+    /// Row of the memory of columns that was read two cycles before.
     pub column_data: Signal<In, Bits<512>>,
-    /// There is an answer.
+    /// An answer is offered.
     pub answers: Signal<Out, Bit>,
-    /// It.
+    /// The row that was read.
     pub answer: Signal<Out, Bits<512>>,
-    /// It is taken.
+    /// The answer is taken.
     pub taken: Signal<In, Bit>,
 
     lines: Lutram<LINE, ROW, 1>,
-    /// Rows that were asked for and not taken.
+    /// Number of rows that were asked for and not taken.
     open: DFF<Bits<4>>,
     accept: Signal<Local, Bit>,
     leaves: Signal<Local, Bit>,
-    // What was asked for a cycle before, and two.
+    // Reads of one cycle before, and of two.
     asked: [DFF<Bit>; 2],
     is_line: [DFF<Bit>; 2],
     was_column: [DFF<Bit>; 2],
@@ -175,7 +177,7 @@ impl Logic for Segment {
         self.lines.write_address.next = self.row.val();
         self.lines.write_data.next = self.line.val();
         self.lines.read_address[0].next = self.rows[1].q.val();
-        // Room was counted when it was asked for.
+        // Room was reserved when the row was asked for.
         self.waiting.in_valid.next = self.asked[1].q.val();
         self.waiting.in_data.next = self.store_data.val();
         if self.is_line[1].q.val() {

@@ -1,8 +1,8 @@
-//! The card's one writer to host memory: payload of the frames that it has received, what atomics write, and completions.
+//! Writes to host memory, as the card's only writer: payload of received frames, results of atomics, and completions.
 //!
-//! Stands on the DMA engine's *data* port, behind the receive path's scatter and `completion`, and beside the frame
-//! store. All that the card writes leaves as descriptors of this one port, because nothing orders the writes of the
-//! engine's two ports: so a completion is never in host memory before the payload that it tells of.
+//! Stands on the DMA engine's *data* port, behind the scatter of the receive path and `completion`, and beside the
+//! frame store. Everything that the card writes leaves as descriptors of this one port, because nothing orders the
+//! writes of the engine's two ports: so a completion is never in host memory before the payload that it reports.
 //!
 //! ```text
 //! order --> pieces --+--> descriptors --> the engine
@@ -11,23 +11,26 @@
 //!   \--- completion <------/          answers <-- store, columns  numbers <-- statuses
 //! ```
 //!
-//! An order's bytes are written straight from the frame store, or from the memory of columns, whatever their alignment; one that runs over the end of
-//! its memory becomes two descriptors. An order without bytes becomes none. When the descriptors of an order, and so of
-//! all before it, are in the queue, its receipt goes to `completion`, whose line comes back as `write` and gets its
-//! place behind them. A frame is given back when the engine has read its last bytes and those of all frames before it.
+//! The bytes of an order are written straight from the frame store, or from the memory of columns, whatever their
+//! alignment. An order that crosses the end of its memory becomes two descriptors, an order without bytes none. When
+//! the descriptors of an order, and so of all before it, are in the queue, its receipt goes to `completion`, whose line
+//! comes back as `write` and gets its place behind them. A frame is given back when the engine has read its last bytes
+//! and those of all frames before it.
 //!
-//! No line overtakes an order that was accepted before it came: so whoever lets something complete when its orders were accepted has it behind them.
+//! No line overtakes an order that was accepted before the line came. So a block that emits a completion after its
+//! orders were accepted has it behind them.
 //!
-//! Contract: an order or a line per cycle, in turns when both wait, while fewer than 64 writes are in flight, receipts are
-//! taken, and the engine takes descriptors; an order that runs over the store's end takes 2 cycles. A line's descriptor is
-//! at the output 1 cycle after it, an order's 2. A receipt follows its order after 3 cycles; up to 16 wait, and lines do not
-//! wait for them. A row of each memory segment is read per cycle, and answered 3 cycles later.
+//! Contract: an order or a line a cycle, in turns when both wait, while fewer than 64 writes are in flight, receipts
+//! are taken, and the engine takes descriptors. An order that crosses its memory's end takes 2 cycles. The descriptor
+//! of a line is at the output 1 cycle after it, that of an order 2. A receipt follows its order after 3 cycles; up to
+//! 16 wait, and lines do not wait for them. A row of each memory segment is read a cycle, and answered 3 cycles later.
 //!
-//! What an atomic writes is handled like a completion, whose place it takes where both wait; that it was read is told.
+//! The result of an atomic is handled like a completion, and goes first where both wait; `word_done` reports that it
+//! was read.
 //!
-//! A reset loses what the engine is reading, which makes the engine wait for ever: `rst` must be the
-//! engine's own reset, not the host's soft reset. For that there is `card_reset`: orders and receipts that wait are dropped,
-//! and the frames of all earlier ones are not given back, because the store then is empty.
+//! A reset loses what the engine is reading, which would make the engine wait for ever: `rst` must be the engine's own
+//! reset, not the host's soft reset. For that there is `card_reset`: orders and receipts that wait are dropped, and the
+//! frames of all earlier orders are not given back, because the store is empty then.
 
 use crate::primitive::{Lutram, Skid, StreamFifo};
 use crate::receive::record::{
@@ -47,9 +50,9 @@ use pieces::Pieces;
 #[cfg(test)]
 mod tests;
 
-/// Bits of a write's number.
+/// Bits of the number of a write.
 const NUMBER: usize = 6;
-/// Writes in flight.
+/// Number of writes in flight.
 const IN_FLIGHT: usize = 1 << NUMBER;
 /// Bits of a completion.
 const LINE: usize = 256;
@@ -57,30 +60,30 @@ const LINE: usize = 256;
 const LINE_BYTES: u64 = LINE as u64 / 8;
 /// Bytes that an atomic writes.
 const WORD_BYTES: u64 = 8;
-/// Bits of a descriptor: host address 64, which memory, place there, bytes 13, number.
+/// Bits of a descriptor: host address 64, which memory 1, place there, bytes 13, number.
 const DESCRIPTOR: usize = 65 + STORE + 13 + NUMBER;
 
-/// An entry for host memory.
+/// A completion to be written.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct HostWriteEntry {
-    /// Where it goes in host memory; a multiple of 32.
+    /// Host address of the completion, a multiple of 32.
     pub addr: Bits<64>,
-    /// Its 32 bytes.
+    /// The 32 bytes of the completion.
     pub data: Bits<LINE>,
 }
 
-/// What an atomic writes.
+/// The result of an atomic, to be written.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct HostWord {
-    /// Where it goes in host memory; a multiple of 8.
+    /// Host address of the result, a multiple of 8.
     pub addr: Bits<64>,
-    /// Its 8 bytes.
+    /// The 8 bytes of the result.
     pub data: Bits<64>,
-    /// The atomic's slot.
+    /// Slot of the atomic.
     pub slot: Bits<SLOT>,
 }
 
-/// See the [module](self).
+/// The card's writer to host memory; see the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct HostWrite {
     // ------------------------------------------------------------------ clock and reset
@@ -88,69 +91,69 @@ pub struct HostWrite {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// The host's reset of the card: the receive path and the frame store begin anew.
+    /// The host resets the card: the receive path and the frame store begin anew.
     pub card_reset: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ payload
-    /// Bytes to write.
+    /// Bytes to write, in order.
     pub order: Stream<In, WriteOrder>,
     /// Receives that are complete once what was queued before is written.
     pub receipt: Stream<Out, Receipt>,
 
     // ------------------------------------------------------------------ frame store, read side
-    /// One bit a segment.
+    /// Segments of the frame store that are read, one bit each.
     pub store_enable: Signal<Out, Bits<2>>,
-    /// 10 bits a segment: row.
+    /// Row of each segment to read (2 x 10 bits).
     pub store_row: Signal<Out, Bits<20>>,
-    /// 512 bits a segment, two cycles after `store_enable`.
+    /// Row that each segment read, two cycles after `store_enable` (2 x 512 bits).
     pub store_data: Signal<In, Bits<1024>>,
-    /// A frame is not needed any more: the oldest one.
+    /// The oldest frame is not needed any more.
     pub freed_valid: Signal<Out, Bit>,
-    /// Its words.
+    /// With `freed_valid`: words of the frame in the store.
     pub freed_words: Signal<Out, Bits<FRAME_WORDS>>,
 
     // ------------------------------------------------------------------ memory of columns, read side
-    /// One bit a segment.
+    /// Segments of the memory of columns that are read, one bit each.
     pub column_enable: Signal<Out, Bits<2>>,
-    /// 7 bits a segment: row.
+    /// Row of each segment to read (2 x 7 bits).
     pub column_row: Signal<Out, Bits<14>>,
-    /// 512 bits a segment, two cycles after `column_enable`.
+    /// Row that each segment read, two cycles after `column_enable` (2 x 512 bits).
     pub column_data: Signal<In, Bits<1024>>,
-    /// Rows of it that are not needed any more: the oldest ones.
+    /// Number of its oldest rows that are not needed any more.
     pub freed_rows: Signal<Out, Bits<COLUMN_ROWS>>,
 
     // ------------------------------------------------------------------ completions
-    /// Entries to write.
+    /// Completions to write.
     pub write: Stream<In, HostWriteEntry>,
-    /// Something was taken whose write was not read yet, or whose receipt was not.
+    /// A write was taken that the engine has not read, or a receipt that was not taken.
     pub busy: Signal<Out, Bit>,
 
     // ------------------------------------------------------------------ atomics
-    /// What atomics write. Comes before completions.
+    /// Results of atomics, which go before completions.
     pub word: Stream<In, HostWord>,
-    /// One was read: it is in host memory before what is read there from now on.
+    /// The result of an atomic was read: it is in host memory before anything that is read there from now on.
     pub word_done: Flow<Out, SlotIndex>,
 
     // ------------------------------------------------------------------ DMA write descriptors
     /// DMA write descriptors.
     pub m_axis_data_dma_write_desc: Stream<Out, DmaDescriptor>,
-    /// Writes that have ended.
+    /// Statuses of writes that have ended.
     pub s_axis_data_dma_write_desc_status: Flow<In, DmaWriteStatus>,
 
     // ------------------------------------------------------------------ RAM, read side
-    /// One bit a segment: 0 the frame store, 1 completions and columns.
+    /// Memory that each segment is to read, one bit each: 0 the frame store, 1 completions and columns.
     pub data_dma_ram_rd_cmd_sel: Signal<In, Bits<2>>,
-    /// 10 bits a segment: row.
+    /// Row of each segment to read (2 x 10 bits).
     pub data_dma_ram_rd_cmd_addr: Signal<In, Bits<20>>,
-    /// One bit a segment.
+    /// A read of each segment is offered, one bit each.
     pub data_dma_ram_rd_cmd_valid: Signal<In, Bits<2>>,
-    /// One bit a segment.
+    /// A read of each segment can be taken, one bit each.
     pub data_dma_ram_rd_cmd_ready: Signal<Out, Bits<2>>,
-    /// 512 bits a segment.
+    /// Row that each segment read (2 x 512 bits).
     pub data_dma_ram_rd_resp_data: Signal<Out, Bits<1024>>,
-    /// One bit a segment.
+    /// A row of each segment is offered, one bit each.
     pub data_dma_ram_rd_resp_valid: Signal<Out, Bits<2>>,
-    /// One bit a segment.
+    /// The row of each segment is taken, one bit each.
     pub data_dma_ram_rd_resp_ready: Signal<In, Bits<2>>,
 
     pieces: Pieces,
@@ -158,17 +161,17 @@ pub struct HostWrite {
     answers: Answers,
     descriptors: Skid<DESCRIPTOR>,
     receipts: StreamFifo<Receipt, 4, 5>,
-    /// The line that waits was there before the piece.
+    /// The line that waits came before the piece.
     line_first: DFF<Bit>,
     room: Signal<Local, Bit>,
     piece_fits: Signal<Local, Bit>,
     takes_piece: Signal<Local, Bit>,
     takes_line: Signal<Local, Bit>,
-    /// A line or a word is there.
+    /// A line or a word waits.
     line: Signal<Local, Bit>,
     line_ready: Signal<Local, Bit>,
     takes_word: Signal<Local, Bit>,
-    /// Of each write in flight: it is a word, of that slot.
+    /// Bit `n`: write `n` is the result of an atomic, whose slot is in `slots`.
     words: DFF<Bits<IN_FLIGHT>>,
     slots: Lutram<SLOT, NUMBER, 1>,
     begun: Signal<Local, Bits<IN_FLIGHT>>,
@@ -183,7 +186,7 @@ impl Logic for HostWrite {
         self.receipts.rst.next = self.rst.val() || self.card_reset.val();
         self.order.join(&mut self.pieces.order);
 
-        // A piece or a line, in turns, but no line before an order that was accepted before it came.
+        // A piece or a line, in turns, but no line before an order that was accepted before the line came.
         self.room.next = self.numbers.room.val() && self.descriptors.in_ready.val();
         self.piece_fits.next = self.room.val()
             && (!self.pieces.piece.completes.val() || self.receipts.input.ready.val());
@@ -200,7 +203,7 @@ impl Logic for HostWrite {
         self.takes_word.next = self.word.valid.val() && self.line_ready.val();
         self.takes_piece.next = self.pieces.piece.valid.val() && self.pieces.piece.ready.val();
         if self.takes_piece.val() {
-            // Behind the first half of a piece that was cut comes the other one.
+            // The second half of a piece that was cut follows the first one directly.
             self.line_first.d.next = self.line.val() && self.pieces.order.ready.val();
         } else if self.takes_line.val() || !self.line.val() {
             self.line_first.d.next = false;
@@ -208,7 +211,7 @@ impl Logic for HostWrite {
             self.line_first.d.next = true;
         }
 
-        // It gets a number, and its descriptor goes out.
+        // The write gets a number, and its descriptor leaves.
         self.numbers.taken.next = self.takes_line.val() || self.takes_piece.val();
         self.numbers.at_once.next = self.takes_piece.val() && !self.pieces.piece.bytes.val().any();
         self.numbers.frame_end.next = self.takes_piece.val() && self.pieces.piece.frame_end.val();
@@ -252,13 +255,13 @@ impl Logic for HostWrite {
         self.m_axis_data_dma_write_desc.tag.next =
             bit_cast::<14, NUMBER>(self.descriptors.out_data.val().get_bits::<NUMBER>(95));
 
-        // Its receipt goes beside it.
+        // The receipt of the piece leaves beside the descriptor.
         self.receipts.input.valid.next =
             self.takes_piece.val() && self.pieces.piece.completes.val();
         self.receipts.input.data.next = self.pieces.piece.receipt.val();
         self.receipts.output.join(&mut self.receipt);
 
-        // The engine has read.
+        // The engine has read a write.
         self.numbers.status_valid.next = self.s_axis_data_dma_write_desc_status.valid.val()
             && !self.s_axis_data_dma_write_desc_status.tag.val().get_bits::<8>(NUMBER).any();
         self.numbers.status_number.next =
@@ -285,7 +288,7 @@ impl Logic for HostWrite {
             || self.pieces.piece.valid.val()
             || self.receipts.output.valid.val();
 
-        // It reads.
+        // The engine reads.
         self.answers.keep.next = self.takes_line.val();
         self.answers.number.next = self.numbers.number.val();
         self.answers.line.next = self.write.data.val();
@@ -309,7 +312,7 @@ impl Logic for HostWrite {
         if self.rst.val() {
             self.line_first.d.next = false;
         }
-        // Slots begin anew, too.
+        // Slots begin anew after either reset.
         if self.rst.val() || self.card_reset.val() {
             self.words.d.next = 0.into();
         }

@@ -1,23 +1,24 @@
-//! The writes in flight.
+//! Numbers the writes in flight.
 
 use super::{IN_FLIGHT, NUMBER};
 use crate::primitive::Lutram;
 use crate::receive::record::{COLUMN_ROWS, FRAME_WORDS};
 use drdma_emit::prelude::*;
 
-/// Bits that count the writes in flight, 0 to 64.
+/// Bits of the count of writes in flight, 0 to 64.
 const COUNT: usize = NUMBER + 1;
 
-/// Numbers the writes in flight, and gives frames and rows of the memory of columns back: in order, each when the engine has read its last bytes and
-/// all before them.
+/// Numbers the writes in flight for [`HostWrite`](super::HostWrite), and gives frames and rows of the memory of columns
+/// back: in order, each when the engine has read its last bytes and all before them.
 ///
-/// A write per cycle gets a number, and one per cycle loses it, at the earliest 2 cycles later. A number is free again
-/// only when all older ones are, so that they go round. `freed` follows the last status after 2 cycles.
+/// One write a cycle gets a number, and one a cycle loses it, at the earliest 2 cycles later. A number is free again
+/// only when all older ones are, so that numbers are used cyclically. `freed` follows the last status after 2 cycles.
 ///
 /// # Inputs
-/// `taken`: a write gets `number`; only if `room`. `at_once`: it reads nothing, so that no status will come.
-/// `frame_end`, `words`: with it the bytes of a frame of so many words are used up; `rows`: so many rows of the memory of columns. `status_*`: what was read.
-/// `forget`: frames and rows whose writes have a number by the end of this cycle are not given back.
+/// `taken`: a write gets `number`; only if `room`. `at_once`: the write reads nothing, so that no status will come.
+/// `frame_end`, `words`: with the write, the bytes of a frame of `words` words are used up; `rows`: so are rows of the
+/// memory of columns. `status_*`: a write was read. `forget`: frames and rows whose writes have a number by the end of
+/// this cycle are not given back.
 ///
 /// # Outputs
 /// `room`, `number`, `busy` (a number is in use), `freed_*`.
@@ -27,40 +28,40 @@ pub struct Numbers {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// A write gets the number.
+    /// A write gets `number`; only if `room`.
     pub taken: Signal<In, Bit>,
-    /// It reads nothing.
+    /// With `taken`: the write reads nothing.
     pub at_once: Signal<In, Bit>,
-    /// A frame is used up with it.
+    /// With `taken`: a frame is used up with the write.
     pub frame_end: Signal<In, Bit>,
-    /// Words of that frame.
+    /// With `frame_end`: words of that frame in the store.
     pub words: Signal<In, Bits<FRAME_WORDS>>,
     /// A number is free.
     pub room: Signal<Out, Bit>,
-    /// That number.
+    /// With `room`: the number that is free.
     pub number: Signal<Out, Bits<NUMBER>>,
-    /// Rows of the memory of columns.
+    /// With `taken`: number of rows of the memory of columns that are used up.
     pub rows: Signal<In, Bits<COLUMN_ROWS>>,
-    /// A write was read.
+    /// The engine has read a write.
     pub status_valid: Signal<In, Bit>,
-    /// Its number.
+    /// With `status_valid`: number of that write.
     pub status_number: Signal<In, Bits<NUMBER>>,
-    /// Frames of before are not given back.
+    /// Frames and rows of writes so far are not given back.
     pub forget: Signal<In, Bit>,
     /// A frame is given back.
     pub freed_valid: Signal<Out, Bit>,
-    /// Its words.
+    /// With `freed_valid`: words of that frame in the store.
     pub freed_words: Signal<Out, Bits<FRAME_WORDS>>,
-    /// Rows of the memory of columns that are given back.
+    /// Number of rows of the memory of columns that are given back.
     pub freed_rows: Signal<Out, Bits<COLUMN_ROWS>>,
     /// A number is in use.
     pub busy: Signal<Out, Bit>,
 
-    // Numbers from `head` to `tail` are in use; `read` tells those that were read.
+    // Numbers from `head` to `tail` are in use; bit `n` of `read`: write `n` was read.
     tail: DFF<Bits<COUNT>>,
     head: DFF<Bits<COUNT>>,
     read: DFF<Bits<IN_FLIGHT>>,
-    /// So many numbers from `head` on are of frames that are not given back.
+    /// Number of writes from `head` on whose frames are not given back.
     forgotten: DFF<Bits<COUNT>>,
     freed: DFF<Bit>,
     freed_count: DFF<Bits<FRAME_WORDS>>,
@@ -73,7 +74,7 @@ pub struct Numbers {
     one: Constant<Bits<IN_FLIGHT>>,
 }
 
-/// Bits that are kept of a write: its frame's words and end, and rows.
+/// Bits that are kept of a write: words of its frame and whether it ends, and rows.
 const KEPT: usize = 8 + COLUMN_ROWS;
 const _: () = assert!(FRAME_WORDS == 7, "a frame's words and its end are 8 bits");
 

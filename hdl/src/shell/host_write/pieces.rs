@@ -1,4 +1,4 @@
-//! Orders that do not run over the end of the frame store, or of the memory of columns.
+//! Cuts orders at the end of the frame store, or of the memory of columns.
 
 use crate::receive::record::{COLUMNS_AT, STORE, WriteOrder};
 use drdma_emit::prelude::*;
@@ -6,24 +6,25 @@ use drdma_emit::prelude::*;
 /// Bits of an order's bytes, at most 4,096.
 const BYTES: usize = 13;
 
-/// Cuts an order whose bytes go on at its memory's beginning into two, because a DMA write takes its bytes from
-/// consecutive places. What is to be done behind an order's bytes stays with its second piece.
+/// Cuts an order whose bytes continue at its memory's beginning into two pieces for [`HostWrite`](super::HostWrite),
+/// because a DMA write takes its bytes from consecutive places. What is to be done after an order's bytes stays with
+/// its second piece.
 ///
-/// Latency 1 cycle; a piece per cycle; `order.ready` depends on `piece.ready`.
+/// Latency 1 cycle; a piece a cycle; `order.ready` depends on `piece.ready`.
 #[derive(LogicBlock, Default)]
 pub struct Pieces {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Orders.
+    /// Orders to be cut.
     pub order: Stream<In, WriteOrder>,
-    /// The same, in pieces.
+    /// The same orders in pieces.
     pub piece: Stream<Out, WriteOrder>,
 
     holds: DFF<Bit>,
     held: DFF<WriteOrder>,
-    /// The order that is held goes over the store's end: its bytes up to there, and those behind it.
+    /// The held order crosses its memory's end: `first` bytes up to there, and `rest` bytes behind it.
     is_cut: DFF<Bit>,
     first: DFF<Bits<BYTES>>,
     rest: DFF<Bits<BYTES>>,
@@ -45,7 +46,7 @@ impl Logic for Pieces {
         self.free.next = !self.holds.q.val() || (self.piece.ready.val() && !self.is_cut.q.val());
         self.order.ready.next = self.free.val();
 
-        // Bit 17: the order reaches its memory's end; the bits below: by so much it goes beyond.
+        // Bit 17: the order reaches its memory's end; the bits below: by how much it crosses it.
         self.behind.next = bit_cast::<18, STORE>(self.order.ram.val())
             + bit_cast::<18, BYTES>(self.order.bytes.val());
         if self.free.val() {

@@ -1,15 +1,14 @@
-//! The way to the MAC: the card's frames among the host's own.
+//! Puts the card's frames among the host's own on their way to the MAC.
 //!
-//! Sits on Corundum's `if` transmit stream. Frames of the host pass through, frames of the
-//! packetizer are put between them; frames are never mixed, and when both wait they take turns.
-//! Transmit completions whose tag has bit 15 clear are for frames of the card, and are swallowed;
-//! the others pass on to the host.
+//! Sits on Corundum's `if` transmit stream. Frames of the host pass through, and frames of the packetizer go between
+//! them. Frames are never mixed; when both sides wait, they take turns. Transmit completions whose tag has bit 15 clear
+//! are for frames of the card, and are swallowed; the others pass on to the host.
 //!
-//! Where the card is reset within a frame, one more beat ends it, marked as an error (`tuser` bit 0):
-//! the MAC spoils its frame check sequence.
+//! If the card is reset within a frame, one more beat ends the frame, marked as an error (`tuser` bit 0): the MAC then
+//! spoils its frame check sequence.
 //!
-//! Contract: one beat a cycle, latency 1, and a cycle more for a change of sides when the other one is
-//! idle; while both are, it is the card's turn. May stall at any time.
+//! Contract: one beat a cycle, latency 1, and a cycle more for a change of sides when the other side is idle; while
+//! both are idle, it is the card's turn. May stall at any time.
 
 use crate::shell::corundum::{FrameBeat, TxBeat, TxCompletion};
 use drdma_emit::prelude::*;
@@ -19,7 +18,7 @@ use crate::primitive::StreamSkid;
 #[cfg(test)]
 mod tests;
 
-/// The block. See the [module](self).
+/// Merges the frames of the host and of the card; see the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Mac {
     /// Clock.
@@ -30,12 +29,12 @@ pub struct Mac {
     /// Frames of the host.
     pub s_axis_if_tx: AxiStream<In, TxBeat>,
 
-    /// The packetizer is being reset: what it had begun to send has no end.
+    /// The packetizer is being reset: the frame that it has begun gets no end.
     pub card_reset: Signal<In, Bit>,
     /// Frames of the card.
     pub tx: Stream<In, FrameBeat>,
 
-    /// Frames to the wire; queue, port, tag and error are 0 in the card's own.
+    /// Frames to the MAC; queue, port, tag and error are 0 in the card's own.
     pub m_axis_if_tx: AxiStream<Out, TxBeat>,
 
     /// Transmit completions from the MAC.
@@ -45,7 +44,7 @@ pub struct Mac {
     pub m_axis_if_tx_cpl: Stream<Out, TxCompletion>,
 
     card_turn: DFF<Bit>,
-    /// The frame that has begun has no end.
+    /// The frame that has begun gets no end from the packetizer.
     cut: DFF<Bit>,
     inside: DFF<Bit>,
     beat: Signals<Local, TxBeat>,
@@ -57,9 +56,9 @@ pub struct Mac {
     completions: StreamSkid<TxCompletion>,
 }
 
-/// User bits of a beat that ends a frame, marked as an error.
+/// Value of `tuser` of a beat that ends a frame as an error.
 const ERROR: u64 = 1;
-/// Bit of a tag that is clear in those of the card's own frames.
+/// Bit of a tag that is clear for the card's own frames.
 const HOST_TAG: usize = 15;
 
 impl Logic for Mac {
@@ -83,7 +82,7 @@ impl Logic for Mac {
         self.out.input.data.next = self.beat.val();
         self.ends.next = self.beat.tlast.val();
 
-        // Whose turn it is changes between frames only.
+        // The turn changes between frames only.
         self.tx.ready.next = false;
         self.s_axis_if_tx.tready.next = false;
         if self.card_turn.q.val() {
@@ -118,7 +117,7 @@ impl Logic for Mac {
         {
             self.card_turn.d.next = !self.card_turn.q.val();
         }
-        // It is the card's while nobody waits.
+        // While neither side waits, it is the card's turn.
         if !self.card_turn.q.val() && !self.own_waits.val() && !self.inside.q.val() {
             self.card_turn.d.next = true;
         }

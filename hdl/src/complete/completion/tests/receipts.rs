@@ -46,7 +46,7 @@ fn receipts_and_requests_share_completion_queues_each_in_their_order() {
             card.completion_queue(cq, ring, 4);
             card.queue(cq, cq as u16);
         }
-        // Of each ring: entries promised, written; the requests and receipts whose entries are missing.
+        // For each ring: entries promised, and written; the requests and receipts whose entries are missing.
         let (mut promised, mut written) = ([0_u64; 2], [0_u64; 2]);
         let mut requests: [VecDeque<u64>; 2] = Default::default();
         let mut receipts: [VecDeque<Word>; 2] = Default::default();

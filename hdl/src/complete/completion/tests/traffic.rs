@@ -120,7 +120,7 @@ fn run(library: &Library, seed: u64, stalls: (f64, f64), pairs: u64, most: u64) 
             assert!(!request.unsignaled);
             told += 1;
         }
-        // Of unsignaled ones only the slot comes back.
+        // An unsignaled request only gives back its slot.
         for slot in &card.free {
             if let Some(at) = open.iter().position(|r| r.slot == *slot && r.unsignaled) {
                 let request = open.remove(at).unwrap();

@@ -47,7 +47,7 @@ pub struct Box {
     pub window_end: bool,
 }
 
-/// One window, in order.
+/// Boxes and placed beats of one window, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Window {
     pub boxes: Vec<Box>,

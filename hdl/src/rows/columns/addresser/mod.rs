@@ -1,27 +1,27 @@
-//! Tells for each of a beat's 64 bytes where it lies in its window of the segmented memory.
+//! Finds for each of a beat's 64 bytes where it lies in its window of the segmented memory.
 //!
-//! Takes each window's lanes from the planner and beats from the packer's FIFO; gives addressed
-//! bytes to the gather. Byte `p` of a beat is byte `x = start + p` of its rows: of row `k = x / R`,
-//! `R` being the bytes of a row, and there of the lane `j` that byte `x mod R` lies in. It lies at
-//! `place[j] + offset[k] * step[j]` and so many bytes further as it is from its lane's start.
+//! Takes each window's lanes from the planner and beats from the packer's FIFO, and sends addressed bytes to the
+//! gather. Byte `p` of a beat is byte `x = start + p` of its rows: byte `x mod R` of row `k = x / R`, `R` being the
+//! bytes of a row, and part of the lane `j` in which byte `x mod R` lies. Its place is `place[j] + offset[k] *
+//! step[j]`, plus its distance from the start of its lane.
 //!
-//! `k`, `j` and the rest depend on `x` and the lanes' lengths alone: they are the *layout*, of `R` +
-//! 63 entries. It is made, an entry a cycle, where a window's lanes have other lengths than the ones
-//! before. From it and a window's lanes its *table* is made, four entries a cycle, while beats of the
-//! window before still pass: where byte `x` lies in row 0, the step of its lane, and `k`. Where a window's lanes have the
-//! places and steps of the one before, as those of a request's full chunks have, its table is that one's. A beat takes
-//! the 64 entries from `start` on, then the offsets of their rows. Of rows of 1 to 3 bytes, more of which a beat has than
-//! entries can count, it takes the offset of row `p / R` instead.
+//! `k`, `j` and that distance depend only on `x` and the lengths of the lanes: they are the *layout*, of `R` + 63
+//! entries. It is made, an entry a cycle, where the lanes of a window have other lengths than those before. From it and
+//! the lanes of a window its *table* is made, four entries a cycle, while beats of the window before still pass: the
+//! place of byte `x` in row 0, the step of its lane, and `k`. If the lanes of a window have the places and steps of the
+//! window before, as those of a request's full chunks have, the table is used again. A beat takes the 64 entries from
+//! `start` on, then the offsets of their rows. If rows have 1 to 3 bytes, so that a beat has more rows than entries can
+//! count, it takes the offset of row `p / R` instead.
 //!
-//! **Throughput.** A beat a cycle, also from window to window. A window's lanes take 2 cycles if they lie as those of the
-//! window before; else (`R` + 63) / 4, rounded up, and 3; where the lengths change, `R` + 72 at most.
+//! **Throughput.** A beat a cycle, also from window to window. The lanes of a window take 2 cycles if they lie as those
+//! of the window before; else 3 + (`R` + 63) / 4, rounded up; where the lengths change, at most `R` + 72.
 //!
-//! **Latency.** 7 cycles from a beat to its bytes. A window's first beat is taken 4 cycles after its lanes if they lie as
-//! those before; else 5 and (`R` + 63) / 4, rounded up, or `R` + 74 at most if their lengths are new. The
-//! window's data come later.
+//! **Latency.** 7 cycles from a beat to its bytes. The first beat of a window is taken 4 cycles after its lanes if they
+//! lie as those before; else 5 + (`R` + 63) / 4, rounded up, or at most `R` + 74 if their lengths are new. The window's
+//! data arrive later.
 //!
-//! **Back-pressure.** Any output may stall. The pipeline never stops: a beat is taken when the
-//! FIFO at the end, 16 deep, has room for all that are on the way.
+//! **Back-pressure.** Any output may stall. The pipeline never stops: a beat is taken when the FIFO at the end, 16
+//! deep, has room for all beats that are under way.
 
 use crate::layout::windows::WINDOW_INDEX;
 use crate::primitive::{
@@ -36,10 +36,10 @@ use rust_hdl_widgets::prelude::*;
 #[cfg(test)]
 mod tests;
 
-/// The longest row: a table has 1,024 entries, and a beat may start with a row's last byte.
+/// Longest row in bytes: a table has 1,024 entries, and a beat may start with a row's last byte.
 pub const MAX_ROW_BYTES: usize = 1024 - 64;
 
-/// The block; see the module.
+/// Addresser of the column path; see the module.
 ///
 /// # Inputs
 /// `lanes`, `beat`.
@@ -53,85 +53,84 @@ pub struct Addresser {
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
 
-    /// A window's lanes.
+    /// The lanes of a window are offered.
     pub lanes_valid: Signal<In, Bit>,
-    /// They are taken.
+    /// The lanes are taken in this cycle.
     pub lanes_ready: Signal<Out, Bit>,
-    /// Where each lane's row 0 starts in the window (17 bits, of which 15 count), like all of
-    /// its rows.
+    /// Place of each lane's row 0 in the window (16 x 17 bits, of which the low 15 count, as for all its rows).
     pub lanes_place: Signal<In, Bits<272>>,
-    /// Bytes of the lanes before it (10 bits); of lanes that are not there: those of a row.
+    /// Bytes of the lanes before each lane (16 x 10 bits); for lanes that are not there, the bytes of a row.
     pub lanes_start: Signal<In, Bits<160>>,
-    /// Bytes from row to row (8 bits).
+    /// Step of each lane in bytes (16 x 8 bits).
     pub lanes_step: Signal<In, Bits<128>>,
-    /// How many lanes there are, 1 to 16.
+    /// Number of lanes, 1 to 16.
     pub lanes_lanes: Signal<In, Bits<5>>,
     /// Bytes of a row, 1 to [`MAX_ROW_BYTES`].
     pub lanes_row_bytes: Signal<In, Bits<10>>,
-    /// Window.
+    /// Window of the lanes.
     pub lanes_window: Signal<In, Bits<WINDOW_INDEX>>,
 
-    /// A beat.
+    /// A beat is offered.
     pub beat_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The beat is taken in this cycle.
     pub beat_ready: Signal<Out, Bit>,
-    /// The rows that it touches (64 x 12 bits): at most 16, or as many as 64 of rows of 1 to 3 bytes.
+    /// Offsets of the rows that the beat touches (64 x 12 bits): at most 16, or up to 64 if rows have 1 to 3 bytes.
     pub beat_offset: Signal<In, Bits<768>>,
-    /// Byte of the first row that it starts with; 0 of rows of 1 to 3 bytes.
+    /// Byte of the first row with which the beat starts; 0 if rows have 1 to 3 bytes.
     pub beat_start: Signal<In, Bits<10>>,
-    /// Bytes, 0 to 64.
+    /// Bytes of the beat, 0 to 64.
     pub beat_bytes: Signal<In, Bits<7>>,
-    /// Destination.
+    /// Place of the destination in the ring of destinations.
     pub beat_dest: Signal<In, Bits<10>>,
-    /// Request.
+    /// Slot of the request.
     pub beat_slot: Signal<In, Bits<8>>,
-    /// First beat of a message.
+    /// The beat is the first one of a message.
     pub beat_message_start: Signal<In, Bit>,
-    /// Last beat of a message.
+    /// The beat is the last one of a message.
     pub beat_message_end: Signal<In, Bit>,
-    /// Bytes of the message, where they are needed.
+    /// With `beat_message_start`: bytes of the message, where they are needed; else 0.
     pub beat_message_bytes: Signal<In, Bits<32>>,
-    /// Last beat of the destination.
+    /// The beat is the last one of its destination.
     pub beat_dest_end: Signal<In, Bit>,
-    /// Last beat of its window.
+    /// The beat is the last one of its window.
     pub beat_window_end: Signal<In, Bit>,
 
-    /// Addressed bytes.
+    /// A beat of addressed bytes is offered.
     pub bytes_valid: Signal<Out, Bit>,
-    /// They are taken.
+    /// The beat is taken in this cycle.
     pub bytes_ready: Signal<In, Bit>,
-    /// Bytes that there are: the lowest `bytes_bytes`.
+    /// Bytes that are there: the lowest `bytes_bytes`, one bit each.
     pub bytes_mask: Signal<Out, Bits<64>>,
-    /// Where each lies in the window (64 x 17 bits).
+    /// Place of each byte in the window (64 x 17 bits).
     pub bytes_ram: Signal<Out, Bits<1088>>,
-    /// Window.
+    /// Window of the beat.
     pub bytes_window: Signal<Out, Bits<WINDOW_INDEX>>,
-    /// Last beat of its window.
+    /// The beat is the last one of its window.
     pub bytes_window_end: Signal<Out, Bit>,
-    /// Always set: a beat comes whole.
+    /// Always 1: every beat is complete.
     pub bytes_beat_end: Signal<Out, Bit>,
-    /// Destination.
+    /// Place of the destination in the ring of destinations.
     pub bytes_dest: Signal<Out, Bits<10>>,
-    /// Request.
+    /// Slot of the request.
     pub bytes_slot: Signal<Out, Bits<8>>,
-    /// Bytes.
+    /// Bytes of the beat, 0 to 64.
     pub bytes_bytes: Signal<Out, Bits<7>>,
-    /// First beat of a message.
+    /// The beat is the first one of a message.
     pub bytes_message_start: Signal<Out, Bit>,
-    /// Last beat of a message.
+    /// The beat is the last one of a message.
     pub bytes_message_end: Signal<Out, Bit>,
-    /// Bytes of the message, where they are needed.
+    /// With `bytes_message_start`: bytes of the message, where they are needed; else 0.
     pub bytes_message_bytes: Signal<Out, Bits<32>>,
-    /// Never set: a request's end comes by the row path.
+    /// Always 0: the end of a request comes by the row path.
     pub bytes_request_end: Signal<Out, Bit>,
-    /// Last beat of the destination.
+    /// The beat is the last one of its destination.
     pub bytes_dest_end: Signal<Out, Bit>,
     /// Always 0.
     pub bytes_status: Signal<Out, Bits<8>>,
     /// Always 0.
     pub bytes_bad_dest: Signal<Out, Bits<DEST_COUNT>>,
 
-    // Lanes that wait: places in their window, starts, steps; lanes, bytes of a row, window.
+    // Lanes that wait: their places in the window, starts and steps; the number of lanes, bytes of a row, the window.
     in_window: Pack<16, 15, 240>,
     unused: Signal<Local, Bits<272>>,
     entry: Concat<240, 160, 128, 19, 547>,
@@ -141,8 +140,8 @@ pub struct Addresser {
     next_layout: Signal<Local, Bits<175>>,
     next_window: Signal<Local, Bits<WINDOW_INDEX>>,
 
-    // The layout: for what lengths, and how much of it is made. Entries are made one by one and
-    // written by fours: row 4, lane 4, rest 7.
+    // The layout: the lengths that it is for, and how much of it is made. Entries are made one by one and written four
+    // at a time: row 4 bits, lane 4, distance 7.
     layout: DFF<Bits<175>>,
     known: DFF<Bit>,
     same: Signal<Local, Bit>,
@@ -167,8 +166,8 @@ pub struct Addresser {
     words: DFF<Bits<9>>,
     entries: Lutram<60, 8, 1>,
 
-    // The next window's table: the layout is read, lanes are looked up, entries written: place in
-    // the window 15, step 8, row 4.
+    // The next window's table: the layout is read, lanes are looked up, entries are written: place in the window 15
+    // bits, step 8, row 4.
     fill: Signal<Local, Bit>,
     fill_word: DFF<Bits<9>>,
     fill_last: Signal<Local, Bit>,
@@ -188,9 +187,9 @@ pub struct Addresser {
     filled: DFF<Bit>,
     filled_window: DFF<Bits<WINDOW_INDEX>>,
     filled_thin: DFF<Bits<2>>,
-    /// It needs no table of its own.
+    /// The window needs no table of its own.
     filled_alike: DFF<Bit>,
-    // What the table that was filled last is of, if its layout is the present one.
+    // Places and steps of the lanes that the last table was made for, if its layout is the present one.
     kept: DFF<Bit>,
     kept_place: DFF<Bits<240>>,
     kept_step: DFF<Bits<128>>,
@@ -200,14 +199,14 @@ pub struct Addresser {
     // The window at work.
     active: DFF<Bit>,
     window: DFF<Bits<WINDOW_INDEX>>,
-    /// Bytes of its rows if there are 1 to 3; else 0.
+    /// Bytes of a row of the window, if they are 1 to 3; else 0.
     thin: DFF<Bits<2>>,
     table: DFF<Bit>,
     tables: Stretch<27, 10, 8, 108, 1728>,
     take: Signal<Local, Bit>,
     load: Signal<Local, Bit>,
 
-    // The pipeline: entries, rows' offsets, then three stages of sums.
+    // The pipeline: entries, offsets of rows, then three stages of sums.
     stages: DFF<Bits<5>>,
     beat_offsets: DFF<Bits<768>>,
     beat_thin: DFF<Bits<2>>,
@@ -377,7 +376,7 @@ impl Logic for Addresser {
         for l in 0..16 {
             self.in_window.parts[l].next = self.lanes_place.val().get_bits::<15>(l * 17);
         }
-        // The window's number is known.
+        // Bits 15 and 16 of a place are not used: the window's number is known.
         self.unused.next = self.lanes_place.val();
         self.entry.a.next = self.in_window.whole.val();
         self.entry.b.next = self.lanes_start.val();
@@ -397,8 +396,8 @@ impl Logic for Addresser {
                 | (bit_cast::<175, 15>(self.waiting.out_data.val().get_bits::<15>(528)) << 160);
         self.next_window.next = self.waiting.out_data.val().get_bits::<WINDOW_INDEX>(543);
 
-        // The layout: the lane of each byte, its place in the lane; the row. All that a beat can
-        // take are the bytes up to the one 63 behind the last of a row.
+        // The layout: for each byte its lane, its distance in the lane, and its row. A beat can take the bytes up to
+        // the one 63 behind the last of a row.
         self.same.next = self.known.q.val() && (self.layout.q.val() == self.next_layout.val());
         self.last_word.next =
             ((self.layout.q.val().get_bits::<10>(165) + 62) >> 2).get_bits::<9>(0);
@@ -455,8 +454,8 @@ impl Logic for Addresser {
             self.words.d.next = self.words.q.val() + 1;
         }
 
-        // The table is filled behind it. Lanes wait until they have been looked up for all entries.
-        // A window whose lanes lie as those of the last one has its table.
+        // The table is filled behind the layout. Lanes wait until they have been looked up for all entries. A window
+        // whose lanes lie as those of the window before uses the same table.
         self.alike.next = self.kept.q.val();
         for l in 0..16 {
             if (self.number[l].val() < self.next_layout.val().get_bits::<5>(160))
@@ -538,7 +537,7 @@ impl Logic for Addresser {
             self.fill_done.d.next = true;
         }
 
-        // A beat is taken; the next window's table comes with its last one.
+        // A beat is taken; the next window's table takes over with the last one of this window.
         self.beat_ready.next = self.active.q.val() && (self.queue.free.val() > 7);
         self.take.next = self.beat_valid.val() && self.beat_ready.val();
         if self.take.val() && self.beat_window_end.val() {
@@ -556,7 +555,7 @@ impl Logic for Addresser {
             self.fill_word.d.next = 0.into();
         }
 
-        // Its part of the table; lookups; sums.
+        // The beat's part of the table; lookups; sums.
         self.stages.d.next = (self.stages.q.val() << 1) | bit_cast::<5, 1>(self.take.val().into());
         self.side.next = bit_cast::<65, 32>(self.beat_message_bytes.val())
             | (bit_cast::<65, 10>(self.beat_dest.val()) << 32)

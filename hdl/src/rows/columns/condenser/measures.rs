@@ -1,33 +1,33 @@
-//! What a chunk's header says of the gaps that are worth leaving out.
+//! Finds from a chunk's header which gaps are worth leaving out.
 
 use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// What *measures* does.
+/// State of the block.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum MeasureState {
     /// Waits for a header.
     Wait,
-    /// Looks at its lanes, one a cycle.
+    /// Looks at the lanes of the header, one a cycle.
     Lanes,
     /// Counts the blocks of 64 rows that are wider than the threshold.
     Count,
-    /// All is known.
+    /// The outputs are valid.
     Known,
 }
 
-/// How many blocks of 64 rows without a needed one are wider, in every lane, than a gap that is
-/// read through: leaving them out costs no read. Known 17 cycles after the header was offered, and
-/// one for each such block.
+/// Finds, for the condenser, how many blocks of 64 rows without a needed row are wider, in every lane, than a gap that
+/// is read through, so that leaving them out costs no read. Outputs are valid 17 cycles after the header was offered,
+/// and one more for each such block.
 ///
 /// # Inputs
-/// `header_valid`, and its fields, which stay until it is used up (they are read without
-/// `header_valid`); `header_taken`: it is; `merge_threshold`.
+/// `header_valid`, and the header's fields, which hold until it is used up (they are read without `header_valid`);
+/// `header_taken`: it is used up; `merge_threshold`.
 ///
 /// # Outputs
-/// `known`, and then: `most` (blocks of a window), `enough` (empty blocks to leave out), `never`
-/// (rows of a lane overlap, and no block is left out).
+/// `known`, and then: `most` (blocks of a window), `enough` (least number of empty blocks to leave out), `never` (rows
+/// of a lane overlap, and no block is left out).
 #[derive(LogicBlock, Default)]
 pub struct Measures {
     /// Clock.
@@ -38,21 +38,21 @@ pub struct Measures {
     pub merge_threshold: Signal<In, Bits<13>>,
     /// A header is offered.
     pub header_valid: Signal<In, Bit>,
-    /// Bytes of each lane; 0: not used.
+    /// Bytes of each lane (16 x 7 bits); 0 if the lane is not used.
     pub header_len: Signal<In, Bits<112>>,
-    /// Bytes from row to row of each lane.
+    /// Step of each lane in bytes (16 x 8 bits).
     pub header_step: Signal<In, Bits<128>>,
     /// Rows of a window.
     pub header_rows: Signal<In, Bits<13>>,
     /// The header is used up.
     pub header_taken: Signal<In, Bit>,
-    /// The outputs that follow are right.
+    /// `most`, `enough` and `never` are valid.
     pub known: Signal<Out, Bit>,
     /// Blocks of a window, 1 to 64.
     pub most: Signal<Out, Bits<7>>,
-    /// Empty blocks that are left out, 1 to 64.
+    /// Least number of empty blocks in a row that are left out, 1 to 64.
     pub enough: Signal<Out, Bits<7>>,
-    /// None are.
+    /// No blocks are left out: rows of a lane overlap.
     pub never: Signal<Out, Bit>,
 
     state: DFF<MeasureState>,

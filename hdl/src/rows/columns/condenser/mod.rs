@@ -1,23 +1,23 @@
-//! Leaves out, of long stretches, the rows that nobody needs, before windows are cut of them.
+//! Leaves out rows of long stretches that nobody needs, before windows are cut from them.
 //!
-//! A window holds rows as they lie in host memory, so that one of a bitmap with few ones would be
-//! mostly empty. A *sparse* chunk is therefore a stretch of any number of rows, and its windows are
-//! cut here: blocks of 64 rows go into one window until it is full, and runs of empty blocks between
-//! them are left out if no read would go through them. What remains is numbered anew: the block with
-//! number `k` in the window was `shift` + `k` in the stretch, counted from the window's first block.
+//! A window holds rows as they lie in host memory, so that a window of a bitmap with few ones would be mostly empty. A
+//! *sparse* chunk is therefore a stretch of any number of rows, and its windows are cut here: blocks of 64 rows go into
+//! one window until it is full, and runs of empty blocks between them are left out if no read would go through them.
+//! What remains is numbered anew: block `k` of the window was block `shift` + `k` of the stretch, counted from the
+//! window's first block.
 //!
 //! ```text
 //! mask -> now ----> places -> mask that is kept
 //! header -> measures -^ |-> window
 //! ```
 //!
-//! *Now* gives the needed blocks of a mask one by one; *places* says how far each is from the one before,
-//! and whether what is between is left out, and gives it its number, or a new window.
+//! *Now* emits the needed blocks of a mask one by one. *Places* finds how far each is from the one before and whether
+//! the blocks between are left out, and gives it its number, or opens a new window.
 //!
-//! *Needed* are rows that are selected, and rows that are to be read although they are not.
+//! *Needed* rows are those that are selected, and those that are to be read although they are not.
 //!
-//! A block of whose last three rows one is needed is followed by an empty one, if any is left out there:
-//! the word that holds its last bytes may hold bytes of the next block.
+//! A block with a needed row among its last three is followed by an empty block, if any is left out there: the word
+//! that holds its last bytes may hold bytes of the next block.
 
 mod measures;
 mod places;
@@ -36,29 +36,28 @@ pub const BLOCK_BITS: usize = 26;
 /// Bits of the number of a block counted from its window's first one.
 pub const SPREAD_BITS: usize = 12;
 
-/// The block; see the module.
+/// Condenser of the column path; see the module.
 ///
-/// **Throughput.** A mask a cycle that is not of a sparse chunk; of one that is, a mask without
-/// needed rows a cycle, and each needed block of 64 rows a cycle. Some 10 cycles between stretches.
+/// **Throughput.** A mask a cycle if it is not of a sparse chunk. Of a sparse chunk, a mask without needed rows a
+/// cycle, and each needed block of 64 rows a cycle. Some 10 cycles between stretches.
 ///
-/// **Latency.** A mask leaves 2 cycles after it was taken; in a sparse chunk it leaves when the next
-/// block behind it, or the stretch's end, is known, 7 cycles after that was taken. The first needs what
-/// [`Measures`] finds out of the header.
+/// **Latency.** A mask leaves 2 cycles after it was taken. In a sparse chunk it leaves when the next block behind it,
+/// or the stretch's end, is known, 7 cycles after that was taken. The first mask needs what [`Measures`] finds out
+/// about the header.
 ///
 /// **Back-pressure.** May stall at any time.
 ///
 /// # Inputs
-/// `mask`: the fields of [`Mask`](super::record::Mask), `fetch` (rows that are to be read, among them all
-/// of `bits`), `sparse` (of its chunk, which has one turn;
-/// `word` is not used) and `context`. `header` stream: a header a chunk, which is offered until it is used
-/// up (see `header_last`); its other fields go beside this block. `merge_threshold`. `window_ready`,
-/// `kept_ready`.
+/// `mask`: the fields of [`Mask`](super::record::Mask), `fetch` (rows that are to be read, including all of `bits`),
+/// `sparse` (the chunk is sparse, and has one turn; `word` is not used) and `context`. `header` stream: one header for
+/// each chunk, which is offered until it is used up (see `header_last`); its other fields bypass this block.
+/// `merge_threshold`. `window_ready`, `kept_ready`.
 ///
 /// # Outputs
-/// `kept` stream: masks as they went in, or of sparse chunks those of its windows, each a chunk of one
-/// turn; `shift` (12 bits for each 64 rows, see the module; 0 elsewhere). `header_ready`: with the header
-/// a window is opened (`header_opens`), or it is used up (`header_last`), or both. `window` stream: a window that
-/// is opened, its `base`. `idle`: nothing is at work.
+/// `kept` stream: masks as they came or, for sparse chunks, masks of windows, each window a chunk of one turn; `shift`
+/// (12 bits for each 64 rows, see the module; 0 elsewhere). `header_ready`: with the header a window is opened
+/// (`header_opens`), or it is used up (`header_last`), or both. `window` stream: a window that is opened, its `base`.
+/// `idle`: no mask is held.
 #[derive(LogicBlock)]
 pub struct Condenser {
     /// Clock.
@@ -69,81 +68,81 @@ pub struct Condenser {
     pub merge_threshold: Signal<In, Bits<13>>,
     /// A mask is offered.
     pub mask_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The mask is taken in this cycle.
     pub mask_ready: Signal<Out, Bit>,
-    /// The rows that are selected.
+    /// Rows that are selected, one bit each.
     pub mask_bits: Signal<In, Bits<512>>,
-    /// The rows that are needed: those, and others that are to be read.
+    /// Rows that are needed, one bit each: the selected ones, and others that are to be read.
     pub mask_fetch: Signal<In, Bits<512>>,
-    /// Bit 0 is the row with offset 512 * `mask_word` in its chunk.
+    /// Number of the mask in its chunk: bit 0 is the row with offset 512 * `mask_word`.
     pub mask_word: Signal<In, Bits<3>>,
-    /// The first mask of a chunk.
+    /// The mask is the first one of its chunk.
     pub mask_chunk_start: Signal<In, Bit>,
-    /// The last mask of a turn.
+    /// The mask is the last one of its turn.
     pub mask_turn_end: Signal<In, Bit>,
-    /// The last mask of a chunk.
+    /// The mask is the last one of its chunk.
     pub mask_chunk_end: Signal<In, Bit>,
-    /// The last mask of a destination.
+    /// The mask is the last one of its destination.
     pub mask_last: Signal<In, Bit>,
-    /// Of a sparse chunk.
+    /// The mask is of a sparse chunk.
     pub mask_sparse: Signal<In, Bit>,
     /// What the rows have in common.
     pub mask_context: Signal<In, Context>,
 
-    /// A header is offered to the planner.
+    /// A header is offered.
     pub header_valid: Signal<In, Bit>,
-    /// Bytes of each lane; 0: not used.
+    /// Bytes of each lane (16 x 7 bits); 0 if the lane is not used.
     pub header_len: Signal<In, Bits<112>>,
-    /// Bytes from row to row of each lane.
+    /// Step of each lane in bytes (16 x 8 bits).
     pub header_step: Signal<In, Bits<128>>,
     /// Rows of a window.
     pub header_rows: Signal<In, Bits<13>>,
-    /// Something is done with it:
+    /// The header serves in this cycle: `header_opens`, `header_last`, or both.
     pub header_ready: Signal<Out, Bit>,
-    /// a window is opened,
+    /// With `header_ready`: a window is opened.
     pub header_opens: Signal<Out, Bit>,
-    /// and it is used up.
+    /// With `header_ready`: the header is used up.
     pub header_last: Signal<Out, Bit>,
-    /// A window is opened with the header at hand.
+    /// A window is to be opened with the header at hand.
     pub window_valid: Signal<Out, Bit>,
-    /// It is.
+    /// The planner opens the window in this cycle.
     pub window_ready: Signal<In, Bit>,
-    /// Its first block in the stretch.
+    /// Number of the window's first block in the stretch.
     pub window_base: Signal<Out, Bits<BLOCK_BITS>>,
 
     /// A mask is offered.
     pub kept_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The mask is taken in this cycle.
     pub kept_ready: Signal<In, Bit>,
-    /// The rows that are selected.
+    /// Rows that are selected, one bit each.
     pub kept_bits: Signal<Out, Bits<512>>,
-    /// The rows that are needed.
+    /// Rows that are needed, one bit each.
     pub kept_fetch: Signal<Out, Bits<512>>,
-    /// Bit 0 is the row with offset 512 * `kept_word` in its window.
+    /// Number of the mask in its window: bit 0 is the row with offset 512 * `kept_word`.
     pub kept_word: Signal<Out, Bits<3>>,
-    /// The first mask of a window.
+    /// The mask is the first one of its window.
     pub kept_chunk_start: Signal<Out, Bit>,
-    /// The last mask of a turn.
+    /// The mask is the last one of its turn.
     pub kept_turn_end: Signal<Out, Bit>,
-    /// The last mask of a window.
+    /// The mask is the last one of its window.
     pub kept_chunk_end: Signal<Out, Bit>,
-    /// The last mask of a destination.
+    /// The mask is the last one of its destination.
     pub kept_last: Signal<Out, Bit>,
     /// What the rows have in common.
     pub kept_context: Signal<Out, Context>,
-    /// How many blocks were left out before each 64 rows in its window.
+    /// Number of blocks left out of the window before each 64 rows (8 x 12 bits).
     pub kept_shift: Signal<Out, Bits<96>>,
-    /// Nothing is at work.
+    /// No mask is held.
     pub idle: Signal<Out, Bit>,
 
     measures: Measures,
-    /// Headers that are to be used up before that of the chunk at hand.
+    /// Headers that are to be used up before the one of the chunk at hand.
     ahead: DFF<Bits<4>>,
     used: Signal<Local, Bit>,
     taken: Signal<Local, Bit>,
     windows: Fifo<28, 3, 4>,
 
-    // The mask at hand, and which of its blocks have needed rows that were not given yet.
+    // The mask at hand, and which of its blocks have needed rows and were not emitted yet.
     now_valid: DFF<Bit>,
     now: DFF<Bits<512>>,
     now_fetch: DFF<Bits<512>>,
@@ -155,9 +154,9 @@ pub struct Condenser {
     now_last: DFF<Bit>,
     now_sparse: DFF<Bit>,
     now_context: DFF<Context>,
-    /// The stretch's end was given.
+    /// The end of the stretch was emitted.
     closing: DFF<Bit>,
-    /// 512 rows of the stretch before this mask.
+    /// Number of this mask in its stretch.
     number: DFF<Bits<23>>,
     find: FirstSet<8, 3>,
     rest: Signal<Local, Bits<8>>,
@@ -314,7 +313,7 @@ impl Logic for Condenser {
         self.places.enough.next = self.measures.enough.val();
         self.places.never.next = self.measures.never.val();
 
-        // What moves. A mask of a sparse chunk leaves when the next block belongs to another.
+        // A mask of a sparse chunk leaves when the next block belongs to another mask.
         self.other.next = self.places.out_valid.val()
             && (self.places.out_opens.val()
                 || (self.places.out_place.val().get_bits::<3>(3) != self.word.q.val()));
@@ -329,7 +328,7 @@ impl Logic for Condenser {
                 || self.leaves.val());
         self.placed.next = self.places.out_valid.val() && self.places.out_ready.val();
 
-        // Whole masks go on when nothing of a sparse chunk is on its way.
+        // Masks of other chunks pass when no part of a sparse chunk is on its way.
         self.passes.next = self.now_valid.q.val()
             && !self.now_sparse.q.val()
             && (!self.full.q.val() || self.leaves.val())
@@ -384,7 +383,7 @@ impl Logic for Condenser {
             }
         }
 
-        // Block by block.
+        // Needed blocks are emitted one by one.
         self.places.in_valid.next =
             self.offers.val() && (self.find.any.val() || self.now_turn_end.q.val());
         self.places.in_any.next = self.find.any.val();
@@ -396,7 +395,7 @@ impl Logic for Condenser {
         self.places.in_block.next = (bit_cast::<26, 23>(self.number.q.val()) << 3)
             | bit_cast::<26, 3>(self.find.index.val());
 
-        // Into the mask.
+        // Blocks are put into the mask that is being filled.
         if self.leaves.val() {
             self.full.d.next = false;
         }

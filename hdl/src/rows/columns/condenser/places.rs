@@ -1,19 +1,19 @@
-//! Where the needed blocks of a stretch go.
+//! Finds where the needed blocks of a stretch go.
 
 use super::{BLOCK_BITS, SPREAD_BITS};
 use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// Gives each needed block of a sparse chunk its place in a window, or opens another window with it.
+/// Gives each needed block of a sparse chunk its place in a window, or opens another window with it, for the condenser.
 ///
 /// ```text
 /// found -> far -> gap -> place
 /// ```
 ///
-/// *Far* counts the empty blocks before it, *gap* says whether they are left out and how many places
-/// further it goes, *place* gives it its place. Another window is opened where this one is full, or where
-/// the block is too far from the window's first in the stretch.
+/// *Far* counts the empty blocks before it, *gap* decides whether they are left out and by how many places it advances,
+/// *place* gives it its place. Another window is opened where this one is full, or where the block is too far from the
+/// window's first block in the stretch.
 ///
 /// **Throughput.** A block a cycle.
 ///
@@ -22,14 +22,14 @@ use rust_hdl_widgets::prelude::*;
 /// **Back-pressure.** May stall at any time; `in_ready` depends on `out_ready`.
 ///
 /// # Inputs
-/// `in` stream: needed blocks of a stretch in their order, the last one with `end`, which may also come
-/// without a block (not `any`). `most`, `enough`, `never`: as of
-/// [`Measures`](super::measures::Measures), known from the first block of a stretch to its end.
+/// `in` stream: needed blocks of a stretch in their order, the last one with `end`, which may also come without a block
+/// (not `any`). `most`, `enough`, `never`: the outputs of [`Measures`](super::measures::Measures), known from the first
+/// block of a stretch to its end.
 ///
 /// # Outputs
-/// `out` stream: the same, with `opens` (a window begins with it), `place` (its block in the window) and
-/// `shift` (how many blocks were left out before it in the window). A stretch without needed blocks has
-/// a window as well.
+/// `out` stream: the same blocks, with `opens` (a window begins with the block), `place` (its number in the window) and
+/// `shift` (the number of blocks left out before it in the window). A stretch without needed blocks gets a window as
+/// well.
 #[derive(LogicBlock, Default)]
 pub struct BlockPlaces {
     /// Clock.
@@ -38,45 +38,45 @@ pub struct BlockPlaces {
     pub rst: Signal<In, Bit>,
     /// Blocks of a window, 1 to 64.
     pub most: Signal<In, Bits<7>>,
-    /// Empty blocks that are left out, 1 to 64.
+    /// Least number of empty blocks in a row that are left out, 1 to 64.
     pub enough: Signal<In, Bits<7>>,
-    /// None are.
+    /// No blocks are left out.
     pub never: Signal<In, Bit>,
 
     /// A block, or the end of a stretch, is offered.
     pub in_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The block is taken in this cycle.
     pub in_ready: Signal<Out, Bit>,
-    /// There is a block.
+    /// There is a block, not only an end.
     pub in_any: Signal<In, Bit>,
-    /// The stretch ends with it.
+    /// The stretch ends here.
     pub in_end: Signal<In, Bit>,
-    /// Its rows that are selected.
+    /// Selected rows of the block, one bit each.
     pub in_bits: Signal<In, Bits<64>>,
-    /// Its rows that are needed.
+    /// Needed rows of the block, one bit each.
     pub in_fetch: Signal<In, Bits<64>>,
-    /// Its number in the stretch.
+    /// Number of the block in the stretch.
     pub in_block: Signal<In, Bits<BLOCK_BITS>>,
 
     /// A block, or the end of a stretch, is offered.
     pub out_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The block is taken in this cycle.
     pub out_ready: Signal<In, Bit>,
-    /// There is a block.
+    /// There is a block, not only an end.
     pub out_any: Signal<Out, Bit>,
-    /// The stretch ends with it.
+    /// The stretch ends here.
     pub out_end: Signal<Out, Bit>,
-    /// A window begins with it.
+    /// A window begins with the block.
     pub out_opens: Signal<Out, Bit>,
-    /// Its rows that are selected.
+    /// Selected rows of the block, one bit each.
     pub out_bits: Signal<Out, Bits<64>>,
-    /// Its rows that are needed.
+    /// Needed rows of the block, one bit each.
     pub out_fetch: Signal<Out, Bits<64>>,
-    /// Its number in the stretch.
+    /// Number of the block in the stretch.
     pub out_block: Signal<Out, Bits<BLOCK_BITS>>,
-    /// Its number in the window.
+    /// Number of the block in the window, 0 to 63.
     pub out_place: Signal<Out, Bits<6>>,
-    /// Blocks that were left out before it, from the window's first one on.
+    /// Number of blocks left out before it, counted from the window's first one.
     pub out_shift: Signal<Out, Bits<SPREAD_BITS>>,
 
     // A block with needed rows, or the end of the stretch.
@@ -87,12 +87,12 @@ pub struct BlockPlaces {
     found_fetch: DFF<Bits<64>>,
     found_block: DFF<Bits<BLOCK_BITS>>,
     found_free: Signal<Local, Bit>,
-    /// The block before it: there is one, its number, one of its last rows is needed.
+    /// The block before: whether there is one, its number, and whether one of its last rows is needed.
     before: DFF<Bit>,
     before_block: DFF<Bits<BLOCK_BITS>>,
     before_tail: DFF<Bit>,
 
-    // How many empty blocks lie between.
+    // Number of empty blocks between the two.
     far_valid: DFF<Bit>,
     far_any: DFF<Bit>,
     far_end: DFF<Bit>,
@@ -106,7 +106,7 @@ pub struct BlockPlaces {
     many: Signal<Local, Bit>,
     left_out: Signal<Local, Bit>,
 
-    // How many places further it goes; 64 and more: to a new window.
+    // Number of places by which the block advances; 64 or more opens a new window.
     gap_valid: DFF<Bit>,
     gap_any: DFF<Bit>,
     gap_end: DFF<Bit>,
@@ -120,10 +120,10 @@ pub struct BlockPlaces {
     last_place: DFF<Bits<6>>,
     next_place: Signal<Local, Bits<8>>,
     spread: Signal<Local, Bits<BLOCK_BITS>>,
-    /// Of a block that is there (`gap_valid`).
+    /// The block opens a window; valid with `gap_valid`.
     opens: Signal<Local, Bit>,
 
-    // It has its place in a window.
+    // The block with its place in a window.
     place_valid: DFF<Bit>,
     place_any: DFF<Bit>,
     place_end: DFF<Bit>,
@@ -148,7 +148,7 @@ impl Logic for BlockPlaces {
         dff_setup!(self, clk, place_valid, place_any, place_end, place_opens, place_block);
         dff_setup!(self, clk, place_bits, place_fetch, place, place_spread);
 
-        // What moves.
+        // Which stages advance.
         self.place_free.next = !self.place_valid.q.val() || self.out_ready.val();
         self.gap_free.next = !self.gap_valid.q.val() || self.place_free.val();
         self.far_free.next = !self.far_valid.q.val() || self.gap_free.val();
@@ -164,7 +164,7 @@ impl Logic for BlockPlaces {
             self.found_block.d.next = self.in_block.val();
         }
 
-        // How far from the one before?
+        // Distance from the block before.
         if self.far_free.val() {
             self.far_valid.d.next = self.found_valid.q.val();
             self.far_any.d.next = self.found_any.q.val();
@@ -182,7 +182,7 @@ impl Logic for BlockPlaces {
             }
         }
 
-        // Is what is between left out?
+        // Whether the blocks between are left out.
         self.many.next = self.far_empty.q.val().get_bits::<20>(6).any();
         self.left_out.next = !self.never.val()
             && (self.many.val()
@@ -208,7 +208,7 @@ impl Logic for BlockPlaces {
             }
         }
 
-        // Its place in the window, or another window.
+        // Place in the window, or another window.
         self.next_place.next =
             bit_cast::<8, 6>(self.last_place.q.val()) + bit_cast::<8, 7>(self.gap_step.q.val());
         self.spread.next = self.gap_block.q.val() - self.base.q.val();

@@ -1,36 +1,36 @@
-//! A lane against the lanes before it.
+//! Compares a lane with the lanes before it.
 
 use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// How far a lane lies from a stretch of bytes, and what both span. Outputs follow the inputs a
-/// cycle later.
+/// Finds for *places* how far a lane lies from a stretch of bytes, and what both span. Outputs follow the inputs after
+/// a cycle.
 #[derive(LogicBlock, Default)]
 pub struct Apart {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Where the stretch starts.
+    /// Host address at which the stretch starts.
     pub lo: Signal<In, Bits<64>>,
-    /// Its bytes, at most 128; as the outputs are needed.
+    /// Bytes of the stretch, at most 128; given with the outputs, a cycle after the addresses.
     pub len: Signal<In, Bits<9>>,
-    /// Where the lane starts.
+    /// Host address at which the lane starts.
     pub lane_addr: Signal<In, Bits<64>>,
-    /// Its bytes; as the outputs are needed.
+    /// Bytes of the lane; given with the outputs.
     pub lane_len: Signal<In, Bits<7>>,
-    /// What both may span; as the outputs are needed.
+    /// Bytes that both may span; given with the outputs.
     pub step: Signal<In, Bits<8>>,
-    /// Widest gap that is read through; as the outputs are needed.
+    /// Widest gap in bytes that is read through; given with the outputs.
     pub threshold: Signal<In, Bits<12>>,
-    /// They start less than 128 bytes apart; the other outputs mean nothing if not.
+    /// Stretch and lane start less than 128 bytes apart; else the other outputs are undefined.
     pub near: Signal<Out, Bit>,
     /// The lane starts below the stretch.
     pub lower: Signal<Out, Bit>,
-    /// Bytes of both together.
+    /// Bytes that both span.
     pub span: Signal<Out, Bits<9>>,
-    /// They are not more than `step`.
+    /// `span` is at most `step`.
     pub fits: Signal<Out, Bit>,
-    /// The bytes between them are read through, or there are none.
+    /// The gap between them is read through, or there is none.
     pub follows: Signal<Out, Bit>,
 
     up: DFF<Bits<64>>,
@@ -39,7 +39,7 @@ pub struct Apart {
     near_down: Signal<Local, Bit>,
     lane: Signal<Local, Bits<9>>,
     limit: Signal<Local, Bits<9>>,
-    // The lane starts at or behind the stretch's start; or below it. Which of both is known last.
+    // Two cases: the lane starts at or behind the start of the stretch, or below it. Which one applies is known last.
     reach_up: Signal<Local, Bits<9>>,
     span_up: Signal<Local, Bits<9>>,
     gap_up: Signal<Local, Bits<9>>,
@@ -82,7 +82,7 @@ impl Logic for Apart {
         self.fits_down.next =
             !(self.limit.val() < self.reach_down.val()) && !(self.limit.val() < self.lane.val());
 
-        // A negative gap is none: the lane begins within the stretch, or the stretch in it.
+        // A negative gap is none: the lane begins within the stretch, or the stretch within the lane.
         self.gap_up.next = bit_cast::<9, 7>(self.up.q.val().get_bits::<7>(0)) - self.len.val();
         self.follows_up.next = self.gap_up.val().get_bit(8)
             || !(self.threshold.val() < bit_cast::<12, 9>(self.gap_up.val()));

@@ -1,8 +1,7 @@
-//! Joins runs to boxes and cuts boxes at their limits.
+//! Joins runs to boxes, and cuts boxes at their limits.
 //!
-//! A run takes a cycle. A run that reaches over the limit of its box takes two more for each cut
-//! that falls on a needed byte, five where the cut falls into a gap, and three more still where
-//! rows overlap.
+//! A run takes a cycle. A run that exceeds the limit of its box takes two more for each cut that falls on a needed
+//! byte, five where the cut falls into a gap, and three more again where rows overlap.
 
 use super::lines::Lines;
 use super::paces::{PACE_BITS, Pace};
@@ -12,37 +11,37 @@ use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// What *boxes* does.
+/// State of the block.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum CutState {
     /// Takes a run.
     Run,
-    /// Is the byte at the limit needed?
+    /// Finds out whether the byte at the limit is needed.
     Probe,
-    /// The last row before the limit, and the first behind it.
+    /// Finds the last row before the limit, and the first behind it.
     Split,
-    /// Overlapping rows: how far is the last row from the limit,
+    /// Overlapping rows: finds the distance of the last row from the limit.
     Far,
-    /// in bytes?
+    /// Overlapping rows: multiplies that distance, for bytes.
     Reach,
-    /// Does it go on behind it?
+    /// Overlapping rows: finds out whether the last row continues behind the limit.
     Tail,
-    /// The box ends.
+    /// Ends the box.
     Cut,
-    /// The next one starts: where are its limits?
+    /// Starts the next box, and finds its limits.
     Start,
-    /// The chunk ends.
+    /// Ends the chunk.
     End,
 }
 
-/// Bits of a box in rows.
+/// Bits of a box of rows.
 pub const SPAN_BITS: usize = 74;
 
-/// Runs in, boxes in rows and phases out; see the module.
+/// Joins runs to boxes of rows and phases, for *spans*; see the module.
 ///
-/// A box: whether the next one goes on with the same stretch before the next 4 KiB, the chunk's
-/// end, whether there are bytes, the group, start (row, bytes behind its start), end (the same), and how
-/// many blocks of rows before it are not in the window. All rows of a box have that in common.
+/// Fields of a box: whether the next one continues the same stretch before the next 4 KiB boundary; the chunk's end;
+/// whether there are bytes; the part; the start (row, bytes behind its start); the end (the same); and how many blocks
+/// of rows before it are not in the window, which is the same for all rows of a box.
 #[derive(LogicBlock)]
 pub struct Boxes {
     /// Clock.
@@ -51,14 +50,14 @@ pub struct Boxes {
     pub rst: Signal<In, Bit>,
     /// A run is offered.
     pub run_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The run is taken in this cycle.
     pub run_ready: Signal<Out, Bit>,
     /// The run.
     pub run: Signal<In, Run>,
 
-    /// A box.
+    /// A box is offered.
     pub span_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The box is taken in this cycle.
     pub span_ready: Signal<In, Bit>,
     /// The box.
     pub span: Signal<Out, Bits<SPAN_BITS>>,
@@ -74,7 +73,7 @@ pub struct Boxes {
     from: DFF<Bits<6>>,
     to: DFF<Bits<6>>,
     to_line: DFF<Bits<8>>,
-    /// It starts in the cache line in which the one before ends.
+    /// The run starts in the cache line in which the one before ends.
     same_line: DFF<Bit>,
     block_behind: Signal<Local, Bits<12>>,
     line_behind: Signal<Local, Bits<9>>,
@@ -86,9 +85,9 @@ pub struct Boxes {
     new_cut: DFF<Bit>,
     pace_bits: DFF<Bits<PACE_BITS>>,
     pace: Restore<Pace, PACE_BITS>,
-    /// The pace, of which not all is read here.
+    /// Takes fields of the pace that this block does not use.
     unused: Signal<Local, Pace>,
-    /// The open box goes on with this run.
+    /// The open box continues with this run.
     resume: DFF<Bit>,
 
     // The open box.
@@ -143,7 +142,7 @@ pub struct Boxes {
     more: DFF<Bit>,
     distance: DFF<Bits<20>>,
     far: Multiplier<6, 8, 14>,
-    /// So many bytes before the limit's row, and more: a row from there ends before the limit.
+    /// A row that starts this many bytes or more before the limit's row ends before the limit.
     room: DFF<Bits<8>>,
     close: DFF<Bit>,
     tail: DFF<Bit>,
@@ -281,7 +280,7 @@ impl Logic for Boxes {
         self.to_row.next =
             (bit_cast::<20, 12>(self.block.q.val()) << 6) | bit_cast::<20, 6>(self.to.q.val());
 
-        // The run against the open box.
+        // The run is compared with the open box.
         self.follows.next = self.open.q.val()
             && (self.open_index.q.val() == self.index.q.val())
             && (self.open_shift.q.val() == self.shift.q.val())
@@ -302,7 +301,7 @@ impl Logic for Boxes {
             self.cuts.next = self.over_limit.val() || self.over_page.val();
         }
 
-        // The byte at the limit: of a needed row that goes on, or the first of the next one.
+        // The byte at the limit is needed: of a row that continues, or the first byte of the next row.
         self.here.next =
             self.limit_row.q.val().get_bits::<14>(6) == bit_cast::<14, 12>(self.block.q.val());
         self.place.next = self.limit_row.q.val().get_bits::<6>(0);
@@ -312,7 +311,7 @@ impl Logic for Boxes {
             && (self.limit_phase.q.val() == self.pace.record.val().step)
             && (self.bits.q.val() >> 1).get_bit(self.place.val().index());
 
-        // The limit of a box that starts at this limit; the next 4 KiB.
+        // Limit of a box that starts at this limit, and the next 4 KiB boundary.
         self.sum.next = bit_cast::<9, 8>(self.limit_phase.q.val())
             + bit_cast::<9, 8>(self.pace.record.val().phase);
         self.sum_row.next =
@@ -331,7 +330,7 @@ impl Logic for Boxes {
         }
         self.at_page.next = self.limit.val() == self.page.val();
 
-        // The rows before and behind the limit.
+        // Rows before and behind the limit.
         self.below.from.next = 0.into();
         self.below.to.next = self.place.val();
         self.mask.next = self.below.mask.val();
@@ -356,7 +355,7 @@ impl Logic for Boxes {
         self.lines.end_phase.next = self.limit_phase.q.val();
         self.lines.end_step.next = self.pace.record.val().step;
 
-        // One may be on its way into the queue.
+        // One box may be on its way into the queue.
         self.room_for.next = self.queue.free.val() > 1;
         self.send.next = false;
         self.goes_on.next = false;
@@ -446,12 +445,12 @@ impl Logic for Boxes {
                 self.end_row.next = (bit_cast::<19, 12>(self.block.q.val()) << 6)
                     | bit_cast::<19, 6>(self.trim.q.val());
                 if self.tail.q.val() {
-                    // An earlier row goes on behind the limit.
+                    // An earlier row continues behind the limit.
                     self.end_row.next = self.limit_row.q.val().get_bits::<19>(0);
                     self.end_phase.next = self.limit_phase.q.val();
                     self.cut_end.next = self.room_for.val();
                 } else if !self.more.q.val() {
-                    // Nothing to cut after all.
+                    // There is nothing to cut after all.
                     self.done.next = true;
                     self.state.d.next = CutState::Run;
                 } else if self.room_for.val() {
@@ -520,7 +519,7 @@ impl Logic for Boxes {
             }
         }
 
-        // The next run. It is compared with the one that was here, whose rows end the open box.
+        // The next run is compared with the one that was here, whose rows end the open box.
         self.block_behind.next = self.block.q.val() + 1;
         self.line_behind.next =
             bit_cast::<9, 8>(self.to_line.q.val()) - bit_cast::<9, 8>(self.pace.record.val().step);

@@ -1,14 +1,15 @@
-//! Where the lanes of a window lie, from where its groups lie.
+//! Finds where the lanes of a window lie, from where its groups lie.
 
 use crate::layout::windows::WINDOW_INDEX;
 use crate::primitive::Lutram;
 use drdma_emit::prelude::*;
 
-/// Gives each lane the place of its group and its distance from it, while the next header's groups are formed.
+/// Gives each lane, for the addresser, the place of its group plus its distance from it, while the next header's groups
+/// are formed.
 ///
-/// Contract: which group a lane is in, and where groups lie, is written beforehand, in any cycle. A window `starts` in a
-/// cycle that is `ready`, with what its header says; what is written from then on is of the next one. Its lanes are
-/// offered 17 cycles later, and the next window may start in the cycle behind that in which they are taken.
+/// Contract: the group of each lane, and the place of each group, are written beforehand, in any cycles. A window
+/// `starts` in a cycle that is `ready`, with the fields of its header; later writes belong to the next window. Its
+/// lanes are offered 17 cycles later, and the next window may start in the cycle after they are taken.
 #[derive(LogicBlock, Default)]
 pub struct LanePlaces {
     /// Clock.
@@ -16,54 +17,54 @@ pub struct LanePlaces {
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
 
-    /// A lane has its group.
+    /// The group of a lane is written.
     pub lane_write: Signal<In, Bit>,
-    /// The lane.
+    /// Number of the lane.
     pub lane: Signal<In, Bits<4>>,
-    /// A group has its place (with `group_write`), or a lane's group (with `lane_write`).
+    /// Number of the group: of the lane (with `lane_write`), or that is placed (with `group_write`).
     pub group: Signal<In, Bits<4>>,
-    /// A group has its place.
+    /// The place of a group is written.
     pub group_write: Signal<In, Bit>,
-    /// Its first word in the window.
+    /// First word of the group in the window.
     pub group_word: Signal<In, Bits<13>>,
-    /// The lower bits of where it starts in host memory.
+    /// Low 7 bits of the host address at which the group starts.
     pub group_lo: Signal<In, Bits<7>>,
 
     /// All groups of a window have their places; only when `ready`.
     pub starts: Signal<In, Bit>,
     /// A window may start.
     pub ready: Signal<Out, Bit>,
-    /// The lower 7 bits of where each lane starts in host memory, before it is moved.
+    /// Low 7 bits of the host address at which each lane starts, before it is moved (16 x 7 bits).
     pub addr: Signal<In, Bits<112>>,
     /// Lanes are moved by an odd number of blocks of 64 rows.
     pub odd: Signal<In, Bit>,
-    /// Bytes of each lane.
+    /// Bytes of each lane (16 x 7 bits).
     pub len: Signal<In, Bits<112>>,
-    /// Bytes from row to row.
+    /// Step of each lane in bytes (16 x 8 bits).
     pub step: Signal<In, Bits<128>>,
-    /// The last lane.
+    /// Number of the last lane.
     pub last_lane: Signal<In, Bits<4>>,
-    /// The window.
+    /// Window of the lanes.
     pub window: Signal<In, Bits<WINDOW_INDEX>>,
 
-    /// The lanes of a window.
+    /// The lanes of a window are offered.
     pub lanes_valid: Signal<Out, Bit>,
-    /// They are taken.
+    /// The lanes are taken in this cycle.
     pub lanes_ready: Signal<In, Bit>,
-    /// Where each starts in the window.
+    /// Place of each lane's first row in the window (16 x 17 bits).
     pub lanes_place: Signal<Out, Bits<272>>,
-    /// Bytes of the lanes before it.
+    /// Bytes of the lanes before each lane (16 x 10 bits).
     pub lanes_start: Signal<Out, Bits<160>>,
-    /// Bytes from row to row.
+    /// Step of each lane in bytes (16 x 8 bits).
     pub lanes_step: Signal<Out, Bits<128>>,
-    /// How many there are.
+    /// Number of lanes, 1 to 16.
     pub lanes_lanes: Signal<Out, Bits<5>>,
-    /// Bytes of all, at most 960.
+    /// Bytes of a row of all lanes, at most 960.
     pub lanes_row_bytes: Signal<Out, Bits<10>>,
-    /// Window.
+    /// Window of the lanes.
     pub lanes_window: Signal<Out, Bits<WINDOW_INDEX>>,
 
-    /// Which half of the tables is being written; the other one is read.
+    /// Half of the tables that is being written; the other half is read.
     writes: DFF<Bit>,
     half: Signal<Local, Bits<5>>,
     other: Signal<Local, Bits<5>>,
@@ -71,7 +72,7 @@ pub struct LanePlaces {
     groups: Lutram<22, 5, 1>,
     busy: DFF<Bit>,
     given: DFF<Bit>,
-    /// The lane at hand. Its fields are the lowest.
+    /// The lane at hand, whose fields are the lowest.
     turn: DFF<Bits<4>>,
     addrs: DFF<Bits<112>>,
     lens: DFF<Bits<112>>,
@@ -108,8 +109,8 @@ impl Logic for LanePlaces {
             | (bit_cast::<22, 13>(self.group_word.val()) << 2)
             | bit_cast::<22, 2>(self.group_lo.val().get_bits::<2>(0));
 
-        // The lane at hand: its group's place, and how far from that it lies. Mod 128, an odd number of odd steps of
-        // 64 rows is 64.
+        // The lane at hand: the place of its group, and its distance from it. Modulo 128, an odd number of blocks of 64
+        // rows with an odd step is 64.
         self.group_of.read_address[0].next = self.other.val() | bit_cast::<5, 4>(self.turn.q.val());
         self.groups.read_address[0].next =
             self.other.val() | bit_cast::<5, 4>(self.group_of.read_data[0].val());
@@ -130,7 +131,7 @@ impl Logic for LanePlaces {
             self.turn.d.next = self.turn.q.val() + 1;
             self.addrs.d.next = self.addrs.q.val() >> 7;
             self.lens.d.next = self.lens.q.val() >> 7;
-            // All of them come by once: then they are as they were.
+            // The steps rotate once around, and are then as they were.
             self.steps.d.next = (self.steps.q.val() >> 8) | (self.steps.q.val() << 120);
             self.given.d.next = self.turn.q.val() == 15;
         }

@@ -1,46 +1,46 @@
-//! How far a box goes that is cut at a cache line.
+//! Finds how far a box goes that is cut at a cache line.
 
 use crate::primitive::SmallDivision;
 use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 
-/// Where a box ends that starts with a row and is full: at the last 64 B of host addresses that
-/// are at most the longest box behind its start.
+/// Finds for *runs* and *boxes* where a full box ends that starts with a row: at the last multiple of 64 B of host
+/// addresses that is at most the longest box behind its start.
 ///
-/// The longest box is whole lines, so that is the longest box behind the start of the row's line.
-/// How many bytes the row starts behind it follows from the row's place among 64. The row is given
-/// in one cycle and the longest box from it in the next, when the limit comes; a row a cycle.
+/// The longest box is whole lines, so this is the longest box behind the start of the row's line. The distance of the
+/// row from that start follows from the row's number modulo 64. The row is given in one cycle, and the end of the
+/// longest box from it in the next, together with the limit; a row a cycle.
 ///
 /// # Inputs
-/// `clk`; `enable`: takes a row, of which the last one holds while it is low; `row` mod 64, and of
-/// its group `lo` (address mod 64), `step`, `triple` (three times the step, mod 64). A cycle later
-/// `end_row`, `end_phase` (the longest box from the row's start) and `end_step`.
+/// `clk`; `enable`: a row is taken, and held while it is low; `row` modulo 64, and of its part `lo` (address modulo
+/// 64), `step`, `triple` (three times the step, modulo 64). A cycle later `end_row`, `end_phase` (the end of the
+/// longest box from the row's start) and `end_step`.
 ///
 /// # Outputs
-/// `limit_row`, `limit_phase`.
+/// `limit_row`, `limit_phase`, in the cycle after the row.
 #[derive(LogicBlock, Default)]
 pub struct Lines {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Takes a row.
+    /// A row is taken in this cycle.
     pub enable: Signal<In, Bit>,
-    /// The row, mod 64.
+    /// Number of the row, modulo 64.
     pub row: Signal<In, Bits<6>>,
-    /// The group's start within its line.
+    /// Address of the part's start, modulo 64.
     pub lo: Signal<In, Bits<6>>,
-    /// Bytes from row to row.
+    /// Step in bytes.
     pub step: Signal<In, Bits<8>>,
-    /// Three times as many, mod 64.
+    /// Three times the step, modulo 64.
     pub triple: Signal<In, Bits<6>>,
-    /// The longest box from the row's start: row,
+    /// End of the longest box from the row's start: its row.
     pub end_row: Signal<In, Bits<20>>,
-    /// and phase.
+    /// End of the longest box from the row's start: its phase.
     pub end_phase: Signal<In, Bits<8>>,
-    /// Bytes from row to row.
+    /// Step in bytes, given with `end_row`.
     pub end_step: Signal<In, Bits<8>>,
-    /// The limit: row,
+    /// Limit: its row.
     pub limit_row: Signal<Out, Bits<20>>,
-    /// and phase.
+    /// Limit: its phase.
     pub limit_phase: Signal<Out, Bits<8>>,
 
     part: [Signal<Local, Bits<6>>; 3],
@@ -77,7 +77,7 @@ impl Logic for Lines {
         self.limit_row.next = self.end_row.val() - bit_cast::<20, 6>(self.divide.quotient.val());
         self.limit_phase.next = self.end_phase.val() - self.rest.val();
         if !(self.rest.val() < self.end_phase.val()) {
-            // One more is taken away: -q - 1 is !q.
+            // One row more is subtracted: -q - 1 is !q.
             self.limit_row.next =
                 self.end_row.val() + !bit_cast::<20, 6>(self.divide.quotient.val());
             self.limit_phase.next = self.end_phase.val() + self.end_step.val() - self.rest.val();

@@ -1,43 +1,44 @@
-//! Which rows of a chunk are needed.
+//! Collects which rows of a chunk are needed.
 
 use crate::primitive::Lutram;
 use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// Keeps the marks of two chunks: one is being marked while the other is boxed.
+/// Keeps the marks of two chunks for [`Runs`](super::runs::Runs): one is being marked while boxes are made of the
+/// other.
 ///
-/// One mark a cycle; a chunk's marks of all turns are OR-ed. `full` rises two cycles after the
-/// chunk's last mark was taken. Reads are combinational; words that no mark came for read as 0.
+/// Takes one mark a cycle; the marks of a chunk from all turns are OR-ed. `full` rises two cycles after the chunk's
+/// last mark was taken. Reads are combinational; words for which no mark came read as 0.
 #[derive(LogicBlock, Default)]
 pub struct Marks {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// A mark.
+    /// A mark is offered.
     pub mark_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The mark is taken in this cycle.
     pub mark_ready: Signal<Out, Bit>,
-    /// 512 rows.
+    /// Needed rows of 512, one bit each.
     pub mark_bits: Signal<In, Bits<512>>,
-    /// Which of the chunk's.
+    /// Number of the mark in its chunk, 0 to 7.
     pub mark_word: Signal<In, Bits<3>>,
-    /// How far each 64 rows lie behind their place, in 64 rows (12 bits).
+    /// For each 64 rows: number of blocks before them that are not in the window (8 x 12 bits).
     pub mark_shift: Signal<In, Bits<96>>,
-    /// The chunk's first mark.
+    /// The mark is the first one of its chunk.
     pub mark_chunk_start: Signal<In, Bit>,
-    /// The chunk's last mark.
+    /// The mark is the last one of its chunk.
     pub mark_chunk_end: Signal<In, Bit>,
-    /// Halves with a whole chunk.
+    /// Bit `h` is set if half `h` has a whole chunk.
     pub full: Signal<Out, Bits<2>>,
-    /// Halves that are not needed any more.
+    /// Bit `h`: half `h` is not needed any more.
     pub forget: Signal<In, Bits<2>>,
-    /// 64 rows: half, then their place in the chunk.
+    /// 64 rows to read: half (1 bit), then their number in the chunk (6 bits).
     pub read_address: Signal<In, Bits<7>>,
-    /// Their marks.
+    /// Marks of these 64 rows.
     pub read_bits: Signal<Out, Bits<64>>,
-    /// How far they lie behind their place, in 64 rows.
+    /// Number of blocks before these 64 rows that are not in the window.
     pub read_shift: Signal<Out, Bits<12>>,
 
     side: DFF<Bit>,
@@ -87,7 +88,7 @@ impl Logic for Marks {
             self.side.d.next = self.side.q.val() ^ self.mark_chunk_end.val();
         }
 
-        // What the chunk's earlier turns marked stays.
+        // What earlier turns of the chunk have marked stays.
         self.half.next = 1.into();
         self.kept.next = self.written.q.val();
         if self.held_address.q.val().get_bit(3) {

@@ -1,8 +1,8 @@
-//! Plans the reads of column requests: a chunk of rows at a time, which of them any destination
-//! needs, as few reads as bring them.
+//! Plans the reads of column requests: for one chunk of rows at a time, as few reads as bring the rows that any
+//! destination needs.
 //!
-//! Takes a chunk's header from the expander and its masks of all destinations as they pass to the
-//! scanner; gives the boxes to the reader and each window's lanes to the addresser.
+//! Takes a chunk's header from the expander, and its masks of all destinations as they pass to the scanner. Sends boxes
+//! to the reader, and the lanes of each window to the addresser.
 //!
 //! ```text
 //! header -> places -> paces -> runs -> boxes -> spans -> box
@@ -10,22 +10,22 @@
 //! mark --------------> marks ---|
 //! ```
 //!
-//! *Places* puts lanes that lie side by side into groups, gives each group its place, and cuts it into
-//! the parts that are read through; *paces* turns a part's byte distances into rows; *marks* collects the needed rows; *runs* finds
-//! stretches of them, 64 rows a cycle; *boxes* joins and cuts them; *spans* makes addresses. *Lines*,
-//! in runs and boxes, knows where a box is cut: at a cache line; *pages*, in runs, where 4 KiB end.
+//! *Places* puts lanes that lie side by side into groups, gives each group its place, and cuts it into the parts that
+//! are read through; *paces* turns a part's distances in bytes into rows; *marks* collects the needed rows; *runs*
+//! finds stretches of them, 64 rows a cycle; *boxes* joins and cuts the stretches; *spans* makes addresses. *Lines*, in
+//! runs and boxes, finds where a box is cut: at a cache line; *pages*, in runs, where 4 KiB end.
 //!
-//! **Throughput.** A mark a cycle. 64 rows of a group a cycle if they are empty or one run, a
-//! further run a cycle; a box that is cut at its greatest length 2 cycles, or 5 if it is cut in a
-//! gap (8 where a lane's rows overlap). A header in 3 cycles a lane, 3 a group, 1 a further part of it
-//! and 1 more, 3 more if the last lane is a group by itself; or 18, or 8 a part.
+//! **Throughput.** A mark a cycle. 64 rows of a part a cycle if they are empty or one run, and each further run a cycle
+//! more; a box that is cut at its greatest length takes 2 cycles, or 5 if it is cut in a gap (8 where rows of a lane
+//! overlap). A header takes 3 cycles a lane, 3 a group, 1 for each further part of a group and 1 more, and 3 more if
+//! the last lane is a group by itself; at least 18, and at least 8 a part.
 //!
-//! **Latency.** `lanes` 26 cycles and the first box 43 cycles after the header of one lane, or 24
-//! after the chunk's last mark, whichever is later (64 rows).
+//! **Latency.** `lanes` follow the header of one lane after 26 cycles. The first box follows it after 43 cycles, or the
+//! chunk's last mark after 24, whichever is later (64 rows).
 //!
-//! **Back-pressure.** Any output may stall, also for good while others are taken. Two chunks are
-//! on the way: a third one's marks wait until the first one's rows are read, the parts of its header until the
-//! first one's last box is on its way. Headers and marks may come in any order.
+//! **Back-pressure.** Any output may stall, also for good while others are taken. Two chunks are under way: the marks
+//! of a third wait until the rows of the first are read, and the parts of its header until the last box of the first is
+//! on its way. Headers and marks may come in any order.
 
 mod apart;
 mod boxes;
@@ -52,116 +52,118 @@ use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 use spans::Spans;
 
-/// Bits of a group on its way to its pace.
+/// Bits of a part of a group on its way to its pace.
 const GROUP: usize = 52;
 
-/// The block; see the module.
+/// Planner of the column path; see the module.
 ///
 /// # Inputs
-/// `header`, `mark`; `max_read`, `merge_threshold`, `planned`, which must not change while a chunk is at work.
+/// `header`, `mark`; `max_read`, `merge_threshold` and `planned`, which must not change while a chunk is at work.
 ///
 /// # Outputs
-/// `lanes`, `box`; `sized`, `size`, before the header after the next is taken.
+/// `lanes`, `box`; `sized` and `size`, before the header after the next is taken.
 #[derive(LogicBlock, Default)]
 pub struct Planner {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Longest box in bytes; at least 64.
+    /// Longest box in bytes, at least 64.
     pub max_read: Signal<In, Bits<13>>,
-    /// Widest gap in bytes that is read through; unless it is 0, gaps within a cache line are, too.
+    /// Widest gap in bytes that is read through; unless it is 0, gaps within a cache line are read through as well.
     pub merge_threshold: Signal<In, Bits<13>>,
-    /// The request says itself what is read through: `header_gap` does not count.
+    /// The request itself sets what is read through: `header_gap` does not count.
     pub planned: Signal<In, Bit>,
 
-    /// A chunk.
+    /// The header of a chunk is offered.
     pub header_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The header is taken in this cycle.
     pub header_ready: Signal<Out, Bit>,
-    /// Where each lane's first row starts: 16 host addresses.
+    /// Host address of each lane in the chunk's first row (16 x 64 bits).
     pub header_addr: Signal<In, Bits<1024>>,
-    /// Bytes of each lane; 0: not used. At least one is used.
+    /// Bytes of each lane (16 x 7 bits); 0 if the lane is not used. At least one lane is used.
     pub header_len: Signal<In, Bits<112>>,
-    /// Bytes from row to row of each lane, at least 1 if it is used.
+    /// Step of each lane in bytes (16 x 8 bits), at least 1 if the lane is used.
     pub header_step: Signal<In, Bits<128>>,
-    /// Rows, 1 to 4,096.
+    /// Rows of the window, 1 to 4,096.
     pub header_rows: Signal<In, Bits<13>>,
-    /// Blocks of 64 rows before the window's first one: so far behind `header_addr` it starts.
+    /// Distance of the window's first row from the row at `header_addr`, in blocks of 64 rows.
     pub header_base: Signal<In, Bits<26>>,
-    /// Window.
+    /// Window of the chunk.
     pub header_window: Signal<In, Bits<WINDOW_INDEX>>,
-    /// The widest gap in bytes that is worth reading through; it may change until the chunk is taken.
+    /// Widest gap in bytes that is worth reading through; may change until the header is taken.
     pub header_gap: Signal<In, Bits<13>>,
 
-    /// 512 rows of a chunk.
+    /// A mark is offered: 512 rows of a chunk.
     pub mark_valid: Signal<In, Bit>,
-    /// They are taken.
+    /// The mark is taken in this cycle.
     pub mark_ready: Signal<Out, Bit>,
-    /// Which ones are needed.
+    /// Needed rows, one bit each.
     pub mark_bits: Signal<In, Bits<512>>,
-    /// Bit 0 is row 512 * `mark_word`.
+    /// Number of the mark in its chunk: bit 0 is row 512 * `mark_word`.
     pub mark_word: Signal<In, Bits<3>>,
-    /// For each 64 rows: so many blocks of 64 before them, in host memory, are not in the window (12 bits).
+    /// For each 64 rows: number of blocks of 64 rows before them that are in host memory, but not in the window (8 x 12
+    /// bits).
     pub mark_shift: Signal<In, Bits<96>>,
-    /// The first mark of a chunk.
+    /// The mark is the first one of its chunk.
     pub mark_chunk_start: Signal<In, Bit>,
-    /// The last mark of a chunk.
+    /// The mark is the last one of its chunk.
     pub mark_chunk_end: Signal<In, Bit>,
 
-    /// A window's lanes.
+    /// The lanes of a window are offered.
     pub lanes_valid: Signal<Out, Bit>,
-    /// They are taken.
+    /// The lanes are taken in this cycle.
     pub lanes_ready: Signal<In, Bit>,
-    /// Where each lane's first row starts in the window (17 bits).
+    /// Place of each lane's first row in the window (16 x 17 bits).
     pub lanes_place: Signal<Out, Bits<272>>,
-    /// Bytes of the lanes before it (10 bits); of lanes that are not there: those of a row.
+    /// Bytes of the lanes before each lane (16 x 10 bits); for lanes that are not there, the bytes of a row.
     pub lanes_start: Signal<Out, Bits<160>>,
-    /// Bytes from row to row (8 bits).
+    /// Step of each lane in bytes (16 x 8 bits).
     pub lanes_step: Signal<Out, Bits<128>>,
-    /// How many lanes there are.
+    /// Number of lanes, 1 to 16.
     pub lanes_lanes: Signal<Out, Bits<5>>,
-    /// Bytes of a row of all of them.
+    /// Bytes of a row of all lanes.
     pub lanes_row_bytes: Signal<Out, Bits<10>>,
-    /// Window.
+    /// Window of the lanes.
     pub lanes_window: Signal<Out, Bits<WINDOW_INDEX>>,
 
-    /// It is known how much of the segmented memory the last header's window takes:
+    /// `size` is valid: it is known how much of the segmented memory the last header's window takes.
     pub sized: Signal<Out, Bit>,
-    /// so many times 128 B.
+    /// With `sized`: size of the window in units of 128 B.
     pub size: Signal<Out, Bits<9>>,
 
-    /// A box.
+    /// A box is offered.
     pub box_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The box is taken in this cycle.
     pub box_ready: Signal<In, Bit>,
-    /// Host address.
+    /// Host address of the box.
     pub box_addr: Signal<Out, Bits<64>>,
-    /// Address in the window.
+    /// Address of the box in its window, in bytes.
     pub box_ram: Signal<Out, Bits<17>>,
-    /// Bytes; 0: nothing to read.
+    /// Bytes of the box; 0 if there is nothing to read.
     pub box_len: Signal<Out, Bits<13>>,
-    /// Window.
+    /// Window of the box.
     pub box_window: Signal<Out, Bits<WINDOW_INDEX>>,
-    /// No more boxes of this window.
+    /// The box is the last one of its window.
     pub box_window_end: Signal<Out, Bit>,
 
     longest: DFF<Bits<13>>,
     widest: Signal<Local, Bits<13>>,
     threshold: DFF<Bits<12>>,
-    /// Parts of a row are not cut apart within a cache line: their reads would wait for each other.
+    /// Widest gap that two parts of a group keep together: parts are not separated within a cache line, because their
+    /// reads would wait for each other.
     beside: DFF<Bits<12>>,
     through: DFF<Bit>,
     places: Places,
-    /// Groups whose pace is not known yet; all of two chunks.
+    /// Parts whose pace is not known yet, of up to two chunks.
     groups: Fifo<GROUP, 5, 6>,
     paces: Paces,
     pace: Flatten<Pace, PACE_BITS>,
-    /// What follows the group at work in *paces*.
+    /// Properties of the part that *paces* is working on: number, blocks of 64 rows, whether it is the chunk's last.
     index: DFF<Bits<5>>,
     last: DFF<Bit>,
     blocks: DFF<Bits<7>>,
-    /// Groups that wait for their rows; all of two chunks.
+    /// Parts that wait for their rows, of up to two chunks.
     paced: Fifo<13, 5, 6>,
     marks: Marks,
     runs: Runs,
@@ -170,7 +172,7 @@ pub struct Planner {
     run_out: Restore<Run, RUN_BITS>,
     boxes: Boxes,
     spans: Spans,
-    /// The settings' bits that do not count.
+    /// Takes the bits of `max_read` that are not used.
     unused: Signal<Local, Bits<6>>,
 }
 
@@ -179,7 +181,7 @@ impl Logic for Planner {
     fn update(&mut self) {
         dff_setup!(self, clk, longest, threshold, beside, through, index, last, blocks);
 
-        // Settings: at most 4 KiB, in cache lines. A gap of 3 bytes has no word of its own.
+        // Settings: a box has at most 4 KiB, in whole cache lines. A gap of 3 bytes has no word of its own.
         self.unused.next = self.max_read.val().get_bits::<6>(0);
         self.longest.d.next = self.max_read.val() & 0x1fc0;
         if !self.max_read.val().get_bits::<7>(6).any() {

@@ -1,7 +1,7 @@
-//! Distances in rows instead of bytes, so that boxes are cut without dividing.
+//! Turns distances in bytes into distances in rows, so that boxes are cut without dividing.
 //!
-//! A byte of a group is named by a row and a *phase*: so many bytes behind the row's start, 1 up
-//! to the step. To go on by a number of bytes is then an addition of rows and phases.
+//! A byte of a part is named by a row and a *phase*: its distance behind the row's start in bytes, 1 up to the step. To
+//! advance by a number of bytes is then an addition of rows and phases.
 
 // The accessors that `LogicStruct` derives have no documentation.
 #![allow(missing_docs)]
@@ -11,40 +11,40 @@ use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// What the rows of a group have in common.
+/// What the rows of a part have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Pace {
-    /// The longest box from a row's start: row,
+    /// End of the longest box from a row's start: number of rows.
     pub rows: Bits<13>,
-    /// and phase.
+    /// End of the longest box from a row's start: its phase.
     pub phase: Bits<8>,
-    /// The first 4 KiB of host addresses behind the group's start: row,
+    /// First 4 KiB boundary of host addresses behind the part's start: its row.
     pub page_row: Bits<13>,
-    /// and phase.
+    /// First 4 KiB boundary of host addresses behind the part's start: its phase.
     pub page_phase: Bits<8>,
-    /// 4 KiB in rows,
+    /// Whole rows in 4 KiB.
     pub page_rows: Bits<13>,
-    /// and the bytes that are left.
+    /// Bytes of 4 KiB beyond `page_rows` rows.
     pub page_rest: Bits<8>,
-    /// 16 KiB in rows,
+    /// Whole rows in 16 KiB.
     pub leap_rows: Bits<15>,
-    /// and the bytes that are left.
+    /// Bytes of 16 KiB beyond `leap_rows` rows.
     pub leap_rest: Bits<8>,
-    /// Bytes from row to row.
+    /// Step of the part in bytes.
     pub step: Bits<8>,
-    /// Bytes of a row.
+    /// Bytes of a row of the part.
     pub len: Bits<7>,
     /// Rows overlap.
     pub overlap: Bit,
-    /// Rows up to which a distance is read through.
+    /// Greatest distance of two rows, in rows, that is read through.
     pub near: Bits<13>,
-    /// As many as there are in 64: 2^`size` and `rest`; `size` 7: none.
+    /// The part of `near` within 64 rows is 2^`size` + `rest` rows; `size` 7: none.
     pub size: Bits<3>,
-    /// The rest.
+    /// Rows beyond 2^`size`; see `size`.
     pub rest: Bits<6>,
-    /// Three steps, mod 64.
+    /// Three times the step, modulo 64.
     pub triple: Bits<6>,
-    /// The group's start within its cache line.
+    /// Address of the part's start, modulo 64.
     pub skew: Bits<6>,
     /// Gaps within a cache line are read through.
     pub lines: Bit,
@@ -53,36 +53,36 @@ pub struct Pace {
 /// Bits of a [`Pace`].
 pub const PACE_BITS: usize = 137;
 
-/// Groups in, their paces out: one in 8 cycles, so many cycles later. The next group is taken in the cycle in which a
-/// pace is given.
+/// Finds the pace of parts for *runs* and *boxes*: one in 8 cycles, with a latency of 8 cycles. The next part is taken
+/// in the cycle in which a pace is emitted.
 #[derive(LogicBlock)]
 pub struct Paces {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Longest box in bytes, 64 to 4096, a multiple of 64.
+    /// Longest box in bytes, 64 to 4,096, a multiple of 64.
     pub max_read: Signal<In, Bits<13>>,
     /// Widest gap in bytes that is read through.
     pub threshold: Signal<In, Bits<12>>,
-    /// Gaps within a cache line are read through, too.
+    /// Gaps within a cache line are read through as well.
     pub through: Signal<In, Bit>,
-    /// A group.
+    /// A part is offered.
     pub group_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The part is taken in this cycle.
     pub group_ready: Signal<Out, Bit>,
-    /// Its start within 4 KiB.
+    /// Host address of the part's start, modulo 4 KiB.
     pub group_lo: Signal<In, Bits<12>>,
-    /// Bytes of a row.
+    /// Bytes of a row of the part.
     pub group_len: Signal<In, Bits<7>>,
-    /// Bytes from row to row, at least 1.
+    /// Step of the part in bytes, at least 1.
     pub group_step: Signal<In, Bits<8>>,
-    /// The pace is known; for one cycle.
+    /// The pace is valid, for one cycle.
     pub pace_valid: Signal<Out, Bit>,
-    /// It.
+    /// Pace of the part.
     pub pace: Signal<Out, Pace>,
 
-    /// A group is at work, and divided so many cycles.
+    /// A part is at work, and how many cycles it has been divided.
     busy: DFF<Bit>,
     count: DFF<Bits<3>>,
     done: Signal<Local, Bit>,
@@ -90,10 +90,11 @@ pub struct Paces {
     len: DFF<Bits<7>>,
     step: DFF<Bits<8>>,
     near: Signal<Local, Bits<13>>,
-    // Longest box, first 4 KiB, all 4 KiB, threshold.
+    // Dividends: longest box, first 4 KiB boundary, 4 KiB, threshold.
     quotient: [DFF<Bits<14>>; 4],
     remainder: [DFF<Bits<8>>; 4],
-    // Of each, by the higher and by the lower of two bits: what is divided, whether the step fits, what remains.
+    // For each, by the higher and by the lower of two bits: the number that is divided, whether the step fits, and the
+    // remainder.
     trial: [Signal<Local, Bits<9>>; 8],
     fits: [Signal<Local, Bit>; 8],
     rest: [Signal<Local, Bits<8>>; 8],
@@ -190,7 +191,7 @@ impl Logic for Paces {
             for d in 0..4 {
                 self.remainder[d].d.next = 0.into();
             }
-            // A distance d is at phase 1 + (d - 1) mod step: one less is divided.
+            // A distance d is at phase 1 + (d - 1) mod step: d - 1 is divided.
             self.quotient[0].d.next = bit_cast::<14, 13>(self.max_read.val() - 1);
             self.quotient[1].d.next = bit_cast::<14, 12>(!self.group_lo.val());
             self.quotient[2].d.next = 4096.into();
@@ -232,7 +233,7 @@ impl Logic for Paces {
         self.pace.next.page_phase = self.remainder[1].q.val() + 1;
         self.pace.next.page_rows = self.quotient[2].q.val().get_bits::<13>(0);
         self.pace.next.page_rest = self.remainder[2].q.val();
-        // Four times what is left of 4 KiB are up to three steps more.
+        // Four times the remainder of 4 KiB are up to three steps more.
         self.four.next = bit_cast::<10, 8>(self.remainder[2].q.val()) << 2;
         self.two_steps.next = bit_cast::<10, 8>(self.step.q.val()) << 1;
         self.three_steps.next = self.two_steps.val() + bit_cast::<10, 8>(self.step.q.val());

@@ -1,67 +1,68 @@
-//! Where the next 4 KiB of host addresses begins.
+//! Finds where the next 4 KiB of host addresses begin.
 
 use super::paces::Pace;
 use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// The next 4 KiB of host addresses behind a run's first row, which a box must not cross.
+/// Finds for *runs* the next 4 KiB boundary of host addresses behind a run's first row, which a box must not cross.
 ///
-/// It goes on from that behind the run before if that was of the same group, from the group's start if
-/// not: 16 KiB at a time as long as that is not too far, 4 KiB at a time then, a cycle each.
+/// The search continues from the boundary behind the run before if that run was of the same part, and starts from the
+/// part's start if not. It advances by 16 KiB at a time while that does not go too far, then by 4 KiB; each step takes
+/// a cycle.
 ///
 /// # Inputs
-/// `valid`, and then `any` (there are rows), `last` (the chunk's), `index` (of the group), `row` and `pace`
-/// of the run at hand; `enable`: it goes on, or a step is made. `load`: the run of `next_index` and
-/// `next_pace`, if there is one, is at hand from the next cycle on.
+/// `valid`, and then `any` (there are rows), `last` (the chunk's), `index` (of the part), `row` and `pace` of the run
+/// at hand; `enable`: the run moves on, or a step is made. `load`: the run of `next_index` and `next_pace`, if there is
+/// one, is at hand from the next cycle on.
 ///
 /// # Outputs
-/// `behind`: `page_row` and `page_phase` are not there yet. It does not depend on `enable` and `load`.
+/// `behind`: `page_row` and `page_phase` are not valid yet. It does not depend on `enable` and `load`.
 #[derive(LogicBlock, Default)]
 pub struct Pages {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Another run comes.
+    /// Another run comes in the next cycle.
     pub load: Signal<In, Bit>,
-    /// Its group.
+    /// Part of the next run.
     pub next_index: Signal<In, Bits<5>>,
-    /// The pace of that.
+    /// Pace of the next run's part.
     pub next_pace: Signal<In, Pace>,
-    /// There is a run, or the end of a chunk.
+    /// A run, or the end of a chunk, is at hand.
     pub valid: Signal<In, Bit>,
-    /// There is a run.
+    /// A run is at hand, not only an end.
     pub any: Signal<In, Bit>,
-    /// The chunk ends with it.
+    /// The chunk ends with the run.
     pub last: Signal<In, Bit>,
-    /// Its group.
+    /// Part of the run.
     pub index: Signal<In, Bits<5>>,
-    /// Its first row.
+    /// First row of the run.
     pub row: Signal<In, Bits<20>>,
-    /// The group's pace.
+    /// Pace of the run's part.
     pub pace: Signal<In, Pace>,
-    /// It goes on, unless `behind`; then a step is made.
+    /// The run moves on if not `behind`; otherwise a step is made.
     pub enable: Signal<In, Bit>,
-    /// The page lies before the row.
+    /// The boundary found so far lies before the row.
     pub behind: Signal<Out, Bit>,
-    /// The next 4 KiB: row,
+    /// Next 4 KiB boundary: its row.
     pub page_row: Signal<Out, Bits<20>>,
-    /// and phase.
+    /// Next 4 KiB boundary: its phase.
     pub page_phase: Signal<Out, Bits<8>>,
 
-    /// The next 4 KiB is that behind the last run, which was of the same group.
+    /// The search continues from the boundary behind the last run, which was of the same part.
     follows: DFF<Bit>,
-    // The next 4 KiB of the group that the last run was of.
+    // The boundary that was found last, and its part.
     known: DFF<Bit>,
     last_index: DFF<Bits<5>>,
     last_row: DFF<Bits<20>>,
     last_phase: DFF<Bits<8>>,
     leaps: Signal<Local, Bit>,
-    /// 4 KiB further the phase is the next row's if there is more in it than this, and less by this.
+    /// 4 KiB further the phase is that of the next row if it exceeds `near_room`, and then less by `near_less`.
     near_room: DFF<Bits<8>>,
     near_less: DFF<Bits<8>>,
-    /// The same of 16 KiB.
+    /// As `near_room` and `near_less`, for 16 KiB.
     far_room: DFF<Bits<8>>,
     far_less: DFF<Bits<8>>,
     near_row: Signal<Local, Bits<20>>,
@@ -77,7 +78,7 @@ impl Logic for Pages {
     fn update(&mut self) {
         dff_setup!(self, clk, follows, known, last_index, last_row, last_phase);
         dff_setup!(self, clk, near_room, near_less, far_room, far_less);
-        // Not all of a pace is read.
+        // Not all of a pace is used.
         self.unused_0.next = self.next_pace.val();
         self.unused_1.next = self.pace.val();
 
@@ -87,13 +88,13 @@ impl Logic for Pages {
             self.page_row.next = bit_cast::<20, 13>(self.pace.val().page_row);
             self.page_phase.next = self.pace.val().page_phase;
         }
-        // Which page it is comes behind the comparisons: what is behind stops all stages before.
+        // Selected after the comparisons: `behind` stops all stages before, and must be early.
         self.behind.next = self.any.val() && (self.last_row.q.val() < self.row.val());
         if !self.follows.q.val() {
             self.behind.next =
                 self.any.val() && (bit_cast::<20, 13>(self.pace.val().page_row) < self.row.val());
         }
-        // 4 KiB further, or 16 KiB where that is not too far: which of them comes last, as above.
+        // 4 KiB further, or 16 KiB where that does not go too far; selected after the comparisons, as above.
         self.leaps.next =
             (self.last_row.q.val() + bit_cast::<20, 15>(self.pace.val().leap_rows) + 1)
                 < self.row.val();

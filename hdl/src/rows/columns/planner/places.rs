@@ -1,4 +1,4 @@
-//! Which lanes are fetched together, and where they lie in the segmented memory.
+//! Decides which lanes are fetched together, and where they lie in the segmented memory.
 
 use super::apart::Apart;
 use super::lane_places::LanePlaces;
@@ -9,42 +9,43 @@ use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// What *places* does.
+/// State of the block.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum PlaceState {
     /// Waits for a header.
     Wait,
-    /// The next lane is taken.
+    /// Takes the next lane.
     Pick,
-    /// How far is it from the group, and from the group's part at hand?
+    /// Finds how far the lane is from the group, and from the group's part at hand.
     Differ,
-    /// Does it join?
+    /// Decides whether the lane joins.
     Fit,
-    /// It joins, or begins a group.
+    /// Lets the lane join, or begin a group.
     Join,
-    /// A group ends: its size is being multiplied.
+    /// Ends a group: its size is being multiplied.
     Size,
-    /// It is placed, and its parts are given.
+    /// Places the group, and emits its parts.
     Place,
-    /// All are placed, but the lanes of the window before are not given yet.
+    /// All groups are placed; waits until the lanes of the window before have been emitted.
     Hand,
 }
 
-/// Headers in; parts of groups, the lanes of the addresser, and what the window takes out.
+/// Turns headers into parts of groups, the lanes for the addresser, and the size of the window.
 ///
-/// Lanes of one step that lie within it, and within 127 bytes, are a *group*: it has one place in the window, in which its
-/// bytes lie as in host memory. Lanes of a group are a *part* of it, one after another, as long as
-/// the gap between them may be read through. Which lanes are a group does not depend on the
-/// threshold, so that the sequencer knows beforehand what a chunk takes.
+/// Neighbouring lanes of one step that together span at most that step, and at most 127 bytes, are a *group*: it has
+/// one place in the window, in which its bytes lie as in host memory. Consecutive lanes of a group are a *part* of it
+/// as long as the gap between them may be read through. Which lanes form a group does not depend on the threshold, so
+/// that the sequencer knows in advance what a chunk takes.
 ///
-/// Each group starts some banks behind the start of the one before: 5, or of more than five lanes 14. Of the
-/// distances 1 to 31 these give the most words a cycle for lanes of 1, 2, 4 and 8 bytes at all addresses, by
+/// Each group starts some banks behind the start of the one before: 5, or 14 with more than five lanes. Of the
+/// distances 1 to 31 these give the most words a cycle for lanes of 1, 2, 4 and 8 bytes at all addresses, according to
 /// `libdrdma::optimizer::assembler`.
 ///
-/// 3 cycles a lane, 3 a group, 1 a further part of it and 1 more, 3 more if the last lane is a group by itself, and 5 if the
-/// window is not its stretch's first; the first part is given 9 cycles after the header of one lane was taken, or 14. The lanes
-/// follow 17 cycles after the last part, while the next header is at work ([`LanePlaces`]). At most two chunks
-/// are on the way: the parts of the next one wait until the one before the last is `done`.
+/// A header takes 3 cycles a lane, 3 a group, 1 for each further part of a group and 1 more; 3 more if the last lane is
+/// a group by itself, and 5 if the window is not the first of its stretch. The first part is emitted 9 cycles after the
+/// header of one lane was taken, or 14 in that last case. The lanes follow 17 cycles after the last part, while the
+/// next header is at work ([`LanePlaces`]). At most two chunks are under way: the parts of the next one wait until the
+/// one before the last is `done`.
 #[derive(LogicBlock)]
 pub struct Places {
     /// Clock.
@@ -54,69 +55,69 @@ pub struct Places {
     /// Widest gap in bytes that is read through.
     pub threshold: Signal<In, Bits<12>>,
 
-    /// A chunk.
+    /// The header of a chunk is offered.
     pub header_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The header is taken in this cycle.
     pub header_ready: Signal<Out, Bit>,
-    /// Where each lane's first row starts.
+    /// Host address of each lane in the chunk's first row (16 x 64 bits).
     pub header_addr: Signal<In, Bits<1024>>,
-    /// Bytes of each lane; 0: not used.
+    /// Bytes of each lane (16 x 7 bits); 0 if the lane is not used.
     pub header_len: Signal<In, Bits<112>>,
-    /// Bytes from row to row.
+    /// Step of each lane in bytes (16 x 8 bits).
     pub header_step: Signal<In, Bits<128>>,
-    /// Rows.
+    /// Rows of the window, 1 to 4,096.
     pub header_rows: Signal<In, Bits<13>>,
-    /// Blocks of 64 rows before the window's first one, from where the addresses are.
+    /// Distance of the window's first row from the row at `header_addr`, in blocks of 64 rows.
     pub header_base: Signal<In, Bits<26>>,
-    /// Window.
+    /// Window of the chunk.
     pub header_window: Signal<In, Bits<WINDOW_INDEX>>,
     /// A chunk has no more boxes.
     pub done: Signal<In, Bit>,
 
-    /// A part of a group; no back-pressure.
+    /// A part of a group is emitted; no back-pressure.
     pub group_valid: Signal<Out, Bit>,
-    /// Its number, under the parity of the chunk.
+    /// Number of the part, under the parity of its chunk.
     pub group_index: Signal<Out, Bits<5>>,
-    /// The chunk's last.
+    /// The part is the last one of its chunk.
     pub group_last: Signal<Out, Bit>,
-    /// Where it starts in the host's memory.
+    /// Host address at which the part starts.
     pub group_lo: Signal<Out, Bits<64>>,
-    /// Where it starts in the window.
+    /// Place at which the part starts in the window, in bytes.
     pub group_place: Signal<Out, Bits<15>>,
-    /// Window.
+    /// Window of the part.
     pub group_window: Signal<Out, Bits<WINDOW_INDEX>>,
-    /// Bytes of a row.
+    /// Bytes of a row of the part.
     pub group_len: Signal<Out, Bits<7>>,
-    /// Bytes from row to row.
+    /// Step of the part in bytes.
     pub group_step: Signal<Out, Bits<8>>,
-    /// Blocks of 64 rows.
+    /// Blocks of 64 rows of the window, 1 to 64.
     pub group_blocks: Signal<Out, Bits<7>>,
 
-    /// The lanes of a window.
+    /// The lanes of a window are offered.
     pub lanes_valid: Signal<Out, Bit>,
-    /// They are taken.
+    /// The lanes are taken in this cycle.
     pub lanes_ready: Signal<In, Bit>,
-    /// Where each starts in the window.
+    /// Place of each lane's first row in the window (16 x 17 bits).
     pub lanes_place: Signal<Out, Bits<272>>,
-    /// Bytes of the lanes before it.
+    /// Bytes of the lanes before each lane (16 x 10 bits).
     pub lanes_start: Signal<Out, Bits<160>>,
-    /// Bytes from row to row.
+    /// Step of each lane in bytes (16 x 8 bits).
     pub lanes_step: Signal<Out, Bits<128>>,
-    /// How many there are.
+    /// Number of lanes, 1 to 16.
     pub lanes_lanes: Signal<Out, Bits<5>>,
-    /// Bytes of all, at most 960.
+    /// Bytes of a row of all lanes, at most 960.
     pub lanes_row_bytes: Signal<Out, Bits<10>>,
-    /// Window.
+    /// Window of the lanes.
     pub lanes_window: Signal<Out, Bits<WINDOW_INDEX>>,
 
-    /// It is known how much of the segmented memory the window takes:
+    /// `size` is valid: all groups of the window are placed.
     pub sized: Signal<Out, Bit>,
-    /// so many times 128 B.
+    /// With `sized`: size of the window in units of 128 B.
     pub size: Signal<Out, Bits<9>>,
 
     state: DFF<PlaceState>,
     parity: DFF<Bit>,
-    /// Chunks on the way.
+    /// Number of chunks under way.
     chunks: DFF<Bits<2>>,
     starts: Signal<Local, Bit>,
     addr: DFF<Bits<1024>>,
@@ -125,7 +126,7 @@ pub struct Places {
     rows: DFF<Bits<13>>,
     window: DFF<Bits<WINDOW_INDEX>>,
 
-    // How far the lanes are moved: one after another is multiplied.
+    // Distance by which the lanes are moved: one lane after another is multiplied.
     base: DFF<Bits<26>>,
     moved: DFF<Bit>,
     move_next: DFF<Bits<5>>,
@@ -133,11 +134,11 @@ pub struct Places {
     move_lane: [DFF<Bits<4>>; 4],
     by: Multiplier<26, 8, 34>,
     moves: Lutram<34, 4, 1>,
-    /// Lanes of which it is known.
+    /// Number of lanes whose distance is known.
     known: DFF<Bits<5>>,
     way: Signal<Local, Bits<64>>,
 
-    // The present lane, and the one that is picked next.
+    // The present lane, and the one that is taken next.
     lane: DFF<Bits<4>>,
     pick: DFF<Bits<4>>,
     can_pick: Signal<Local, Bit>,
@@ -149,7 +150,7 @@ pub struct Places {
     lane_addr: DFF<Bits<64>>,
     lane_len: DFF<Bits<7>>,
     lane_step: DFF<Bits<8>>,
-    /// The bytes that a group may span.
+    /// Bytes that a group may span.
     most: Signal<Local, Bits<8>>,
     from_group: Apart,
     from_part: Apart,
@@ -163,13 +164,13 @@ pub struct Places {
     // The present group.
     open: DFF<Bit>,
     group: DFF<Bits<4>>,
-    /// Its first bank.
+    /// First bank of the group.
     bank: Signal<Local, Bits<5>>,
     lo: DFF<Bits<64>>,
     len_of: DFF<Bits<9>>,
     step_of: DFF<Bits<8>>,
     closing: DFF<Bit>,
-    // Its part at hand, the parts before it, and the one that is given.
+    // The group's part at hand, the parts before it, and the one that is emitted.
     part_lo: DFF<Bits<64>>,
     part_len: DFF<Bits<9>>,
     parts: Lutram<71, 4, 1>,
@@ -188,7 +189,7 @@ pub struct Places {
     low_addr: Pack<16, 7, 112>,
     /// The last group is placed.
     hands: Signal<Local, Bit>,
-    /// It was in the cycle before.
+    /// The last group was placed in the cycle before.
     ended: DFF<Bit>,
     unused: Signal<Local, Bits<7>>,
 }
@@ -326,12 +327,12 @@ impl Logic for Places {
         self.from_part.step.next = self.most.val();
         self.from_part.threshold.next = self.threshold.val();
 
-        // The multiplication of a group's size; the skew of its first word.
+        // The size of a group is multiplied; the skew of its first word.
         self.multiply.clk.next = self.clk.val();
         self.multiply.enable.next = true;
         self.multiply.a.next = (self.rows.q.val() - 1).get_bits::<12>(0);
         self.multiply.b.next = self.step_of.q.val();
-        // 5 banks a group; of more than five lanes 14.
+        // 5 banks a group, or 14 with more than five lanes.
         self.bank.next =
             (bit_cast::<5, 4>(self.group.q.val()) << 2) + bit_cast::<5, 4>(self.group.q.val());
         if self.last_lane.q.val() > 4 {
@@ -346,7 +347,7 @@ impl Logic for Places {
         self.unused.next = (bit_cast::<7, 5>(self.multiply.product.val().get_bits::<5>(15)) << 2)
             | bit_cast::<7, 2>(self.bytes.val().get_bits::<2>(0));
 
-        // A window's first row is many rows behind the stretch's first one.
+        // The first row of a window lies many rows behind the first row of its stretch.
         self.by.clk.next = self.clk.val();
         self.by.enable.next = true;
         self.by.a.next = self.base.q.val();
@@ -383,7 +384,7 @@ impl Logic for Places {
         }
         self.find_last.bits.next = self.used_bits.val();
 
-        // A lane's place is its group's and its distance from it.
+        // A lane's place is its group's, plus its distance from it.
         self.lane_places.clk.next = self.clk.val();
         self.lane_places.rst.next = self.rst.val();
         self.lane_places.lane_write.next = false;
@@ -419,7 +420,7 @@ impl Logic for Places {
         self.group_valid.next = false;
         self.picks.next = false;
         self.hands.next = false;
-        // A group's size is known 4 cycles behind its step.
+        // The size of a group is known 4 cycles after its step.
         if self.count.q.val() != 3 {
             self.count.d.next = self.count.q.val() + 1;
         }
@@ -512,7 +513,7 @@ impl Logic for Places {
                     self.part_lo.d.next = self.lane_addr.q.val();
                     self.part_len.d.next = bit_cast::<9, 7>(self.lane_len.q.val());
                 } else {
-                    // First the group before it is placed.
+                    // The group before is placed first.
                     self.lane.d.next = self.lane.q.val();
                     self.picks.next = false;
                     self.closing.d.next = false;

@@ -1,12 +1,12 @@
-//! Turns marks into runs of rows that are read together.
+//! Turns marks into runs of rows that are read together, for *boxes*.
 //!
 //! ```text
 //! fetch -> rows -> gaps -> ends -> first -> line -> limit -> cut
 //! ```
 //!
-//! A *run* is a stretch of rows, within 64, without a distance above the pace's. With a run comes
-//! how far a box could go that starts with it: the *limit* is the last row that begins before the
-//! box's greatest end, and that end's phase in it. Limits are whole cache lines.
+//! A *run* is a stretch of rows, within 64, without a distance above the pace's. Each run comes with the limit of a box
+//! that starts with it: the *limit* is the last row that begins before the box's greatest end, and the phase of that
+//! end in this row. Limits are whole cache lines.
 
 // The accessors that `LogicStruct` derives have no documentation.
 #![allow(missing_docs)]
@@ -22,85 +22,85 @@ use rust_hdl_widgets::prelude::*;
 /// A stretch of rows that are read together, or the end of a chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Run {
-    /// There are rows.
+    /// There are rows, not only an end.
     pub any: Bit,
-    /// The chunk ends with it.
+    /// The chunk ends with the run.
     pub last: Bit,
-    /// The group.
+    /// Part of the run.
     pub index: Bits<5>,
-    /// The rows' block of 64 in host memory, counted from the window's first.
+    /// Block of 64 rows in host memory, counted from the window's first block.
     pub block: Bits<12>,
-    /// So many blocks before it are not in the window.
+    /// Number of blocks before it that are not in the window.
     pub shift: Bits<12>,
-    /// The rows.
+    /// Needed rows of the block, one bit each.
     pub bits: Bits<64>,
-    /// The first one.
+    /// First row of the run in the block, 0 to 63.
     pub from: Bits<6>,
-    /// The last one.
+    /// Last row of the run in the block, 0 to 63.
     pub to: Bits<6>,
-    /// The cache line in which the first one starts, counted from that in which the block does.
+    /// Cache line in which the first row starts, counted from the line in which the block starts.
     pub from_line: Bits<8>,
-    /// The same of the line in which the last one ends.
+    /// Cache line in which the last row ends, counted from the line in which the block starts.
     pub to_line: Bits<8>,
     /// A row that certainly has no bytes behind the run's end.
     pub reach: Bits<20>,
-    /// The limit of a box that starts here: row,
+    /// Limit of a box that starts with the run: its row.
     pub limit_row: Bits<20>,
-    /// and phase.
+    /// Limit of a box that starts with the run: its phase.
     pub limit_phase: Bits<8>,
-    /// The next 4 KiB: row,
+    /// Next 4 KiB boundary: its row.
     pub page_row: Bits<20>,
-    /// and phase.
+    /// Next 4 KiB boundary: its phase.
     pub page_phase: Bits<8>,
-    /// The run may reach over that limit.
+    /// The run may exceed its limit.
     pub cut: Bit,
-    /// The group's pace.
+    /// Pace of the part, a flattened [`Pace`].
     pub pace: Bits<PACE_BITS>,
 }
 
 /// Bits of a [`Run`].
 pub const RUN_BITS: usize = 337;
 
-/// Groups in, runs out; see the module.
+/// Turns parts of groups into runs; see the module.
 ///
-/// 64 rows a cycle, a run a cycle; a cycle more for each 16 KiB, and each 4 KiB of the rest, that a
-/// group's first row is behind its start or behind the run before.
+/// 64 rows a cycle, a run a cycle. A cycle more for each 16 KiB, and for each 4 KiB of the rest, by which a part's
+/// first row lies behind the part's start or behind the run before.
 #[derive(LogicBlock, Default)]
 pub struct Runs {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// A group, its pace written.
+    /// A part is offered, whose pace is written.
     pub group_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The part is taken in this cycle.
     pub group_ready: Signal<Out, Bit>,
-    /// Its number.
+    /// Number of the part, under the parity of its chunk.
     pub group_index: Signal<In, Bits<5>>,
-    /// The chunk's last.
+    /// The part is the last one of its chunk.
     pub group_last: Signal<In, Bit>,
-    /// Blocks of 64 rows, at least one.
+    /// Blocks of 64 rows of the window, at least one.
     pub group_blocks: Signal<In, Bits<7>>,
     /// A pace is written.
     pub pace_write: Signal<In, Bit>,
-    /// The group's number.
+    /// Number of the pace's part.
     pub pace_index: Signal<In, Bits<5>>,
-    /// The pace.
+    /// The pace, flattened.
     pub pace_data: Signal<In, Bits<PACE_BITS>>,
-    /// As from `Marks`.
+    /// Bit `h`: half `h` of the marks has a whole chunk.
     pub marks_full: Signal<In, Bits<2>>,
-    /// As from `Marks`.
+    /// Bit `h`: half `h` of the marks is not needed any more.
     pub marks_forget: Signal<Out, Bits<2>>,
-    /// As from `Marks`.
+    /// 64 rows of the marks to read: half (1 bit), then their number in the chunk (6 bits).
     pub marks_address: Signal<Out, Bits<7>>,
-    /// As from `Marks`.
+    /// Marks of these 64 rows.
     pub marks: Signal<In, Bits<64>>,
-    /// As from `Marks`.
+    /// Number of blocks before these 64 rows that are not in the window.
     pub marks_shift: Signal<In, Bits<12>>,
 
-    /// A run, or the end of a chunk.
+    /// A run, or the end of a chunk, is offered.
     pub run_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The run is taken in this cycle.
     pub run_ready: Signal<In, Bit>,
     /// The run.
     pub run: Signal<Out, Run>,
@@ -182,11 +182,11 @@ pub struct Runs {
     line_page_phase: DFF<Bits<8>>,
     line_free: Signal<Local, Bit>,
     lines: Lines,
-    /// From the block's first row to the run's first and last one.
+    /// Bytes from the block's first row to the run's first and last one.
     from_bytes: Multiplier<6, 8, 14>,
     to_bytes: Multiplier<6, 8, 14>,
     line_skew: DFF<Bits<6>>,
-    /// From the line in which a row starts to the row's last byte.
+    /// Bytes from the line in which a row starts to the row's last byte.
     line_tail: DFF<Bits<8>>,
 
     limit_valid: DFF<Bit>,
@@ -264,7 +264,7 @@ impl Logic for Runs {
         self.first_pace.bits.next = self.first_pace_bits.q.val();
         self.ends_pace.bits.next = self.paces.read_data[1].val();
 
-        // The next 4 KiB lies behind the run's start: it stops all stages before while it does not.
+        // Stages before are stopped until the next 4 KiB boundary lies behind the run's start.
         self.row.next = (bit_cast::<20, 12>(self.first_block.q.val()) << 6)
             | bit_cast::<20, 6>(self.first_from.q.val());
         self.pages.clk.next = self.clk.val();
@@ -278,7 +278,7 @@ impl Logic for Runs {
         self.pages.row.next = self.row.val();
         self.pages.pace.next = self.first_pace.record.val();
 
-        // What moves.
+        // Which stages advance.
         self.cut_free.next = !self.cut_valid.q.val() || self.run_ready.val();
         self.limit_free.next = !self.limit_valid.q.val() || self.cut_free.val();
         self.line_free.next = !self.line_valid.q.val() || self.limit_free.val();
@@ -325,7 +325,7 @@ impl Logic for Runs {
             }
         }
 
-        // Gaps: window k, bit i: is one of the 2^k rows behind row i needed?
+        // Gaps. Bit i of window k: one of the 2^k rows behind row i is needed.
         self.window_0.next = self.rows_bits.q.val() >> 1;
         self.window_1.next = self.window_0.val() | (self.window_0.val() >> 1);
         self.window_2.next = self.window_1.val() | (self.window_1.val() >> 2);
@@ -365,7 +365,7 @@ impl Logic for Runs {
             }
         }
 
-        // Ends of runs; then one run after the other.
+        // The ends of runs; then one run after the other.
         self.find_from.bits.next = self.ends_bits.q.val();
         self.find_to.bits.next = self.ends_ends.q.val();
         self.to_end.next = self.ends_ends.q.val() ^ (self.ends_ends.q.val() - 1);
@@ -406,7 +406,7 @@ impl Logic for Runs {
             self.line_shift.d.next = self.first_shift.q.val();
             self.line_from.d.next = self.first_from.q.val();
             self.line_to.d.next = self.first_to.q.val();
-            // Where rows overlap, those up to 63 back may have bytes behind a row's start.
+            // Where rows overlap, rows up to 63 before may have bytes behind a row's start.
             self.line_reach.d.next = (bit_cast::<20, 12>(self.first_block.q.val()) << 6)
                 + (bit_cast::<20, 1>(self.first_pace.record.val().overlap.into()) << 6)
                 + bit_cast::<20, 6>(self.first_to.q.val());
@@ -422,8 +422,8 @@ impl Logic for Runs {
             self.line_page_phase.d.next = self.pages.page_phase.val();
         }
 
-        // The lines of the first byte and of the last one. 64 rows are whole lines, so that those of
-        // every block start alike.
+        // The lines of the first byte and of the last one. 64 rows are whole lines, so that the lines of every block
+        // start alike.
         self.from_bytes.clk.next = self.clk.val();
         self.from_bytes.enable.next = self.line_free.val();
         self.from_bytes.a.next = self.first_from.q.val();
@@ -493,7 +493,7 @@ impl Logic for Runs {
         }
 
         self.cut_record.bits.next = self.cut_pace.q.val();
-        // Each stage reads some of the pace.
+        // Each stage uses only some fields of the pace.
         self.unused_0.next = self.rows_pace.record.val();
         self.unused_1.next = self.cut_record.record.val();
         self.run_valid.next = self.cut_valid.q.val();

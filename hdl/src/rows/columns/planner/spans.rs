@@ -1,8 +1,7 @@
-//! Turns boxes in rows into addresses.
+//! Turns boxes of rows into addresses.
 //!
-//! Boxes come cut at cache lines, so that no two reads wait for the same one. What is behind the
-//! cut may be so short that both would have been a single read after all: such neighbours are put
-//! together again here, where their lengths are known.
+//! Boxes come cut at cache lines, so that no two reads wait for the same line. What lies behind the cut may be so short
+//! that a single read would have brought both. Such neighbours are joined again here, where their lengths are known.
 
 use super::boxes::SPAN_BITS;
 use crate::layout::windows::WINDOW_INDEX;
@@ -11,10 +10,10 @@ use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// Boxes in rows and phases in, boxes out, a box a cycle. The pipeline never stops: a box is taken
-/// when the FIFO at the end has room for all that are on the way. A box that the next one goes on
-/// with waits for it: both leave as one if that is not longer than the longest box. Blocks of 64 rows that
-/// are not in the window bring what follows closer together there, by whole words.
+/// Turns boxes of rows and phases into boxes of addresses, one a cycle, for the reader. The pipeline never stops: a box
+/// is taken when the FIFO at the end has room for all boxes that are under way. A box that the next one continues waits
+/// for it; both leave as one if that is not longer than the longest box. Blocks of 64 rows that are not in the window
+/// move what follows closer together there, by whole words.
 #[derive(LogicBlock)]
 pub struct Spans {
     /// Clock.
@@ -23,53 +22,53 @@ pub struct Spans {
     pub rst: Signal<In, Bit>,
     /// Longest box in bytes, a multiple of 64.
     pub max_read: Signal<In, Bits<13>>,
-    /// A group is placed; fields as from `Places`.
+    /// A part of a group is placed; its fields are as from `Places`.
     pub group_write: Signal<In, Bit>,
-    /// As from `Places`.
+    /// Number of the part, under the parity of its chunk.
     pub group_index: Signal<In, Bits<5>>,
-    /// As from `Places`.
+    /// Host address at which the part starts.
     pub group_lo: Signal<In, Bits<64>>,
-    /// As from `Places`.
+    /// Place at which the part starts in the window, in bytes.
     pub group_place: Signal<In, Bits<15>>,
-    /// As from `Places`.
+    /// Step of the part in bytes.
     pub group_step: Signal<In, Bits<8>>,
-    /// As from `Places`.
+    /// Window of the part.
     pub group_window: Signal<In, Bits<WINDOW_INDEX>>,
-    /// A box; as from `Boxes`.
+    /// A box is offered, as from `Boxes`.
     pub span_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The box is taken in this cycle.
     pub span_ready: Signal<Out, Bit>,
-    /// As from `Boxes`.
+    /// The box, in rows and phases; see `Boxes`.
     pub span: Signal<In, Bits<SPAN_BITS>>,
-    /// A chunk's last box was taken: its groups may be overwritten.
+    /// The last box of a chunk was taken: its parts may be overwritten.
     pub done: Signal<Out, Bit>,
-    /// A box.
+    /// A box is offered.
     pub box_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The box is taken in this cycle.
     pub box_ready: Signal<In, Bit>,
-    /// Host address.
+    /// Host address of the box.
     pub box_addr: Signal<Out, Bits<64>>,
-    /// Address in the window.
+    /// Address of the box in its window, in bytes.
     pub box_ram: Signal<Out, Bits<17>>,
-    /// Bytes.
+    /// Bytes of the box; 0 if there is nothing to read.
     pub box_len: Signal<Out, Bits<13>>,
-    /// Window.
+    /// Window of the box.
     pub box_window: Signal<Out, Bits<WINDOW_INDEX>>,
-    /// The window has no more boxes.
+    /// The box is the last one of its window.
     pub box_window_end: Signal<Out, Bit>,
 
     groups: Lutram<91, 5, 1>,
     take: Signal<Local, Bit>,
-    /// Boxes in the stages.
+    /// Bit `k` is set if stage `k` has a box.
     stages: DFF<Bits<6>>,
     group_0: DFF<Bits<91>>,
     span_0: DFF<Bits<SPAN_BITS>>,
     ended: DFF<Bit>,
     from: Multiplier<19, 8, 27>,
     to: Multiplier<19, 8, 27>,
-    /// Blocks of 64 rows that are not in the window.
+    /// Product of the step and the blocks of 64 rows that are not in the window.
     out: Multiplier<12, 8, 20>,
-    // Beside the multipliers: phases, place in host and window, flags.
+    // Beside the multipliers: phases, place in host memory and window, flags.
     side: Signal<Local, Bits<102>>,
     side_1: DFF<Bits<102>>,
     side_2: DFF<Bits<102>>,
@@ -79,13 +78,13 @@ pub struct Spans {
     stop: Signal<Local, Bits<28>>,
     start_word: DFF<Bits<26>>,
     end_word: DFF<Bits<26>>,
-    /// So many words before it, in units of 16, are not in the window.
+    /// Words before the box that are not in the window, in units of 16.
     out_words: DFF<Bits<9>>,
     side_4: DFF<Bits<84>>,
     addr: Signal<Local, Bits<62>>,
     ram: Signal<Local, Bits<13>>,
-    // The box: host address, place and window, flags; first word and end from the group's start,
-    // and how far it may be lengthened.
+    // The box: host address, place and window, flags; first word and end, counted from the part's start, and up to
+    // where it may be lengthened.
     sent_addr: DFF<Bits<62>>,
     sent_place: DFF<Bits<17>>,
     sent_tag: DFF<Bits<3>>,
@@ -93,7 +92,7 @@ pub struct Spans {
     sent_to: DFF<Bits<26>>,
     sent_reach: DFF<Bits<26>>,
     sent_valid: Signal<Local, Bit>,
-    // The one before, until it is known whether the next one lengthens it.
+    // The box before, until it is known whether the next one lengthens it.
     held_valid: DFF<Bit>,
     held_addr: DFF<Bits<62>>,
     held_place: DFF<Bits<17>>,
@@ -194,7 +193,7 @@ impl Logic for Spans {
             | (bit_cast::<91, 8>(self.group_step.val()) << 83);
         self.groups.read_address[0].next = self.span.val().get_bits::<5>(54);
 
-        // Room for this one, the seven stages, and one that the FIFO has just taken.
+        // Room for this box, for those of the seven stages, and for one that the FIFO has just taken.
         self.span_ready.next = self.queue.free.val() > 9;
         self.take.next = self.span_valid.val() && self.span_ready.val();
         self.stages.d.next = (self.stages.q.val() << 1) | bit_cast::<6, 1>(self.take.val().into());
@@ -205,7 +204,7 @@ impl Logic for Spans {
             self.span_0.d.next = self.span.val();
         }
 
-        // Bytes from the group's start.
+        // Bytes from the start of the part.
         self.from.clk.next = self.clk.val();
         self.from.enable.next = true;
         self.from.a.next = self.span_0.q.val().get_bits::<19>(0);
@@ -264,7 +263,7 @@ impl Logic for Spans {
             + (bit_cast::<26, 7>(self.max_read.val().get_bits::<7>(6)) << 4);
         self.sent_valid.next = self.stages.q.val().get_bit(5);
 
-        // A box of one stretch and one 4 KiB with the one before.
+        // The box belongs to the same stretch and the same 4 KiB as the one before.
         self.lengthens.next = self.held_valid.q.val()
             && self.held_tag.q.val().get_bit(2)
             && !(self.held_reach.q.val() < self.sent_to.q.val());

@@ -103,7 +103,7 @@ fn a_turn_a_cycle_from_a_stretch_that_is_there() {
     card.stretch(64, 4032, 192, 0.0, &mut random);
     card.check();
     let times = card.bench.received_at(card.out);
-    // Of the first chunk each turn stores 8 beats before.
+    // Each turn of the first chunk stores 8 beats first.
     assert_eq!(times[63] - times[0], 63 * 9, "turns that load");
     assert_eq!(times[times.len() - 1] - times[64], times.len() as u64 - 65, "all others");
 }

@@ -101,7 +101,7 @@ struct Chunk {
     rows: u64,
     sparse: bool,
     bits: Vec<bool>,
-    /// Which of these are selected; all, if it says nothing.
+    /// Whether a row of `bits` that is set is selected; rows behind its end are.
     selected: Vec<bool>,
     first: bool,
     last: bool,

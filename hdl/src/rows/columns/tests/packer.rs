@@ -156,7 +156,7 @@ fn a_beat_a_cycle_of_groups_that_do_not_fill_one() {
     let mut random = Random::new(3);
     let mut card = Card::new(&library, 3);
     let [turn] = &turns(1, 4096, 1, 1, 1 << 20)[..] else { unreachable!("a turn") };
-    // Of each 512 rows 12 groups of 40, and one of 32.
+    // 512 rows make 12 groups of 40, and one of 32.
     card.send(turn, 40, true, &mut random);
     assert_eq!(card.drain().len(), 64);
     assert_eq!(card.bench.sent_at(card.rows), (0..104).collect::<Vec<_>>());

@@ -105,7 +105,7 @@ struct Around<'a> {
     memory: Segments,
     latency: u64,
     under_way: VecDeque<(u64, Beat)>,
-    /// Of each lane of a set its base, step and length.
+    /// Base, step and length of each lane, by set and lane.
     lanes: BTreeMap<(u64, u64), [u64; 3]>,
     next_set: u64,
     /// The host changes memory.
@@ -371,7 +371,7 @@ impl<'a> Around<'a> {
                     assert_eq!(word.u64("slot"), 5);
                     data.copy_from_slice(&word.u64("data").to_le_bytes()[..bytes]);
                 } else {
-                    // One lane, or a part of it, or several as they are.
+                    // One lane, a part of one lane, or several whole lanes.
                     assert_eq!(token.u64("piece") == 1, first == last);
                     let (mut at, row) = (0, token.u64("row"));
                     for lane in first..=last {

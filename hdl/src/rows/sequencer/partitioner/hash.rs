@@ -1,31 +1,31 @@
-//! The hash of a row's key.
+//! Computes the hash of a row's keys.
 
 use crate::primitive::{Delay, SCALE_STAGES, Scale};
 use drdma_emit::prelude::*;
 
 /// Multipliers of a word before it is mixed into the hash.
 const WORD_FACTORS: [u32; 2] = [0xcc9e_2d51, 0x1b87_3593];
-/// Multipliers of the hash's end.
+/// Multipliers that finish the hash.
 const END_FACTORS: [u32; 2] = [0x85eb_ca6b, 0xc2b2_ae35];
-/// What is added to the hash with each word.
+/// Constant that is added to the hash with each word.
 const ADDED: u64 = 0xe654_6b64;
-/// Bytes of a key of one word, and of two.
+/// Bytes of a key of one word.
 const ONE_WORD: u64 = 4;
-/// See [`ONE_WORD`].
+/// Bytes of a key of two words.
 const TWO_WORDS: u64 = 8;
 
-/// Cycles from a word to when it is mixed.
+/// Cycles from a word's arrival to its mixing.
 const MIX: usize = 2 * SCALE_STAGES;
 /// Enabled cycles from a key to its hash.
 pub const HASH_STAGES: usize = MIX + 4 + 2 * SCALE_STAGES + 1;
 
-/// Spark's Murmur3 of a key of one or two words, which begins with the hash of the keys before it.
+/// Computes Spark's Murmur3 of a key of one or two words, continuing the hash of the keys before it.
 ///
 /// A key a cycle; its hash follows after [`HASH_STAGES`] enabled cycles. While `enable` is low, the pipeline holds.
 ///
 /// # Inputs
-/// `clk`, `enable`; `low`, `high` (words, the first one first), `two` (both are the key's), `skip` (a null: the hash stays),
-/// `so_far` (the hash of the keys before).
+/// `clk`, `enable`; `low`, `high` (words, the first one first), `two` (the key has both words), `skip` (a null: the
+/// hash does not change), `so_far` (the hash of the keys before).
 ///
 /// # Outputs
 /// `hash`.
@@ -33,26 +33,26 @@ pub const HASH_STAGES: usize = MIX + 4 + 2 * SCALE_STAGES + 1;
 pub struct Hash {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Advances the pipeline.
+    /// The pipeline advances in this cycle.
     pub enable: Signal<In, Bit>,
-    /// The first word.
+    /// First word of the key.
     pub low: Signal<In, Bits<32>>,
-    /// The second word.
+    /// Second word of the key, if `two`.
     pub high: Signal<In, Bits<32>>,
-    /// It is the key's.
+    /// The key has two words.
     pub two: Signal<In, Bit>,
-    /// There is no value.
+    /// The key is null: the hash does not change.
     pub skip: Signal<In, Bit>,
-    /// The hash of the keys before.
+    /// Hash of the keys before.
     pub so_far: Signal<In, Bits<32>>,
-    /// The hash of all keys up to this one.
+    /// Hash of all keys up to this one.
     pub hash: Signal<Out, Bits<32>>,
 
     #[init([Scale::by(WORD_FACTORS[0]), Scale::by(WORD_FACTORS[0])])]
     word_first: [Scale; 2],
     #[init([Scale::by(WORD_FACTORS[1]), Scale::by(WORD_FACTORS[1])])]
     word_second: [Scale; 2],
-    /// The hash before, and how the key is to be used.
+    /// Delays of the hash before, and of whether the key has two words.
     mixed_into: Delay<32, MIX>,
     two_at_mix: Delay<1, MIX>,
     kept: Delay<33, { HASH_STAGES - 1 }>,
@@ -77,7 +77,7 @@ pub struct Hash {
 impl Logic for Hash {
     #[hdl_gen]
     fn update(&mut self) {
-        // Words.
+        // The words are multiplied.
         self.word_first[0].number.next = self.low.val();
         self.word_first[1].number.next = self.high.val();
         for k in 0..2 {
@@ -94,7 +94,7 @@ impl Logic for Hash {
         self.kept.value.next = (bit_cast::<33, 1>(self.skip.val().into()) << 32)
             | bit_cast::<33, 32>(self.so_far.val());
 
-        // Mixed into the hash, the second word two cycles later.
+        // The first word is mixed into the hash, the second one two cycles later.
         self.xored.next = self.mixed_into.late.val() ^ self.word_second[0].multiple.val();
         self.upper_word.enable.next = self.enable.val();
         self.upper_word.value.next = self.word_second[1].multiple.val();
@@ -108,7 +108,7 @@ impl Logic for Hash {
             self.ended.next = self.mixed.q.val() ^ TWO_WORDS;
         }
 
-        // The end.
+        // The hash is finished.
         self.end_first.enable.next = self.enable.val();
         self.end_first.number.next = self.ended.val() ^ (self.ended.val() >> 16);
         self.end_second.enable.next = self.enable.val();

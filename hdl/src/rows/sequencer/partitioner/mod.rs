@@ -1,4 +1,4 @@
-//! Ids from keys: what was read of the keys of a partitioned request's rows becomes what would have been read of their ids.
+//! Makes ids from keys: replaces what was read of the keys of a partitioned request's rows by the ids of these rows.
 
 mod hash;
 mod range;
@@ -15,79 +15,80 @@ use range::Range;
 use remainder::{Division, ID_STAGES, Reciprocals, Remainder};
 use values::{Group, Values};
 
-/// Binary logarithm of the bytes of a value from which on it is hashed as two words.
+/// Binary logarithm of the fewest bytes of a value that is hashed as two words.
 const TWO_WORDS: u64 = 3;
 /// Stages of the pipeline of groups.
 const STAGES: usize = HASH_STAGES + ID_STAGES;
 /// Bits of a [`Tag`].
 const TAG_BITS: usize = 31;
-/// Bits of eight hashes and an error.
+/// Bits of eight hashes and an error flag.
 const STATE_BITS: usize = 8 * 32 + 1;
 
 /// How the ids of a request are made.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Function {
-    /// Partitions, 1 to 2^16.
+    /// Number of partitions, 1 to 2^16.
     pub partitions: Bits<17>,
-    /// Neighbouring partitions that have one id.
+    /// Number of neighbouring partitions that share an id.
     pub group: Bits<16>,
-    /// Where the hash of a row begins.
+    /// Initial value of a row's hash.
     pub seed: Bits<32>,
-    /// Splitters make the partitions, not the hash.
+    /// Partitions are made by splitters, not by the hash.
     pub range: Bit,
 }
 
-/// 64 bytes of an answer.
+/// A beat of 64 bytes of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Answer {
-    /// The bytes.
+    /// Bytes that were read.
     pub data: Bits<512>,
     /// The read failed.
     pub error: Bit,
-    /// The last ones of their read.
+    /// The beat is the last one of its read.
     pub last: Bit,
-    /// The read.
+    /// The read that the beat belongs to.
     pub read: Read,
 }
 
-/// 64 bytes of ids, or of what passes.
+/// A beat of 64 bytes of ids, or of an answer that passes.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Made {
-    /// The bytes.
+    /// The ids, or the bytes that were read.
     pub data: Bits<512>,
-    /// A read failed.
+    /// A read of the beat failed.
     pub error: Bit,
-    /// What they are for; `last` with the last ones of their stretch.
+    /// What the beat is for; its `last` is set with the last beat of a stretch.
     pub purpose: Purpose,
 }
 
-/// What accompanies a group.
+/// What accompanies a group of eight rows through the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Tag {
-    /// What its read is for.
+    /// What the read of the group is for.
     pub purpose: Purpose,
-    /// Its key is the row's last one.
+    /// The group is of the last key of its rows.
     pub closes: Bit,
-    /// The last group of its block.
+    /// The group is the last one of its block.
     pub last: Bit,
-    /// Groups of the block before it.
+    /// Number of the group in its block, 0 to 31.
     pub place: Bits<5>,
-    /// A read failed.
+    /// A read of the group failed.
     pub error: Bit,
     /// Ids have two bytes.
     pub wide: Bit,
 }
 
-/// Makes ids of keys; all other answers pass.
+/// Makes ids from keys, for the selector and the column path; all other answers pass.
 ///
-/// The keys of a stretch come in blocks of up to 256 rows: of each key the bits that say which rows have a value, if there are such, then
-/// its values. The hash of a block's rows is kept from one key to the next. Ids leave as beats of 64 bytes, the last ones of a stretch as
-/// what is left.
+/// The keys of a stretch come in blocks of up to 256 rows: of each key first the validity bits, if it has such, then
+/// its values. The hashes of a block's rows are kept from one key to the next. Ids leave as beats of 64 bytes; the last
+/// beat of a stretch may hold less.
 ///
-/// Eight rows a cycle and key (four where values have 16 B), by range eight in 3 cycles and one for every four splitters. The first ids of a
-/// block follow the last of their values after 44 cycles, and a key's values wait until the key before has left the hash. A request's first
-/// answer waits until the ids before have left and its function is known for 33 cycles. What passes does so in the same cycle, but not while
-/// ids are made. May stall at any time; `input.ready` depends on `output.ready` where an answer passes.
+/// Eight rows a cycle for each key (four where values have 16 B); by range, eight rows in 3 cycles and one more for
+/// every four splitters. The first ids of a block follow the last of their values after 44 cycles, and a key's values
+/// wait until the key before has left the hash. A request's first answer waits until the ids before have left and its
+/// function has been known for 33 cycles. Other answers pass in the same cycle, but not while ids are made. May stall
+/// at any time; `input.ready` depends on `output.ready` where an answer passes.
 ///
 /// # Inputs
 /// `input` stream, answers in order; `function` stream, one for each read that `begins`, in order; `output.ready`.
@@ -100,11 +101,11 @@ pub struct Partitioner {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Answers.
+    /// Answers of reads, in order.
     pub input: Stream<In, Answer>,
-    /// Functions of requests.
+    /// Functions of requests, in order.
     pub function: Stream<In, Function>,
-    /// Ids, and what passes.
+    /// Ids, and answers that pass.
     pub output: Stream<Out, Made>,
 
     // The function at work, and the next one.
@@ -114,20 +115,20 @@ pub struct Partitioner {
     division: Division,
     current: DFF<Function>,
     reciprocals: DFF<Reciprocals>,
-    /// Within a read that begins a request.
+    /// The read at hand begins a request, and is not complete.
     begun: DFF<Bit>,
     begins: Signal<Local, Bit>,
     may_begin: Signal<Local, Bit>,
     swaps: Signal<Local, Bit>,
     values: Values,
-    /// Groups that come, so that what is read does not wait for the hash in the same cycle.
+    /// Skid buffer for groups, so that reads do not depend on the hash in the same cycle.
     cut: StreamSkid<Group>,
     // The group that is hashed next.
     has_group: DFF<Bit>,
     group: DFF<Group>,
     takes: Signal<Local, Bit>,
     is_done: Signal<Local, Bit>,
-    /// The key before has left the hash as far as this group goes.
+    /// The key before has left the hash as far as this group needs.
     settled: Signal<Local, Bit>,
     groups: Signal<Local, Bits<7>>,
     #[init(Ram::new(RamStyle::Distributed))]
@@ -139,7 +140,7 @@ pub struct Partitioner {
     leaves: Signal<Local, Bit>,
     moves: Signal<Local, Bit>,
     running: Signal<Local, Bit>,
-    /// Groups in the hash, and in the whole pipeline.
+    /// Groups in the hash (`hashed`), and in the whole pipeline (`inside`).
     hashed: DFF<Bits<7>>,
     inside: DFF<Bits<7>>,
     valid: DFF<Bits<STAGES>>,
@@ -154,7 +155,7 @@ pub struct Partitioner {
     remainders: [Remainder; 8],
     leaves_hash: Signal<Local, Bit>,
     leaves_pipeline: Signal<Local, Bit>,
-    // The beat of ids.
+    // The beat of ids that is being filled.
     narrow: Pack<8, 8, 64>,
     wide: Pack<8, 16, 128>,
     parts: [DFF<Bits<64>>; 8],
@@ -167,7 +168,7 @@ pub struct Partitioner {
     made: StreamSkid<Made>,
     idle: Signal<Local, Bit>,
     passes: Signal<Local, Bit>,
-    // What each of the two places does not need.
+    // Fields of the tag that its two readers do not use.
     unused: Signal<Local, Tag>,
     unused_too: Signal<Local, Tag>,
 }
@@ -185,7 +186,7 @@ impl Logic for Partitioner {
             self.coming.d.next = self.functions.output.data.val();
         }
 
-        // Answers: of keys, or what passes when no ids are under way.
+        // Answers: those of keys, and those that pass when no ids are under way.
         self.idle.next = !self.inside.q.val().any()
             && !self.has_group.q.val()
             && !self.cut.output.valid.val()
@@ -211,7 +212,7 @@ impl Logic for Partitioner {
 
         self.values.output.join(&mut self.cut.input);
 
-        // A group, when the hashes of the keys before are there.
+        // A group is taken when the hashes of the keys before are ready.
         self.groups.next =
             bit_cast::<7, 5>((self.cut.output.data.val().read.rows - 1).get_bits::<5>(3)) + 1;
         self.settled.next = self.cut.output.data.val().read.opens
@@ -241,7 +242,7 @@ impl Logic for Partitioner {
         self.state.read_enable.next = self.takes.val();
         self.state.read_address.next = self.cut.output.data.val().place;
 
-        // By range, the partition takes the place of the hash.
+        // By range, the partition replaces the hash.
         self.range.place.next = self.group.q.val().place;
         self.range.key_type.next = self.group.q.val().read.key_type;
         self.range.log_width.next = self.group.q.val().read.log_width;
@@ -268,7 +269,7 @@ impl Logic for Partitioner {
             }
         }
 
-        // The pipeline, which stands while there is nothing in it.
+        // The pipeline, which stands still while it is empty.
         self.enters.next = self.leaves.val() && !self.group.q.val().read.splitters;
         self.tag.next.purpose = self.group.q.val().read.purpose;
         self.tag.next.purpose.last =
@@ -373,7 +374,7 @@ impl Logic for Partitioner {
         self.made.input.data.next.error = self.failed.q.val();
         self.made.input.data.next.purpose = self.purpose.q.val();
 
-        // Out.
+        // The output.
         self.made.output.ready.next = self.output.ready.val();
         self.passes.next = !self.input.read.val().made
             && self.idle.val()

@@ -1,31 +1,31 @@
-//! Partitions by range: how many splitters are less than a value.
+//! Partitions by range: counts how many splitters are less than a value.
 
 use crate::primitive::{CountOnes, Pack, Ram, RamStyle};
 use drdma_abi::work_request::KeyType;
 use drdma_emit::prelude::*;
 
-/// Types of keys.
+/// Type of a key: an unsigned integer.
 const UNSIGNED: u64 = KeyType::Unsigned as u64;
-/// See [`UNSIGNED`].
+/// Type of a key: a float.
 const FLOAT: u64 = KeyType::Float as u64;
 /// Binary logarithm of the bytes of a short float.
 const BYTES_4: u64 = 2;
-/// The sign of a number of 64 bits.
+/// Sign bit of a number of 64 bits.
 const SIGN: u64 = 1 << 63;
-/// That of a short float, and all its bits.
+/// Sign bit of a short float.
 const SIGN_4: u64 = 1 << 31;
-/// See [`SIGN_4`].
+/// All bits of a short float.
 const ALL_4: u64 = 0xffff_ffff;
 
-/// Compares the values of a group of eight rows with all splitters, four of these a cycle.
+/// Compares the values of a group of eight rows with all splitters, four splitters a cycle.
 ///
-/// Splitters come in such groups, too, up to 32 of them. The counts are there 3 cycles after `start`, and one for every four splitters
-/// (0 without any), and hold until the next one.
+/// Splitters come in groups of eight, too, up to 32 groups. The counts are valid 3 cycles after `start`, and one more
+/// for every four splitters (0 without any), and hold until the next `start`.
 ///
 /// # Inputs
-/// `clk`, `rst`; `store` (a pulse: the values are splitters, and are kept as group `place`); `start` (a pulse: the values are to be
-/// compared, and hold meanwhile); `values`, as a [`Group`](super::Group) has them, with `key_type` and `log_width`; `splitters`,
-/// how many there are.
+/// `clk`, `rst`; `store` (a pulse: the values are splitters, and are kept as group `place`); `start` (a pulse: the
+/// values are to be compared, and hold until `done`); `values`, as a [`Group`](super::Group) has them, with `key_type`
+/// and `log_width`; `splitters`, how many there are.
 ///
 /// # Outputs
 /// `done` (from the cycle after `start` on), `counts`.
@@ -35,32 +35,32 @@ pub struct Range {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Splitters are kept.
+    /// The values are splitters, and are kept.
     pub store: Signal<In, Bit>,
-    /// The group of splitters.
+    /// Number of the group of splitters, 0 to 31.
     pub place: Signal<In, Bits<5>>,
-    /// Values are to be compared.
+    /// The values are to be compared.
     pub start: Signal<In, Bit>,
-    /// The values.
+    /// Values of eight rows, or eight splitters.
     pub values: [Signal<In, Bits<64>>; 8],
-    /// Their type.
+    /// Type of the values, a `KeyType` of the ABI.
     pub key_type: Signal<In, Bits<3>>,
-    /// Binary logarithm of their bytes.
+    /// Binary logarithm of the bytes of a value.
     pub log_width: Signal<In, Bits<3>>,
-    /// Splitters, at most 255.
+    /// Number of splitters, at most 255.
     pub splitters: Signal<In, Bits<8>>,
-    /// The counts are those of the values.
+    /// The counts belong to the values.
     pub done: Signal<Out, Bit>,
-    /// Splitters that are less than each value.
+    /// Number of splitters that are less than each value.
     pub counts: [Signal<Out, Bits<8>>; 8],
 
-    /// Values as unsigned numbers of the same order.
+    /// The values, mapped to unsigned numbers of the same order.
     ordered: [Signal<Local, Bits<64>>; 8],
     compared_with: [DFF<Bits<64>>; 8],
     halves: [Pack<4, 64, 256>; 2],
     #[init([Ram::new(RamStyle::Distributed), Ram::new(RamStyle::Distributed)])]
     kept: [Ram<256, 1, 5>; 2],
-    // Four splitters are read, are there, and were compared.
+    // Three stages: four splitters are being read, have been read, were compared.
     reading: DFF<Bit>,
     read_place: DFF<Bits<6>>,
     found: DFF<Bit>,
@@ -91,7 +91,7 @@ impl Logic for Range {
             }
         }
 
-        // Splitters, four in each half of a group.
+        // Splitters: four in each half of a group.
         for k in 0..4 {
             self.halves[0].parts[k].next = self.ordered[k].val();
             self.halves[1].parts[k].next = self.ordered[k + 4].val();
@@ -108,7 +108,7 @@ impl Logic for Range {
             self.four.next = self.kept[1].read_data.val();
         }
 
-        // Four splitters after the other.
+        // The splitters, four at a time.
         self.last_place.next = (self.splitters.val() - 1).get_bits::<6>(2);
         self.found.d.next = self.reading.q.val();
         self.found_place.d.next = self.read_place.q.val();

@@ -1,4 +1,4 @@
-//! Partitions from hashes, and ids from partitions.
+//! Finds partitions from hashes, and ids from partitions.
 
 use crate::primitive::{Delay, Multiplier};
 use crate::rows::sequencer::partitioner::Function;
@@ -6,7 +6,7 @@ use drdma_emit::prelude::*;
 
 /// Stages of a product of 32 by 32 bits.
 const WIDE_STAGES: usize = 5;
-/// Stages of a product that one DSP slice makes.
+/// Stages of a product that fits one DSP slice.
 const STAGES: usize = 3;
 /// Cycles from a hash to its partition.
 const PARTITION_STAGES: usize = WIDE_STAGES + STAGES + 4;
@@ -16,28 +16,28 @@ pub const ID_STAGES: usize = PARTITION_STAGES + 2 * STAGES + 2;
 const HASH: usize = 32;
 /// Cycles of the division by the group, which has 16 bits.
 const GROUP_DIVISION: u64 = 16;
-/// Cycles of a division.
+/// Cycles of the division by the partitions.
 const DIVISION: u64 = HASH as u64;
-/// The sign of a hash.
+/// Sign bit of a hash.
 const SIGN: u64 = 1 << (HASH - 1);
 
-/// By what is multiplied in place of a division.
+/// Factors that replace divisions by products.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Reciprocals {
-    /// 2^32 - 1 divided by the partitions, rounded down.
+    /// 2^32 - 1 divided by the number of partitions, rounded down.
     pub of_partitions: Bits<32>,
     /// 2^16 - 1 divided by the group, rounded down.
     pub of_group: Bits<16>,
-    /// The partitions less the remainder of 2^31: what a hash's remainder lacks that was taken as an unsigned number.
+    /// Partitions less the remainder of 2^31: the correction for a signed hash that is divided as an unsigned number.
     pub offset: Bits<17>,
 }
 
-/// Finds the reciprocals of a function, bit by bit.
+/// Finds the reciprocals of a function, bit by bit, for [`Remainder`].
 ///
-/// They are there 33 cycles after `start`, from `done` on, as long as `told` holds.
+/// They are valid 33 cycles after `start`, from `done` on, as long as `told` holds.
 ///
 /// # Inputs
-/// `clk`, `rst`; `start` (a pulse: another function), `told`.
+/// `clk`, `rst`; `start` (a pulse: another function follows), `told`.
 ///
 /// # Outputs
 /// `done`, `found`.
@@ -47,13 +47,13 @@ pub struct Division {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// There is another function from the next cycle on.
+    /// `told` holds another function from the next cycle on.
     pub start: Signal<In, Bit>,
     /// The function.
     pub told: Signal<In, Function>,
-    /// The reciprocals are its own.
+    /// The reciprocals are those of the function.
     pub done: Signal<Out, Bit>,
-    /// The reciprocals.
+    /// Reciprocals of the function.
     pub found: Signal<Out, Reciprocals>,
 
     left: DFF<Bits<6>>,
@@ -65,7 +65,7 @@ pub struct Division {
     next_partitions: Signal<Local, Bits<18>>,
     next_group: Signal<Local, Bits<17>>,
     next_sign: Signal<Local, Bits<18>>,
-    /// What else the function says.
+    /// Takes the fields of the function that this block does not use.
     unused: Signal<Local, Bits<33>>,
 }
 
@@ -79,7 +79,7 @@ impl Logic for Division {
         self.found.next.of_group = self.group_quotient.q.val();
         self.found.next.offset = self.told.val().partitions - self.sign_rest.q.val();
 
-        // A dividend of ones for the reciprocals, of a one and zeros for the sign.
+        // The dividend is all ones for the reciprocals, and a one followed by zeros for the sign.
         self.next_partitions.next = (bit_cast::<18, 17>(self.partitions_rest.q.val()) << 1) | 1;
         self.next_group.next = (bit_cast::<17, 16>(self.group_rest.q.val()) << 1) | 1;
         self.next_sign.next = bit_cast::<18, 17>(self.sign_rest.q.val()) << 1;
@@ -126,11 +126,11 @@ impl Logic for Division {
     }
 }
 
-/// The id of a hash's partition.
+/// Finds the id of a hash's partition.
 ///
-/// The hash, as a signed number, modulo the partitions, divided by the group. A hash a cycle; the id follows after
-/// [`ID_STAGES`] enabled cycles. While `enable` is low, the pipeline holds; `partitions`, `group` and `reciprocals` hold while a
-/// hash is under way.
+/// The id is the hash, as a signed number, modulo the partitions, divided by the group. Takes a hash a cycle; the id
+/// follows after [`ID_STAGES`] enabled cycles. While `enable` is low, the pipeline holds; `partitions`, `group` and
+/// `reciprocals` must hold while a hash is under way.
 ///
 /// # Inputs
 /// `clk`, `enable`, `hash`, `partitions`, `group`, `reciprocals`.
@@ -141,17 +141,17 @@ impl Logic for Division {
 pub struct Remainder {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Advances the pipeline.
+    /// The pipeline advances in this cycle.
     pub enable: Signal<In, Bit>,
-    /// A hash.
+    /// Hash of a row, a signed number.
     pub hash: Signal<In, Bits<32>>,
-    /// Partitions.
+    /// Number of partitions, 1 to 2^16.
     pub partitions: Signal<In, Bits<17>>,
-    /// Partitions of an id.
+    /// Number of neighbouring partitions that share an id.
     pub group: Signal<In, Bits<16>>,
-    /// Of that function.
+    /// Reciprocals of the function.
     pub reciprocals: Signal<In, Reciprocals>,
-    /// The id.
+    /// Id of the row.
     pub id: Signal<Out, Bits<16>>,
 
     number: Signal<Local, Bits<32>>,
@@ -160,7 +160,7 @@ pub struct Remainder {
     #[init(Multiplier::new(STAGES))]
     multiple: Multiplier<18, 17, 35>,
     unsigned_late: Delay<18, { WIDE_STAGES + STAGES }>,
-    // The remainder may be too large by once the partitions.
+    // The remainder may be too large by the number of partitions.
     rough: DFF<Bits<18>>,
     rest: DFF<Bits<17>>,
     shifted: DFF<Bits<18>>,
@@ -179,7 +179,8 @@ pub struct Remainder {
 impl Logic for Remainder {
     #[hdl_gen]
     fn update(&mut self) {
-        // As an unsigned number, which is 2^31 more, divided by the partitions: the quotient is right, or too small by one.
+        // The hash as an unsigned number, 2^31 more, is divided by the partitions: the quotient is right, or too small
+        // by one.
         self.number.next = self.hash.val() ^ SIGN;
         self.quotient.enable.next = self.enable.val();
         self.quotient.a.next = self.number.val();
@@ -190,7 +191,7 @@ impl Logic for Remainder {
         self.unsigned_late.enable.next = self.enable.val();
         self.unsigned_late.value.next = self.number.val().get_bits::<18>(0);
 
-        // The partition, divided by the group: likewise.
+        // The partition is divided by the group in the same way.
         self.groups.enable.next = self.enable.val();
         self.groups.a.next = self.partition.q.val();
         self.groups.b.next = self.reciprocals.val().of_group;

@@ -1,4 +1,4 @@
-//! Values of keys, eight rows at a time.
+//! Takes the values of keys from beats, eight rows at a time.
 
 // The accessors that `LogicStruct` derives have no documentation.
 #![allow(missing_docs)]
@@ -8,104 +8,105 @@ use crate::rows::sequencer::record::Read;
 use drdma_abi::work_request::KeyType;
 use drdma_emit::prelude::*;
 
-/// Types of keys.
+/// Type of a key: a signed integer.
 const INTEGER: u64 = KeyType::Integer as u64;
-/// See [`INTEGER`].
+/// Type of a key: a float.
 const FLOAT: u64 = KeyType::Float as u64;
-/// See [`INTEGER`].
+/// Type of a key: a boolean.
 const BOOLEAN: u64 = KeyType::Boolean as u64;
-/// Binary logarithms of the bytes of values.
+/// Binary logarithm of the bytes of a value: 1 B.
 const BYTES_1: u64 = 0;
-/// See [`BYTES_1`].
+/// Binary logarithm of the bytes of a value: 2 B.
 const BYTES_2: u64 = 1;
-/// See [`BYTES_1`].
+/// Binary logarithm of the bytes of a value: 4 B.
 const BYTES_4: u64 = 2;
-/// See [`BYTES_1`].
+/// Binary logarithm of the bytes of a value: 8 B.
 const BYTES_8: u64 = 3;
-/// See [`BYTES_1`].
+/// Binary logarithm of the bytes of a value: 16 B.
 const BYTES_16: u64 = 4;
-/// The bits of a number's magnitude, those of infinity, and those of the NaN that stands for all.
+/// Float of 4 B: the bits of the magnitude.
 const MAGNITUDE_4: u64 = 0x7fff_ffff;
-/// See [`MAGNITUDE_4`].
+/// Float of 4 B: infinity; a greater magnitude is a NaN.
 const INFINITE_4: u64 = 0x7f80_0000;
-/// See [`MAGNITUDE_4`].
+/// Float of 4 B: the NaN that stands for all.
 const NAN_4: u64 = 0x7fc0_0000;
-/// See [`MAGNITUDE_4`].
+/// Float of 8 B: the bits of the magnitude.
 const MAGNITUDE_8: u64 = 0x7fff_ffff_ffff_ffff;
-/// See [`MAGNITUDE_4`].
+/// Float of 8 B: infinity; a greater magnitude is a NaN.
 const INFINITE_8: u64 = 0x7ff0_0000_0000_0000;
-/// See [`MAGNITUDE_4`].
+/// Float of 8 B: the NaN that stands for all.
 const NAN_8: u64 = 0x7ff8_0000_0000_0000;
 
-/// 64 bytes that were read for keys.
+/// A beat of 64 bytes that were read for keys.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct KeyBeat {
-    /// The bytes.
+    /// Bytes that were read.
     pub data: Bits<512>,
     /// The read failed.
     pub error: Bit,
-    /// The read.
+    /// The read that the beat belongs to.
     pub read: Read,
 }
 
-/// The values of eight rows of a block, as they are hashed.
+/// Values of eight rows of a block, in the form in which they are hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Group {
-    /// The values: integers with their sign extended to 64 bits, floats with one NaN and one 0, of 4 B in the low bits; a
-    /// boolean's bit; the low half of 16 B.
+    /// Values: integers sign-extended to 64 bits; floats with a single NaN and a single 0, of 4 B in the low bits; the
+    /// bit of a boolean; the low half of 16 B.
     pub values: [Bits<64>; 8],
-    /// Rows that have none.
+    /// Bit `k` is set if row `k` has no value.
     pub nulls: Bits<8>,
-    /// One of the reads that they come from failed.
+    /// A read that the values come from failed.
     pub error: Bit,
-    /// Groups of the block before it.
+    /// Number of the group in its block, 0 to 31.
     pub place: Bits<5>,
-    /// The last group of the block.
+    /// The group is the last one of its block.
     pub last: Bit,
-    /// The read.
+    /// The read that the values come from.
     pub read: Read,
 }
 
-/// Cuts what was read of a key into groups of eight rows. What is beyond the block's rows in the last one means nothing.
+/// Cuts what was read of a key into groups of eight rows, for the partitioner. In the last group, rows beyond the
+/// block's are undefined.
 ///
-/// A group a cycle, of values of 16 B one in two; 2 cycles after its beat. Bits of validity are kept, and give no group.
-/// May stall at any time; `in_ready` depends on `out_ready`.
+/// One group a cycle, or one in two for values of 16 B; 2 cycles after its beat. Validity bits are kept, and make no
+/// group. May stall at any time; `input.ready` depends on `output.ready`.
 ///
 /// # Inputs
-/// `input` stream: the beats of each read, whose number follows from its rows; `output` stream's ready.
+/// `input` stream: the beats of each read, as many as its rows need; ready of the `output` stream.
 ///
 /// # Outputs
-/// `output` stream, `busy`: a beat or a group is here.
+/// `output` stream; `busy` (a beat or a group is here).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Values {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// What was read.
+    /// Beats that were read.
     pub input: Stream<In, KeyBeat>,
-    /// Groups.
+    /// Groups of eight rows.
     pub output: Stream<Out, Group>,
-    /// There is something that has not left.
+    /// A beat or a group has not left.
     pub busy: Signal<Out, Bit>,
 
-    // A beat, and how far it is cut.
+    // The beat at hand, and how far it is cut.
     full: DFF<Bit>,
     beat: DFF<KeyBeat>,
     place: DFF<Bits<5>>,
-    /// Where its read's last group is,
+    /// Number of the last group of the beat's read.
     last_place: DFF<Bits<5>>,
-    /// and whether that has rows in its upper half.
+    /// The last group has rows in its upper half.
     last_upper: DFF<Bit>,
-    /// Of values of 16 B: the beat has the upper four of a group.
+    /// Values of 16 B: the beat has the upper four of a group.
     upper: DFF<Bit>,
-    /// Which rows have a value, of a bitmap that begins at any bit.
+    /// Validity bits of the block; the first one lies at bit `bitmap_first`.
     bitmap: DFF<Bits<264>>,
     bitmap_first: DFF<Bits<3>>,
     bitmap_error: DFF<Bit>,
     log_width: Signal<Local, Bits<3>>,
     last: Signal<Local, Bit>,
-    /// The group ends its beat.
+    /// The group is the last one of its beat.
     ends: Signal<Local, Bit>,
     lower_alone: Signal<Local, Bit>,
     gives: Signal<Local, Bit>,
@@ -118,7 +119,7 @@ pub struct Values {
     valid_bits: Signal<Local, Bits<8>>,
     /// The type has a sign.
     is_signed: Signal<Local, Bit>,
-    // The group as it lies in memory, with signs.
+    // The group as it lies in memory, sign-extended.
     cut: DFF<Bit>,
     raw: [DFF<Bits<64>>; 8],
     nulls: DFF<Bits<8>>,
@@ -133,7 +134,7 @@ pub struct Values {
 impl Logic for Values {
     #[hdl_gen]
     fn update(&mut self) {
-        // What of the beat is at hand.
+        // The part of the beat at hand.
         self.log_width.next = self.beat.q.val().read.log_width;
         self.last.next = self.place.q.val() == self.last_place.q.val();
         self.ends.next = self.last.val() || (self.log_width.val() == BYTES_8);
@@ -241,7 +242,7 @@ impl Logic for Values {
                 } else if self.log_width.val() == KEY_BITS {
                     self.raw[k].d.next = bit_cast::<64, 1>(self.eight_bits.val().get_bits::<1>(k));
                 } else if k < 4 {
-                    // The lower four come first.
+                    // The lower four values come first.
                     if !self.upper.q.val() {
                         self.raw[k].d.next = self.beat.q.val().data.get_bits::<64>(k * 128);
                     }
@@ -260,7 +261,7 @@ impl Logic for Values {
             }
         }
 
-        // The values.
+        // The values in the form in which they are hashed.
         for k in 0..8 {
             self.value[k].next = self.raw[k].q.val();
             if self.read.q.val().key_type == BOOLEAN {

@@ -1,31 +1,32 @@
-//! How many rows are a chunk, and whether a request goes the column path.
+//! How many rows a chunk has, and whether a request goes the column path.
 
 use drdma_emit::prelude::hdl_gen;
 use num_bigint::BigUint;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// Bytes of a window that a column request's lanes may take: all but what 16 groups of lanes lose
-/// to alignment and to different first banks.
+/// Bytes of a window that the lanes of a column request may take: all but what 16 groups of lanes lose to alignment and
+/// to different first banks.
 const COLUMN_BYTES: usize = 32_768 - 16 * 132;
 
-/// The most that the lanes of a column request may go a row: 16 rows then fit a window.
+/// Largest sum of steps of a column request, in bytes: 16 rows then fit a window.
 const MAX_STEPS: u64 = (COLUMN_BYTES / 16) as u64;
 
-/// Longer steps than the tables of chunks know have so many numbers of rows: 16 to 112, every 16.
+/// Number of sizes of chunks for steps beyond the tables: 16, 32, ... 112 rows.
 const LONG: usize = 7;
 
-/// The most bytes a row with which a chunk has more rows than the `k`-th of these numbers, the largest first.
+/// Largest sum of steps, in bytes, with which a chunk has more rows than the `k`-th of those sizes; size 0 is the
+/// largest.
 fn most_steps(k: usize) -> usize {
     COLUMN_BYTES / (16 * (LONG + 1 - k))
 }
 
-/// The longest row of a column request.
+/// Longest row of a column request, in bytes.
 const MAX_ROW_BYTES: u64 = crate::rows::columns::addresser::MAX_ROW_BYTES as u64;
 
-/// Rows of a column request's chunk whose lanes go `steps` bytes a row, at most 4,096: as many as fit a window,
-/// in stretches of 128, so that columns of 4 B end with a read of 512 B; of 64 if those are fewer than four; of 16 if
-/// those are fewer than two; 0 if there are not even 16.
+/// Rows of a chunk whose lanes take `steps` bytes a row, at most 4,096: as many as fit a window, rounded down to a
+/// multiple of 128 (so that columns of 4 B end with a read of 512 B) if there are at least 512, of 64 if there are at
+/// least 128, else of 16. 0 if not even 16 rows fit.
 pub fn column_rows(steps: usize) -> usize {
     let most = COLUMN_BYTES.checked_div(steps).map_or(0, |rows| rows.min(4096));
     match most {
@@ -35,25 +36,25 @@ pub fn column_rows(steps: usize) -> usize {
     }
 }
 
-/// Rows of as many chunks of so many as have at most 4,096.
+/// Rows of as many whole chunks of `rows` rows as have at most 4,096 together.
 fn kept_rows(rows: usize) -> usize {
     4096_usize.checked_div(rows).unwrap_or(0) * rows
 }
 
-/// Looks at a request's destinations and sets as they are inspected.
+/// Decides for the plan whether a request is a column request, and how many rows its chunks have, from its destinations
+/// and sets as they are inspected.
 ///
-/// A *column request* is one whose rows all destinations have in the same columns: every destination is alike to
-/// the first, or they are apart (the decoder says so), every row a unit of at most 960 bytes, of at most 64 where lanes are longer
-/// than their step; 16 rows of its lanes fit a window, every destination has rows, and one of them at least `min_rows`, or, unless there
-/// is one bitmap for one destination, half of that for up to 6 lanes, or a quarter for up to 2. Its chunks are as
-/// long as a window takes; those of other requests span about 12 KiB of host memory.
+/// In a *column request* all destinations have rows of the same columns: every destination is alike to the first, or
+/// they are apart (the decoder says so). Every row is a unit of at most 960 bytes, or of at most 64 where lanes are
+/// longer than their step, and 16 rows of its lanes fit a window. Every destination has rows, and one of them at least
+/// `min_rows`; unless there is one bitmap for one destination, half of that is enough for up to 6 lanes, and a quarter
+/// for up to 2. Its chunks are as long as a window takes; those of other requests span about 12 KiB of host memory.
 ///
-/// Outputs follow the last input after 3 cycles.
+/// Outputs are valid 3 cycles after the last input.
 ///
 /// # Inputs
-/// `start` (a request begins), `dest` (`alike`), `set` (`lanes`,
-/// `row_bytes`, `count`, `span`, `steps`, `overlaps`, `by_lane`, `lone_bitmap`),
-/// `apart`, `min_rows` (0: no column requests).
+/// `start` (a request begins), `dest` (`alike`), `set` (`lanes`, `row_bytes`, `count`, `span`, `steps`, `overlaps`,
+/// `by_lane`, `lone_bitmap`), `apart`, `min_rows` (0 turns column requests off).
 ///
 /// # Outputs
 /// `column`, `rows`, `kept_rows`, `blocks`.
@@ -65,50 +66,50 @@ pub struct Chunks {
     pub start: Signal<In, Bit>,
     /// A destination is inspected.
     pub dest_valid: Signal<In, Bit>,
-    /// It is alike to the first.
+    /// The destination is alike to the first.
     pub dest_alike: Signal<In, Bit>,
-    /// One of its sets is inspected.
+    /// A set of the destination is inspected.
     pub set_valid: Signal<In, Bit>,
-    /// Its lanes.
+    /// Lanes of the set, 1 to 16.
     pub set_lanes: Signal<In, Bits<5>>,
-    /// Bytes of its row.
+    /// Bytes of a row of the set.
     pub set_row_bytes: Signal<In, Bits<36>>,
-    /// Its rows, or the bits of its bitmap.
+    /// Rows of the set, or bits of its bitmap.
     pub set_count: Signal<In, Bits<32>>,
-    /// Bytes that its row spans in host memory.
+    /// Bytes that a row of the set spans in host memory.
     pub set_span: Signal<In, Bits<14>>,
-    /// The sum of its groups' steps; 2,047: no lanes of a column request.
+    /// Sum of the steps of the set's groups in bytes; 2,047 if a column request cannot have its lanes.
     pub set_steps: Signal<In, Bits<11>>,
-    /// One of its lanes is longer than its step.
+    /// One of the set's lanes is longer than its step.
     pub set_overlaps: Signal<In, Bit>,
-    /// Its lanes are units of their own.
+    /// Lanes of the set are units of their own.
     pub set_by_lane: Signal<In, Bit>,
-    /// It has a bitmap, and the request no other destination.
+    /// The set has a bitmap, and the request has no other destination.
     pub set_lone_bitmap: Signal<In, Bit>,
-    /// Its destinations have rows of one form, but none in common.
+    /// The destinations have rows of one form, but none in common.
     pub apart: Signal<In, Bit>,
-    /// The fewest rows of a column request.
+    /// Least number of rows of a column request; 0 turns column requests off.
     pub min_rows: Signal<In, Bits<32>>,
-    /// It is a column request.
+    /// The request is a column request.
     pub column: Signal<Out, Bit>,
     /// Rows of a chunk.
     pub rows: Signal<Out, Bits<13>>,
     /// Rows of as many chunks as have at most 4,096: a stretch of a bitmap that is read at once.
     pub kept_rows: Signal<Out, Bits<13>>,
-    /// Estimate of the blocks that a chunk needs.
+    /// Estimated number of 256 B blocks that a chunk needs.
     pub blocks: Signal<Out, Bits<8>>,
 
     widest: DFF<Bits<14>>,
     most_lanes: DFF<Bits<5>>,
     fits: DFF<Bit>,
-    /// The fewest rows of a column request of so many lanes.
+    /// Least number of rows of a column request with as many lanes as the set has.
     least: Signal<Local, Bits<32>>,
-    /// A destination has as many rows as a column request must have.
+    /// A destination has at least as many rows as a column request must have.
     many: DFF<Bit>,
     steps: DFF<Bits<11>>,
     most_steps: Constant<Bits<11>>,
     most_bytes: Constant<Bits<36>>,
-    // Rows, and what they span.
+    // Rows of a chunk, and what they span.
     units: Constant<Bits<2048>>,
     kept_units: Constant<Bits<2048>>,
     kept: DFF<Bits<13>>,
@@ -132,7 +133,7 @@ impl Default for Chunks {
             units |= BigUint::from(rows / 64) << (8 * steps);
             kept_units |= BigUint::from(kept_rows(rows) / 64) << (8 * steps);
         }
-        // Up to so many bytes, a chunk has 2^(k + 1) rows.
+        // A chunk has 2^(k + 1) rows if a row spans at most so many bytes.
         let limits = std::array::from_fn(|k| Constant::new((12_288_u64 >> (k + 1)).into()));
         Self {
             clk: Signal::default(),
@@ -188,8 +189,8 @@ impl Logic for Chunks {
             self, clk, widest, most_lanes, fits, many, steps, narrow, spanned, wide, needed, kept
         );
 
-        // A window costs the column path some cycles a lane, and the row path takes a cycle a row.
-        // That leaves out rows of a bitmap which are not selected, and needs no turns of a lone destination.
+        // A window costs the column path some cycles for each lane, while the row path takes a cycle a row. The row
+        // path skips rows of a bitmap that are not selected, and a lone destination needs no turns.
         self.least.next = self.min_rows.val();
         if !self.set_lone_bitmap.val() {
             if self.set_lanes.val() <= 2 {
@@ -199,7 +200,7 @@ impl Logic for Chunks {
             }
         }
 
-        // What the sets have in common.
+        // Maxima over all sets.
         if self.set_valid.val() {
             if self.set_steps.val() > self.steps.q.val() {
                 self.steps.d.next = self.set_steps.val();
@@ -235,7 +236,7 @@ impl Logic for Chunks {
             self.fits.d.next = self.min_rows.val() != 0;
         }
 
-        // As many rows as span about 12 KiB of host memory, a power of two.
+        // Row path: as many rows as span about 12 KiB of host memory, a power of two.
         self.log.next = 0.into();
         for k in 0..11 {
             if self.widest.q.val() <= self.limits[k].val() {
@@ -246,7 +247,7 @@ impl Logic for Chunks {
         self.spanned.d.next = bit_cast::<16, 14>(self.widest.q.val()) << self.log.val();
         self.needed.d.next =
             self.spanned.q.val().get_bits::<8>(8) + bit_cast::<8, 5>(self.most_lanes.q.val());
-        // As many as fit a window: of short rows from a table, in words of a bitmap.
+        // Column path: as many rows as fit a window; for short rows from a table, in words of 64 rows.
         self.wide.d.next = bit_cast::<13, 7>(
             self.units.val().get_bits::<7>(self.steps.q.val().get_bits::<8>(0).index() * 8),
         ) << 6;

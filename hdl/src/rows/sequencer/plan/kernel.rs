@@ -1,14 +1,14 @@
-//! What the plan does, state by state.
+//! Logic of the plan, state by state.
 
 use super::{Plan, PlanState};
 use crate::request::{BITMAPPED, CONTIGUOUS, DEST_COUNT, DEST_INDEX, POINTER_MAPPED, STRIDED};
 use crate::rows::sequencer::record::{BOUNDS, CHECK, END, HEAD, LOAD, SCAN, UNITS, WALK};
 use drdma_emit::prelude::*;
 
-/// Rows that a destination's bitmap has at most which is kept for all columns of a WRITE by columns.
+/// Most rows of a destination's bitmap that the column path keeps for all columns of a WRITE by columns.
 const KEPT_ROWS: u64 = crate::rows::columns::bitmaps::ROWS;
 
-/// Rows with ids that the column path counts at once.
+/// Rows with ids that the column path counts in one item.
 const TALLY_ROWS: u64 = 4096;
 
 impl Logic for Plan {
@@ -94,7 +94,7 @@ impl Logic for Plan {
             self.quick_index[k].clock.next = self.clk.val();
         }
 
-        // What the tables say; of a column, its set.
+        // The tables' answers; for a column of a WRITE, with the set of that column.
         self.here.next = self.dest_info.val();
         self.here.next.first_set =
             self.dest_info.val().first_set + bit_cast::<11, 5>(self.pass_set.q.val());
@@ -103,7 +103,8 @@ impl Logic for Plan {
             self.first_dest.q.val() + bit_cast::<10, DEST_COUNT>(self.index.q.val());
         self.dest_read.next = self.dest_at.val();
         self.set_read.next = self.set.q.val();
-        // While nothing is at work, the next request's first destination; with a head comes its set.
+        // While idle, the plan reads the next request's first destination; together with a head it reads the head's
+        // set.
         if self.state.q.val() == PlanState::Idle {
             self.dest_read.next = self.request_first_dest.val();
         }
@@ -114,7 +115,7 @@ impl Logic for Plan {
         {
             self.set_read.next = self.here.val().first_set;
         }
-        // The next destination's head is read beside the last state of this one.
+        // The next destination's head is read during the last state of this one.
         if (self.state.q.val() == PlanState::Weigh)
             || (self.state.q.val() == PlanState::ColumnTurn)
             || (self.state.q.val() == PlanState::TallyTurn)
@@ -131,10 +132,10 @@ impl Logic for Plan {
         }
         self.row_span.next = bit_cast::<14, 13>(self.span.val());
         if self.is_pointers.val() {
-            // Records lie anywhere.
+            // Records lie anywhere: the span grows by a block of 256 B.
             self.row_span.next = bit_cast::<14, 13>(self.span.val()) + 256;
         }
-        // A strided region's extents.
+        // Extents of a strided region: rows times lanes.
         for k in 0..5 {
             self.terms[k].next = 0.into();
             if self.set_info.val().lanes.get_bit(k) {
@@ -147,7 +148,7 @@ impl Logic for Plan {
         self.uneven_set.next = self.head.q.val().element_mask
             && (self.set_info.val().kind == STRIDED)
             && (self.set_info.val().lanes != 1);
-        // The largest row, or the largest element of all regions.
+        // The largest row or, with row mask `Element`, the largest element of all regions together.
         self.shuffle.next = self.head.q.val().element_mask && (self.head.q.val().sets > 1);
         self.larger.next = bit_cast::<37, 36>(self.largest.q.val());
         if self.shuffle.val() {
@@ -167,8 +168,7 @@ impl Logic for Plan {
             && self.is_contiguous.val()
             && (self.set_info.val().row_bytes <= bit_cast::<36, 13>(self.mtu.q.val()));
 
-        // What is known about destinations and sets.
-        // All columns have the same rows.
+        // What is known about destinations and sets. All columns of a WRITE have the same rows.
         self.key.next = self.set_read.val();
         if self.pass.q.val().any() {
             self.key.next = self.set.q.val() - bit_cast::<11, 5>(self.pass.q.val());
@@ -231,7 +231,7 @@ impl Logic for Plan {
         self.measure.region_rows.next = self.elements.val().get_bits::<32>(0);
         self.measure.region_bytes.next = self.set_info.val().row_bytes;
         if self.shuffle.val() {
-            // As one region.
+            // All regions count as one.
             self.measure.region_rows.next = self.elements_before.q.val().get_bits::<32>(0);
             self.measure.region_bytes.next = self.largest.q.val();
         }
@@ -246,12 +246,12 @@ impl Logic for Plan {
         self.measured.read_address.next = self.key.val();
         self.measured_out.bits.next = self.measured.read_data.val();
 
-        // The longest that a message could be.
+        // The most bytes that a message could have.
         self.multiplier.clk.next = self.clk.val();
         self.multiplier.enable.next = true;
         self.multiplier.a.next = self.head.q.val().units;
         self.multiplier.b.next = self.largest.q.val();
-        // Of destinations that are alike: the length of their one message, a product a destination.
+        // For destinations that are alike: the length of their one message, one product for each destination.
         self.quick_rows.d.next = self.rows.val();
         if self.is_bitmap.val() && (self.rows.val() != 0) {
             self.quick_rows.d.next = self.scanned_out.record.val().count;
@@ -276,8 +276,8 @@ impl Logic for Plan {
             self.measured.write_lanes.next = 1.into();
             self.measured.write_address.next = self.quick_set[3].q.val();
         }
-        // Apart from the above: what `measure` writes must not lead to what it is told, not even within a block
-        // of Verilog, or a simulator of events goes from one to the other for ever.
+        // Kept apart from the above: what `measure` writes must not feed its inputs, not even within one block of
+        // Verilog, or an event simulator iterates between the two for ever.
         if self.quick_done.val() && self.quick_excess.val() && !self.quick_long.q.val() {
             self.quick_long.d.next = true;
             self.quick_dest.d.next = self.quick_index[3].q.val();
@@ -319,7 +319,7 @@ impl Logic for Plan {
         self.chunks.min_rows.next = self.column_min_rows.val();
         self.chunks.apart.next = self.apart.q.val();
 
-        // Items and what they must read.
+        // Items, and what must be read for them.
         self.item_valid.next = self.has_item.q.val();
         self.item.next = self.item_out.q.val();
         self.item_context.next = self.context_out.q.val();
@@ -346,13 +346,13 @@ impl Logic for Plan {
         self.free.next = !self.has_item.q.val() && !self.has_stretch.q.val();
         self.push.next = false;
 
-        // A destination's next stretch.
+        // The next stretch of a destination.
         self.turns.clk.next = self.clk.val();
         self.turns.read_address[0].next = bit_cast::<DEST_INDEX, DEST_COUNT>(self.index.q.val());
         self.turns.write_address.next = bit_cast::<DEST_INDEX, DEST_COUNT>(self.index.q.val());
         self.turns.write_enable.next = false;
         self.turn_out.bits.next = self.turns.read_data[0].val();
-        // The one row of a contiguous region is left, or the region is passed.
+        // A contiguous region has one row: it is left, or the region is done.
         self.rows_left.next = self.set_info.val().count - self.turn.q.val().row;
         self.rows_over.next = self.set_info.val().count <= self.turn.q.val().row;
         self.rows_none.next = self.set_info.val().count == self.turn.q.val().row;
@@ -363,15 +363,15 @@ impl Logic for Plan {
         }
         self.turn_end.d.next =
             bit_cast::<33, 32>(self.turn.q.val().row) + bit_cast::<33, 13>(self.chunks.rows.val());
-        // The column path cuts the windows of a bitmap for one destination, by blocks of 64 rows.
+        // The column path cuts the bitmap of a single destination into windows, by blocks of 64 rows.
         self.sparse.next = self.column.q.val()
             && (self.dests.q.val() == 1)
             && self.is_bitmap.val()
             && !self.set_info.val().ids.any()
             && self.chunks.rows.val().get_bits::<7>(6).any();
         self.whole_blocks.next = self.chunks.rows.val() & 0x1fc0;
-        // Other bitmaps of column requests are read in stretches of several chunks, unless they have fetch rows.
-        // A WRITE by columns has all rows for all columns, if they are few enough.
+        // Other bitmaps of column requests are read in stretches of several chunks, unless they have fetch rows. A
+        // WRITE by columns keeps all rows for all columns, if they are few enough.
         self.kept_whole.next =
             self.columns.q.val().any() && (self.set_info.val().count <= bits::<32>(KEPT_ROWS));
         self.ids_kept.next = self.set_info.val().ids.any()
@@ -390,7 +390,7 @@ impl Logic for Plan {
             self.kept_left.next = bit_cast::<32, 13>(self.chunks.kept_rows.val());
         }
         self.next_phase.next = self.phase.q.val() + bit_cast::<9, 13>(self.chunks.rows.val() >> 4);
-        // The one row of a contiguous region is no more than a chunk.
+        // The one row of a contiguous region never exceeds a chunk.
         self.whole.next = self.single.q.val()
             || self.sparse.val()
             || self.is_contiguous.val()
@@ -423,7 +423,7 @@ impl Logic for Plan {
             self.column.q.val() && (self.last_dest.val() || self.apart.q.val());
         self.next_item.next.ids = self.set_info.val().ids;
         if self.column.q.val() && self.ids_kept.val() {
-            // Their rows are there as bitmaps.
+            // The column path has these rows as bitmaps.
             self.next_item.next.ids = 0.into();
         }
         self.next_item.next.partition = self.head.q.val().partition;
@@ -457,13 +457,13 @@ impl Logic for Plan {
         self.shared.next.tail_bytes = self.measured_out.record.val().tail_bytes;
         self.shared.next.first_stretch = self.turn.q.val().row == 0;
 
-        // Bits are counted at once, ids as many as the column path keeps.
+        // Bits are counted in one item, ids in items of as many as the column path keeps.
         self.tally_end.d.next = bit_cast::<33, 32>(self.turn.q.val().row) + bits::<33>(TALLY_ROWS);
         self.tally_last.next = !self.set_info.val().ids.any()
             || (bit_cast::<33, 32>(self.set_info.val().count) <= self.tally_end.q.val());
         self.tallied.next = false;
 
-        // Scans that have not ended; what must be read for the item.
+        // Scans that have not ended, and whether something must be read for the item.
         self.asks.next = false;
         self.reads.next = false;
         self.passed.next = false;
@@ -515,7 +515,7 @@ impl Logic for Plan {
                 self.state.d.next = PlanState::Recall;
             }
             PlanState::Recall => {
-                // A queue pair that has failed meanwhile comes before what the decoder found.
+                // A queue pair that has failed since goes before the decoder's verdict.
                 self.index.d.next = self.index.q.val() + 1;
                 self.state.d.next = PlanState::RecallRead;
                 if self.index.q.val() == self.bad_dest.q.val() {
@@ -541,7 +541,7 @@ impl Logic for Plan {
                 self.largest.d.next = 0.into();
                 self.wait.d.next = 0.into();
                 if self.here.val().alike && self.same.q.val() {
-                    // Its product is that of the one before, which stands.
+                    // An alike destination has the same product as the one before, which still holds.
                     self.largest.d.next = self.largest.q.val();
                     self.wait.d.next = self.latency.val();
                 }
@@ -560,7 +560,8 @@ impl Logic for Plan {
                         self.state.d.next = PlanState::Kinds;
                     }
                 }
-                // Its queue pair may have failed after it was decoded. If it does behind the first column, the segmenter sees it.
+                // The queue pair may have failed after decoding. If it fails behind the first column, the segmenter
+                // notices.
                 if self.qp_error.val() && !self.pass.q.val().any() {
                     self.status.d.next = self.flush.val();
                     self.bad_dest.d.next = self.index.q.val();
@@ -591,7 +592,7 @@ impl Logic for Plan {
                     self.state.d.next = PlanState::Weigh;
                 }
                 if self.simple.val() {
-                    // One message that fits a packet: there is nothing to find out.
+                    // One message that fits a packet: nothing has to be found out.
                     self.next_item.next.chunk_start = false;
                     self.shared.next.measured = false;
                     self.set.d.next = self.set.q.val();
@@ -625,7 +626,7 @@ impl Logic for Plan {
                         self.index.d.next = self.index.q.val() + 1;
                         self.state.d.next = PlanState::InspectHead;
                     }
-                    // Pointers are looked at now, bits when it is known which path counts them.
+                    // Pointers are scanned now; bits once it is known which path counts them.
                     if self.finding.val().counted && !self.all_counted.q.val() {
                         self.uncounted.d.next = true;
                     } else if self.pointers.q.val() {
@@ -688,7 +689,7 @@ impl Logic for Plan {
                 if self.judge.q.val() {
                     self.state.d.next = PlanState::Await;
                 }
-                // Ids are kept for all columns, whether their rows must be counted or not.
+                // Ids are kept for all columns, whether or not their rows must be counted.
                 if self.chunks.column.val()
                     && (self.uncounted.q.val()
                         || (self.partitioned.q.val()
@@ -795,7 +796,7 @@ impl Logic for Plan {
                         && !self.head.q.val().is_ud
                         && (self.quick_rows.q.val() < self.head.q.val().units))
                 {
-                    // It has no more rows than one message, whose length may be what must be known.
+                    // The destination has no more rows than one message, whose length may be needed.
                     self.quick.next = self.findings_out.record.val().measure;
                     self.index.d.next = self.index.q.val() + 1;
                     self.state.d.next = PlanState::QuickHead;
@@ -813,7 +814,7 @@ impl Logic for Plan {
                         self.status.d.next = self.length.val();
                         self.state.d.next = PlanState::Finish;
                     } else if self.bad.q.val() {
-                        // All have the same ids, and the first one needs them, too.
+                        // All destinations have the same ids, so the first one fails.
                         if !self.partitioned.q.val() {
                             self.bad_dest.d.next = self.index.q.val();
                         }
@@ -876,7 +877,7 @@ impl Logic for Plan {
                 self.bad_dest.d.next = self.index.q.val();
                 if self.bad.q.val() {
                     if self.partitioned.q.val() {
-                        // All have the same ids, and the first one needs them, too.
+                        // All destinations have the same ids, so the first one fails.
                         self.bad_dest.d.next = 0.into();
                     }
                     self.status.d.next = self.protection.val();
@@ -949,13 +950,13 @@ impl Logic for Plan {
                 self.column.d.next = self.chunks.column.val();
                 self.state.d.next = PlanState::TurnRead;
                 if self.chunks.column.val() {
-                    // Chunks even if there is one destination.
+                    // A column request has chunks even for a single destination.
                     self.single.d.next = false;
                     self.turn_begins.d.next = true;
                     self.state.d.next = PlanState::ColumnRead;
                 }
             }
-            // A column request: every destination has one set, and all are equally far, or have ended.
+            // Column requests: every destination has one set, and all have come equally far, or have ended.
             PlanState::ColumnRead => {
                 self.state.d.next = PlanState::ColumnHead;
             }
@@ -965,13 +966,13 @@ impl Logic for Plan {
                 self.state.d.next = PlanState::ColumnTurn;
             }
             PlanState::ColumnTurn => {
-                // Of destinations that are apart, one with fewer rows has no more turns.
+                // Destinations are apart: one with fewer rows has no more turns.
                 self.passed.next = self.apart.q.val() && self.rows_over.val();
                 self.push.next = self.free.val() && !self.passed.val();
                 if self.turn_begins.q.val() && !self.headed.q.val() && !self.passed.val() {
-                    // A chunk's header goes before its items, the row path's way.
+                    // The header of a chunk goes before its items, by the row path.
                     self.next_item.next.task = HEAD.into();
-                    // A sparse chunk has all rows.
+                    // A sparse chunk has all rows of the region.
                     if self.sparse.val()
                         && (self.set_info.val().count > bit_cast::<32, 13>(self.whole_blocks.val()))
                     {
@@ -998,7 +999,7 @@ impl Logic for Plan {
                             self.index.d.next = 0.into();
                             self.turn_begins.d.next = true;
                             self.unfinished.d.next = false;
-                            // The next chunk is of the same stretch, or the first one of the next.
+                            // The next chunk belongs to the same kept stretch, or is the first one of the next stretch.
                             self.phase.d.next = self.next_phase.val();
                             if !self.kept_whole.val()
                                 && (self.next_phase.val()
@@ -1173,7 +1174,7 @@ impl Logic for Plan {
                 self.next_item.next.chunk_start = false;
                 self.next_item.next.chunk_end = false;
                 self.shared.next.dest = self.first_dest.q.val();
-                // Between columns the request does not end, but what was read for one is used up.
+                // Between columns the request does not end, but what was read for the column is used up.
                 self.next_item.next.never = self.passes.val();
                 if self.free.val() || (self.item_ready.val() && !self.has_stretch.q.val()) {
                     self.push.next = true;
@@ -1197,7 +1198,7 @@ impl Logic for Plan {
                 }
             }
             PlanState::Settle => {
-                // What was decoded behind it must see that its queue pair failed.
+                // Requests that were decoded behind this one must see that its queue pair has failed.
                 if !self.under_way.q.val().any() {
                     self.state.d.next = PlanState::Idle;
                 }
@@ -1244,11 +1245,11 @@ impl Logic for Plan {
             }
             self.has_stretch.d.next = self.reads.val()
                 && (self.is_bitmap.val() || self.is_pointers.val())
-                // The column path keeps a chunk's ids for all turns.
+                // The column path keeps the ids of a chunk for all turns.
                 && (!self.next_item.val().column
                     || !self.next_item.val().ids.any()
                     || self.next_item.val().chunk_start)
-                // And a stretch of a bitmap for all its chunks.
+                // It also keeps a stretch of a bitmap for all chunks of the stretch.
                 && (!self.next_item.val().kept
                     || self.next_item.val().loads
                     || (self.next_item.val().task == SCAN));

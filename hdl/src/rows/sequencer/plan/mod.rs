@@ -1,4 +1,4 @@
-//! Requests become items of work: what must be read first, then the rows, destination by
+//! Turns requests into items of work: first what must be read before the first token, then the rows, destination by
 //! destination in turns.
 
 mod chunks;
@@ -17,32 +17,33 @@ use state::{Findings, Measured, PlanState, Scanned, TURN_BITS, Turn};
 
 const STAGES: usize = 4;
 
-/// Reads a request's destinations and sets, asks for scans where something must be known before
-/// the first token, judges their results in the order of destinations, and then gives the
-/// stretches of rows to walk.
+/// Plans requests for the rest of the sequencer: reads a request's destinations and sets, asks for scans where
+/// something must be known before the first token, judges their results in the order of destinations, and then emits
+/// the stretches of rows to walk.
 ///
-/// A request of one destination and one contiguous region that fits a packet takes 4 cycles, of one
-/// other region about 14, 5 of them for its stretch; scans take the time of their reads. A request of several destinations gives a
-/// stretch every 6 cycles.
+/// A request of one destination and one contiguous region that fits a packet takes 4 cycles, one of another single
+/// region about 14, 5 of them for its stretch; scans add the time of their reads. A request of several destinations
+/// gets a stretch every 6 cycles.
 ///
-/// A column request (see [`Chunks`]) gives its stretches chunk by chunk, a [`HEAD`](super::record::HEAD)
-/// item before each chunk. A
-/// bitmap for one destination is one *sparse* chunk, whose windows the column path cuts.
+/// The stretches of a column request (see [`Chunks`]) are emitted chunk by chunk, with a [`HEAD`](super::record::HEAD)
+/// item before each chunk. A bitmap for one destination is one *sparse* chunk, which the column path cuts into windows.
 ///
-/// A WRITE by columns is worked through column by column, each as a request of its own with the sets of one lane that
-/// the decoder has made; between them there is an [`END`](super::record::END) with `never`. Rows that were counted for
-/// one column are not counted again. Up to 8,192 rows with ids are counted in any case, and kept as bitmaps.
+/// A WRITE by columns is worked through column by column. Each column is planned as a request of its own, with the sets
+/// of one lane that the decoder has made; an [`END`](super::record::END) with `never` separates them. Rows that were
+/// counted for one column are not counted again. Up to 8,192 rows with ids are counted in any case, and kept as
+/// bitmaps.
 ///
-/// Rows of a column request are counted by the column path, a [`SCAN`](super::record::SCAN) every 2 cycles, all others by the row source. Destinations
-/// that are alike and have fewer rows than a message are judged in 3 cycles each, from there on one takes 18 or more.
+/// The column path counts the rows of column requests, one [`SCAN`](super::record::SCAN) every 2 cycles; the row source
+/// counts all others. Destinations that are alike and have fewer rows than a message are judged in 3 cycles each. From
+/// the first other destination on, each takes 18 or more.
 ///
 /// # Inputs
-/// `request` stream, what [`Tables`](super::tables::Tables) reads, `result_*` (scans), `column_min_rows`,
+/// `request` stream, the entries that [`Tables`](super::tables::Tables) reads, `result_*` (scans), `column_min_rows`,
 /// `item_ready`, `stretch_ready`.
 ///
 /// # Outputs
-/// `request_ready`, `dest_read`, `set_read`, `item` stream {`item`, `context`}, `stretch` stream
-/// (what must be read for an item).
+/// `request_ready`, `dest_read`, `set_read`, `item` stream {`item`, `context`}, `stretch` stream (what must be read for
+/// an item).
 #[derive(LogicBlock)]
 pub struct Plan {
     /// Clock.
@@ -51,156 +52,156 @@ pub struct Plan {
     pub rst: Signal<In, Bit>,
     /// A request is offered.
     pub request_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The plan takes the request in this cycle.
     pub request_ready: Signal<Out, Bit>,
-    /// Its slot.
+    /// Slot of the request.
     pub request_slot: Signal<In, Bits<8>>,
-    /// Destinations.
+    /// Number of destinations; with a status: 1 if the queue pair of `bad_dest` fails, else 0.
     pub request_dests: Signal<In, Bits<DEST_COUNT>>,
-    /// The first one's place.
+    /// Place of the first destination in the ring of destinations.
     pub request_first_dest: Signal<In, Bits<10>>,
-    /// Its status, if it is not to be executed.
+    /// Status of the request: 0, or the error with which it ends without being executed.
     pub request_status: Signal<In, Bits<8>>,
-    /// The destination that failed.
+    /// With a status: the destination that failed.
     pub request_bad_dest: Signal<In, Bits<DEST_COUNT>>,
-    /// Its destinations have rows of one form, but none in common.
+    /// The destinations have rows of one form, but none in common.
     pub request_apart: Signal<In, Bit>,
-    /// It has kinds of columns.
+    /// The request has kinds of columns.
     pub request_kinds: Signal<In, Bit>,
-    /// Nothing is on its way of requests before.
+    /// All requests before have left the sequencer.
     pub drained: Signal<In, Bit>,
-    /// The end of a request is planned.
+    /// The end of a request is planned in this cycle.
     pub finished: Signal<Out, Bit>,
-    /// The request at hand is to be walked by [`Kinds`](crate::rows::kinds::Kinds), which reads the tables meanwhile.
+    /// [`Kinds`](crate::rows::kinds::Kinds) is to walk the request at hand, and has the tables until it is done.
     pub kinds_start: Signal<Out, Bit>,
-    /// It does so.
+    /// [`Kinds`](crate::rows::kinds::Kinds) is walking the request at hand.
     pub kinds_busy: Signal<Out, Bit>,
-    /// It is done,
+    /// [`Kinds`](crate::rows::kinds::Kinds) is done with its request.
     pub kinds_done: Signal<In, Bit>,
-    /// with this status,
+    /// With `kinds_done`: status of the request.
     pub kinds_status: Signal<In, Bits<8>>,
-    /// for this destination.
+    /// With `kinds_done`: the destination that failed.
     pub kinds_bad_dest: Signal<In, Bits<DEST_COUNT>>,
-    /// That request's slot,
+    /// Slot of the request with kinds.
     pub kinds_slot: Signal<Out, Bits<8>>,
-    /// destinations,
+    /// Number of destinations of the request with kinds.
     pub kinds_dests: Signal<Out, Bits<DEST_COUNT>>,
-    /// and the first one's place.
+    /// Place of that request's first destination in the ring of destinations.
     pub kinds_first_dest: Signal<Out, Bits<10>>,
-    /// It is a WRITE by columns, of so many; else 0.
+    /// Number of columns of a WRITE by columns; 0 for any other request.
     pub request_columns: Signal<In, Bits<5>>,
     /// A request has left the segmenter.
     pub release_valid: Signal<In, Bit>,
     /// The queue pair of the destination that was read is in error.
     pub qp_error: Signal<In, Bit>,
-    /// The destination to read.
+    /// Place of the destination to read.
     pub dest_read: Signal<Out, Bits<10>>,
-    /// It, a cycle later.
+    /// The destination that `dest_read` named in the cycle before.
     pub dest_info: Signal<In, DestInfo>,
-    /// The set to read.
+    /// Number of the set to read.
     pub set_read: Signal<Out, Bits<11>>,
-    /// It, a cycle later.
+    /// The set that `set_read` named in the cycle before.
     pub set_info: Signal<In, SetInfo>,
-    /// Where its pointers may point.
+    /// Range of that set's valid pointers.
     pub bounds: Signal<In, Bounds>,
-    /// Bytes that its row spans in host memory.
+    /// Bytes that a row of that set spans in host memory.
     pub span: Signal<In, Bits<13>>,
-    /// The sum of its groups' steps; 2,047: no lanes of a column request.
+    /// Sum of the steps of that set's groups in bytes; 2,047 if a column request cannot have its lanes.
     pub steps: Signal<In, Bits<11>>,
-    /// One of its lanes is longer than its step.
+    /// One of that set's lanes is longer than its step.
     pub overlaps: Signal<In, Bit>,
-    /// The fewest rows of a column request; 0: there are none.
+    /// Least number of rows of a column request; 0 turns column requests off.
     pub column_min_rows: Signal<In, Bits<32>>,
     /// A scan has ended.
     pub result_valid: Signal<In, Bit>,
-    /// The set.
+    /// Set that was scanned.
     pub result_set: Signal<In, Bits<11>>,
-    /// Set bits.
+    /// Number of set bits that the scan found.
     pub result_count: Signal<In, Bits<32>>,
-    /// A pointer is wrong, or a read failed.
+    /// The scan found a pointer out of bounds, or one of its reads failed.
     pub result_bad: Signal<In, Bit>,
     /// The walker is done.
     pub walked_valid: Signal<In, Bit>,
-    /// It found a message that is too long.
+    /// With `walked_valid`: a message is too long.
     pub walked_too_long: Signal<In, Bit>,
     /// An item is offered.
     pub item_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The item is taken in this cycle.
     pub item_ready: Signal<In, Bit>,
     /// The item.
     pub item: Signal<Out, Item>,
-    /// What its rows have in common.
+    /// What the rows of the item have in common.
     pub item_context: Signal<Out, Context>,
-    /// Something must be read.
+    /// A stretch that must be read is offered.
     pub stretch_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The stretch is taken in this cycle.
     pub stretch_ready: Signal<In, Bit>,
-    /// The bitmap or the pointer array.
+    /// Host address of the bitmap, ids or pointer array.
     pub stretch_addr: Signal<Out, Bits<64>>,
-    /// First bit or pointer.
+    /// First bit, id or pointer of the stretch.
     pub stretch_first: Signal<Out, Bits<32>>,
-    /// Bits or pointers.
+    /// Bits, ids or pointers of the stretch.
     pub stretch_rows: Signal<Out, Bits<32>>,
-    /// Bits or ids, not pointers.
+    /// The stretch is of bits or ids, not of pointers.
     pub stretch_bitmap: Signal<Out, Bit>,
-    /// Bytes of an id; 0: bits.
+    /// Bytes of an id, 1 or 2; 0 if the stretch is of bits or pointers.
     pub stretch_ids: Signal<Out, Bits<2>>,
-    /// The id that is wanted.
+    /// Id whose rows are selected.
     pub stretch_partition: Signal<Out, Bits<16>>,
-    /// The answer is for the column path.
+    /// The answer goes to the column path.
     pub stretch_column: Signal<Out, Bit>,
     /// Fetch rows are read as well.
     pub stretch_fetch: Signal<Out, Bit>,
-    /// It is kept for several chunks.
+    /// The stretch is kept for several chunks.
     pub stretch_kept: Signal<Out, Bit>,
-    /// Their first bit's address.
+    /// Host address of the fetch rows' first bit.
     pub stretch_fetch_addr: Signal<Out, Bits<64>>,
-    /// Ids are made from the rows' keys; the address is that of splitters.
+    /// Ids are made from the rows' keys; `stretch_addr` is the address of splitters.
     pub stretch_made: Signal<Out, Bit>,
-    /// It is the first stretch of its request.
+    /// The stretch is the first one of its request.
     pub stretch_begins: Signal<Out, Bit>,
-    /// The request.
+    /// Slot of the request.
     pub stretch_slot: Signal<Out, Bits<8>>,
     state: DFF<PlanState>,
     // The request.
     slot: DFF<Bits<8>>,
     dests: DFF<Bits<DEST_COUNT>>,
     first_dest: DFF<Bits<10>>,
-    /// A WRITE by columns: its columns; else 0.
+    /// Number of columns of a WRITE by columns; 0 for any other request.
     columns: DFF<Bits<5>>,
-    /// Columns that are done; the one at hand has its destinations from `pass_dest` on, and its sets `pass_set` behind
-    /// those of the regions.
+    /// Columns that are done. The column at hand has its destinations from `pass_dest` on, and its sets lie `pass_set`
+    /// behind those of the regions.
     pass: DFF<Bits<5>>,
     pass_dest: DFF<Bits<10>>,
     pass_set: DFF<Bits<5>>,
-    /// There is another column behind this one.
+    /// Another column follows the one at hand.
     passes: Signal<Local, Bit>,
     begins: Signal<Local, Bit>,
-    /// The destination that was read, with the column's set.
+    /// The destination that was read, with the set of the column at hand.
     here: Signal<Local, DestInfo>,
-    /// The rows of all destinations were counted for this column, so far; for an earlier one.
+    /// Rows of all destinations were counted: `counted` for this column so far, `all_counted` for an earlier one.
     counted: DFF<Bit>,
     all_counted: DFF<Bit>,
-    /// An earlier column went the column path: what it has kept is there.
+    /// An earlier column went the column path, which has kept its rows.
     kept_before: DFF<Bit>,
-    /// The set has few enough rows for their bitmap to be kept for all columns.
+    /// The set has few enough rows for the column path to keep its bitmap for all columns.
     kept_whole: Signal<Local, Bit>,
     /// Rows of some destinations must be counted, and have not been.
     uncounted: DFF<Bit>,
     /// All destinations are inspected, and their rows are being counted.
     counting: DFF<Bit>,
-    /// The rows of this column were kept as they were counted.
+    /// The column path kept the rows of this column as it counted them.
     stored: DFF<Bit>,
-    /// The rows of the request's ids are kept for all columns.
+    /// The column path keeps the rows of the request's ids for all columns.
     ids_kept: Signal<Local, Bit>,
-    /// A destination's rows are counted by the column path.
+    /// The column path counts the rows of this destination.
     tallied: Signal<Local, Bit>,
-    /// The first row behind the stretch of rows that are counted, if that is not the last one.
+    /// The first row behind the stretch of rows that is being counted, unless the stretch is the last one.
     tally_end: DFF<Bits<33>>,
     tally_last: Signal<Local, Bit>,
     status: DFF<Bits<8>>,
     bad_dest: DFF<Bits<DEST_COUNT>>,
-    // The failure is the queue pair's too.
+    // The queue pair fails as well.
     breaks: DFF<Bit>,
     // The walker knows the bounds of the pointers that it is to load.
     bounds_given: DFF<Bit>,
@@ -214,7 +215,8 @@ pub struct Plan {
     kinds: DFF<Bit>,
     /// The destination at hand has no more turns.
     passed: Signal<Local, Bit>,
-    /// Where what is found out about the set is kept: those of a partitioned request have one set.
+    /// Address at which findings about the set are kept: the set's number, or the destination's for a partitioned
+    /// request.
     key: Signal<Local, Bits<11>>,
     // The destination and the set at hand.
     index: DFF<Bits<DEST_COUNT>>,
@@ -251,7 +253,7 @@ pub struct Plan {
     latency: Constant<Bits<3>>,
     wait: DFF<Bits<3>>,
     mtu: DFF<Bits<13>>,
-    /// The longest that a message may be.
+    /// Bytes that a message may have.
     limit: DFF<Bits<32>>,
     beyond_mtu: DFF<Bit>,
     beyond_any: DFF<Bit>,
@@ -261,7 +263,7 @@ pub struct Plan {
     findings_in: Flatten<Findings, 6>,
     findings_out: Restore<Findings, 6>,
     asks: Signal<Local, Bit>,
-    /// The item's bitmap or pointers must be read.
+    /// The bitmap or the pointers of the item must be read.
     reads: Signal<Local, Bit>,
     outstanding: DFF<Bits<11>>,
     // Judgement.
@@ -274,7 +276,7 @@ pub struct Plan {
     unequal: DFF<Bit>,
     first_of_dest: DFF<Bit>,
     elements_before: DFF<Bits<36>>,
-    // Quick judgement: products on their way, their sets and destinations.
+    // Quick judgement: products that are being computed, with their sets and destinations.
     quick_rows: DFF<Bits<32>>,
     quick: Signal<Local, Bit>,
     quick_valid: DFF<Bits<STAGES>>,
@@ -282,10 +284,10 @@ pub struct Plan {
     quick_index: [DFF<Bits<DEST_COUNT>>; STAGES],
     quick_done: Signal<Local, Bit>,
     quick_excess: Signal<Local, Bit>,
-    /// The first destination whose one message is too long.
+    /// A destination whose one message is too long was found; `quick_dest` is the first one.
     quick_long: DFF<Bit>,
     quick_dest: DFF<Bits<DEST_COUNT>>,
-    /// All destinations were judged.
+    /// Quick judgement has seen all destinations.
     quick_all: DFF<Bit>,
     measure: Measure,
     measured: Ram<96, 1, 11>,
@@ -306,21 +308,21 @@ pub struct Plan {
     turn_in: Flatten<Turn, TURN_BITS>,
     turn_out: Restore<Turn, TURN_BITS>,
     turn: DFF<Turn>,
-    /// The first row behind its stretch, if that is not the region's last.
+    /// The first row behind the stretch at hand, unless the stretch is the region's last.
     turn_end: DFF<Bits<33>>,
     turn_new: Signal<Local, Turn>,
     rows_left: Signal<Local, Bits<32>>,
-    /// No rows are left,
+    /// No rows of the region are left for this destination.
     rows_over: Signal<Local, Bit>,
-    /// and the turn stands right behind the last.
+    /// With `rows_over`: the turn stands right behind the region's last row.
     rows_none: Signal<Local, Bit>,
     whole: Signal<Local, Bit>,
     sparse: Signal<Local, Bit>,
-    /// Rows of a window of whole blocks of 64.
+    /// Rows of a window of a sparse chunk: whole blocks of 64 rows.
     whole_blocks: Signal<Local, Bits<13>>,
     stretch: Signal<Local, Bits<32>>,
     last_region: Signal<Local, Bit>,
-    // What goes out.
+    // The item and the stretch that are offered.
     next_item: Signal<Local, Item>,
     shared: Signal<Local, Context>,
     push: Signal<Local, Bit>,
@@ -334,7 +336,7 @@ pub struct Plan {
     stretch_length: DFF<Bits<32>>,
     stretch_keys: DFF<Bit>,
     stretch_opens: DFF<Bit>,
-    /// Nothing was read for the request.
+    /// Nothing was read for the request so far.
     fresh: DFF<Bit>,
     // Bitmaps that are read in stretches of several chunks: where in its stretch the chunk begins.
     kept: Signal<Local, Bit>,
@@ -468,7 +470,7 @@ impl Default for Plan {
             counts: Default::default(),
             judge: Default::default(),
             multiplier: Multiplier::new(STAGES),
-            // The product, and what it is compared with.
+            // Latency of the product, and a cycle to compare it.
             latency: Constant::new((STAGES + 1).to_bits()),
             wait: Default::default(),
             mtu: Default::default(),

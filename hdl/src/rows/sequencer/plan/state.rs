@@ -1,168 +1,168 @@
-//! What the plan keeps.
+//! States of the plan, and what it keeps.
 
 // The accessors that `LogicStruct` derives have no documentation.
 #![allow(missing_docs)]
 
 use rust_hdl_core::prelude::*;
 
-/// What the plan does next. A table is read in the state before its contents are used.
+/// State of the plan. A table is read in the state before its contents are used.
 #[derive(Clone, Copy, Debug, PartialEq, LogicState)]
 pub enum PlanState {
-    /// No request.
+    /// Waits for a request.
     Idle,
-    /// Inspection: a destination is read.
+    /// Inspection: reads a destination.
     InspectRead,
-    /// Its head.
+    /// Inspection: takes the destination's head.
     InspectHead,
-    /// A set is read.
+    /// Inspection: reads a set.
     InspectSetRead,
-    /// Largest row, types.
+    /// Inspection: takes the set's row length and type.
     InspectSet,
-    /// Can a message be too long, or longer than a packet?
+    /// Inspection: finds out whether a message can be too long, or longer than a packet.
     Weigh,
-    /// A set is read.
+    /// Scans: reads a set.
     ScanRead,
-    /// Its scan is asked for.
+    /// Scans: asks for the scan of the set.
     Scan,
-    /// The next destination.
+    /// Inspection: goes on to the next destination.
     InspectNext,
-    /// Until it is known whether it is a column request.
+    /// Waits until it is known whether the request is a column request.
     Settled,
-    /// Rows of the row path are counted: a destination is read.
+    /// Counting on the row path: reads a destination.
     CountRead,
-    /// Its head.
+    /// Counting on the row path: takes the destination's head.
     CountHead,
-    /// Rows of a column request are counted: the first destination is read.
+    /// Counting on the column path: reads the first destination.
     TallyRead,
-    /// A destination's head; its set is read.
+    /// Counting on the column path: takes a destination's head, and reads its set.
     TallyHead,
-    /// Its stretch; the next destination is read.
+    /// Counting on the column path: emits the destination's stretch, and reads the next destination.
     TallyTurn,
-    /// Until all scans have ended.
+    /// Waits until all scans have ended.
     Await,
-    /// Quick judgement of destinations that are alike: the first one is read.
+    /// Quick judgement of destinations that are alike: reads the first one.
     QuickRead,
-    /// A destination's head; its set is read.
+    /// Quick judgement: takes a destination's head, and reads its set.
     QuickHead,
-    /// Its rows.
+    /// Quick judgement: takes the destination's number of rows.
     QuickSet,
-    /// They are multiplied, if they are one message; the next destination is read.
+    /// Quick judgement: multiplies the rows if they are one message, and reads the next destination.
     QuickTimes,
-    /// Until all products have come.
+    /// Quick judgement: waits for the last products.
     QuickEnd,
-    /// Judgement, destination by destination.
+    /// Judgement, destination by destination: reads a destination.
     JudgeRead,
-    /// Its head.
+    /// Judgement: takes the destination's head.
     JudgeHead,
-    /// A set is read.
+    /// Judgement: reads a set.
     JudgeSetRead,
-    /// Its elements are multiplied.
+    /// Judgement: multiplies the set's elements.
     JudgeTimes,
-    /// Its pointers, and its number of elements.
+    /// Judgement: takes the verdict on the set's pointers and its number of elements.
     JudgeSet,
-    /// The verdict on pointers and numbers.
+    /// Judgement: gives the verdict on pointers and numbers of elements.
     JudgeEnd,
-    /// A set is read.
+    /// Measurement: reads a set.
     MeasureRead,
-    /// Its elements are multiplied.
+    /// Measurement: multiplies the set's elements.
     MeasureTimes,
-    /// Its messages are measured.
+    /// Measurement: has the set's messages measured.
     MeasureSet,
-    /// Until the measurement is over.
+    /// Measurement: waits until it is over.
     MeasureEnd,
-    /// The verdict on lengths.
+    /// Judgement: gives the verdict on lengths.
     JudgeLength,
-    /// The next destination.
+    /// Judgement: goes on to the next destination.
     JudgeNext,
-    /// The size of chunks.
+    /// Takes the size of chunks, and chooses the path.
     Begin,
-    /// A column request: the first destination of a chunk is read.
+    /// Column request: reads the first destination of a chunk.
     ColumnRead,
-    /// A destination's head; its set is read.
+    /// Column request: takes a destination's head, and reads its set.
     ColumnHead,
-    /// Its turn; the next destination is read.
+    /// Column request: emits the destination's turn, and reads the next destination.
     ColumnTurn,
-    /// A destination is read.
+    /// Row path: reads a destination.
     TurnRead,
-    /// Its head, and where it stands.
+    /// Row path: takes the destination's head, and how far its turns have come.
     TurnHead,
-    /// A set is read.
+    /// Row path: reads a set.
     TurnSetRead,
-    /// A stretch of its rows.
+    /// Row path: emits a stretch of the set's rows.
     TurnSet,
-    /// The next destination, or the next turn.
+    /// Row path: goes on to the next destination, or to the next turn.
     TurnNext,
-    /// Shuffle: a set is read.
+    /// Units for the walker: reads a set.
     LoadRead,
-    /// Its elements are multiplied.
+    /// Units for the walker: multiplies the set's elements.
     LoadTimes,
-    /// The walker learns it.
+    /// Units for the walker: tells it the bounds and the region.
     Load,
-    /// The walker starts.
+    /// Units for the walker: starts it.
     LoadUnits,
-    /// Until it is done.
+    /// Units for the walker: waits until it is done.
     LoadWait,
-    /// The end of the request.
+    /// Emits the end of the request or of a column.
     Finish,
     /// Waits until a failed request has left the segmenter.
     Settle,
-    /// Reads a destination of a request that failed in the decoder.
+    /// Failed in the decoder: reads a destination.
     RecallRead,
-    /// Looks whether its queue pair has failed before.
+    /// Failed in the decoder: looks whether the queue pair of a destination has failed before.
     Recall,
-    /// Kinds of columns: what was before is on its way,
+    /// Kinds of columns: waits until all requests before have left the sequencer.
     Kinds,
-    /// and the request is walked.
+    /// Kinds of columns: waits until the request is walked.
     KindsWait,
 }
 
 /// What inspection found out about a destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Findings {
-    /// Its messages must be measured.
+    /// Messages of the destination must be measured.
     pub measure: Bit,
-    /// Their lengths go with the tokens.
+    /// Lengths of messages go with the tokens.
     pub announce: Bit,
-    /// Bitmaps were counted.
+    /// Bitmaps of the destination were counted.
     pub counted: Bit,
-    /// Its units differ in length.
+    /// Units of the destination differ in length.
     pub uneven: Bit,
-    /// A message could be too long.
+    /// A message of the destination could be too long.
     pub limited: Bit,
-    /// Its units are for the walker.
+    /// Units of the destination are for the walker.
     pub walked: Bit,
 }
 
-/// What a scan found.
+/// Result of a scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Scanned {
-    /// Set bits.
+    /// Number of set bits.
     pub count: Bits<32>,
-    /// A pointer is wrong, or a read failed.
+    /// A pointer is out of bounds, or a read failed.
     pub bad: Bit,
 }
 
-/// The messages that begin in a region.
+/// Messages that begin in a region.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Measured {
-    /// How many end in it.
+    /// Number of messages that begin in the region and do not go beyond it.
     pub full_count: Bits<32>,
-    /// Their bytes.
+    /// Bytes of each of those messages.
     pub full_bytes: Bits<32>,
-    /// The bytes of the last one.
+    /// Bytes of the last message that begins in the region, if it goes beyond.
     pub tail_bytes: Bits<32>,
 }
 
 /// Bits of a [`Turn`].
 pub const TURN_BITS: usize = 38;
 
-/// How far a destination's turns have come.
+/// How far the turns of a destination have come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Turn {
-    /// Regions that are done.
+    /// Number of regions that are done.
     pub region: Bits<5>,
-    /// Rows of the next one that are done.
+    /// Rows of the next region that are done.
     pub row: Bits<32>,
-    /// All of them are.
+    /// All regions are done.
     pub done: Bit,
 }

@@ -1,4 +1,4 @@
-//! What a row of a set takes in a window of the column path.
+//! Finds out how many bytes a row of a set takes in a window of the column path.
 
 // The accessors that `LogicStruct` derives have no documentation.
 #![allow(missing_docs)]
@@ -8,30 +8,32 @@ use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// Where the group at hand of one chain of lanes lies.
+/// State of the group at hand while the lanes of a set are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Standing {
-    /// The last lane's first byte, from the group's.
+    /// Distance from the group's first byte to the first byte of its last lane.
     pub at: Bits<8>,
-    /// Bytes from there to the group's end; 255 stands for more as well.
+    /// Bytes from the last lane's first byte to the end of the group; 255 also stands for more.
     pub rest: Bits<8>,
     /// The group spans no more than its step.
     pub fits: Bit,
-    /// Its step; 255 stands for more as well.
+    /// Step of the group in bytes; 255 also stands for more.
     pub step: Bits<8>,
-    /// The steps of the groups, with this one; 2,047: no lanes of a column request.
+    /// Sum of the steps of the groups, this one included; 2,047 if a column request cannot have these lanes.
     pub sum: Bits<11>,
     /// A lane is longer than its step.
     pub overlaps: Bit,
 }
 
-/// Sums up the steps of a set's groups, as the column path's planner makes them: a lane of the step
-/// of the lane before it joins its group if the group spans no more than that step, and 127 bytes, then.
+/// Sums up the steps of a set's groups, as the column path's planner forms them: a lane with the same step as the lane
+/// before joins its group if the group then spans no more than that step, and no more than 127 bytes.
 ///
-/// The lanes of a set come in order. Those of an earlier set that go on after others have come start
-/// with its second lane, right after the first of the set behind it. A lane a cycle; it takes effect
-/// 6 cycles later. Reads deliver in the next cycle. A lane of more than 127 bytes, or with a step of more than
-/// 128, is none of a column request, and no more are two groups of step 128: they would be two halves of one row.
+/// The lanes of a set come in order. Where an earlier set is continued after another set has begun, it is continued
+/// from its second lane on, right after the first lane of the set behind it. Takes a lane a cycle, which has its effect
+/// 6 cycles later. Reads deliver in the next cycle.
+///
+/// A column request cannot have a lane of more than 127 bytes or with a step of more than 128, nor two groups of step
+/// 128: they would be two halves of one row.
 ///
 /// # Inputs
 /// `lane` (the decoder's writes), `set_read`.
@@ -42,23 +44,23 @@ pub struct Standing {
 pub struct Groups {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// A lane is written.
+    /// The decoder writes a lane.
     pub lane_valid: Signal<In, Bit>,
-    /// Its set.
+    /// Set that the lane belongs to.
     pub lane_set: Signal<In, Bits<11>>,
-    /// Its number.
+    /// Number of the lane, 0 to 15.
     pub lane_lane: Signal<In, Bits<4>>,
-    /// Where it lies in row 0.
+    /// Host address of the lane in row 0.
     pub lane_base: Signal<In, Bits<64>>,
-    /// Bytes from a row to the next.
+    /// Bytes from one row to the next.
     pub lane_step: Signal<In, Bits<64>>,
-    /// Bytes.
+    /// Bytes of the lane in a row.
     pub lane_len: Signal<In, Bits<32>>,
-    /// The set to read.
+    /// Number of the set to read.
     pub set_read: Signal<In, Bits<11>>,
-    /// The sum of its groups' steps; 2,047: no lanes of a column request.
+    /// Sum of the steps of that set's groups in bytes; 2,047 if a column request cannot have its lanes.
     pub steps: Signal<Out, Bits<11>>,
-    /// One of its lanes is longer than its step.
+    /// One of that set's lanes is longer than its step.
     pub overlaps: Signal<Out, Bit>,
 
     // Stage 1: the lane, and the lane before it in its set.
@@ -73,7 +75,7 @@ pub struct Groups {
     before_base: DFF<Bits<64>>,
     behind_base: DFF<Bits<64>>,
     is_behind: Signal<Local, Bit>,
-    // Stage 2: the distance between them.
+    // Stage 2: the distance between the two lanes.
     valid_2: DFF<Bit>,
     set_2: DFF<Bits<11>>,
     first_2: DFF<Bit>,
@@ -84,7 +86,7 @@ pub struct Groups {
     base_2: DFF<Bits<64>>,
     other_2: DFF<Bits<64>>,
     delta: Signal<Local, Bits<64>>,
-    // Stage 3: is it less than 128 bytes, up or down?
+    // Stage 3: whether the distance is less than 128 bytes, up or down.
     valid_3: DFF<Bit>,
     set_3: DFF<Bits<11>>,
     first_3: DFF<Bit>,
@@ -96,15 +98,15 @@ pub struct Groups {
     near_3: DFF<Bit>,
     /// The lane is no longer than its step.
     short_3: DFF<Bit>,
-    // In a group of its step: how far from the group's start the lane before it may lie, if it ends
-    // the group; how far from the group's end, if it starts it.
+    // For a lane that joins a group of its step: how far from the group's start the lane before it may lie, if the lane
+    // ends the group; how far from the group's end, if the lane starts the group.
     most_up_3: DFF<Bits<10>>,
     most_down_3: DFF<Bits<10>>,
     excess: Signal<Local, Bits<10>>,
-    /// The bytes that a group may span.
+    /// Bytes that a group may span.
     most: Signal<Local, Bits<8>>,
     distance: Signal<Local, Bits<10>>,
-    // The group so far: of the set at hand, of the one before it, of an earlier one that goes on.
+    // The groups so far: of the set at hand, of the set before it, and of an earlier set that is continued.
     own: DFF<Standing>,
     before: DFF<Standing>,
     behind: DFF<Standing>,
@@ -149,7 +151,7 @@ impl Logic for Groups {
             self.len_1.d.next = 255.into();
         }
 
-        // The lane before it.
+        // The lane before this one in its set.
         self.is_behind.next =
             (self.lane_1.q.val() != 0) && (self.set_1.q.val() != self.own_set.q.val());
         self.other_2.d.next = self.own_base.q.val();
@@ -205,8 +207,8 @@ impl Logic for Groups {
         self.most_up_3.d.next = self.excess.val() - self.distance.val();
         self.most_down_3.d.next = bit_cast::<10, 8>(self.most.val()) + self.distance.val();
 
-        // The group with this lane: from its start up to the lane's end if it has no later one, or from
-        // the lane's start up to its own end.
+        // The group with this lane: from its start to the lane's end if no other lane ends later, or from the lane's
+        // start to the end of the group.
         self.held.next = self.own.q.val();
         if self.behind_3.q.val() {
             self.held.next = self.behind.q.val();

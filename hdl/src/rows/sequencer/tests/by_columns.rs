@@ -129,7 +129,7 @@ fn rows_are_counted_once_for_all_columns() {
 #[test]
 fn ids_are_read_once_for_all_columns_and_destinations() {
     let library = library();
-    // Of rows that are counted, and of others; up to 8,192 of them.
+    // Requests whose rows are counted, and others; with up to 8,192 rows, and with more.
     for (units, rows, times) in
         [(5000, 5000, 1), (1, 5000, 1), (8192, 8192, 1), (8200, 8200, 1 + 4), (1, 8200, 4)]
     {

@@ -13,21 +13,21 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug)]
 pub struct Request {
     pub dests: Vec<Dest>,
-    /// The decoder's status and destination that failed.
+    /// Status of the decoder, and the destination that failed.
     pub status: (u8, u8),
     /// The ids of a partitioned request, whose destinations have bitmaps as they would be made of
     /// them.
     pub shared: Option<Shared>,
     /// The decoder has found its destinations to be apart.
     pub apart: bool,
-    /// It is one of the columns of a WRITE by columns: what those before it have left.
+    /// The request is one of the columns of a WRITE by columns: what the columns before it have left.
     pub column: Option<Earlier>,
 }
 
 /// What is known of the rows of a WRITE by columns from its columns so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Earlier {
-    /// One of them went the column path.
+    /// One of the columns so far went the column path.
     pub packed: bool,
     /// The rows of all destinations were counted.
     pub counted: bool,
@@ -145,7 +145,8 @@ impl Card<'_> {
         self.post_as(request, false)
     }
 
-    /// The same, perhaps as a WRITE by columns of destinations that have one region of as many lanes.
+    /// Writes a request's tables and posts it, perhaps as a WRITE by columns of destinations that have one region of as
+    /// many lanes.
     pub fn post_as(&mut self, request: &mut Request, by_columns: bool) -> (u8, u16) {
         let lanes = request.dests.first().and_then(|dest| dest.regions.first());
         let columns = lanes.filter(|_| by_columns).map_or(0, |region| region.lanes.len() as u16);
@@ -157,7 +158,7 @@ impl Card<'_> {
         for (index, dest) in request.dests.iter_mut().enumerate() {
             let first_set = if request.shared.is_some() { shared_set } else { self.next_set };
             let alike = first.as_ref().is_some_and(|first| dest.is_alike(first));
-            // One region for all.
+            // A partitioned request has one region for all destinations.
             let own = if request.shared.is_some() && index > 0 { 0 } else { dest.regions.len() };
             for region in &mut dest.regions[..own] {
                 let set = self.next_set;

@@ -36,7 +36,7 @@ impl Stretch {
         self.item(37, 32)
     }
 
-    /// Its rows are only counted.
+    /// The rows of the stretch are only counted.
     fn is_scan(&self) -> bool {
         self.item(0, 3) == record::SCAN
     }
@@ -64,7 +64,7 @@ impl Stretch {
     fn beats(&self) -> usize {
         let ids = self.item(202, 2) as usize;
         if ids > 0 {
-            // Those of the chunk's rows come with its first stretch.
+            // The ids of the chunk's rows come with its first stretch.
             let starts = self.item(70, 1) == 1;
             return if starts { (self.rows() as usize * ids).div_ceil(64) } else { 0 };
         }
@@ -87,12 +87,12 @@ impl Stretch {
         self.answers.len() == self.beats()
     }
 
-    /// Where in its stretch it begins, in rows.
+    /// First row of the item in its kept stretch, if it has one.
     fn kept(&self) -> Option<usize> {
         (self.item(222, 1) == 1 && !self.is_scan()).then(|| 16 * self.item(223, 9) as usize)
     }
 
-    /// It is kept, and its stretch comes with it.
+    /// The item has a kept stretch, which comes with it.
     fn loads(&self) -> bool {
         self.kept().is_some() && self.item(232, 1) == 1
     }
@@ -253,7 +253,7 @@ impl ColumnPath {
         let is_header = |token: &&Beat| token.u64("column") == 1;
         let headers: Vec<_> = tokens.iter().filter(is_header).collect();
         let slot = u64::from(posted.0);
-        // Of a WRITE by columns the stretches of a column are those of its destinations.
+        // Of a WRITE by columns, only the stretches of this column's destinations.
         let of = |s: &&Stretch| {
             let behind = (s.context(44, 10) as u16).wrapping_sub(posted.1) % 1024;
             s.slot() == slot && !s.is_scan() && usize::from(behind) < request.dests.len()
@@ -288,7 +288,7 @@ impl ColumnPath {
                 let shared = request.shared.as_ref().filter(|_| !kept_ids);
                 check_stretch(stretch, dest, ends, shared);
                 if !sparse && shared.is_none() {
-                    // They are there if they were counted on the column path, or an earlier column went it.
+                    // The bits are there if they were counted on the column path, or if an earlier column went it.
                     let there = request.column.map(|earlier| {
                         let counts = dest.counts_bitmaps() && !earlier.counted;
                         earlier.packed || counts || request.shared.is_some()
@@ -310,7 +310,7 @@ impl ColumnPath {
 }
 
 impl ColumnPath {
-    /// The same of destinations that are apart: each has chunks of its own, in turns.
+    /// Checks a request of destinations that are apart: each has chunks of its own, in turns.
     fn check_apart(
         &self,
         tokens: &[Beat],
@@ -322,7 +322,7 @@ impl ColumnPath {
         let is_header = |token: &&Beat| token.u64("column") == 1;
         let mut headers = tokens.iter().filter(is_header);
         let slot = u64::from(posted.0);
-        // Of a WRITE by columns the stretches of a column are those of its destinations.
+        // Of a WRITE by columns, only the stretches of this column's destinations.
         let of = |s: &&Stretch| {
             let behind = (s.context(44, 10) as u16).wrapping_sub(posted.1) % 1024;
             s.slot() == slot && !s.is_scan() && usize::from(behind) < request.dests.len()
@@ -522,7 +522,7 @@ fn column_request(random: &mut Random, min_rows: u32) -> Request {
         }
         1 => chunk.clamp(1, 4096) * (1 + random.below(2) as u32),
         2 => chunk.clamp(1, 4096) + 1,
-        // Of long rows, which take many tokens where they are not packed, fewer.
+        // Fewer rows where they are long, because these take many tokens where they are not packed.
         _ => 1 + random.below(9000 / (1 + lanes.len() as u64)) as u32,
     };
     let dests = [1, 1 + random.below(4), 1 + random.below(12)][random.below(3) as usize];

@@ -145,7 +145,7 @@ fn run(library: &Library, chunks: &[Chunk], settings: Settings) -> Run {
     let given: Vec<_> = boxes.split_inclusive(|b| b.window_end).collect();
     assert_eq!(given.len(), chunks.len(), "windows: {settings:?}");
     assert_eq!(bench.received(lanes).len(), chunks.len());
-    // Of a window, up to where the last group ends.
+    // Size of a window: up to where its last group ends, in units of 128 B.
     let taken = |chunk: &Chunk| {
         let end = groups(chunk, threshold).last().map_or(0, |group| group.end);
         end.div_ceil(128)
