@@ -12,7 +12,7 @@
 //! - [`request`]: doorbell to work request. [`rows`]: work request to rows. [`layout`]: rows to DMA reads,
 //!   segmented memory, payload. [`send`]: payload to frames.
 //! - [`receive`]: frames to acknowledgements, and to packets. [`complete`]: completions.
-//! - [`regions`]: the pieces in which packed bytes of regions lie. [`top`] joins them. [`primitive`] holds what several blocks share and what the kernel language cannot
+//! - [`regions`]: the pieces in which packed bytes of regions lie. [`transpose`]: pieces of values into a memory of banks. [`top`] joins them. [`primitive`] holds what several blocks share and what the kernel language cannot
 //!   say; [`emit`] turns a block into Verilog. `WRITING_BLOCKS.md` is the guide.
 
 // Kernels are written for the printer: loops index, conditions are spelled out.
@@ -37,6 +37,7 @@ pub mod rows;
 pub mod send;
 pub mod shell;
 pub mod top;
+pub mod transpose;
 
 /// What the tests of blocks share.
 #[cfg(test)]

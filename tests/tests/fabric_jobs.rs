@@ -538,6 +538,9 @@ fn simulated_hardware_answers_reads_of_described_keys() {
     let extents = json!([ {"offset": 12, "len": 4}, {"offset": 0, "len": 7} ]);
     let regions = [
         json!({"type": "strided", "buffer": "t", "offset": 3, "period": row, "count": rows, "pattern": extents}),
+        // Eleven dense columns of a byte.
+        json!({"type": "strided", "buffer": "t", "offset": 3, "period": 1, "count": rows,
+               "pattern": (0..selected).map(|k| json!({"offset": (k * 5 % selected) * (rows + 9), "len": 1})).collect::<Vec<_>>()}),
         // Two columns, of every row but the third of each four.
         json!({"type": "bitmapped", "bitmap": {"buffer": "m", "offset": 0}, "rows": 536,
                "columns": [ {"buffer": "t", "offset": 5, "width": 4}, {"buffer": "t", "offset": 3000, "width": 7} ]}),
@@ -574,7 +577,7 @@ fn simulated_hardware_answers_reads_of_described_keys() {
         }
     }
     // Behind the end, and a WRITE: both break the queue pair.
-    let ends = [rows, 402, rows].map(|rows| rows * selected - 10);
+    let ends = [rows, rows, 402, rows].map(|rows| rows * selected - 10);
     let wrong = regions.iter().zip(ends);
     for (region, op, offset) in
         wrong.flat_map(|(region, end)| [(region, "read", end), (region, "write", 0)])

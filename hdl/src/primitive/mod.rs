@@ -35,6 +35,7 @@
 //! | [`stream`] | FIFO and register slices of streams of records |
 //! | [`stretch`] | a table that is read in long stretches from any entry on |
 //! | [`wide`] | concatenation, one-hot selection, pairwise comparison, bit ranges, last set bit |
+//! | [`word_banks`] | a memory of banks of a word: which words meet, crossbar |
 
 pub mod app_block;
 pub mod banks;
@@ -69,6 +70,7 @@ pub mod stage;
 pub mod stream;
 pub mod stretch;
 pub mod wide;
+pub mod word_banks;
 
 pub use banks::Banks;
 pub use byte_banks::{ColumnMemory, Crossbar, PieceClashes};
@@ -100,3 +102,4 @@ pub use stage::Stage;
 pub use stream::{StreamFifo, StreamSkid, StreamStage};
 pub use stretch::Stretch;
 pub use wide::{BitRange, Concat, EqualPairs, LastSet, Select};
+pub use word_banks::{WordClashes, WordCrossbar};

@@ -19,8 +19,8 @@ use drdma_emit::prelude::*;
 pub const STORE: usize = 17;
 /// Bits of the number of a 64 B word of the frame store.
 pub const STORE_WORD: usize = STORE - 6;
-/// Bits of a byte's place in the memory of columns: 128 rows of 128 B.
-pub const PLACE: usize = 14;
+/// Bits of a byte's place in the memory of columns.
+pub use crate::transpose::PLACE;
 /// Where the DMA engine finds that memory: behind completions, in the last 16 KiB of as many bytes as the frame store has. So both end at the
 /// same address, and what runs over the end of one is cut like what runs over that of the other.
 pub const COLUMNS_AT: u64 = (1 << STORE) - (1 << PLACE);

@@ -370,6 +370,8 @@ impl Logic for Walk {
         // Dense columns.
         self.by_columns.next = self.held.q.val().columns
             && self.dense.q.val()
+            // A read of a packet's bytes in one column might be longer than a packet.
+            && (self.held.q.val().writes || (self.elements.q.val() > 1))
             && (self.kind_held.q.val() == STRIDED)
             && !self.piecewise.q.val();
         self.is_column.next = (self.state.q.val() == WalkState::Columns)

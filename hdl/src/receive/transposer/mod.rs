@@ -5,7 +5,7 @@
 //! which the values of a column follow each other; so a packet is a DMA write a column.
 //!
 //! ```text
-//! column --> pieces --16 pieces a cycle--> shift --> crossbar --> column memory --> host_write
+//! column --> pieces --16 pieces a cycle--> shift --> lanes, crossbar, column memory --> host_write
 //!              \--stretch--> window --64 B--/                                         (its reads)
 //!                  frame store --^
 //! ```
@@ -18,11 +18,11 @@
 //! `done` comes when all of it is in memory, in the order of jobs; then it may be read, for as long as its places are not used again.
 //! Jobs are prepared while the ones before them are carried out: a job takes about 6 cycles more than its payload, and at least one a column and for each 16 pieces another one a column.
 
-use crate::primitive::{ColumnMemory, Crossbar, Pack};
+use crate::primitive::Pack;
 use crate::receive::record::{PLACE, STORE, STORE_WORD};
+use crate::transpose::{BYTES, LANES, PIECES, PieceBanks};
 use drdma_emit::prelude::*;
 
-mod lanes;
 mod pieces;
 pub mod runs;
 #[cfg(test)]
@@ -30,15 +30,9 @@ mod tests;
 mod window;
 pub mod writer;
 
-use lanes::Lanes;
 use pieces::{Beat, Pieces};
 use window::Window;
 
-/// Pieces a cycle, and columns of a row.
-const PIECES: usize = 16;
-/// Pieces' bytes.
-const LANES: usize = 4;
-const BYTES: usize = PIECES * LANES;
 /// Bits of an offset in 64 bytes.
 const FROM: usize = 6;
 /// Pieces whose bytes are cut out of the payload together, and how many such groups there are.
@@ -145,12 +139,8 @@ pub struct Transposer {
     bytes_in: Pack<BYTES, 8, 512>,
     goes_in: Pack<BYTES, 1, 64>,
     places_in: Pack<PIECES, PLACE, 224>,
-    lanes: Lanes,
     flows: Signal<Local, Bit>,
-    crossbar: Crossbar,
-    memory: ColumnMemory,
-    /// The job's last bytes are on their way.
-    last: [DFF<Bit>; 2],
+    banks: PieceBanks,
 }
 
 impl Logic for Transposer {
@@ -164,7 +154,7 @@ impl Logic for Transposer {
         self.window.data.next = self.store_data.val();
 
         // Pieces meet their payload.
-        self.flows.next = self.lanes.flows.val();
+        self.flows.next = self.banks.flows.val();
         self.fires.next = self.pieces.valid.val() && self.window.enough.val() && self.flows.val();
         self.pieces.flows.next = self.fires.val();
         self.limit.next = 64.into();
@@ -288,35 +278,21 @@ impl Logic for Transposer {
         }
 
         // Those that would meet take turns.
-        self.lanes.valid.next = self.cut_valid.q.val();
-        self.lanes.over.next = self.cut_over.q.val();
-        self.lanes.bytes.next = self.bytes_in.whole.val();
-        self.lanes.masks.next = self.goes_in.whole.val();
-        self.lanes.places.next = self.places_in.whole.val();
-        self.crossbar.go.next = self.lanes.go.val();
-        self.crossbar.bytes.next = self.lanes.go_bytes.val();
-        self.crossbar.words.next = self.lanes.go_words.val();
-        self.crossbar.rows.next = self.lanes.go_rows.val();
-        self.memory.enable.next = self.crossbar.enable.val();
-        self.memory.row.next = self.crossbar.row.val();
-        self.memory.data.next = self.crossbar.data.val();
-        self.last[0].d.next = self.lanes.ended.val();
-        for k in 1..2 {
-            self.last[k].d.next = self.last[k - 1].q.val();
-        }
-        self.done.next = self.last[1].q.val();
+        self.banks.valid.next = self.cut_valid.q.val();
+        self.banks.over.next = self.cut_over.q.val();
+        self.banks.bytes.next = self.bytes_in.whole.val();
+        self.banks.masks.next = self.goes_in.whole.val();
+        self.banks.places.next = self.places_in.whole.val();
+        self.done.next = self.banks.done.val();
 
-        self.memory.read_enable.next = self.read_enable.val();
-        self.memory.read_row.next = self.read_row.val();
-        self.read_data.next = self.memory.read_data.val();
+        self.banks.read_enable.next = self.read_enable.val();
+        self.banks.read_row.next = self.read_row.val();
+        self.read_data.next = self.banks.read_data.val();
 
         if self.rst.val() {
             self.cut_valid.d.next = false;
             for k in 0..3 {
                 self.valid[k].d.next = false;
-            }
-            for k in 0..2 {
-                self.last[k].d.next = false;
             }
         }
     }

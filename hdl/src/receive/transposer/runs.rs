@@ -18,7 +18,7 @@ use drdma_emit::prelude::*;
 /// Bits of a number of bytes of payload, of a packet's rows, and of both together.
 const BYTES: usize = 14;
 /// Bits of a number of bytes of a row.
-const ROW: usize = 11;
+pub const ROW: usize = 11;
 /// Bits of what a step of the division divides: two more.
 const STEP: usize = ROW + 2;
 /// Bits of a number of rows of the memory of columns, of which there are 128.
@@ -82,6 +82,19 @@ pub struct Run {
     pub rows: Bits<USED>,
 }
 
+/// The rows of the packet that is planned.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct RowShape {
+    /// Bytes of a row,
+    pub row: Bits<ROW>,
+    /// and of its last value.
+    pub width: Bits<7>,
+    /// Its columns.
+    pub columns: Bits<5>,
+    /// Where the payload begins in its first row.
+    pub start: Bits<ROW>,
+}
+
 /// What [`Runs`] does with the columns of a job.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum RunsState {
@@ -119,6 +132,8 @@ pub struct Runs {
     pub target: Stream<In, Target>,
     /// What becomes of the payload.
     pub planned: Stream<Out, Planned>,
+    /// With that: the rows that it is of.
+    pub shape: Signals<Out, RowShape>,
     /// Its runs.
     pub run: Stream<Out, Run>,
     /// The same for the transposer.
@@ -439,6 +454,10 @@ impl Logic for Runs {
         self.planned.column.next = self.ending.q.val();
         self.planned.offset.next = self.end_offset.val().get_bits::<6>(0);
         self.planned.ends.next = self.ends.q.val();
+        self.shape.row.next = self.row.q.val();
+        self.shape.width.next = self.job.q.val().width;
+        self.shape.columns.next = self.columns.q.val();
+        self.shape.start.next = self.start.q.val();
         self.hands.next = self.planned.valid.val() && self.planned.ready.val();
 
         match self.state.q.val() {

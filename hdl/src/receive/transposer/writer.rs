@@ -17,7 +17,7 @@
 //! memory of columns that its job takes. May stall at any time.
 
 use super::Transposer;
-use super::runs::{Planned, Run, Runs, Target};
+use super::runs::{Planned, RowShape, Run, Runs, Target};
 use crate::primitive::StreamFifo;
 use crate::receive::record::{COLUMN_ROWS, COLUMNS_AT, PLACE, STORE, STORE_WORD, WriteOrder};
 use drdma_emit::prelude::*;
@@ -65,6 +65,7 @@ pub struct ColumnWriter {
 
     runs: Runs,
     transposer: Transposer,
+    unused_shape: Signal<Local, RowShape>,
     #[init(StreamFifo::prompt())]
     waiting: StreamFifo<WriteOrder, 4, 5>,
     cut: StreamFifo<Run, 6, 7>,
@@ -83,6 +84,7 @@ impl Logic for ColumnWriter {
     fn update(&mut self) {
         self.target.join(&mut self.runs.target);
         self.runs.planned.join(&mut self.planned);
+        self.unused_shape.next = self.runs.shape.val();
         self.runs.freed.next = self.freed_rows.val().any();
         self.runs.freed_rows.next = self.freed_rows.val();
         self.runs.column.join(&mut self.transposer.column);

@@ -1,6 +1,6 @@
 //! Runs and the transposer together: messages go to columns of host memory.
 
-use super::super::runs::{Planned, Run, Runs, Target};
+use super::super::runs::{Planned, RowShape, Run, Runs, Target};
 use super::*;
 use drdma_verilated::testbench::MonitorId;
 use std::collections::HashMap;
@@ -25,6 +25,7 @@ struct Both {
     pub read_data: Signal<Out, Bits<1024>>,
     runs: Runs,
     transposer: Transposer,
+    unused_shape: Signal<Local, RowShape>,
 }
 
 impl Logic for Both {
@@ -32,6 +33,7 @@ impl Logic for Both {
     fn update(&mut self) {
         self.target.join(&mut self.runs.target);
         self.runs.planned.join(&mut self.planned);
+        self.unused_shape.next = self.runs.shape.val();
         self.runs.run.join(&mut self.run);
         self.runs.freed.next = self.freed.val();
         self.runs.freed_rows.next = self.freed_rows.val();

@@ -1,5 +1,7 @@
 //! What comes back against what the semantics say, for regions of every type and any part of their bytes.
 
+mod columns;
+
 use super::*;
 use crate::context::testing::clear_tables;
 use crate::context::{QUEUE_PAIR_TABLE, REGION_TABLE};

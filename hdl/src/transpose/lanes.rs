@@ -1,8 +1,7 @@
 //! The turns of pieces that would meet in a bank.
 
-use super::{BYTES, LANES, PIECES};
+use super::{BYTES, LANES, PIECES, PLACE};
 use crate::primitive::{Pack, PieceClashes, PromptFifo};
-use crate::receive::record::PLACE;
 use drdma_emit::prelude::*;
 
 /// Bits of a piece that waits: bytes 32, which of them count 4, place, whether it is of a job's last beat.
