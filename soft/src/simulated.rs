@@ -59,7 +59,7 @@ impl SimulatedCard {
     /// requests, which takes longer than sending them: the counters `WINDOWS`, `DATA_READS` and `DATA_READ_BYTES` stay 0. It reads all ids
     /// and bitmaps of a request when that begins; the reference card, as the hardware, reads them as it sends.
     pub fn endpoint() -> Self {
-        Self::made(SoftCard::as_endpoint)
+        Self::made(SoftCard::endpoint)
     }
 
     fn made(make: impl FnOnce(SoftCard) -> SoftCard) -> Self {

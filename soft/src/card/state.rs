@@ -114,7 +114,7 @@ impl SoftCard {
     }
 
     /// Makes it an endpoint, whose counters `WINDOWS`, `DATA_READS` and `DATA_READ_BYTES` stay 0.
-    pub(crate) fn as_endpoint(mut self) -> Self {
+    pub(crate) fn endpoint(mut self) -> Self {
         self.is_endpoint = true;
         self
     }
