@@ -30,6 +30,8 @@ pub enum NoRows {
 pub struct Append {
     columns: Vec<Column>,
     capacity: u32,
+    /// No two columns have a byte in common.
+    apart: bool,
     /// Its protection domain.
     pub pd: u32,
     /// The row that the next one becomes.
@@ -45,7 +47,8 @@ pub struct Append {
 impl Append {
     /// An empty region.
     pub fn new(columns: Vec<Column>, capacity: u32, pd: u32) -> Self {
-        Self { columns, capacity, pd, next: 0, used: 0, given_back: 0, taken: None }
+        let apart = are_apart(&columns, capacity);
+        Self { columns, capacity, apart, pd, next: 0, used: 0, given_back: 0, taken: None }
     }
 
     /// The region of an entry of [`APPEND_REGIONS`], empty; `None` if it is not enabled, or is none.
@@ -171,7 +174,8 @@ impl Append {
         found
     }
 
-    /// The same as runs of columns: of whole rows a column is one run, or two where the region begins anew.
+    /// The same as runs of columns: of whole rows a column is one run, or two where the region begins anew. Where columns have bytes in
+    /// common, rows are written one by one, as they come.
     pub fn runs(&self, first: u32, start: u64, len: u32) -> Vec<Run> {
         let row_len = self.row_len();
         let mut runs = Vec::with_capacity(self.columns.len() + 2);
@@ -186,7 +190,7 @@ impl Append {
         let head = (start.next_multiple_of(row_len) - start).min(len.into()) as u32;
         part(&mut runs, start, head, 0);
         let (mut row, mut from) = (start.div_ceil(row_len), head as usize);
-        let mut rows = u64::from(len - head) / row_len;
+        let mut rows = if self.apart { u64::from(len - head) / row_len } else { 0 };
         while rows > 0 {
             let at = (u64::from(first) + row) % u64::from(self.capacity);
             let count = rows.min(u64::from(self.capacity) - at);
@@ -204,6 +208,19 @@ impl Append {
         part(&mut runs, start + from as u64, len - from as u32, from);
         runs
     }
+}
+
+/// True if no two columns of so many rows have a byte in common.
+fn are_apart(columns: &[Column], capacity: u32) -> bool {
+    let range = |column: &Column| {
+        let (start, bytes) = (u128::from(column.base), column.width as u128 * capacity as u128);
+        (start, start + bytes)
+    };
+    let mut ranges: Vec<_> = columns.iter().map(range).collect();
+    ranges.sort_unstable();
+    // One that wraps around has a byte in common with whatever lies there.
+    let ends = |(_, end): &(u128, u128)| *end <= 1 << 64;
+    ranges.iter().all(ends) && ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0)
 }
 
 #[cfg(test)]

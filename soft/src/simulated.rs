@@ -55,10 +55,11 @@ impl SimulatedCard {
         Self::made(|card| card)
     }
 
-    /// A card that is used for what it sends and receives, not for what it tells of the hardware: it does not plan the DMA reads of its
-    /// requests, which takes longer than sending them. The counters `WINDOWS`, `DATA_READS` and `DATA_READ_BYTES` stay 0.
+    /// A card that is used for what it sends and receives, not for what it tells of the hardware. It does not plan the DMA reads of its
+    /// requests, which takes longer than sending them: the counters `WINDOWS`, `DATA_READS` and `DATA_READ_BYTES` stay 0. It reads all ids
+    /// and bitmaps of a request when that begins; the reference card, as the hardware, reads them as it sends.
     pub fn endpoint() -> Self {
-        Self::made(SoftCard::without_plans)
+        Self::made(SoftCard::endpoint)
     }
 
     fn made(make: impl FnOnce(SoftCard) -> SoftCard) -> Self {

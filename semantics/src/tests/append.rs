@@ -94,6 +94,22 @@ fn any_part_of_a_message_lies_in_its_rows() {
     }
 }
 
+#[test]
+fn rows_are_written_one_by_one_where_columns_have_bytes_in_common() {
+    for (base, one_by_one) in [(1030, false), (1029, true), (u64::MAX - 8, true)] {
+        let columns = [1000, base].map(|base| Column { base, width: 3, lkey: 1 });
+        let region = Append::new(columns.to_vec(), 10, PD);
+        let runs = region.runs(2, 0, 24);
+        let right = if one_by_one { vec![1; 8] } else { vec![4; 2] };
+        assert_eq!(runs.iter().map(|run| run.count).collect::<Vec<_>>(), right, "{base}");
+        let places: Vec<u64> = runs.iter().map(|run| run.addr).collect();
+        if one_by_one {
+            let fragments = region.fragments(2, 0, 24);
+            assert_eq!(places, fragments.iter().map(|part| part.addr).collect::<Vec<_>>());
+        }
+    }
+}
+
 /// One key over `len` bytes from 1000 on.
 struct One(MemoryRegionEntry);
 

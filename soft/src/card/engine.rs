@@ -178,8 +178,8 @@ impl SoftCard {
         queue.position = position.wrapping_add(blocks(entry.len() / GRANULE) as u32);
         let serial = queue.start(request);
         let id = RequestId { queue: index, serial };
-        let settings = self.plans_reads.then(|| self.settings(&checked));
-        let has_rows = fetch.is_none() && checked.inline.is_none();
+        let settings = (!self.is_endpoint).then(|| self.settings(&checked));
+        let has_rows = self.is_endpoint && fetch.is_none() && checked.inline.is_none();
         let rows = has_rows.then(|| row_copies::of_request(&checked, &self.host));
         let rows = rows.unwrap_or_default();
         let job = Job::new(id, &checked, (admitted, rows), settings, |qp| {

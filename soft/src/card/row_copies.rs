@@ -1,8 +1,8 @@
 //! The rows of a request, found once and copied column by column.
 //!
 //! [`Units`](drdma_semantics::rows::Units) is what a destination's rows mean. It finds them one by one, looks at every id for each
-//! destination, and reads memory value by value. With many rows a processor has better things to do. What is sent is the same, as
-//! long as the host leaves ids and bitmaps alone meanwhile.
+//! destination, and reads memory value by value. An endpoint has better things to do ([`SimulatedCard::endpoint`](crate::simulated::SimulatedCard::endpoint)).
+//! What it sends is the same, as long as the host leaves ids and bitmaps alone meanwhile.
 
 use std::{borrow::Cow, ops::Range, sync::Arc};
 

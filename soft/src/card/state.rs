@@ -64,8 +64,9 @@ pub struct SoftCard {
     pub(super) late_receives: VecDeque<(u16, LateReceive)>,
     /// Where the answers of READs and atomics go.
     pub(super) fetching: HashMap<RequestId, Scatter>,
-    /// DMA reads are planned as the card plans them, and counted. A card that is to be fast does not.
-    pub(super) plans_reads: bool,
+    /// It is used for what it sends and receives ([`SimulatedCard::endpoint`](crate::simulated::SimulatedCard::endpoint)): rows are found
+    /// once, at the start of a request, and no DMA reads are planned.
+    pub(super) is_endpoint: bool,
     /// Frames of others, if somebody takes them.
     pub(super) host_frames: Option<Vec<Vec<u8>>>,
     /// Cycles since the card was made.
@@ -96,7 +97,7 @@ impl SoftCard {
             completing: BTreeSet::new(),
             late_receives: VecDeque::new(),
             fetching: HashMap::new(),
-            plans_reads: true,
+            is_endpoint: false,
             host_frames: None,
             cycles: 0,
             busy_until: 0,
@@ -112,9 +113,9 @@ impl SoftCard {
         self
     }
 
-    /// Plans no DMA reads: `WINDOWS`, `DATA_READS` and `DATA_READ_BYTES` stay 0.
-    pub(crate) fn without_plans(mut self) -> Self {
-        self.plans_reads = false;
+    /// Makes it an endpoint, whose counters `WINDOWS`, `DATA_READS` and `DATA_READ_BYTES` stay 0.
+    pub(crate) fn endpoint(mut self) -> Self {
+        self.is_endpoint = true;
         self
     }
 
