@@ -1,11 +1,13 @@
-//! Packets in dense columns: what was read of each column becomes the packet's rows.
+//! Makes the rows of packets in dense columns from what was read of each column.
 //!
 //! ```text
 //! strip, beat --> strides --> banks (4 packets) --> rotation back --> 16 beats --> out
 //! ```
 //!
-//! Contract: packets leave in the order of their strips, when all of their bytes have come, a beat of 64 B a cycle; the first one 8 cycles after the last beat has come. A
-//! packet's last beat has an error if any of its bytes could not be read. See [`strides`](super::strides) for the rate. May stall at any time.
+//! Contract: packets leave in the order of their strips, when all of their bytes have come, one beat of 64 B a cycle;
+//! the first beat leaves 8 cycles after the last one has come. A
+//! packet's last beat has an error if any of its bytes could not be read. See [`strides`](super::strides) for the rate.
+//! May stall at any time.
 
 use super::ReplyBeat;
 use super::strides::{SLOT, Shape, Spread, Strides, Strip};
@@ -14,38 +16,38 @@ use crate::shell::host_read::HostReadBeat;
 use crate::transpose::WordBanks;
 use drdma_emit::prelude::*;
 
-/// Packets that the memory holds, and bits of their number.
+/// Packets that the memory holds, and bits of their count.
 const SLOTS: u64 = 1 << SLOT;
 const COUNT: usize = SLOT + 1;
-/// Bits of the number of a packet's beat.
+/// Bits of the number of a beat in its packet.
 const BEAT: usize = 6;
-/// Beats that are on their way from the memory at most.
+/// Beats that are on their way from the memory, at most.
 const COMING: u64 = 2;
 /// Bits that the beats which begin in 32 bytes of a row lie in, by 8 B each.
 const WIDE: usize = 704;
 
-/// See the [module](self).
+/// Gathers packets in dense columns. See the [module](self).
 ///
 /// # Inputs
 /// `clk`, `rst`; streams `shape`, `strip`, `beat`.
 ///
 /// # Outputs
-/// Stream `out`; `holds`: some of a packet is here, up to its last beat.
+/// Stream `out`; `holds`: a packet is in this block, until its last beat has left.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Gatherer {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// The rows of each packet.
+    /// The shape of each packet's rows.
     pub shape: Stream<In, Shape>,
-    /// Its columns.
+    /// The columns of each packet.
     pub strip: Stream<In, Strip>,
-    /// What was read of them.
+    /// Bytes that were read of the columns, in their order.
     pub beat: Stream<In, HostReadBeat>,
-    /// Beats of packets.
+    /// Bytes of packets.
     pub out: Stream<Out, ReplyBeat>,
-    /// There is a packet.
+    /// A packet is in this block, until its last beat has left.
     pub holds: Signal<Out, Bit>,
 
     strides: Strides,
@@ -55,7 +57,7 @@ pub struct Gatherer {
     slot: DFF<Bits<SLOT>>,
     used: DFF<Bits<COUNT>>,
     packets: StreamFifo<Spread, SLOT, COUNT>,
-    /// Packets that are in the memory.
+    /// Packets that are whole in the memory.
     done: DFF<Bits<COUNT>>,
     /// Packets that were begun and have not left.
     open: DFF<Bits<5>>,
