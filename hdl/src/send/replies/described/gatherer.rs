@@ -53,7 +53,7 @@ pub struct Gatherer {
     strides: Strides,
     banks: WordBanks,
 
-    // Room.
+    // Room in the memory.
     slot: DFF<Bits<SLOT>>,
     used: DFF<Bits<COUNT>>,
     packets: StreamFifo<Spread, SLOT, COUNT>,
@@ -72,7 +72,7 @@ pub struct Gatherer {
     ends: Signal<Local, Bit>,
     finishes: Signal<Local, Bit>,
     line: Signal<Local, Bits<7>>,
-    /// Rotation, in units of 8 B.
+    /// By how many units of 8 B the beat is rotated back in its row.
     turn: Signal<Local, Bits<4>>,
     valid: DFF<Bit>,
     last: DFF<Bit>,
@@ -99,7 +99,7 @@ impl Logic for Gatherer {
         self.banks.places.next = self.strides.places.val();
         self.strides.flows.next = self.banks.flows.val();
 
-        // One is read, two beats a row.
+        // Reads the oldest packet, two beats from each row.
         self.last_byte.next = self.packets.output.data.val().bytes - 1;
         self.unused_byte.next = self.last_byte.val();
         self.ends.next = self.at.q.val() == self.last_byte.val().get_bits::<BEAT>(6);
@@ -108,7 +108,7 @@ impl Logic for Gatherer {
             && (self.leaving.free.val() > COMING);
         self.finishes.next = self.reads.val() && self.ends.val();
         self.packets.output.ready.next = self.finishes.val();
-        // Packets: no more than there is room for.
+        // Packets in the memory: no more are begun than there is room for.
         self.packets.input.valid.next = self.strides.packet.valid.val();
         self.packets.input.data.next = self.strides.packet.val();
         if self.strides.packet.valid.val() {
@@ -150,7 +150,7 @@ impl Logic for Gatherer {
         self.last.d.next = self.ends.val();
         self.error.d.next = self.ends.val() && self.packets.output.data.val().error;
 
-        // The row is rotated back.
+        // Rotates the row back.
         self.twofold.next = bit_cast::<2048, 1024>(self.banks.read_data.val())
             | (bit_cast::<2048, 1024>(self.banks.read_data.val()) << 1024);
         self.wide.next =
