@@ -213,8 +213,8 @@ pub struct Packetizer {
     // `sent` items, for the completion unit.
     /// `sent` items, when all frames before them have left.
     pub sent: Stream<Out, Sent>,
-    /// The host has written to the entry of `sent`'s queue pair since its stamp. This is not a field of the stream: it is
-    /// true from the cycle after the write on, also while the item waits. Valid only for items of kind
+    /// The host has written to the entry of `sent`'s queue pair since its stamp. This is not a field of the stream: it
+    /// is true from the cycle after the write on, also while the item waits. Valid only for items of kind
     /// [`DESTINATION_ENDS`].
     pub gone: Signal<Out, Bit>,
 
