@@ -149,7 +149,7 @@ pub struct Appends {
     stamp: DFF<Bits<STAMP>>,
     usable: Signal<Local, Bit>,
     live: Signal<Local, Bit>,
-    /// Another queue pair holds the region; `own`: this queue pair does.
+    /// Another queue pair holds the region; `holds`: this queue pair does.
     held: DFF<Bit>,
     holds: DFF<Bit>,
     /// The column that comes in the next cycle, and the number of columns.
