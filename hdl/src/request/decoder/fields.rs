@@ -1,4 +1,4 @@
-//! A granule, seen as each of the layouts that it may hold.
+//! Shows a granule as each of the layouts that it may hold.
 
 use super::slice::{At, in_granule, span_in_granule};
 use drdma_abi::receive::AddressHandle;

@@ -1,4 +1,4 @@
-//! Blocks of a work queue, taken apart into granules.
+//! Takes blocks of a work queue apart into granules.
 
 use crate::context::QUEUE;
 use crate::request::Part;
@@ -27,15 +27,15 @@ pub struct Unpacker {
 
     /// A block is offered.
     pub wqe_valid: Signal<In, Bit>,
-    /// The block is taken.
+    /// The block is taken in this cycle.
     pub wqe_ready: Signal<Out, Bit>,
     /// The block.
     pub wqe_data: Signal<In, Bits<512>>,
-    /// The queue that it comes from.
+    /// Number of the queue that the block comes from.
     pub wqe_queue: Signal<In, Bits<QUEUE>>,
-    /// Its position in the ring.
+    /// Position of the block in the queue.
     pub wqe_position: Signal<In, Bits<32>>,
-    /// Blocks of its batch from this one on.
+    /// Blocks of the batch from this one on.
     pub wqe_remaining: Signal<In, Bits<17>>,
     /// The block could not be read.
     pub wqe_error: Signal<In, Bit>,

@@ -291,59 +291,59 @@ pub struct Parser {
     pub region: Signal<Out, Bits<11>>,
     /// Index of the destination in the request.
     pub dest: Signal<Out, Bits<DEST_INDEX>>,
-    /// The look-up is done.
+    /// The look-up of a target is done.
     pub target_done: Signal<In, Bit>,
 
-    /// A lane.
+    /// A lane is given.
     pub element_valid: Signal<Out, Bit>,
-    /// Its number.
+    /// Number of the lane in its set.
     pub element_lane: Signal<Out, Bits<4>>,
-    /// It is the last one of its set.
+    /// The lane is the last one of its set.
     pub element_last: Signal<Out, Bit>,
-    /// It is told as a set by itself.
+    /// The lane is given as a set by itself.
     pub element_alone: Signal<Out, Bit>,
-    /// All elements of its region are told so as well.
+    /// All elements of the region are given as sets by themselves as well.
     pub element_split: Signal<Out, Bit>,
     /// The lane's base is `element_base + element_offset`.
     pub element_base: Signal<Out, Bits<64>>,
-    /// See `element_base`.
+    /// Second part of the base: see `element_base`.
     pub element_offset: Signal<Out, Bits<64>>,
-    /// The lane's step.
+    /// Bytes from a row's value to the next one's.
     pub element_step: Signal<Out, Bits<64>>,
-    /// The lane's length.
+    /// Bytes of a value of the lane.
     pub element_len: Signal<Out, Bits<32>>,
-    /// The set's region type.
+    /// Type of the set's region.
     pub element_kind: Signal<Out, Bits<2>>,
-    /// Bytes of an id at `element_addr`; 0: there are none.
+    /// Bytes of an id at `element_addr`: 1 or 2; 0: there are no ids.
     pub element_ids: Signal<Out, Bits<2>>,
-    /// The ids are made from keys.
+    /// Ids are made from keys.
     pub element_made: Signal<Out, Bit>,
-    /// How; all but the slot.
+    /// How ids are made; the slot is still to be filled in.
     pub function_write: Flow<Out, FunctionWrite>,
-    /// From which keys; likewise.
+    /// A key that ids are made from; the slot is still to be filled in.
     pub key_write: Flow<Out, KeyWrite>,
     /// The region has fetch rows.
     pub element_fetch: Signal<Out, Bit>,
-    /// Their address; until a cycle after the element, at least.
+    /// Address of the fetch rows; valid until a cycle after the element, at least.
     pub fetch_addr: Signal<Out, Bits<64>>,
-    /// The region's address.
+    /// Address of the region: the bitmap, the ids or the pointer array.
     pub element_addr: Signal<Out, Bits<64>>,
-    /// The region's rows.
+    /// Number of the region's rows.
     pub element_count: Signal<Out, Bits<32>>,
     /// How the element's entries lead to bytes.
     pub element_source: Signal<Out, LaneKind>,
     /// The region has kinds of columns.
     pub element_kinds: Signal<Out, Bit>,
-    /// What it has beside others; its protection domain is still to be filled in.
+    /// What a region with kinds of columns has beside others; its protection domain is still to be filled in.
     pub element_set: Signal<Out, SetKinds>,
 
-    /// The part of a message that the request sends is known; `part_whole` are the bytes of all of it.
+    /// It is known which part of a message the request sends.
     pub part_told: Signal<Out, Bit>,
-    /// See `part_told`.
+    /// With `part_told`: bytes of the whole message.
     pub part_whole: Signal<Out, Bits<32>>,
-    /// It is not the first one.
+    /// With `part_told`: the part is not the first one.
     pub part_resumes: Signal<Out, Bit>,
-    /// It is not the last one.
+    /// With `part_told`: the part is not the last one.
     pub part_pauses: Signal<Out, Bit>,
     /// The request sends a part of a message; from `part_told` until the request before is settled.
     pub parted: Signal<Out, Bit>,
@@ -352,24 +352,24 @@ pub struct Parser {
     pub kinds: Signal<Out, Bit>,
     /// The request has ended.
     pub finish: Signal<Out, Bit>,
-    /// It has failed.
+    /// With `finish`: the request has failed.
     pub failed: Signal<Out, Bit>,
-    /// It has failed for a queue pair that is in error.
+    /// With `failed`: the reason is a queue pair in the error state.
     pub failed_flush: Signal<Out, Bit>,
-    /// `qp` is to be put in error.
+    /// With `failed`: `qp` must be put into the error state.
     pub failed_qp: Signal<Out, Bit>,
-    /// Destinations that were accepted.
+    /// Number of destinations that were accepted.
     pub dests: Signal<Out, Bits<DEST_COUNT>>,
 
     fields: Fields,
-    /// Of the other granules of an entry's first block.
+    /// Fields of the other granules of an entry's first block.
     rest_fields: [Fields; 3],
     state: DFF<DecoderState>,
     /// Granules of the entry that were not taken.
     left: DFF<Bits<15>>,
     /// The granule that was taken last ended its batch.
     batch_over: DFF<Bit>,
-    /// The region at hand is the entry's last granule, if it is contiguous.
+    /// The region at hand is the last granule of its entry, if it is contiguous.
     sole: DFF<Bit>,
     /// The entry has ended with it.
     ended: DFF<Bit>,
@@ -402,9 +402,9 @@ pub struct Parser {
     inline_bad: Signal<Local, Bit>,
     whole_inline_bad: Signal<Local, Bit>,
     inline_accept: Signal<Local, Bit>,
-    /// Granules of the payload that were taken, where it does not fill a block of its own.
+    /// Granules of the inline payload that were taken, if it does not fill a block of its own.
     inline_taken: DFF<Bits<2>>,
-    /// Granules of the payload.
+    /// Granules of the inline payload.
     inline_granules: Signal<Local, Bits<3>>,
     inline_empty: Signal<Local, Bit>,
     head_position: DFF<Bits<32>>,
@@ -417,7 +417,7 @@ pub struct Parser {
     head_rows: DFF<Bits<32>>,
     head_imm: DFF<Bits<32>>,
 
-    /// The request's first destination was not judged yet.
+    /// The request's first destination was not checked yet.
     first: DFF<Bit>,
     dest_cut: DFF<Bit>,
     dest_fixed_bad: DFF<Bit>,
@@ -426,11 +426,11 @@ pub struct Parser {
     dest_qp: DFF<Bits<QP>>,
     dest_partition: DFF<Bits<16>>,
     dest_regions: DFF<Bits<5>>,
-    /// Bytes of the payload that stands in the entry.
+    /// Bytes of the inline payload.
     dest_bytes: DFF<Bits<7>>,
-    /// Its messages go by columns,
+    /// The destination's messages are sent by columns.
     dest_by_columns: DFF<Bit>,
-    /// and so many remote addresses stand behind its head.
+    /// Number of remote addresses behind the destination's head.
     dest_columns: DFF<Bits<5>>,
     /// Those of the request's first destination, which all have.
     request_by_columns: DFF<Bit>,
@@ -442,7 +442,7 @@ pub struct Parser {
     /// Remote addresses of all destinations, with the next column of the first,
     remote: DFF<Bits<11>>,
     remote_next: Signal<Local, Bits<11>>,
-    /// which are too many.
+    /// Remote addresses of all destinations are too many.
     remote_over: DFF<Bit>,
     columns_bad: Signal<Local, Bit>,
     layout_bad: Signal<Local, Bit>,
@@ -452,9 +452,9 @@ pub struct Parser {
     rows_over: DFF<Bit>,
     /// Elements of the region, until its first one.
     elements: DFF<Bits<5>>,
-    /// Sets of one lane that were told.
+    /// Sets of one lane that were given.
     alone_sets: DFF<Bits<11>>,
-    /// The element was told alone.
+    /// The element was given as a set by itself.
     alone_told: DFF<Bit>,
     splits: Signal<Local, Bit>,
     dest_remote_addr: DFF<Bits<64>>,
@@ -473,15 +473,15 @@ pub struct Parser {
     dests_left: DFF<Bits<DEST_COUNT>>,
     /// Queue pairs that the request has named.
     pairs: Named<QP>,
-    /// Partitions that it has named.
+    /// Partitions that the request has named.
     partitions: Named<16>,
     /// The destination's partition was named before.
     partition_named: DFF<Bit>,
     /// The region at hand is the one that all destinations share.
     sharing: DFF<Bit>,
-    /// Bytes of its ids.
+    /// Bytes of an id of the region's.
     ids: DFF<Bits<2>>,
-    /// They are made from keys.
+    /// The region's ids are made from keys.
     made: DFF<Bit>,
     keys: Keys,
     has_keys: Signal<Local, Bit>,
@@ -499,9 +499,9 @@ pub struct Parser {
     addr: DFF<Bits<64>>,
     count: DFF<Bits<32>>,
     lkey: DFF<Bits<32>>,
-    /// Bytes of its bitmap,
+    /// Bytes of the region's bitmap.
     bitmap: DFF<Bits<30>>,
-    /// and one more.
+    /// Bytes of the region's bitmap, and one more.
     bitmap_more: DFF<Bits<30>>,
     fetch_rows: DFF<Bit>,
     /// Or the address of the fetch rows.
@@ -520,7 +520,7 @@ pub struct Parser {
     entry_kind: DFF<Bits<4>>,
     entry_log: DFF<Bits<4>>,
     entry_width: DFF<Bits<24>>,
-    /// It is not legal, wherever it leads.
+    /// The entry is not legal, wherever it leads to.
     entry_is_bad: DFF<Bit>,
     entry_bad: Signal<Local, Bit>,
     entry_bytes: Signal<Local, Bits<32>>,
@@ -528,9 +528,9 @@ pub struct Parser {
     /// Bytes from the first to the last bit of a bitmap or a column of bits.
     spans: Spans,
     spanned: Signal<Local, Bits<30>>,
-    /// The part of a message that is at hand,
+    /// The part of a message that is at hand.
     part: DFF<Part>,
-    /// if the request sends one.
+    /// The request sends a part of a message.
     is_part: DFF<Bit>,
     /// Where it begins, and how much of the region is behind that.
     part_offset: Signal<Local, Bits<32>>,
@@ -561,9 +561,9 @@ pub struct Parser {
 
     /// A head and what is behind it are read, and no more than the entry has.
     full: Signal<Local, Bit>,
-    /// The head and a destination are taken at once,
+    /// The head and a destination are taken at once.
     whole: Signal<Local, Bit>,
-    /// or the head and an address.
+    /// The head and an address are taken at once.
     named: Signal<Local, Bit>,
     /// No granule of the entry is left.
     none_left: Signal<Local, Bit>,
