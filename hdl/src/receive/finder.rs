@@ -317,7 +317,8 @@ mod tests {
     /// Queue pairs whose entries a test writes: index, number, live.
     type Entries = Vec<(u64, Option<u64>, bool)>;
 
-    /// A search that has ended: number, the first and the last state of the entries that it may have seen, and what it has found.
+    /// A search that has ended: number, the first and the last state of the entries that it may have seen, and what it
+    /// has found.
     struct Ended {
         number: u64,
         seen: (usize, usize),

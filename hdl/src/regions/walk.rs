@@ -147,10 +147,12 @@ pub enum WalkState {
 /// cycle before.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; stream `ask`; `data`, `valid`, `kind`, `is_final`; `resume`; `forget`; `side`, a pulse; `roomy`.
+/// `clk`, `rst`; `cfg`; stream `ask`; `data`, `valid`, `kind`, `is_final`; `resume`; `forget`; `side`, a pulse;
+/// `roomy`.
 ///
 /// # Outputs
-/// Stream `step` with `column`, `rows`, `first`, `offset`; `again`, a pulse; `region`, `receive`, `qp`, `granule`; `next_qp`; `ended`, a pulse.
+/// Stream `step` with `column`, `rows`, `first`, `offset`; `again`, a pulse; `region`, `receive`, `qp`, `granule`;
+/// `next_qp`; `ended`, a pulse.
 #[derive(LogicBlock, BlockDefault)]
 #[check(RegionHeader::field("count").start == 64 && RegionHeader::field("lkey").start == 96)]
 #[check(RegionShape::field("target_lkey").start == 64 && RegionShape::field("elements").start == 96)]

@@ -49,7 +49,8 @@ const PLACE: usize = SLOT + INDEX;
 /// Finds out where bytes go. See the [module](self).
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; `word`: what the host writes to `KEY_REGIONS`; `granule`; stream `ask`; `settle`; stream `beat`.
+/// `clk`, `rst`; `cfg`; `word`: what the host writes to `KEY_REGIONS`; `granule`; stream `ask`; `settle`; stream
+/// `beat`.
 ///
 /// # Outputs
 /// `told`; streams `read`, `piece`; `busy`.

@@ -85,7 +85,8 @@ pub enum ExecutionState {
 /// cycle.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; stream `job`; `begins`; `fate` of the job at hand; `has_slot`, `slot`; `append_told`; `region_told`.
+/// `clk`, `rst`; `cfg`; stream `job`; `begins`; `fate` of the job at hand; `has_slot`, `slot`; `append_told`;
+/// `region_told`.
 ///
 /// # Outputs
 /// Streams `placing`, `answer`, `invalidate`, `set_qp_error`, `append_ask`, `region_ask`; `append_settle`,

@@ -44,8 +44,8 @@
 //! answer of the packet that broke it were taken.
 //!
 //! When the host writes 1 to the `state` of a queue pair's attributes, it begins anew. What is under way for it then is
-//! dropped; a receive that was taken for it completes with `wr_flush_error`. Other words that are written to the entries of a queue
-//! pair count for the packets whose check has not begun.
+//! dropped; a receive that was taken for it completes with `wr_flush_error`. Other words that are written to the
+//! entries of a queue pair count for the packets whose check has not begun.
 //!
 //! A key that a SEND makes invalid is invalid here, and `invalidate` was taken, before that SEND is placed; whoever
 //! takes `invalidate` clears

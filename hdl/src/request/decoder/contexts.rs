@@ -20,8 +20,8 @@ use rust_hdl_widgets::prelude::*;
 /// `clk`, `rst`, `cfg_*`, `queue_halted`; `next_queue`, `next_qp`, `queue`, `qp`.
 ///
 /// # Outputs
-/// `shared`, `owned`, `owner`, `queue_pd`, `halted` of the queue; `ready`, `transport`, `log_mtu`, `asks`, `stamp` of the
-/// queue pair.
+/// `shared`, `owned`, `owner`, `queue_pd`, `halted` of the queue; `ready`, `transport`, `log_mtu`, `asks`, `stamp` of
+/// the queue pair.
 #[derive(LogicBlock)]
 pub struct Contexts {
     /// Clock.

@@ -92,11 +92,12 @@ pub struct KeyCheck {
 /// a dictionary, bytes, and ranges of numbers of 16 B.
 ///
 /// # Inputs
-/// `clk`, `rst`, `granule`, `is_function`, `is_entry`, `is_source`, `is_end`, `given`; `addr`, `lkey`, `rows`, `bitmap`, `bitmap_more` of the region.
+/// `clk`, `rst`, `granule`, `is_function`, `is_entry`, `is_source`, `is_end`, `given`; `addr`, `lkey`, `rows`,
+/// `bitmap`, `bitmap_more` of the region.
 ///
 /// # Outputs
-/// `is_bad`; `last`: the key at hand is the last one; `check`, valid if the granule needs one; `ids`, bytes of an id, with the function;
-/// `partitions` and `group` from then on; `function_write` and `key_write`, all but the slot.
+/// `is_bad`; `last`: the key at hand is the last one; `check`, valid if the granule needs one; `ids`, bytes of an id,
+/// with the function; `partitions` and `group` from then on; `function_write` and `key_write`, all but the slot.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Keys {
     /// Clock.

@@ -26,13 +26,12 @@
 //! `slot_free`, the first ones too. `wqe_ready` depends on registers only. The write ports have
 //! none.
 //!
-//! *Failures*: the first check that fails, in the order of `docs/semantics.md`, gives `status` and
-//! `bad_dest`; the request is then not executed. Its `dests` is 1 if the queue pair of that
-//! destination fails with it, as for a region that failed, and 0 if only the queue does. The queue
-//! pair enters the error state behind the requests before this one, in the segmenter. The rest of
-//! its turn is dropped, up to the block that begins the next one, and so is all that comes of this queue until its `enable` word is written
-//! anew or, if `queue_halted` has been set for it, until that is cleared. What was written of the
-//! request stays part of the rings until its release.
+//! *Failures*: the first check that fails, in the order of `docs/semantics.md`, gives `status` and `bad_dest`; the
+//! request is then not executed. Its `dests` is 1 if the queue pair of that destination fails with it, as for a region
+//! that failed, and 0 if only the queue does. The queue pair enters the error state behind the requests before this
+//! one, in the segmenter. The rest of its turn is dropped, up to the block that begins the next one, and so is all that
+//! comes of this queue until its `enable` word is written anew or, if `queue_halted` has been set for it, until that is
+//! cleared. What was written of the request stays part of the rings until its release.
 //!
 //! *An inline payload* becomes a contiguous set as long as it is, with a lane that is `inline`: blocks that count
 //! bytes count them, blocks that fetch them have nothing to fetch. `inline_write` gives the payload to the gather. A
@@ -88,7 +87,8 @@ use unpacker::Unpacker;
 /// `release_valid`.
 ///
 /// # Outputs
-/// Write ports `lane_write`, `inline_write`, `set_write`, `dest_write`, `piece_write`, `ask_write`, `address_write`, `function_write`, `key_write`; streams `open`, `request`.
+/// Write ports `lane_write`, `inline_write`, `set_write`, `dest_write`, `piece_write`, `ask_write`, `address_write`,
+/// `function_write`, `key_write`; streams `open`, `request`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Decoder {
     /// Clock.

@@ -16,8 +16,8 @@ const _: () = assert!(rights::LOCAL_WRITE == 1, "the right's bit");
 
 /// Keeps 4,096 memory regions and looks local keys up.
 ///
-/// One look-up a cycle; its result comes in the next cycle. A reset changes nothing: the last words have to be written. An entry is
-/// valid once its last word says so, until any word of it is written again.
+/// One look-up a cycle; its result comes in the next cycle. A reset changes nothing: the last words have to be written.
+/// An entry is valid once its last word says so, until any word of it is written again.
 ///
 /// # Inputs
 /// `clk`, `cfg_*`, `key`, `pd`.

@@ -30,11 +30,12 @@ const ALMOST: u64 = PARTS_AHEAD - 1;
 ///
 /// # Inputs
 /// `clk`, `rst`; `slot_free`; `release_valid`; the parser's `open`, `dest_accept`, `column_accept`, `finish` with what
-/// belongs to them; `set_done` pulse, `set_told_again` (such a set may be written once more in the next 4 cycles); the bounds check's `busy` and `fail_*`.
+/// belongs to them; `set_done` pulse, `set_told_again` (such a set may be written once more in the next 4 cycles); the
+/// bounds check's `busy` and `fail_*`.
 ///
 /// # Outputs
-/// `parts_full`; `settled`, `may_open`, `set_space`, `dest_space`, `column_space` for the parser; `clear` for the bounds check;
-/// streams `open`, `request`; the pulse `stop`; `dest`, `slot`, for `dest_write`.
+/// `parts_full`; `settled`, `may_open`, `set_space`, `dest_space`, `column_space` for the parser; `clear` for the
+/// bounds check; streams `open`, `request`; the pulse `stop`; `dest`, `slot`, for `dest_write`.
 #[derive(LogicBlock, Default)]
 pub struct Requests {
     /// Clock.
@@ -361,8 +362,8 @@ impl Logic for Requests {
             self.opened_position.d.next = self.position.val();
             self.opened_unsignaled.d.next = self.unsignaled.val();
         }
-        // Of a WRITE by columns the places of all destinations follow each other for each column: the first destination's
-        // columns make them, and the others have theirs behind it.
+        // Of a WRITE by columns the places of all destinations follow each other for each column: the first
+        // destination's columns make them, and the others have theirs behind it.
         self.dest.next = self.dest_tail.q.val();
         if self.by_columns.val() && self.later.val() {
             self.dest.next =

@@ -95,11 +95,13 @@ fn fields_stand() -> bool {
 /// again for one to two of them, if there was none meanwhile.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; `hold`, `silence`; `next_queue`: the queue that is asked for; `tries`: a turn of the `next_queue` of two cycles before begins.
+/// `clk`, `rst`; `cfg`; `hold`, `silence`; `next_queue`: the queue that is asked for; `tries`: a turn of the
+/// `next_queue` of two cycles before begins.
 ///
 /// # Outputs
-/// `held`, `silent`, `tried`: the queue pair of the `next_queue` of two cycles before is; `is_shared`: that queue is shared; `splits`: long messages of its queue pair
-/// are sent in parts, those of RC only if it sends again what is lost; `log_units`: the binary logarithm of the units that a part has.
+/// `held`, `silent`, `tried`: the queue pair of the `next_queue` of two cycles before is; `is_shared`: that queue is
+/// shared; `splits`: long messages of its queue pair are sent in parts, those of RC only if it sends again what is
+/// lost; `log_units`: the binary logarithm of the units that a part has.
 #[derive(LogicBlock, BlockDefault)]
 #[check(fields_stand())]
 pub struct Parking {

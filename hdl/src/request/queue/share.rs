@@ -11,19 +11,19 @@ const _: () = assert!(MEASURE == 1 << 4, "the kernel looks at the bits from the 
 
 /// Judges a turn by how many others there are, and by what its queue's turns were like.
 ///
-/// A turn has 256 blocks at most where there is one other, 128 from two on, 64 from four on, and 32 from eight on. A queue
-/// whose turn was cut has a *pace* until its batch is over: its turns have as many blocks, at most, as that one had, if
-/// it was slow or cut before an entry that was too long, else 256. A turn that begins with an entry that was too long has at
-/// least that one's blocks.
+/// A turn has 256 blocks at most where there is one other, 128 from two on, 64 from four on, and 32 from eight on. A
+/// queue whose turn was cut has a *pace* until its batch is over: its turns have as many blocks, at most, as that one
+/// had, if it was slow or cut before an entry that was too long, else 256. A turn that begins with an entry that was
+/// too long has at least that one's blocks.
 ///
 /// # Inputs
-/// `clk`; `rests`, `doorbells` if `elsewhere`, `behind`: how many there are of others; `other`: there is another one; `judges`: the turn
-/// is judged, with `idle` (its queue has no batch that is not over), `pace` (0: none), `is_cut` (a turn was cut before,
-/// with `cut_slow`, `cut_length` and `cut_had`).
+/// `clk`; `rests`, `doorbells` if `elsewhere`, `behind`: how many there are of others; `other`: there is another one;
+/// `judges`: the turn is judged, with `idle` (its queue has no batch that is not over), `pace` (0: none), `is_cut` (a
+/// turn was cut before, with `cut_slow`, `cut_length` and `cut_had`).
 ///
 /// # Outputs
-/// `limit`: the most blocks of a turn, if there are others. From the next cycle on: `crowded`: there are others, or the queue has a pace; `size`: blocks of the
-/// turn, then; `pace_now`.
+/// `limit`: the most blocks of a turn, if there are others. From the next cycle on: `crowded`: there are others, or the
+/// queue has a pace; `size`: blocks of the turn, then; `pace_now`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Share {
     /// Clock.

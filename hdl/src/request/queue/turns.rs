@@ -30,9 +30,10 @@ fn fields_stand() -> bool {
 /// Contract: a block passes in the cycle in which it comes; a head in a limited turn is held for a cycle before.
 ///
 /// # Inputs
-/// `clk`; `begins`: the next block is the first one of a turn, which counts with the one before if it `goes_on` with that; `offered`, with `granules` (where a head has
-/// its length), `unread`, `remaining` (blocks of its batch), `left` (of its turn, if that is `limited`): a block;
-/// `taken`: it leaves; `others`: other queues wait, and a turn may have `limit` blocks.
+/// `clk`; `begins`: the next block is the first one of a turn, which counts with the one before if it `goes_on` with
+/// that; `offered`, with `granules` (where a head has its length), `unread`, `remaining` (blocks of its batch), `left`
+/// (of its turn, if that is `limited`): a block; `taken`: it leaves; `others`: other queues wait, and a turn may have
+/// `limit` blocks.
 ///
 /// # Outputs
 /// `looking`: the block is not to leave yet; `ends`: the turn ends before the block that is offered, if it is not

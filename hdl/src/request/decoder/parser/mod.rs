@@ -94,12 +94,12 @@ pub enum DecoderState {
 
 /// Walks the granules of work queue entries.
 ///
-/// Every granule takes one cycle (an element with a kind has two), but an entry's head and its first destination, or its address, one together, unless the
-/// request is partitioned, or cut off there, and a payload in the entry is taken whole, unless an address comes before it; a destination takes one more, a pointer-mapped region three more, a
-/// contiguous one two more where it is one of several under row mask Element,
-/// an entry up to two more, a partitioned one three. It stops while there is no room for a
-/// destination or a set, and before a request's first destination, or the region that a partitioned
-/// request shares, until the request before has left the bounds check.
+/// Every granule takes one cycle (an element with a kind has two), but an entry's head and its first destination, or
+/// its address, one together, unless the request is partitioned, or cut off there, and a payload in the entry is taken
+/// whole, unless an address comes before it; a destination takes one more, a pointer-mapped region three more, a
+/// contiguous one two more where it is one of several under row mask Element, an entry up to two more, a partitioned
+/// one three. It stops while there is no room for a destination or a set, and before a request's first destination, or
+/// the region that a partitioned request shares, until the request before has left the bounds check.
 ///
 /// # Inputs
 /// `clk`, `rst`; `granule_*` of the unpacker; `queue_*` and `qp_*`, what the tables say of `queue`
@@ -107,8 +107,9 @@ pub enum DecoderState {
 /// `target_done` of the bounds check.
 ///
 /// # Outputs
-/// `take`, `skip`; `open` pulse with `wr_id`, `position`, `unsignaled`; `dest_accept` pulse with what a destination has;
-/// `check_*`, one bounds check; `element_*`, one lane, with `told_inline` the payload's last part; `finish` pulse with the request's failure.
+/// `take`, `skip`; `open` pulse with `wr_id`, `position`, `unsignaled`; `dest_accept` pulse with what a destination
+/// has; `check_*`, one bounds check; `element_*`, one lane, with `told_inline` the payload's last part; `finish` pulse
+/// with the request's failure.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Parser {
     /// Clock.
