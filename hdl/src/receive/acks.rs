@@ -1,12 +1,17 @@
-//! ACKs and NAKs that have come, on their way to the sending side, which takes longer over one than the wire.
+//! Buffers ACKs and NAKs that have come for the sending side, which takes longer over one than the wire.
 //!
-//! Contract: takes one in each cycle while `roomy`, which knows of it up to [`SLACK`] later ones. The first comes out 5 cycles later. They
-//! come out in order, but for one thing: an ACK takes the place of its queue pair's ACK that still waits, and the higher sequence
-//! number counts. An ACK covers all before it, so nothing is lost by that. A NAK waits until what is before it of its queue pair has
-//! left, and all behind it wait as well, and so does whatever comes behind a NAK. At most one waits for each queue pair, so that
+//! Contract: takes one in each cycle while `roomy`, which does not count up to [`SLACK`] later ones. The first is at
+//! the output 5 cycles later. They
+//! leave in order, with one exception: an ACK takes the place of its queue pair's ACK that still waits, and the higher
+//! sequence
+//! number counts. An ACK covers all before it, so nothing is lost by that. A NAK waits until what came before it for
+//! its queue pair has
+//! left; whatever comes behind a NAK of the same queue pair waits until the NAK has left, and all behind a waiting one
+//! wait as well. At most one waits for each queue pair, so that
 //! there is always room for the next ACK.
 //!
-//! Each belongs to the context that its queue pair's entry had when it came: it is dropped if the host has written to the entry since.
+//! Each belongs to the entry that its queue pair had when it came: it is dropped if the host has written to the entry
+//! since.
 
 use crate::context::{ConfigWrite, QP, Stamps, Table, TableSelect};
 use crate::primitive::{Flatten, Restore, StreamFifo, StreamSkid};
@@ -16,17 +21,17 @@ use drdma_emit::prelude::*;
 #[cfg(test)]
 mod tests;
 
-/// ACKs and NAKs that may come while `roomy` does not know of them.
+/// ACKs and NAKs that may come after `roomy` has ended.
 const SLACK: u64 = 16;
-/// Those that wait for those before them, as a power of 2, and the bits of their number.
+/// Binary logarithm of the ACKs and NAKs that wait for those before them, and bits of their count.
 const ARRIVING: usize = 6;
 const ARRIVING_COUNT: usize = ARRIVING + 1;
-/// Bits of a number of queue pairs.
+/// Bits of a count of queue pairs.
 const TURNS: usize = QP + 1;
 /// Bits of a [`Waiting`].
 const WAITING: usize = 24 + 8 + 32;
 
-/// What waits for a queue pair's turn.
+/// An ACK or a NAK that waits for its queue pair's turn.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Waiting {
     psn: Bits<24>,
@@ -34,15 +39,15 @@ struct Waiting {
     stamp: Bits<32>,
 }
 
-/// A queue pair's turn.
+/// The turn of a queue pair.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Turn {
     qp: Bits<QP>,
-    /// What `given` says of it from then on.
+    /// Value of the queue pair's bit in `given` from this turn on.
     round: Bits<1>,
 }
 
-/// The block. See the [module](self).
+/// Buffers ACKs and NAKs. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Acks {
     /// Clock.
@@ -51,11 +56,11 @@ pub struct Acks {
     pub rst: Signal<In, Bit>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// What has come.
+    /// An ACK or a NAK that has come.
     pub come: Flow<In, Ack>,
-    /// There is room for more.
+    /// There is room for [`SLACK`] more.
     pub roomy: Signal<Out, Bit>,
-    /// What the sending side learns.
+    /// ACKs and NAKs for the sending side.
     pub ack: Stream<Out, Ack>,
 
     select: TableSelect,
@@ -65,15 +70,16 @@ pub struct Acks {
     room: DFF<Bit>,
     stamps: Stamps<32, QP, 2>,
 
-    /// One whose queue pair is looked at.
+    /// `held` is an ACK or a NAK whose queue pair is looked up.
     full: DFF<Bit>,
     held: DFF<Ack>,
     next: Signal<Local, Bits<QP>>,
     accepts: Signal<Local, Bit>,
-    /// Of each queue pair two bits, which differ while something waits: turned when it gets a place, and when it has left.
+    /// Of each queue pair two bits, which differ while something of it waits: the first changes when something gets a
+    /// place, the second when that has left.
     asked: Table<1, QP>,
     given: Table<1, QP>,
-    /// What waits, for the next of the same queue pair, and for its turn.
+    /// What waits for each queue pair: one copy for the next ACK or NAK, one for the turn.
     kept: Table<WAITING, QP>,
     waiting: Table<WAITING, QP>,
     old: Restore<Waiting, WAITING>,
@@ -111,7 +117,7 @@ impl Logic for Acks {
         self.room.d.next = self.arriving.free.val() >= SLACK;
         self.roomy.next = self.room.q.val();
 
-        // The turn of a queue pair: what waits for it leaves, unless its context is gone.
+        // The turn of a queue pair: what waits for it leaves, unless the queue pair's entry was written since.
         self.its.bits.next = self.waiting.read_data.val();
         self.leaves.next = self.has_turn.q.val() && self.out.input.ready.val();
         self.out.input.valid.next =
@@ -133,7 +139,7 @@ impl Logic for Acks {
         self.given.write_address.next = self.turn.q.val().qp;
         self.given.write_data.next = self.turn.q.val().round;
 
-        // The next one: does anything of its queue pair wait that does not leave just now?
+        // The next ACK or NAK: whether something of its queue pair waits that does not leave in this cycle.
         self.old.bits.next = self.kept.read_data.val();
         self.waits.next = (self.asked.read_data.val() != self.given.read_data.val())
             && !(self.leaves.val() && (self.turn.q.val().qp == self.held.q.val().qp));
@@ -180,7 +186,7 @@ impl Logic for Acks {
         self.kept.ahead.next = self.next.val();
         self.stamps.ahead[0].next = self.next.val();
 
-        // After a reset nothing waits.
+        // Nothing waits after a reset.
         if self.select.every.val() {
             self.asked.write_enable.next = true;
             self.asked.write_address.next = self.cfg.index.val().get_bits::<QP>(0);

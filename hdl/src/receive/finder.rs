@@ -1,4 +1,4 @@
-//! Which queue pair has a number: for whoever has a packet with one.
+//! Finds the queue pair that has a number, for frames that come.
 
 use drdma_abi::Layout;
 use drdma_abi::register::QueuePairEntry;
@@ -7,54 +7,59 @@ use drdma_emit::prelude::*;
 use crate::context::{ConfigWrite, QP, Table, TableSelect};
 use crate::primitive::{Ram, RamStyle};
 
-/// What the searches are doing.
+/// What the searches do.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum FinderState {
-    /// They go on.
+    /// Both go on.
     Run,
-    /// A queue pair's number is changing.
+    /// Both wait while a queue pair's number changes.
     Yield,
     /// The older search begins again.
     Again,
 }
 
-/// How far a queue pair's change of its number is.
+/// Steps of a change of a queue pair's number.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum FinderChange {
-    /// There is none.
+    /// No number changes.
     None,
-    /// Its neighbours and its new list have been read: it leaves its old list.
+    /// The queue pair leaves its old list; its neighbours and the new list's first queue pair have been read.
     Leave,
-    /// It becomes the first one of its new list.
+    /// The queue pair becomes the first one of its new list.
     Enter,
-    /// The one that was the first there learns of it.
+    /// The one that was first in that list gets its link to the new first one.
     Tell,
 }
 
-/// Bits of a link: the queue pair, and whether there is one.
+/// Bits of a link: a queue pair, and a flag that says whether there is one.
 const LINK: usize = QP + 1;
-/// Bits of a number 24, and whether the queue pair is in a list.
+/// Bits of a number on the wire, 24, and of a flag that says whether the queue pair is in a list.
 const NUMBER: usize = 25;
 
 /// Looks queue pairs up by their 24-bit number on the wire, which has nothing to do with their index.
 ///
-/// Queue pairs whose numbers have the same low 12 bits are in a list, linked in both directions, so that one
-/// enters and leaves it in 4 cycles, however long it is. Two searches are under way: one reads which queue pair is the first
-/// of its list, the one before it compares numbers. Numbers that differ in their low 12 bits are never in each other's
-/// way. Of several live queue pairs with the same number one is found.
+/// Queue pairs whose numbers have the same low 12 bits are in a list, linked in both directions, so that a queue pair
+/// enters and leaves it in 4 cycles, however long the list is. Two searches are under way: the younger one reads which
+/// queue pair is the first
+/// of its list, the older one compares numbers. Numbers that differ in their low 12 bits do not delay each other.
+/// Of several live queue pairs with the same number one is found.
 ///
-/// A queue pair is live from the word that makes its entry valid to the next word that is written to it.
+/// A queue pair is live from the write of the word that makes its entry valid until the next write of a word of it.
 ///
-/// Contract: words of numbers are at least 4 cycles apart. With `step` a search begins with `qpn`, and the result of the one that
-/// began two steps before is used up; `step` comes only while `settled`. A step a cycle; a search takes a cycle more for each queue pair
-/// before its own in the list, and up to 6 more when a number changes meanwhile. While tables are cleared nothing is found.
+/// Contract: words with numbers are written at least 4 cycles apart. With `step`, a search for `qpn` begins, and the
+/// result of the one that
+/// began two steps before is used up; `step` comes only while `settled`. A step a cycle; a search takes a cycle more
+/// for each queue pair
+/// before its own in the list, and up to 6 more when a number changes meanwhile. While tables are cleared nothing is
+/// found.
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; `step`; `search`, `qpn`.
 ///
 /// # Outputs
-/// `settled`: the result of the older search is there, or there is none. `hit` and `qp`: the live queue pair with that number.
-/// `next_qp`: what `qp` will be in the next cycle.
+/// `settled`: the result of the older search is there, or there is no such search. `hit` and `qp`: the live queue pair
+/// with that number.
+/// `next_qp`: the value of `qp` in the next cycle.
 #[derive(LogicBlock, BlockDefault)]
 #[check(QP == 12 && QueuePairEntry::field("qpn").start % 32 == 0)]
 pub struct Finder {
@@ -64,19 +69,19 @@ pub struct Finder {
     pub rst: Signal<In, Bit>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// The searches move on.
+    /// Both searches move on by a step.
     pub step: Signal<In, Bit>,
-    /// A search begins with the next step,
+    /// With `step`: a search begins.
     pub search: Signal<In, Bit>,
-    /// for this number.
+    /// With `search`: the number that is searched for.
     pub qpn: Signal<In, Bits<24>>,
-    /// The result of the older search is there.
+    /// The result of the older search is there, or there is no such search.
     pub settled: Signal<Out, Bit>,
-    /// There is such a queue pair.
+    /// A live queue pair has the number of the older search; valid with `settled`.
     pub hit: Signal<Out, Bit>,
-    /// That queue pair.
+    /// Index of that queue pair; valid with `hit`.
     pub qp: Signal<Out, Bits<QP>>,
-    /// What `qp` will be in the next cycle.
+    /// The value of `qp` in the next cycle.
     pub next_qp: Signal<Out, Bits<QP>>,
 
     select: TableSelect,
@@ -85,7 +90,7 @@ pub struct Finder {
 
     /// The first queue pair of each list.
     heads: Ram<LINK, 1, QP>,
-    /// Of each queue pair: its number, those behind and before it, and whether it is live.
+    /// Of each queue pair: its number, the queue pairs behind and before it in its list, and whether it is live.
     #[init(Ram::new(RamStyle::Ultra))]
     numbers: Ram<NUMBER, 1, QP>,
     behind: Ram<LINK, 1, QP>,
@@ -94,11 +99,11 @@ pub struct Finder {
 
     change: DFF<FinderChange>,
     changes: Signal<Local, Bit>,
-    /// The queue pair that changes, its new number, and the first one of the new list.
+    /// The queue pair whose number changes, the new number, and the first queue pair of the new list.
     changed: DFF<Bits<QP>>,
     number: DFF<Bits<24>>,
     first: DFF<Bits<LINK>>,
-    /// It stays in its list.
+    /// The queue pair stays in its list: the low bits of its number do not change.
     stays: DFF<Bit>,
     same: Signal<Local, Bit>,
 
@@ -106,13 +111,13 @@ pub struct Finder {
     /// The younger search, and its number.
     begun: DFF<Bit>,
     begun_qpn: DFF<Bits<24>>,
-    /// The older one, its number, and the queue pair that it looks at, if there is one.
+    /// The older search, its number, and the queue pair that it looks at; `there`: there is one.
     open: DFF<Bit>,
     open_qpn: DFF<Bits<24>>,
     at: DFF<Bits<QP>>,
     there: DFF<Bit>,
     found: Signal<Local, Bit>,
-    /// It goes on to the next queue pair of the list.
+    /// The older search goes on to the next queue pair of its list.
     walks: Signal<Local, Bit>,
     next: Signal<Local, Bits<LINK>>,
     moves: Signal<Local, Bit>,
@@ -131,13 +136,13 @@ impl Logic for Finder {
 
         self.live.write_enable.next = self.select.queue_pair.val();
         self.live.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
-        // Ready to send, or ready to receive.
+        // A queue pair in the state ready to receive or ready to send is live.
         self.live.write_data.next = 0.into();
         if self.select.state.val() && ((self.cfg.data.val() == 1) || (self.cfg.data.val() == 2)) {
             self.live.write_data.next = 1.into();
         }
 
-        // The older search goes from queue pair to queue pair.
+        // The older search walks from queue pair to queue pair.
         self.found.next = self.there.q.val()
             && (self.numbers.read_data.val().get_bits::<24>(0) == self.open_qpn.q.val())
             && self.live.read_data.val().get_bit(0);
@@ -157,7 +162,8 @@ impl Logic for Finder {
         self.hit.next = self.open.q.val() && self.found.val() && !self.select.every.val();
         self.qp.next = self.at.q.val();
 
-        // Which queue pair it looks at next: that of the list, or the first one of the search that follows.
+        // The queue pair that is looked at next: the next one of the list, or the first one of the younger search's
+        // list.
         self.next.next = self.heads.read_data.val();
         self.moves.next = self.step.val() || (self.state.q.val() == FinderState::Again);
         if self.walks.val() {
@@ -177,7 +183,8 @@ impl Logic for Finder {
             self.open_qpn.d.next = self.begun_qpn.q.val();
         }
 
-        // A change uses what searches read: the older one begins again, and the younger one behind it.
+        // A change uses the memories of the searches: afterwards the older one begins again, and the younger one behind
+        // it.
         self.heads.read_enable.next = self.step.val();
         self.heads.read_address.next = self.qpn.val().get_bits::<QP>(0);
         match self.state.q.val() {
@@ -197,7 +204,7 @@ impl Logic for Finder {
             self.state.d.next = FinderState::Yield;
         }
 
-        // What is read: for a search, or a change that begins.
+        // The memories are read for a search, or for a change that begins.
         self.numbers.read_enable.next = self.moves.val();
         self.numbers.read_address.next = self.next.val().get_bits::<QP>(0);
         self.behind.read_enable.next = self.moves.val();
@@ -216,7 +223,7 @@ impl Logic for Finder {
             self.number.d.next = self.cfg.data.val().get_bits::<24>(0);
         }
 
-        // A queue pair goes from one list to another, unless they are the same.
+        // The queue pair goes from its old list to the new one, unless they are the same.
         self.same.next = self.numbers.read_data.val().get_bit(24)
             && (self.numbers.read_data.val().get_bits::<QP>(0)
                 == self.number.q.val().get_bits::<QP>(0));
@@ -281,7 +288,7 @@ impl Logic for Finder {
             }
         }
 
-        // After a reset all lists are empty.
+        // All lists are empty after a reset.
         if self.select.every.val() {
             self.heads.write_lanes.next = 1.into();
             self.heads.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
@@ -310,7 +317,8 @@ mod tests {
     /// Queue pairs whose entries a test writes: index, number, live.
     type Entries = Vec<(u64, Option<u64>, bool)>;
 
-    /// A search that has ended: number, the first and the last state of the entries that it may have seen, and what it has found.
+    /// A search that has ended: number, the first and the last state of the entries that it may have seen, and what it
+    /// has found.
     struct Ended {
         number: u64,
         seen: (usize, usize),
@@ -322,7 +330,7 @@ mod tests {
         bench: Bench<'a>,
         /// The entries as they were, a state for each word that was written.
         states: Vec<Entries>,
-        /// Searches under way: number, the state in which they began, and the cycle.
+        /// Searches under way: number, the state in which each began, and the cycle.
         open: VecDeque<Option<(u64, usize, u64)>>,
         cycle: u64,
     }
@@ -335,7 +343,7 @@ mod tests {
             Self { bench, states: vec![entries], open: VecDeque::from([None, None]), cycle: 0 }
         }
 
-        /// A cycle, in which a search begins if it can and `go` says so; gives the one that ends.
+        /// Simulates a cycle, in which a search begins if it can and `go` says so; gives the one that ends.
         fn step(&mut self, number: Option<u64>, go: bool) -> (bool, Option<Ended>) {
             let model = self.bench.model();
             model.set("search", u64::from(number.is_some()));
@@ -372,7 +380,7 @@ mod tests {
             self.bench.set("cfg_data", data);
         }
 
-        /// It has been there for a cycle.
+        /// Puts a word onto the bus, and lets a cycle pass.
         fn written(&mut self, qp: u64, word: &str, data: u64) {
             self.bench.set("cfg_valid", 0);
             let mut entries = self.states.last().unwrap().clone();
@@ -396,7 +404,7 @@ mod tests {
         }
     }
 
-    /// Whether that may be found: one of the live queue pairs with the number, if there is one.
+    /// Whether a search may find this: one of the live queue pairs with the number, if there is one.
     fn is_right(entries: &Entries, number: u64, found: Option<u64>) -> bool {
         let mut with_number = entries.iter().filter(|e| e.2 && e.1 == Some(number));
         match found {
@@ -478,7 +486,7 @@ mod tests {
         }
         let due: Vec<_> = (0..4096).map(|k| (Some((k * 13) % 4096), 2)).collect();
         assert_eq!(found, due);
-        // One of the same low bits is before it, and then behind it.
+        // A queue pair with the same low bits comes before it, and another one behind it.
         host.write_whole(17, number(9) ^ 0x80_0000);
         for (number, qp, cycles) in [(number(9), 9, 3), (number(9) ^ 0x80_0000, 17, 2)] {
             host.step(Some(number), true);

@@ -1,4 +1,4 @@
-//! Frames from the wire: those for the card are parsed, checked and carried out, all others pass.
+//! Receives frames from the wire: frames for the card are parsed, checked and carried out, all others pass to the host.
 
 pub mod acks;
 pub mod appends;

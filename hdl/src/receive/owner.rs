@@ -1,4 +1,4 @@
-//! Whose frame is it? Number, transport and sender say it, before a frame is claimed for the card.
+//! Finds out whose a frame is, by its number, transport and sender, before it is claimed for the card.
 
 use drdma_abi::Layout;
 use drdma_abi::register::QueuePairEntry;
@@ -8,18 +8,18 @@ use drdma_emit::prelude::*;
 use super::finder::Finder;
 use crate::context::{ConfigWrite, QP, Table, TableSelect};
 
-/// Codes and opcode bits of the transports.
+/// Codes of the transports, and their bits in the opcode.
 const RC: u64 = Transport::Rc as u64;
 const UC: u64 = Transport::Uc as u64;
 const UD: u64 = Transport::Ud as u64;
 const RC_BITS: u64 = (Transport::Rc.opcode_bits() >> 5) as u64;
 const UC_BITS: u64 = (Transport::Uc.opcode_bits() >> 5) as u64;
 const UD_BITS: u64 = (Transport::Ud.opcode_bits() >> 5) as u64;
-/// Bits of a partition key and a transport.
+/// Bits of a partition key and a transport in a queue pair's entry.
 const SHAPE: usize = 24;
 /// Bits of a VLAN's number.
 const VLAN: usize = 12;
-/// The bit of its word that says that there is one.
+/// The bit of the VLAN's word that says that there is a tag.
 const TAGGED: usize = 16;
 
 fn word_of(field: &str) -> Constant<Bits<4>> {
@@ -30,10 +30,10 @@ fn stands(field: &str, at: usize) -> bool {
     QueuePairEntry::field(field).start % 32 == at
 }
 
-/// What the headers of a frame say of where it belongs.
+/// What a frame's headers say about whom it is for.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Address {
-    /// BTH: the first three bits of the opcode.
+    /// BTH: the high three bits of the opcode, which are the transport.
     pub transport: Bits<3>,
     /// BTH: the opcode is that of a congestion notification packet, which has no transport of its own.
     pub notifies: Bit,
@@ -41,20 +41,22 @@ pub struct Address {
     pub pkey: Bits<16>,
     /// IPv4: source address.
     pub source_ip: Bits<32>,
-    /// 802.1Q: VLAN; 0: none.
+    /// 802.1Q: number of the VLAN; 0: none.
     pub vlan: Bits<12>,
 }
 
-/// Finds the queue pair of a frame: a live one with its number and transport, on RC and UC of the peer that it comes from. A
-/// congestion notification packet is for one of RC or UC. A queue key is not looked at.
+/// Finds the queue pair of a frame: a live one with its number and transport and, on RC and UC, of the peer that the
+/// frame comes from. A
+/// congestion notification packet is for a queue pair of RC or UC. Queue keys are not compared here.
 ///
-/// Contract: as that of [`Finder`]. `address` is that of the search that began two steps before.
+/// Contract: as that of [`Finder`]. `address` belongs to the search that began two steps before.
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; `step`; `search`, `qpn`; `address`.
 ///
 /// # Outputs
-/// `settled`; `owned`: there is such a queue pair; `qp`: it; `member`: the frame is of its partition and of its VLAN.
+/// `settled`; `owned`: there is such a queue pair; `qp`: its index; `member`: the frame is of its partition and of its
+/// VLAN.
 #[derive(LogicBlock, BlockDefault)]
 #[check(stands("dest_ip", 0) && stands("pkey", 0) && stands("transport", 16))]
 #[check(stands("vlan", 0) && stands("tagged", 16))]
@@ -65,21 +67,21 @@ pub struct Owner {
     pub rst: Signal<In, Bit>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// The searches move on.
+    /// Both searches move on by a step.
     pub step: Signal<In, Bit>,
-    /// A search begins with the next step,
+    /// With `step`: a search begins.
     pub search: Signal<In, Bit>,
-    /// for this number.
+    /// With `search`: the queue pair number that is searched for.
     pub qpn: Signal<In, Bits<24>>,
-    /// What the older search's frame says.
+    /// What the headers of the older search's frame say.
     pub address: Signals<In, Address>,
-    /// The result of the older search is there.
+    /// The result of the older search is there, or there is no such search.
     pub settled: Signal<Out, Bit>,
-    /// The frame is for a queue pair,
+    /// The frame of the older search is for a queue pair; valid with `settled`.
     pub owned: Signal<Out, Bit>,
-    /// this one.
+    /// Index of that queue pair; valid with `owned`.
     pub qp: Signal<Out, Bits<QP>>,
-    /// The frame is of its partition and of its VLAN.
+    /// The frame is of that queue pair's partition and of its VLAN; valid with `owned`.
     pub member: Signal<Out, Bit>,
 
     finder: Finder,
@@ -109,7 +111,7 @@ impl Logic for Owner {
         self.settled.next = self.finder.settled.val();
         self.qp.next = self.finder.qp.val();
 
-        // What the host has said of queue pairs.
+        // What the host has written about queue pairs.
         self.select.valid.next = self.cfg.valid.val();
         self.select.number.next = self.cfg.table.val();
         self.select.word.next = self.cfg.word.val();
@@ -132,7 +134,7 @@ impl Logic for Owner {
         }
         self.vlans.ahead.next = self.finder.next_qp.val();
 
-        // What the frame says.
+        // The frame's transport and sender are compared.
         self.transport.next = self.shapes.read_data.val().get_bits::<8>(16);
         self.pkey.next = self.shapes.read_data.val().get_bits::<16>(0);
         self.connected.next = ((self.transport.val() == RC)

@@ -1,4 +1,4 @@
-//! The receive path: from frames of the wire to what is written to host memory and sent back.
+//! The receive path: from frames of the wire to what is written to host memory and what is sent back.
 //!
 //! ```text
 //! frames --> parser --packet--> responder --placing--> receives --order--> reads --order--> atomics --order--> host_write
@@ -11,7 +11,7 @@
 //!         host's frames
 //! ```
 //!
-//! There is no logic here but what joins blocks; see these for their contracts.
+//! This block only joins others; see these for their contracts.
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, RegionIndex};
 use crate::receive::acks::Acks;
@@ -37,134 +37,134 @@ use crate::shell::host_read::shared::SharedReads;
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
 use drdma_emit::prelude::*;
 
-/// See the [module](self).
+/// Receives frames: joins the blocks of the receive path. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct ReceivePath {
     // ------------------------------------------------------------------ clock and resets
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Synchronous reset: the shell's.
+    /// Synchronous reset of the shell.
     pub rst: Signal<In, Bit>,
-    /// The same, and the host's.
+    /// Synchronous reset of the shell or of the host.
     pub card_reset: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ what the host has set
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// Words that it writes of append regions,
+    /// Words that the host writes to append regions and their doorbells.
     pub append_word: Flow<In, AppendWord>,
-    /// and of those of described keys.
+    /// Words that the host writes to the described regions of keys.
     pub key_word: Flow<In, KeyWord>,
     /// The card's MAC address.
     pub mac: Signal<In, Bits<48>>,
     /// The card's IPv4 address.
     pub ip: Signal<In, Bits<32>>,
-    /// Cycles between two congestion notifications of one queue pair, at least.
+    /// Least number of cycles between two congestion notifications of one queue pair.
     pub cnp_interval: Signal<In, Bits<16>>,
 
     // ------------------------------------------------------------------ frames
     /// Frames from the wire.
     pub s_axis_if_rx: AxiStream<In, RxBeat>,
-    /// Frames to the host.
+    /// Frames that are not for the card, for the host.
     pub m_axis_if_rx: AxiStream<Out, RxBeat>,
 
     // ------------------------------------------------------------------ receive queues
     /// Doorbells of receive queues.
     pub doorbell: Stream<In, Doorbell>,
-    /// Reads of rings, and of bitmaps and pointers,
+    /// Reads of host memory: rings of receive queues, bitmaps and pointers.
     pub read: Stream<Out, HostReadRequest>,
-    /// and what they bring.
+    /// Bytes that the reads bring, in their order.
     pub beat: Stream<In, HostReadBeat>,
 
     // ------------------------------------------------------------------ to host memory
-    /// Bytes of the frame store that are written, and receives that complete.
+    /// Runs of bytes to write to host memory, and receives that complete behind them.
     pub order: Stream<Out, WriteOrder>,
-    /// The oldest frame is not needed any more.
+    /// The oldest frame in the frame store is not needed any more.
     pub freed_valid: Signal<In, Bit>,
-    /// Rows of the frame store to read: one bit a segment,
+    /// Segments of the frame store that are read, a bit each.
     pub store_enable: Signal<In, Bits<2>>,
-    /// 10 bits a segment.
+    /// Rows of the frame store that are read, 10 bits for each segment.
     pub store_row: Signal<In, Bits<20>>,
-    /// 512 bits a segment, two cycles later.
+    /// The rows, 512 bits for each segment, two cycles after they were asked for.
     pub store_data: Signal<Out, Bits<1024>>,
-    /// Rows of the memory of columns to read: one bit a segment,
+    /// Segments of the memory of columns that are read, a bit each.
     pub column_enable: Signal<In, Bits<2>>,
-    /// 7 bits a segment.
+    /// Rows of the memory of columns that are read, 7 bits for each segment.
     pub column_row: Signal<In, Bits<14>>,
-    /// 512 bits a segment, two cycles later.
+    /// The rows, 512 bits for each segment, two cycles after they were asked for.
     pub column_data: Signal<Out, Bits<1024>>,
-    /// Rows of it that are not needed any more.
+    /// How many rows of the memory of columns are not needed any more.
     pub freed_rows: Signal<In, Bits<COLUMN_ROWS>>,
 
     // ------------------------------------------------------------------ to the sending side
     /// ACKs and NAKs to send, READs and atomics to answer.
     pub answer: Stream<Out, Answer>,
-    /// A READ or an atomic was answered, or given up.
+    /// A READ or an atomic was answered or given up, unless it was a repetition.
     pub answered: Flow<In, Answered>,
-    /// What is about to be read for a peer: the first byte,
+    /// Question of `replies`: address of the first byte that is about to be read.
     pub ask_addr: Signal<In, Bits<64>>,
-    /// and how many.
+    /// Question of `replies`: bytes that are about to be read.
     pub ask_bytes: Signal<In, Bits<13>>,
-    /// or any.
+    /// Question of `replies`: the bytes may lie anywhere in host memory.
     pub ask_all: Signal<In, Bit>,
-    /// An atomic under way has the address of two cycles before.
+    /// Answer, two cycles later: an atomic that is under way has this address.
     pub same_word: Signal<Out, Bit>,
-    /// One is in a page of those bytes.
+    /// Answer, two cycles later: an atomic that is under way lies in a page of 4 KiB that will be read.
     pub same_page: Signal<Out, Bit>,
-    /// The last atomic that was begun with the address of three cycles before.
+    /// Answer, three cycles later: the atomic under way that was begun last with this address.
     pub before: Flow<Out, SlotIndex>,
-    /// An atomic is begun.
+    /// Slot of an atomic that is begun.
     pub begun: Flow<In, SlotIndex>,
-    /// The atomic whose operands are asked for.
+    /// Slot of the atomic whose operands are looked up.
     pub operands_of: Signal<In, Bits<SLOT>>,
-    /// What it swaps in or adds.
+    /// Operand of that atomic: the value that is swapped in or added.
     pub swap_or_add: Signal<Out, Bits<64>>,
-    /// What it compares with.
+    /// Operand of that atomic: the value that is compared with.
     pub compare: Signal<Out, Bits<64>>,
-    /// An atomic writes nothing.
+    /// Slot of an atomic that writes nothing.
     pub given_up: Flow<In, SlotIndex>,
-    /// What an atomic writes has left.
+    /// Slot of an atomic whose word has been written.
     pub ended: Flow<In, SlotIndex>,
-    /// ACKs and NAKs that have come, and what answers acknowledge.
+    /// ACKs and NAKs that have come, and acknowledgements that follow from answers to READs and atomics.
     pub ack: Stream<Out, Ack>,
     /// Congestion notifications to send.
     pub notice: Stream<Out, Notice>,
-    /// One has come for a queue pair.
+    /// A congestion notification has come for this queue pair.
     pub notified: Flow<Out, QueuePairIndex>,
-    /// READs and atomics that are sent.
+    /// READs and atomics that are sent, for which answers will come.
     pub asked: Flow<In, Asking>,
-    /// Where what they bring goes.
+    /// Where the bytes of a READ's answer go in host memory.
     pub piece: Flow<In, PieceWrite>,
     /// Memory regions that peers make invalid.
     pub invalidate: Stream<Out, RegionIndex>,
 
     // ------------------------------------------------------------------ states of queue pairs
-    /// The queue pair whose state is asked for in the next cycle.
+    /// The queue pair whose `qp_error` is asked for in the next cycle.
     pub error_next: Signal<Out, Bits<QP>>,
-    /// That of the cycle before is in error.
+    /// The queue pair of `error_next`, one cycle before, is in the error state.
     pub qp_error: Signal<In, Bit>,
-    /// The same, for append regions: whether a queue pair that holds one is in error.
+    /// The queue pair whose `holder_error` is asked for in the next cycle: one that holds an append region.
     pub holder_next: Signal<Out, Bits<QP>>,
-    /// See `holder_next`.
+    /// The queue pair of `holder_next`, one cycle before, is in the error state.
     pub holder_error: Signal<In, Bit>,
-    /// The queue pair that is asked for in the next cycle: see [`Keeper`](crate::send::keeper::Keeper).
+    /// The queue pair whose `closed` is asked for in the next cycle: see [`Keeper`](crate::send::keeper::Keeper).
     pub closed_next: Signal<Out, Bits<QP>>,
-    /// The keeper has closed that of the cycle before.
+    /// The keeper has closed the queue pair of `closed_next`, one cycle before.
     pub closed: Signal<In, Bit>,
-    /// A queue pair breaks.
+    /// A queue pair that enters the error state.
     pub set_qp_error: Stream<Out, QueuePairIndex>,
-    /// One has entered the error state.
+    /// A queue pair that has entered the error state.
     pub broken: Flow<In, QueuePairIndex>,
 
     // ------------------------------------------------------------------ what it is doing
     /// Something that has come for a queue pair, or was posted, is not used up. A frame whose queue pair is not
-    /// known yet does not count, nor what is between two blocks.
+    /// known yet does not count, and neither does what is between two blocks.
     pub busy: Signal<Out, Bit>,
     /// Frames to the card's addresses that were dropped in this cycle, or left to the host.
     pub count_dropped: Signal<Out, Bits<3>>,
-    /// One of them found no room.
+    /// One of these frames found no room.
     pub count_overrun: Signal<Out, Bit>,
-    /// Packets that were dropped because their queue pairs do not need them.
+    /// Packets that were dropped in this cycle because their queue pairs do not need them.
     pub count_ignored: Signal<Out, Bits<2>>,
 
     parser: Parser,
@@ -184,7 +184,7 @@ pub struct ReceivePath {
 impl Logic for ReceivePath {
     #[hdl_gen]
     fn update(&mut self) {
-        // What owes the shell the rest of a frame has its reset alone.
+        // The parser owes the shell the rest of a frame, and has both resets.
         self.parser.card_reset.next = self.card_reset.val();
         self.parser.mac.next = self.mac.val();
         self.parser.ip.next = self.ip.val();
@@ -206,7 +206,7 @@ impl Logic for ReceivePath {
         self.notifier.notice.join(&mut self.notice);
         self.parser.notified.join(&mut self.notified);
 
-        // What was READ.
+        // Answers to READs.
         self.reads.rst.next = self.card_reset.val();
         self.cfg.join(&mut self.reads.cfg);
         self.asked.join(&mut self.reads.asked);
@@ -214,7 +214,7 @@ impl Logic for ReceivePath {
         self.parser.settled.join(&mut self.reads.settled);
         self.columns.written.join(&mut self.reads.came);
         self.reads.order.join(&mut self.atomics.order);
-        // What is accepted there waits in a register.
+        // An order that `atomics` accepts waits in a register.
         self.reads.passed.next = self.atomics.order.ready.val();
         self.reads.response.join(&mut self.ack);
         self.closed_next.next = self.reads.closed_next.val();
@@ -272,7 +272,7 @@ impl Logic for ReceivePath {
         self.responder.placing.join(&mut self.receives.placing);
         self.broken.join(&mut self.receives.broken);
 
-        // What fills regions piece by piece.
+        // Regions that are filled piece by piece.
         self.pieces.rst.next = self.card_reset.val();
         self.cfg.join(&mut self.pieces.cfg);
         self.key_word.join(&mut self.pieces.word);

@@ -1,4 +1,4 @@
-//! What the blocks of the receive path hand on.
+//! What the blocks of the receive path give to each other.
 //!
 //! ```text
 //! parser --Packet--> responder --Placing--> receives (scatter) --WriteOrder--> writer --> host memory
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A frame lies in the frame store as it came, from its first word on, until the writer has used the last of
-//! what it was told to write of it. Every [`Packet`] leads to at least one [`Placing`], in the order of
-//! packets, of which the last one has `frame_end`; so every frame's place is given back in order.
+//! what it was to write of it. Every [`Packet`] leads to at least one [`Placing`], in the order of
+//! packets; the last one has `frame_end`, so every frame's place is given back in order.
 
 use crate::context::{CQ, QP, QUEUE};
 use crate::receive::responder::keys::KEY_REGION;
@@ -19,49 +19,52 @@ use drdma_emit::prelude::*;
 pub const STORE: usize = 17;
 /// Bits of the number of a 64 B word of the frame store.
 pub const STORE_WORD: usize = STORE - 6;
-/// Bits of a byte's place in the memory of columns.
+/// Bits of the place of a byte in the memory of columns.
 pub use crate::transpose::PLACE;
-/// Where the DMA engine finds that memory: behind completions, in the last 16 KiB of as many bytes as the frame store has. So both end at the
-/// same address, and what runs over the end of one is cut like what runs over that of the other.
+/// First address at which the DMA engine sees the memory of columns: behind completions, in the last 16 KiB of an
+/// address space as large as the frame store. So both memories end at the
+/// same address, and an access beyond the end is cut in the same way for both.
 pub const COLUMNS_AT: u64 = (1 << STORE) - (1 << PLACE);
-/// Bits of a number of rows of the memory of columns.
+/// Bits of a count of rows of the memory of columns.
 pub const COLUMN_ROWS: usize = 8;
-/// Bits of the number of words of a frame.
+/// Bits of a count of words of a frame.
 pub const FRAME_WORDS: usize = 7;
-/// Bits of a slot: as many atomics are under way at once as there are slots.
+/// Bits of the slot of an atomic: as many atomics can be under way at once.
 pub const SLOT: usize = 5;
-/// Bits of the number of a READ or an atomic among those of its queue pair, which goes round.
+/// Bits of the number of a READ or an atomic among those of its queue pair; the number wraps.
 pub const RESOURCE: usize = 9;
-/// Bits of a number of READs and atomics that are kept for their repetition: up to 16.
+/// Bits of a count of READs and atomics that are kept for their repetition: up to 16.
 pub const KEPT: usize = 5;
-/// Bits of an append region's number.
+/// Bits of the number of an append region.
 pub const APPEND: usize = APPEND_REGIONS.index_bits();
-/// Bits of the number of a word of an append region's entry.
+/// Bits of the number of a word in an append region's entry.
 pub const APPEND_WORD: usize = 7;
-/// Bits of an append region's life: how often the host has written its last word. What is left of an earlier life is known
-/// by it, unless 65,536 of them lie between.
+/// Bits of an append region's life: how often the host has written its last word. Leftovers of an earlier life are
+/// recognized
+/// by it, unless a multiple of 65,536 lives lie between.
 pub const APPEND_LIFE: usize = 16;
-/// Payload of a packet, in bytes: at most the longest MTU. A longer one is told as one byte more.
+/// Longest payload of a packet, in bytes: the longest MTU. A longer payload is reported as one byte more.
 pub const LONGEST: u64 = 4096;
 
-/// A word of a frame for the frame store.
+/// A word of a frame that is written to the frame store.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct StoreWrite {
-    /// Which word of the store.
+    /// Number of the word in the store.
     pub word: Bits<STORE_WORD>,
-    /// Its bytes, the first one lowest.
+    /// The 64 bytes, the first one lowest.
     pub data: Bits<512>,
 }
 
-/// A packet for the card: its frame is whole, and its lengths, IPv4 checksum, transport version and
-/// invariant CRC are right, and its transport is RC, UC or UD. Fields of headers that its opcode does not have mean nothing.
+/// A packet for the card: its frame is whole, its lengths, IPv4 checksum, transport version and
+/// invariant CRC are right, and its transport is RC, UC or UD. Fields of headers that its opcode does not have mean
+/// nothing.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Packet {
-    /// BTH: transport and operation.
+    /// BTH: opcode, which is transport and operation.
     pub opcode: Bits<8>,
-    /// BTH: solicited event.
+    /// BTH: the packet asks for a solicited event.
     pub solicited: Bit,
-    /// BTH: an acknowledgement is asked for.
+    /// BTH: the packet asks for an acknowledgement.
     pub ack_req: Bit,
     /// BTH: there are pad bytes behind the payload.
     pub padded: Bit,
@@ -69,15 +72,15 @@ pub struct Packet {
     pub pkey: Bits<16>,
     /// BTH: destination queue pair number.
     pub qpn: Bits<24>,
-    /// The queue pair that has this number.
+    /// Index of the queue pair that has this number.
     pub qp: Bits<QP>,
     /// BTH: sequence number.
     pub psn: Bits<24>,
     /// IPv4: source address.
     pub source_ip: Bits<32>,
-    /// IPv4: congestion was experienced.
+    /// IPv4: the packet has met congestion (ECN 3).
     pub congested: Bit,
-    /// 802.1Q: VLAN; 0: none.
+    /// 802.1Q: number of the VLAN; 0: none.
     pub vlan: Bits<12>,
     /// 802.1Q: the frame has a tag, so that its IPv4 header starts 4 bytes later.
     pub tagged: Bit,
@@ -87,9 +90,9 @@ pub struct Packet {
     pub rkey: Bits<32>,
     /// RETH: bytes of the message.
     pub len: Bits<32>,
-    /// AtomicETH: what is swapped in or added.
+    /// AtomicETH: the value that is swapped in or added.
     pub swap_or_add: Bits<64>,
-    /// AtomicETH: what is compared with. AtomicAckETH: the value before.
+    /// AtomicETH: the value that is compared with. AtomicAckETH: the value before the atomic.
     pub compare: Bits<64>,
     /// DETH: queue key.
     pub qkey: Bits<32>,
@@ -101,222 +104,225 @@ pub struct Packet {
     pub syndrome: Bits<8>,
     /// AETH: message sequence number.
     pub msn: Bits<24>,
-    /// The frame's first word in the store.
+    /// Number of the frame's first word in the store.
     pub start: Bits<STORE_WORD>,
-    /// The payload's first byte, in the frame.
+    /// Place of the payload's first byte in the frame, in bytes.
     pub offset: Bits<7>,
     /// Bytes of payload without padding, 0 to 4,096, or 4,097 for any more.
     pub bytes: Bits<13>,
-    /// Words of the frame in the store.
+    /// Words of 64 B of the frame in the store.
     pub words: Bits<FRAME_WORDS>,
 }
 
-/// A packet that was right, beside its [`Packet`]: what an answer to a READ or an atomic says.
+/// What the parser reports of each right packet, beside its [`Packet`]: whether it answers a READ or an atomic, and
+/// how.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Settled {
-    /// It is an answer of the queue pair's peer. Else all fields below mean nothing.
+    /// The packet is an answer of the queue pair's peer. Otherwise the fields below mean nothing.
     pub answers: Bit,
-    /// The queue pair.
+    /// The queue pair that the answer is for.
     pub qp: Bits<QP>,
     /// BTH: operation.
     pub operation: Bits<5>,
     /// BTH: sequence number.
     pub psn: Bits<24>,
-    /// Bytes of payload, or more than the longest MTU.
+    /// Bytes of payload, 0 to 4,096, or 4,097 for any more.
     pub bytes: Bits<13>,
-    /// The payload's first byte in the store.
+    /// Byte address of the payload in the frame store.
     pub ram: Bits<STORE>,
 }
 
-/// What becomes of a packet's payload, or of the receive that is in use.
+/// Where a packet's payload goes.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum PlacingKind {
-    /// Nothing is written.
+    /// Nowhere: nothing is written.
     Nothing,
-    /// The bytes go to `addr`.
+    /// To the address `addr` of host memory.
     Write,
-    /// The bytes go on in the receive that the queue pair has in use.
+    /// To the receive that the queue pair has in use, behind what is there.
     Receive,
 }
 
-/// What the responder wants done with a packet's bytes.
+/// What the responder wants done with a packet's payload.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Placing {
-    /// Where the bytes go.
+    /// Where the payload goes.
     pub kind: PlacingKind,
-    /// The queue pair.
+    /// The queue pair that the packet is for.
     pub qp: Bits<QP>,
-    /// Of a `Write`: the host's address.
+    /// Of a `Write`: address in host memory of the first byte.
     pub addr: Bits<64>,
-    /// Of a `Receive`: the bytes go to its beginning, behind `skip` bytes that are left as they are.
+    /// Of a `Receive`: the payload goes to the beginning of the receive, behind `skip` bytes that are left as they are.
     pub first: Bit,
-    /// See `first`: 0, or 20 in front of a datagram's IPv4 header.
+    /// With `first`: bytes that are left as they are; 0, or 20 in front of a datagram's IPv4 header.
     pub skip: Bits<6>,
-    /// The first byte in the store.
+    /// Byte address of the payload in the frame store.
     pub ram: Bits<STORE>,
-    /// Bytes, 0 to 4,096.
+    /// Bytes of payload, 0 to 4,096.
     pub bytes: Bits<13>,
-    /// The frame is used up with these bytes.
+    /// The frame is not needed any more when these bytes are written.
     pub frame_end: Bit,
-    /// Its words.
+    /// With `frame_end`: words of the frame in the store.
     pub words: Bits<FRAME_WORDS>,
-    /// The queue pair's receive completes behind these bytes; fields as in `ReceiveCompletion`.
+    /// The queue pair's receive completes behind these bytes, with the fields below, which are as in
+    /// `ReceiveCompletion`.
     pub completes: Bit,
-    /// See `completes`.
+    /// With `completes`: status of the completion.
     pub status: Bits<8>,
-    /// See `completes`: the opcode is `ReceiveWithImm`.
+    /// With `completes`: the opcode is `ReceiveWithImm`.
     pub with_imm: Bit,
-    /// See `completes`: bytes of the message.
+    /// With `completes`: bytes of the message.
     pub byte_len: Bits<32>,
-    /// See `completes`.
+    /// With `completes`: immediate data.
     pub imm: Bits<32>,
-    /// See `completes`.
+    /// With `completes`: flags of the completion.
     pub flags: Bits<8>,
-    /// See `completes`; or, of bytes that are appended, the message's first row.
+    /// With `completes`: source queue pair. Of bytes that are appended: the message's first row.
     pub source: Bits<32>,
-    /// Of a `Receive`: the bytes go to rows of an append region,
+    /// Of a `Receive`: the bytes go to rows of the append region `region`.
     pub appends: Bit,
-    /// this one,
+    /// With `appends`: number of the append region.
     pub region: Bits<APPEND>,
-    /// in this life.
+    /// With `appends`: life of the append region.
     pub life: Bits<APPEND_LIFE>,
-    /// The queue pair has its receive not in use any more, without a completion: it stays in its queue.
+    /// The queue pair gives its receive up without a completion: the receive stays in its queue.
     pub returns: Bit,
-    /// Where the bytes go is told piece by piece: [`PiecePlace`]. They go to a described key with `Write`, and else to the receive.
+    /// The payload goes to the places of its [`PiecePlace`]s: of a described key with `Write`, of the receive else.
     pub pieces: Bit,
-    /// The packet is an atomic: what was placed before is written before it, and what is placed behind it, behind.
+    /// The packet is an atomic: what was placed before it is written before it, and what is placed behind it, after it.
     pub atomic: Bit,
-    /// Its slot.
+    /// With `atomic`: slot of the atomic.
     pub slot: Bits<SLOT>,
 }
 
-/// A completion of a receive but for its phase, and where it goes.
+/// The completion of a receive, without its phase, and where it goes.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Receipt {
-    /// The completion queue.
+    /// The completion queue that it goes to.
     pub cq: Bits<CQ>,
-    /// The queue pair.
+    /// The queue pair of the receive.
     pub qp: Bits<QP>,
-    /// A `ReceiveCompletion` with phase 0.
+    /// The completion's 32 bytes: a `ReceiveCompletion` with phase 0.
     pub line: Bits<256>,
 }
 
-/// Bytes of the frame store, or of the memory of columns, that go to host memory.
+/// A run of bytes of the frame store, or of the memory of columns, that goes to one place of host memory.
 ///
-/// What scatter hands to the transposer is an order of `column` without bytes, which stands for the runs of its job: see
+/// For a dense column, scatter gives the transposer an order of `column` without bytes, which stands for the runs of
+/// its job: see
 /// [`ColumnWriter`](super::transposer::writer::ColumnWriter).
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct WriteOrder {
-    /// Where they go.
+    /// Address in host memory of the first byte.
     pub addr: Bits<64>,
-    /// The first byte in the store, or, from [`COLUMNS_AT`] on, in the memory of columns.
+    /// Byte address in the frame store or, from [`COLUMNS_AT`] on, in the memory of columns.
     pub ram: Bits<STORE>,
-    /// They are in the memory of columns.
+    /// The bytes are in the memory of columns.
     pub column: Bit,
-    /// Rows of the memory of columns that are not needed any more when these bytes are read.
+    /// Rows of the memory of columns that are free when these bytes have been read.
     pub rows: Bits<COLUMN_ROWS>,
-    /// Bytes, 0 to 4,096.
+    /// Bytes to write, 0 to 4,096.
     pub bytes: Bits<13>,
-    /// The frame is used up with these bytes.
+    /// The frame is not needed any more when these bytes are written.
     pub frame_end: Bit,
-    /// Its words.
+    /// With `frame_end`: words of the frame in the store.
     pub words: Bits<FRAME_WORDS>,
     /// A receive completes behind these bytes.
     pub completes: Bit,
-    /// Its completion.
+    /// With `completes`: the receive's completion.
     pub receipt: Receipt,
-    /// See `Placing`.
+    /// The order is of an atomic: see [`Placing::atomic`].
     pub atomic: Bit,
-    /// See `Placing`.
+    /// With `atomic`: slot of the atomic.
     pub slot: Bits<SLOT>,
 }
 
-/// A receive is asked for, for the message that begins.
+/// Asks for a receive for a message that begins.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Take {
-    /// The queue pair, which then has it in use until a [`Placing`] completes it.
+    /// The queue pair, which has the receive in use until a [`Placing`] completes it.
     pub qp: Bits<QP>,
-    /// The receive queue.
+    /// The receive queue to take it from.
     pub queue: Bits<QUEUE>,
-    /// The queue pair's protection domain.
+    /// Protection domain of the queue pair.
     pub pd: Bits<32>,
-    /// The message comes behind one whose own take may have found nothing: then nothing is found for this one either.
+    /// An earlier message of the queue pair may have found no receive: then none is found for this one either.
     pub follows: Bit,
 }
 
 /// The answer to a [`Take`].
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Taken {
-    /// Something was posted. If not, nothing has changed.
+    /// A receive was posted, and is taken. Otherwise nothing has changed.
     pub found: Bit,
-    /// 0: it can be used. Else it is in use all the same, and is to be completed with this status.
+    /// 0: the receive can be used. Otherwise it is in use all the same, and is to be completed with this status.
     pub status: Bits<8>,
-    /// Bytes that it holds, at most 2^32 - 1. Of a receive that appends: the append region's number.
+    /// Bytes that the receive holds, at most 2^32 - 1. Of a receive that appends: number of the append region.
     pub capacity: Bits<32>,
-    /// Where its bytes go is told piece by piece: see [`RegionAsk`]. How many it holds is not known.
+    /// Where the bytes of the receive go must be asked by [`RegionAsk`]. How many it holds is not known.
     pub pieces: Bit,
-    /// The receive appends. It stays in its queue, and no other one is taken, until [`AppendTaken`] says what becomes of it.
+    /// The receive appends. It stays in its queue, and no other one is taken, until [`AppendTaken`] decides about it.
     pub appends: Bit,
 }
 
-/// What becomes of the receive that appends and was taken last.
+/// Decides about the receive that appends and was taken last.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct AppendTaken {
-    /// It is not used: it is the next one of its queue again. Its queue pair's [`Placing`] has `returns`.
+    /// The receive is not used, and is the next one of its queue again. The queue pair's [`Placing`] has `returns`.
     pub returned: Bit,
-    /// It completes with `local_qp_operation_error`, which halts its queue.
+    /// The receive completes with `local_qp_operation_error`, which halts its queue.
     pub halts: Bit,
 }
 
 /// A word that the host writes to `APPEND_REGIONS` or `APPEND_DOORBELLS`.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct AppendWord {
-    /// It is a doorbell: rows that were given back.
+    /// The word is a doorbell: rows that were given back. Otherwise it is a word of an entry.
     pub bell: Bit,
-    /// The region.
+    /// Number of the append region.
     pub region: Bits<APPEND>,
-    /// The word of its entry.
+    /// Number of the word in the region's entry.
     pub word: Bits<APPEND_WORD>,
-    /// Its value.
+    /// Value of the word.
     pub data: Bits<32>,
 }
 
-/// What is asked of the append regions.
+/// Kinds of requests to the append regions.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum AppendRequest {
-    /// Rows for a packet of a SEND.
+    /// Rows are wanted for a packet of a SEND.
     Rows,
-    /// The queue pair's message will not come: it holds the region no longer.
+    /// The queue pair's message will not come: the queue pair holds the region no longer.
     Release,
 }
 
-/// A packet of a SEND is to be appended.
+/// Asks whether a packet of a SEND can be appended.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct AppendAsk {
-    /// What is asked.
+    /// What is asked for.
     pub request: AppendRequest,
-    /// The queue pair.
+    /// The queue pair that the packet is for.
     pub qp: Bits<QP>,
-    /// Its protection domain.
+    /// Protection domain of the queue pair.
     pub pd: Bits<32>,
-    /// The append region.
+    /// Number of the append region, as the receive names it.
     pub number: Bits<32>,
-    /// Bytes of the packet.
+    /// Bytes of payload of the packet.
     pub bytes: Bits<13>,
-    /// It is the first one of its message.
+    /// The packet is the first one of its message.
     pub first: Bit,
 }
 
 /// Whether a packet can be appended.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum AppendVerdict {
-    /// It can.
+    /// The packet can be appended.
     Room,
-    /// Too few rows are free, or another queue pair's message is on its way.
+    /// Too few rows are free, or the region takes another queue pair's message.
     Later,
     /// The message has more rows than the region.
     TooLong,
-    /// There is no such region, or its entry is wrong.
+    /// There is no such region, or its entry is malformed.
     Malformed,
     /// The region is of another protection domain, or its columns are not in the memory of their keys.
     Forbidden,
@@ -329,99 +335,100 @@ pub enum AppendVerdict {
 /// The answer to an [`AppendAsk`].
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct AppendTold {
-    /// Whether it can be appended.
+    /// Whether the packet can be appended.
     pub verdict: AppendVerdict,
     /// The message has whole rows up to this packet's end.
     pub whole: Bit,
-    /// The row that the message's first one becomes.
+    /// Number of the row that the message's first row becomes.
     pub first_row: Bits<32>,
-    /// The region's life.
+    /// Life of the append region.
     pub life: Bits<APPEND_LIFE>,
 }
 
-/// What follows from a packet that was asked for.
+/// What follows from a packet that was asked about.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum AppendOutcome {
-    /// Nothing: the message, if one was on its way, still is.
+    /// Nothing: a message that was on its way still is.
     Stays,
-    /// The packet is appended, and the message goes on.
+    /// The packet is appended, and its message goes on.
     Holds,
-    /// It was the last one: the message's rows are in use.
+    /// The packet was the last one: the message's rows are in use.
     Commits,
-    /// The message will not come.
+    /// The message will not come: its rows are free again.
     Drops,
 }
 
-/// See [`AppendOutcome`].
+/// Reports what follows from a packet that was asked about.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct AppendSettle {
-    /// What follows.
+    /// What follows from the packet.
     pub outcome: AppendOutcome,
 }
 
-/// The bytes of a packet fill regions piece by piece: can they?
+/// Asks whether a packet's bytes can go to a region, or to a receive of regions, piece by piece.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct RegionAsk {
-    /// They go on in the receive that the queue pair has in use, else to a described key.
+    /// The bytes go on in the receive that the queue pair has in use; otherwise to a described key.
     pub receive: Bit,
-    /// The queue pair.
+    /// The queue pair that the packet is for.
     pub qp: Bits<QP>,
-    /// Its protection domain.
+    /// Protection domain of the queue pair.
     pub pd: Bits<32>,
-    /// Of a described key: its region,
+    /// Of a described key: number of its region.
     pub region: Bits<KEY_REGION>,
-    /// and the first byte's place there.
+    /// Of a described key: place of the first byte in the region.
     pub addr: Bits<64>,
-    /// Bytes, 1 to 4,096.
+    /// Bytes of payload, 1 to 4,096.
     pub bytes: Bits<13>,
-    /// They are the first ones of their message.
+    /// The bytes are the first ones of their message.
     pub first: Bit,
-    /// Of a receive: bytes that are left as they are, before them.
+    /// Of a receive, with `first`: bytes in front of these that are left as they are.
     pub skip: Bits<6>,
 }
 
-/// Whether bytes can fill regions.
+/// Whether bytes can go to a region.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum RegionVerdict {
-    /// They can.
+    /// All of the bytes can be written.
     Reached,
-    /// The region, or the last one of the receive, ends before them.
+    /// The region, or the last one of the receive, ends before the bytes do.
     Outside,
-    /// Memory that they need is not there, or its keys do not allow it; or there is no such region.
+    /// Memory for the bytes is not there, or its keys do not allow the access; or there is no such region.
     Unreachable,
 }
 
 /// The answer to a [`RegionAsk`].
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct RegionTold {
-    /// Whether they can.
+    /// Whether the bytes can be written.
     pub verdict: RegionVerdict,
 }
 
-/// What becomes of the bytes that were asked for since the last packet was settled.
+/// Decides about the bytes that were asked about since the last packet was settled.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct RegionSettle {
-    /// A [`Placing`] with `pieces` comes for each [`RegionAsk`].
+    /// A [`Placing`] with `pieces` follows for each [`RegionAsk`].
     pub placed: Bit,
 }
 
-/// A piece of what a [`Placing`] with `pieces` has, or a dense column: then all columns of the region follow each other, in the order of a row, and
-/// have all bytes of the placing between them.
+/// A piece of the payload of a [`Placing`] with `pieces`, or a dense column. In the second case all columns of the
+/// region follow each other, in the order of a row, and
+/// the payload of the placing is divided between them.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct PiecePlace {
-    /// Where it goes; of a column, where its value of the row goes in which the bytes begin.
+    /// Address in host memory of the piece; of a column, of its value in the row in which the payload begins.
     pub addr: Bits<64>,
-    /// Bytes, 1 to 4,096; of a column those of a value, 1 to 64.
+    /// Bytes of the piece, 1 to 4,096; of a column, bytes of a value, 1 to 64.
     pub bytes: Bits<13>,
-    /// The last one of its placing.
+    /// The piece is the last one of its placing.
     pub last: Bit,
-    /// It is a column. The same in all columns of a placing:
+    /// The piece is a column. Then the fields below are the same in all columns of a placing.
     pub column: Bit,
-    /// rows of the region from that one on,
+    /// Rows of the region from that row on.
     pub rows: Bits<32>,
-    /// the column that the bytes begin in,
+    /// Number of the column in which the payload begins.
     pub first: Bits<4>,
-    /// and the byte of its value.
+    /// Number of the byte of that column's value with which the payload begins.
     pub offset: Bits<6>,
 }
 
@@ -430,75 +437,76 @@ pub struct PiecePlace {
 pub struct Answer {
     /// The queue pair.
     pub qp: Bits<QP>,
-    /// The stamp of its entry with which the packet was checked.
+    /// The stamp of the queue pair's entry with which the packet was checked.
     pub stamp: Bits<32>,
-    /// Syndrome.
+    /// Syndrome of the AETH.
     pub syndrome: Bits<8>,
-    /// Sequence number; of a READ or an atomic, that of its answer's first packet.
+    /// Sequence number; for a READ or an atomic, that of its answer's first packet.
     pub psn: Bits<24>,
-    /// Messages completed so far.
+    /// Messages completed so far, modulo 2^24.
     pub msn: Bits<24>,
-    /// It is a READ.
+    /// A READ is to be answered.
     pub reads: Bit,
-    /// It is an atomic. If it is no READ either, all fields below mean nothing.
+    /// An atomic is to be answered. If neither is, the fields below mean nothing.
     pub atomic: Bit,
     /// The READ or atomic was accepted before, and is answered again. An atomic is not executed then: only `resource`,
-    /// `kept` and `swaps` mean something.
+    /// `kept` and `swaps` are valid.
     pub again: Bit,
-    /// Of an atomic: it compares and swaps, else it adds.
+    /// The atomic is a compare and swap; otherwise a fetch and add.
     pub swaps: Bit,
-    /// Of an atomic: its slot.
+    /// Slot of the atomic.
     pub slot: Bits<SLOT>,
-    /// Its number among the READs and atomics of its queue pair; if it comes again, that of the last one.
+    /// Number of the READ or atomic among those of its queue pair; of one that comes again, the number of the last one.
     pub resource: Bits<RESOURCE>,
     /// Of an atomic that comes again: how many, up to `resource`, are kept.
     pub kept: Bits<KEPT>,
-    /// Its first byte.
+    /// Address of the first byte of the READ or atomic.
     pub addr: Bits<64>,
-    /// Its remote key.
+    /// Remote key of the READ or atomic.
     pub rkey: Bits<32>,
-    /// Its bytes.
+    /// Bytes of the READ or atomic.
     pub len: Bits<32>,
     /// The queue pair's protection domain.
     pub pd: Bits<32>,
-    /// Binary logarithm of its MTU.
+    /// Binary logarithm of the queue pair's MTU in bytes.
     pub log_mtu: Bits<4>,
-    /// Frames that came before it since the reset, modulo 2^32; of an atomic, its own too. When so many are used up, what they wrote is in memory.
+    /// Frames since the reset, modulo 2^32, that came before the READ or atomic (an atomic's own included). When so
+    /// many are used up, what they wrote is in memory.
     pub earlier: Bits<32>,
 }
 
-/// What an acknowledgement from the peer says.
+/// An acknowledgement that the peer has sent.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Ack {
     /// The queue pair.
     pub qp: Bits<QP>,
-    /// Sequence number.
+    /// Sequence number that is acknowledged, or refused by a NAK.
     pub psn: Bits<24>,
-    /// Syndrome.
+    /// Syndrome of the AETH.
     pub syndrome: Bits<8>,
 }
 
-/// An atomic that is accepted: what the responder knows of it, and the answer's side will need.
+/// The operands of an atomic that was accepted.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Operands {
-    /// Its slot.
+    /// Slot of the atomic.
     pub slot: Bits<SLOT>,
-    /// Its 8 bytes in host memory; a multiple of 8.
+    /// Address of the atomic's 8 bytes in host memory; a multiple of 8.
     pub addr: Bits<64>,
-    /// What is swapped in or added.
+    /// The value that is swapped in or added.
     pub swap_or_add: Bits<64>,
-    /// What is compared with.
+    /// The value that is compared with.
     pub compare: Bits<64>,
 }
 
-/// An atomic that is under way.
+/// Names an atomic that is under way.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct SlotIndex {
-    /// Its slot.
+    /// Slot of the atomic.
     pub slot: Bits<SLOT>,
 }
 
-/// All of the answer to a READ or an atomic has left, or it is given up.
+/// All of the answer to a READ or an atomic has left, or the answer is given up.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Answered {
     /// The queue pair.

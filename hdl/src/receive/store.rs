@@ -1,11 +1,14 @@
-//! The frame store: 128 KiB of frames as they came, from the wire to host memory.
+//! The frame store: holds 128 KiB of frames as they came, from the wire to host memory.
 //!
-//! The parser writes a word of 64 B a cycle; which words are in use is its business. The writer reads rows for the DMA engine, in
+//! The parser writes a word of 64 B a cycle, and knows which words are in use. The writer reads rows for the DMA
+//! engine, in
 //! two segments of 64 B: word `w` lies in segment `w mod 2`, row `w / 2`, so that byte `A` has Corundum's
-//! address `A`. The engine needs no alignment, so that nobody moves payload within a word.
+//! address `A`. The engine needs no alignment, so payload is never moved within a word.
 //!
-//! Contract: a write is taken in any cycle and takes effect at its end. Each segment reads a row in any cycle, whatever the
-//! other one does, and has it two cycles later. The transposer reads a word in a cycle in which the writer does not read its segment. A word is not written while a read of it is under way: the parser
+//! Contract: a write is accepted in any cycle and takes effect at its end. Each segment reads a row in any cycle,
+//! whatever the
+//! other one does, and has it at the output two cycles later. The transposer reads a word in a cycle in which the
+//! writer does not read its segment. A word must not be written while a read of it is under way: the parser
 //! gives a frame's words to no other frame before the writer has freed them.
 
 use drdma_emit::prelude::*;
@@ -13,37 +16,37 @@ use drdma_emit::prelude::*;
 use super::record::{STORE_WORD, StoreWrite};
 use crate::primitive::{Join, Ram};
 
-/// Bits of a row of a segment.
+/// Bits of the number of a row of a segment.
 const ROW: usize = 10;
 
-/// The memory. See the [module](self).
+/// Holds received frames. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct FrameStore {
     /// Clock.
     pub clk: Signal<In, Clock>,
 
-    /// Words to write.
+    /// A word that is written.
     pub write: Flow<In, StoreWrite>,
 
     // The writer's side.
-    /// Segments to read: a bit each.
+    /// Segments that the writer reads, a bit each.
     pub store_enable: Signal<In, Bits<2>>,
-    /// Their rows, 10 bits each.
+    /// Rows that are read, 10 bits for each segment.
     pub store_row: Signal<In, Bits<20>>,
-    /// What was read, 512 bits each, two cycles later.
+    /// The rows, 512 bits for each segment, two cycles after they were asked for.
     pub store_data: Signal<Out, Bits<1024>>,
 
     // The transposer's side.
-    /// It wants a word:
+    /// The transposer wants to read a word.
     pub word_read: Signal<In, Bit>,
-    /// this one.
+    /// Number of that word.
     pub word: Signal<In, Bits<STORE_WORD>>,
-    /// That is read in this cycle,
+    /// The word is read in this cycle.
     pub word_granted: Signal<Out, Bit>,
-    /// and here two cycles later.
+    /// The word, two cycles after it was read.
     pub word_data: Signal<Out, Bits<512>>,
 
-    /// The segment of the word that was read a cycle before, and two.
+    /// The segment of the transposer's word that was read one cycle before, and two.
     high: [DFF<Bit>; 2],
     segments: [Ram<512, 1, ROW>; 2],
     /// The memories' output registers.

@@ -1,4 +1,4 @@
-//! The entries of `KEY_REGIONS`, as the host writes them.
+//! Keeps the entries of `KEY_REGIONS`, as the host writes them.
 
 use crate::context::{ConfigWrite, EVERY_TABLE, Table};
 use crate::primitive::{Pack, Ram, RamStyle};
@@ -10,14 +10,14 @@ use drdma_emit::prelude::*;
 
 /// Bits of the number of a granule in an entry.
 pub const GRANULE_INDEX: usize = ENTRY_GRANULES.ilog2() as usize;
-/// Bits of the number of a word there.
+/// Bits of the number of a word in an entry.
 pub const KEY_WORD: usize = GRANULE_INDEX + 2;
 /// Bits of a granule, and its words.
 pub const GRANULE_BITS: usize = 8 * GRANULE;
 const LANES: usize = 4;
-/// Bits of a granule's place among those of all entries.
+/// Bits of the number of a granule among those of all entries.
 const PLACE: usize = KEY_REGION + GRANULE_INDEX;
-/// The word that makes an entry valid, and its value.
+/// Number of the word that makes an entry valid, and the value that it must have.
 const LAST_WORD: u64 = KEY_REGIONS.entry_size as u64 / 4 - 1;
 const VALID: u64 = 1;
 
@@ -26,17 +26,18 @@ const _: () = assert!(ENTRY_GRANULES.is_power_of_two());
 /// A word that the host writes to `KEY_REGIONS`.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct KeyWord {
-    /// The region.
+    /// Number of the region.
     pub region: Bits<KEY_REGION>,
-    /// The word of its entry.
+    /// Number of the word in the region's entry.
     pub word: Bits<KEY_WORD>,
-    /// Its value.
+    /// Value of the word.
     pub data: Bits<32>,
 }
 
 /// Keeps the regions of 512 described keys.
 ///
-/// Contract: a granule comes in the cycle after it was asked for. `valid` is that of the region that was asked for: its last word is 1. After
+/// Contract: a granule comes in the cycle after it was asked for. `valid` is that of its region: the last word of the
+/// entry is 1. After
 /// a reset no region is valid once all tables are cleared.
 ///
 /// # Inputs
@@ -51,15 +52,15 @@ pub struct Entries {
     pub clk: Signal<In, Clock>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// Words that it writes of these.
+    /// Words that the host writes to `KEY_REGIONS`.
     pub word: Flow<In, KeyWord>,
-    /// The region that is asked for,
+    /// Number of the region that is asked for in the next cycle.
     pub region: Signal<In, Bits<KEY_REGION>>,
-    /// and the granule of its entry.
+    /// Number of the granule in that region's entry.
     pub granule: Signal<In, Bits<GRANULE_INDEX>>,
-    /// The granule of the cycle before.
+    /// The granule that was asked for in the cycle before.
     pub data: Signal<Out, Bits<GRANULE_BITS>>,
-    /// Its region is valid.
+    /// The region of that granule is valid.
     pub valid: Signal<Out, Bit>,
 
     lane: Signal<Local, Bits<LANES>>,

@@ -1,7 +1,10 @@
-//! Regions that are walked piece by piece: where any of their packed bytes lie (docs/semantics.md, "Described keys" and "Receives").
+//! Walks regions piece by piece: finds where any of their packed bytes lie (docs/semantics.md, "Described keys" and
+//! "Receives").
 //!
-//! [`walk`] has the rules; the answers to READs of described keys are fetched by it ([`send::replies`](crate::send::replies)), and what is received
-//! into described keys and into receives with bitmaps or pointers is placed by it ([`receive::pieces`](crate::receive::pieces)).
+//! [`walk`] has the rules. The answers to READs of described keys are fetched with it
+//! ([`send::replies`](crate::send::replies)), and what is received
+//! into described keys and into receives with bitmaps or pointers is placed with it
+//! ([`receive::pieces`](crate::receive::pieces)).
 //! [`entries`] keeps the regions of described keys.
 
 use crate::context::QP;
@@ -14,78 +17,79 @@ pub mod entries;
 pub(crate) mod testing;
 pub mod walk;
 
-/// Bits of the bytes of a row.
+/// Bits of a count of bytes of a row.
 pub const ROW: usize = 37;
 
-/// Bytes of a packet are to be found.
+/// Asks where the bytes of a packet lie.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct WalkAsk {
-    /// The first one: its place among the packed bytes of a described key's region. It means nothing for a receive.
+    /// Of a described key: place of the first byte among the packed bytes of its region. Of plain memory: address.
+    /// Means nothing for a receive.
     pub addr: Bits<64>,
-    /// Bytes, 1 to 4,096.
+    /// Bytes of the packet, 1 to 4,096.
     pub bytes: Bits<13>,
-    /// They lie in memory, at `addr`: they pass as they are.
+    /// The bytes lie in plain memory, at `addr`: one step answers.
     pub plain: Bit,
-    /// They are written: the keys of what is written must allow that.
+    /// The bytes are written: their keys must allow that.
     pub writes: Bit,
-    /// Dense columns are told column by column.
+    /// Dense columns may be answered column by column.
     pub columns: Bit,
-    /// They go on in the receive that the queue pair has in use, not in a described key.
+    /// The bytes go on in the receive that the queue pair has in use, not in a described key.
     pub receive: Bit,
-    /// The queue pair.
+    /// The queue pair that the packet is for.
     pub qp: Bits<QP>,
-    /// Of a described key: its region.
+    /// Of a described key: number of its region.
     pub region: Bits<KEY_REGION>,
-    /// The protection domain.
+    /// Protection domain of the queue pair.
     pub pd: Bits<32>,
-    /// It is the first packet of its message; others go on where the one before has ended.
+    /// The packet is the first one of its message; others go on where the one before has ended.
     pub first: Bit,
-    /// Bytes of the receive that are left out before them.
+    /// Of a receive: bytes in front of the packet's that are left out.
     pub skip: Bits<6>,
 }
 
-/// A piece of memory, or what takes its place.
+/// A step of a walk: a piece of memory, or what takes its place.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct WalkStep {
-    /// Its first byte.
+    /// Address of the piece's first byte.
     pub addr: Bits<64>,
-    /// Bytes.
+    /// Bytes of the piece.
     pub bytes: Bits<13>,
-    /// It is all that was asked for.
+    /// The piece is all that was asked for, in plain memory.
     pub plain: Bit,
-    /// It is of a bitmap, or pointers, which the walk needs.
+    /// The piece is of a bitmap or of pointers, which the walk needs to be read.
     pub side: Bit,
-    /// It ends what was asked for.
+    /// The step is the last one for what was asked for.
     pub last: Bit,
-    /// There is no piece: the bytes cannot be reached, or not all of them.
+    /// There is no piece: not all of the bytes can be reached.
     pub failed: Bit,
-    /// The region ends before them.
+    /// With `failed`: the region ends before the bytes do.
     pub outside: Bit,
 }
 
 /// What was read of a bitmap or of pointers.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Side {
-    /// 64 bytes.
+    /// 64 bytes, from the address of the step on.
     pub data: Bits<512>,
     /// The read has failed.
     pub error: Bit,
 }
 
-/// Where a packet has ended.
+/// Where in its regions a packet has ended.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Position {
-    /// Of a described key: its region,
+    /// Of a described key: number of its region.
     pub region: Bits<KEY_REGION>,
-    /// and the next packed byte.
+    /// Of a described key: place of the next byte among the region's packed bytes.
     pub addr: Bits<64>,
-    /// Of a receive: the first granule of the region.
+    /// Of a receive: number of the region's first granule.
     pub header: Bits<GRANULE_INDEX>,
-    /// The row, from 0 on, of a bitmapped region selected or not,
+    /// Number of the row of the next byte, from 0 on; of a bitmapped region, among all rows, selected or not.
     pub row: Bits<33>,
-    /// the element of it,
+    /// Number of the element of that row.
     pub element: Bits<4>,
-    /// and the byte of that.
+    /// Byte of that element.
     pub inside: Bits<ROW>,
 }
 

@@ -6,19 +6,19 @@ use drdma_semantics::checks::{Directory, QueuePair};
 use drdma_semantics::region::{Column, Extent, Region};
 use drdma_verilated::testbench::Random;
 
-/// Host memory, at whose end nothing is.
+/// First byte of host memory; there is none behind its end.
 pub const BASE: u64 = 0xffff_0000_0000_0ff0;
 pub const SIZE: u64 = 1 << 16;
-/// Bitmaps and pointers are in its last eighth, which has a key of its own.
+/// Bitmaps and pointers are in the last eighth of the memory, which has a key of its own.
 pub const LISTS: u64 = BASE + SIZE / 8 * 7;
 pub const PD: u32 = 9;
-/// The keys of all memory, of what has lists, and of memory that is not there.
+/// Keys of all memory, of the bitmaps and pointers, and of memory that is not there.
 pub const ALL: u32 = 0x0100_0003;
 pub const LIST: u32 = 0x0200_0004;
 pub const NOWHERE: u32 = 0x0300_0005;
 /// A key of another protection domain.
 pub const FOREIGN: u32 = 0x0400_0006;
-/// One of all memory, which may not be written to.
+/// A key of all memory that does not allow writing.
 pub const FIXED: u32 = 0x0500_0007;
 
 /// The keys of that memory.
@@ -34,7 +34,7 @@ impl Directory for Memories {
     }
 }
 
-/// Their entries.
+/// The entries of the keys.
 pub fn entries() -> Vec<MemoryRegionEntry> {
     let rights = rights::LOCAL_WRITE;
     let entry = |lkey, addr, len, pd| MemoryRegionEntry { addr, len, lkey, rights, pd, valid: 1 };
@@ -47,7 +47,7 @@ pub fn entries() -> Vec<MemoryRegionEntry> {
     ]
 }
 
-/// One of three.
+/// Draws one of three.
 pub fn pick(random: &mut Random, of: [u64; 3]) -> u64 {
     of[random.below(3) as usize]
 }
@@ -64,7 +64,7 @@ fn extents(random: &mut Random, within: u64) -> Vec<Extent> {
         .collect()
 }
 
-/// A region whose memory its keys have.
+/// Draws a region whose memory its keys have.
 pub fn region(random: &mut Random) -> Region {
     let most = LISTS - BASE;
     match random.below(5) {
@@ -109,7 +109,7 @@ pub fn region(random: &mut Random) -> Region {
     }
 }
 
-/// Columns whose values follow each other, anywhere in so many bytes.
+/// Draws columns whose values follow each other, anywhere in so many bytes.
 fn dense(random: &mut Random, most: u64) -> Region {
     let widest = pick(random, [4, 16, 66]);
     let period = 1 + random.below(widest);
@@ -122,7 +122,7 @@ fn dense(random: &mut Random, most: u64) -> Region {
     Region::Strided { base, period, count: count as u32, lkey: ALL, pattern }
 }
 
-/// What a region's bitmap or pointers hold.
+/// Writes what a region's bitmap or pointers hold.
 pub fn fill(memory: &mut [u8], region: &Region, random: &mut Random) {
     let at = |addr: u64| (addr - BASE) as usize;
     match region {

@@ -1,4 +1,4 @@
-//! A region's packed bytes to the pieces of host memory in which they lie.
+//! Finds the pieces of host memory in which a region's packed bytes lie.
 
 use super::entries::{GRANULE_BITS, GRANULE_INDEX};
 use super::{Position, ROW, Side, WalkAsk, WalkStep};
@@ -15,31 +15,31 @@ use drdma_emit::prelude::*;
 const CONTIGUOUS: u64 = RegionType::Contiguous as u64;
 const STRIDED: u64 = RegionType::Strided as u64;
 const BITMAPPED: u64 = RegionType::Bitmapped as u64;
-/// Where an entry's granules are: header, shape, elements, end.
+/// Numbers of an entry's granules: header, shape, elements, end.
 const SHAPE: u64 = 1;
 const FIRST_ELEMENT: u64 = 2;
 const END: u64 = ENTRY_GRANULES as u64 - 1;
 const MOST_ELEMENTS: u64 = MAX_ELEMENTS as u64;
-/// The flags that a region here may have.
+/// The flag that a region may have here.
 const FLAGS: u64 = shape_flags::FETCH_ROWS as u64;
-/// Bits of the start of a message, each of which takes a cycle of the division.
+/// Bits of the place of a message's first byte; the division takes a cycle for each.
 const START_BITS: u64 = 64;
-/// Stages of the multiplier, and cycles from an element's granule being asked for to the product of it.
+/// Stages of the multiplier, and cycles from asking for an element's granule to the product.
 const STAGES: usize = 5;
 const PRODUCT: u64 = STAGES as u64 + 2;
-/// Cycles from a range to whether a key covers it.
+/// Cycles from a range until it is known whether a key covers it.
 const KEY: u64 = 3;
 /// Cycles from a granule's number to the granule.
 const GRANULE: u64 = 1;
-/// Bits of the upper half of a start, which a division passes over where they are 0.
+/// Bits of the upper half of such a place, which the division skips if they are 0.
 const UPPER: usize = 32;
-/// The widest value of a dense column, in bytes.
+/// Bytes of the widest value of a dense column.
 const WIDEST: u64 = 64;
-/// Bits of the bytes of a row of dense columns.
+/// Bits of a count of bytes of a row of dense columns.
 const SHORT: usize = 11;
-/// Bits of a packet's bytes with those of the row before it, each of which takes a cycle of the division by a row's bytes,
+/// Bits of a packet's bytes with those of the row before it; the division by a row's bytes takes a cycle for each.
 const REACH: usize = 13;
-/// and where they stand in a dividend.
+/// First bit of these in a dividend.
 const REACH_PLACE: u64 = 64 - REACH as u64;
 /// Bits of the bytes of a dense column that a packet reaches: of up to 4,097 rows.
 const COLUMN_BYTES: usize = 20;
@@ -47,99 +47,112 @@ const COLUMN_BYTES: usize = 20;
 const _: () = assert!(MAX_ELEMENTS as u64 * WIDEST < 1 << SHORT);
 const _: () = assert!(MAX_ELEMENTS as u64 * WIDEST - 1 + 4096 < 1 << REACH);
 
-/// More rows than a piece of a bitmap has, and bits of up to so many.
+/// More rows than a piece of a bitmap has, and bits of a count up to that.
 const MANY_ROWS: u64 = 1024;
 const FEW: usize = 11;
 
-/// What is done.
+/// Steps of a walk.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum WalkState {
-    /// A packet is waited for.
+    /// Waits for a packet.
     Idle,
-    /// It is of memory, and passes.
+    /// Offers a packet of plain memory as it is.
     Plain,
-    /// It goes on where the one before has ended, or its region is read anew, or that of a receive which comes next:
+    /// Goes on where the packet before has ended, or reads the region anew, or goes to the next region of a receive.
     Begin,
-    /// the header is asked for,
+    /// Asks for the header.
     Header,
-    /// and there;
+    /// Has the header, and asks for the shape.
     Shape,
-    /// the shape;
+    /// Has the shape, and asks for the end.
     End,
-    /// the end;
+    /// Has the end, and sums up the elements.
     Sum,
-    /// Elements are counted together. If they touch, they may be one:
+    /// Counts the elements together, which may be one if they touch.
     Span,
-    /// all rows are.
+    /// Divides the first byte's place by the bytes of all elements of a row.
     Divide,
-    /// The first byte's row is known: its element is sought.
+    /// The first byte's row is known: looks for its element.
     Find,
-    /// Is it this one?
+    /// Checks whether the first byte is in this element.
     Found,
-    /// The row at hand is looked up.
+    /// Looks the row at hand up.
     Seek,
-    /// The bitmap is gone through.
+    /// Walks the bitmap.
     Bits,
-    /// A piece of the bitmap or of the pointers, from the row at hand on, is cut,
+    /// Finds the piece of the bitmap or of the pointers from the row at hand on.
     Measure,
-    /// of so many bytes,
+    /// Has the bytes of that piece.
     Size,
-    /// is looked up in its key,
+    /// Looks that piece up in its key.
     Ask,
-    /// is read,
+    /// Has that piece read.
     Fetch,
-    /// and comes,
+    /// Waits for the bytes of that piece.
     Come,
-    /// beginning with the row at hand.
+    /// Shifts the bits so that they begin with the row at hand.
     Align,
-    /// Where the row has the element at hand.
+    /// Computes the address of the element at hand in the row.
     Multiply,
-    /// That place is looked up in its key,
+    /// Looks that address up in its key.
     Check,
-    /// and told.
+    /// Offers the piece.
     Offer,
-    /// What comes behind it.
+    /// Goes on to what comes behind the piece.
     Advance,
-    /// The packet's bytes in dense columns are divided into rows.
+    /// Divides the packet's bytes in dense columns into rows.
     Rows,
-    /// so many:
+    /// Has the number of rows.
     Reach,
-    /// does the region have them?
+    /// Checks that the region has these rows.
     Fit,
-    /// The columns are told, all but the last one.
+    /// Offers the columns, all but the last one.
     Columns,
-    /// They are looked up in their key.
+    /// Waits for the columns' keys.
     Judge,
-    /// What that says is there: the last one is told, or all of them are given up.
+    /// Has the keys' answer: offers the last column, or withdraws all of them.
     Close,
-    /// The packet's bytes cannot be reached.
+    /// Reports that the packet's bytes cannot be reached.
     Fail,
 }
 
-/// Walks regions, and tells the pieces in which bytes lie; see the [module above](super).
+/// Walks regions, and names the pieces in which bytes lie; see the [module above](super).
 ///
-/// Every piece is inside the memory region of its local key, and in the protection domain, whatever a bitmap or pointers say, and where it is
-/// written, its key allows that: else the packet ends with a step that has failed. A region of a described key whose entry is not one fails likewise.
+/// Every piece is inside the memory region of its local key, and in the protection domain, whatever a bitmap or
+/// pointers say; if it is
+/// written, its key allows that. Otherwise the packet ends with a step that has failed, and so does one for a described
+/// key whose entry is not valid.
 ///
-/// Contract: steps come in the order of the bytes, the last one of a packet with `last`, or one that has `failed`. A packet of a described key begins about 80 cycles
-/// after it was asked for, or 50 if it begins in the region's first 4 GiB, and 4 a column later, and where there is a bitmap 1 for each 64 rows that come before, and for each row of the last 64. One that goes on where the packet
-/// of its queue pair before has ended takes 2 cycles if no other one came between, else 8 and 1 a column. A piece takes 16 cycles; the rows of a strided region that
-/// touch are one piece, and 8 cycles more. The bits of 512 rows, or 8 pointers, are a step with
-/// `side`, after which the walk waits for `side`. What a described key's region is, is looked up with the first packet of a message, or behind another
-/// queue pair's.
+/// Contract: steps come in the order of the bytes, the last one of a packet with `last`, or one that has `failed`. The
+/// first piece of a packet of a described key comes about 80 cycles
+/// after it was asked for, or 50 if the packet begins in the region's first 4 GiB, and 4 more for each column; with a
+/// bitmap 1 more for each 64 rows that come before, and 1 for each row of the last 64. A packet that goes on where the
+/// one
+/// before of its queue pair has ended takes 2 cycles if no other one came between, else 8 and 1 for each column. A
+/// piece takes 16 cycles; the rows of a strided region that
+/// touch are one piece, and take 8 cycles more. The bits of 512 rows, or 8 pointers, are a step with
+/// `side`, after which the walk waits for `side`. The region of a described key is read with the first packet of a
+/// message, or behind a packet of another
+/// queue pair.
 ///
-/// With `columns`, the bytes in a described key's strided region whose columns are dense (each extent is as long as the period, at most 64 B) are told column by column: a step with `column` for
-/// each extent, one a cycle, in the order of a row, 17 cycles after the packet is begun, and 5 more before the last one. This waits while `roomy` is low, and not for `ready`. Where one of them cannot be reached whole, `again`, a
-/// pulse, takes back what was told of the packet, and it is told piece by piece.
+/// With `columns`, bytes in a described key's strided region whose columns are dense (each extent is as long as the
+/// period, at most 64 B) are answered column by column: a step with `column` for
+/// each extent, one a cycle, in the order of a row, 17 cycles after the packet is begun, and 5 more before the last
+/// one. These steps wait while `roomy` is low, and not for `ready`. If one of the columns cannot be reached whole,
+/// `again`, a
+/// pulse, withdraws what was said of the packet, and it is answered piece by piece.
 ///
-/// The granule that was asked for in a cycle, of `region`, or of the receive of `qp`, is given in the next one. `resume` is the position of `next_qp` of the
+/// The granule that was asked for in a cycle, of `region`, or of the receive of `qp`, must be given in the next one.
+/// `resume` is the position of `next_qp` one
 /// cycle before.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; stream `ask`; `data`, `valid`, `kind`, `is_final`; `resume`; `forget`; `side`, a pulse; `roomy`.
+/// `clk`, `rst`; `cfg`; stream `ask`; `data`, `valid`, `kind`, `is_final`; `resume`; `forget`; `side`, a pulse;
+/// `roomy`.
 ///
 /// # Outputs
-/// Stream `step` with `column`, `rows`, `first`, `offset`; `again`, a pulse; `region`, `receive`, `qp`, `granule`; `next_qp`; `ended`, a pulse.
+/// Stream `step` with `column`, `rows`, `first`, `offset`; `again`, a pulse; `region`, `receive`, `qp`, `granule`;
+/// `next_qp`; `ended`, a pulse.
 #[derive(LogicBlock, BlockDefault)]
 #[check(RegionHeader::field("count").start == 64 && RegionHeader::field("lkey").start == 96)]
 #[check(RegionShape::field("target_lkey").start == 64 && RegionShape::field("elements").start == 96)]
@@ -152,84 +165,85 @@ pub struct Walk {
     pub rst: Signal<In, Bit>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// Bytes that are to be found.
+    /// Packets whose bytes are to be found.
     pub ask: Stream<In, WalkAsk>,
-    /// The pieces in which they lie.
+    /// Steps: the pieces in which the bytes lie.
     pub step: Stream<Out, WalkStep>,
-    /// The step is a column: `addr` is where its value of the row lies in which the packet begins, and `bytes` are those of a value. All columns tell the same of the packet:
+    /// The step is a column: `addr` is the address of its value in the row in which the packet begins, `bytes` those of
+    /// a value. The fields below are the same in all columns of a packet.
     pub column: Signal<Out, Bit>,
-    /// rows of the region from that one on,
+    /// With `column`: rows of the region from the first one on.
     pub rows: Signal<Out, Bits<32>>,
-    /// the column that it begins in,
+    /// With `column`: number of the column in which the packet begins.
     pub first: Signal<Out, Bits<4>>,
-    /// and the byte of its value.
+    /// With `column`: byte of that column's value with which the packet begins.
     pub offset: Signal<Out, Bits<6>>,
     /// There is room for all columns of a region.
     pub roomy: Signal<In, Bit>,
-    /// What was told of the packet does not count.
+    /// The columns that were offered for the packet are withdrawn.
     pub again: Signal<Out, Bit>,
-    /// A piece of a bitmap, or pointers.
+    /// The bytes of the last step with `side`.
     pub side: Flow<In, Side>,
 
-    /// A granule is asked for: of this key's region,
+    /// Of a granule that is asked for: number of the described key's region.
     pub region: Signal<Out, Bits<KEY_REGION>>,
-    /// or of a receive,
+    /// Of a granule that is asked for: it is of a receive, not of a described key.
     pub receive: Signal<Out, Bit>,
-    /// this queue pair's;
+    /// Of a granule of a receive: the queue pair that has the receive in use.
     pub qp: Signal<Out, Bits<QP>>,
-    /// the one with this number.
+    /// Number of the granule that is asked for.
     pub granule: Signal<Out, Bits<GRANULE_INDEX>>,
-    /// That granule.
+    /// The granule that was asked for in the cycle before.
     pub data: Signal<In, Bits<GRANULE_BITS>>,
-    /// The key's region is valid.
+    /// The region of the described key is valid.
     pub valid: Signal<In, Bit>,
-    /// The type of the receive's region, with its first granule,
+    /// Type of the receive's region, with the region's first granule.
     pub kind: Signal<In, Bits<2>>,
-    /// and whether it is the last one.
+    /// That region is the receive's last one.
     pub is_final: Signal<In, Bit>,
-    /// Entries of regions have changed: they are read anew.
+    /// Entries of regions have changed: they must be read anew.
     pub forget: Signal<In, Bit>,
 
-    /// The queue pair of the next cycle.
+    /// The queue pair whose `resume` is asked for in the next cycle.
     pub next_qp: Signal<Out, Bits<QP>>,
-    /// Where the packet before of the queue pair has ended.
+    /// Where the last packet of the queue pair of `next_qp`, one cycle before, has ended.
     pub resume: Signals<In, Position>,
-    /// A packet ends: here.
+    /// A packet ends, at this position.
     pub ended: Flow<Out, Position>,
 
     keys: Keys,
     state: DFF<WalkState>,
     wait: DFF<Bits<3>>,
     held: DFF<WalkAsk>,
-    /// Bytes of the packet that were not told, and those to leave out before them.
+    /// Bytes of the packet that have no step yet, and bytes to leave out before them.
     left: DFF<Bits<13>>,
     skip_left: DFF<Bits<6>>,
-    /// The granule that is asked for, and the region's first one.
+    /// Number of the granule that is asked for, and of the region's first one.
     at: DFF<Bits<GRANULE_INDEX>>,
     header: DFF<Bits<GRANULE_INDEX>>,
-    /// The region is gone on in, or entered at its first row. Else the first byte's row is sought.
+    /// The walk goes on in the region, or enters it at its first row. Otherwise the first byte's row is searched.
     resumes: DFF<Bit>,
     enters: DFF<Bit>,
     /// The region still has the element.
     resumable: Signal<Local, Bit>,
-    /// It has a shape and elements.
+    /// The region has a shape and elements.
     shaped: DFF<Bit>,
-    /// The first granule of the region behind this one.
+    /// Number of the first granule of the next region.
     following: Signal<Local, Bits<GRANULE_INDEX>>,
     last_region: DFF<Bit>,
     unused_data: Signal<Local, Bits<GRANULE_BITS>>,
     unused_resume: Signal<Local, Position>,
     continues: Signal<Local, Bit>,
-    /// The packet goes on where the one before has ended, of which all is at hand.
+    /// The packet goes on where the one before has ended, and all that is needed is at hand.
     warm: Signal<Local, Bit>,
-    /// That was one of this queue pair,
+    /// The packet before was of this queue pair.
     walked_qp: DFF<Bits<QP>>,
-    /// and of a receive.
+    /// The packet before was of a receive.
     walked_receive: DFF<Bit>,
     skips: Signal<Local, Bit>,
     wanted: Signal<Local, Bits<13>>,
 
-    // The region.
+    // The region at hand.
     kind_held: DFF<Bits<2>>,
     base: DFF<Bits<64>>,
     count: DFF<Bits<32>>,
@@ -239,7 +253,7 @@ pub struct Walk {
     elements: DFF<Bits<16>>,
     flags: DFF<Bits<16>>,
     odd: Signal<Local, Bit>,
-    /// Its end is not one of a valid entry, or an element has no bytes.
+    /// The region's end is not that of a valid entry, or an element has no bytes.
     unfit: DFF<Bit>,
     /// Each extent begins where the one before ends, from this offset on.
     first_offset: DFF<Bits<64>>,
@@ -250,34 +264,34 @@ pub struct Walk {
 
     // Dense columns.
     dense: DFF<Bit>,
-    /// The packet's bytes are told so,
+    /// The packet's bytes are answered by columns.
     by_columns: Signal<Local, Bit>,
-    /// and this is a column.
+    /// The step is a column.
     is_column: Signal<Local, Bit>,
-    /// `rest` are the bytes of the row before the next one.
+    /// `rest` are the bytes of the row before the next column.
     level: DFF<Bit>,
-    /// The packet's bytes are told piece by piece all the same.
+    /// The packet's bytes are answered piece by piece all the same.
     piecewise: DFF<Bit>,
-    /// Where the row at hand has its columns, but for their offsets.
+    /// Address of the columns in the row at hand, without their offsets.
     row_base: DFF<Bits<64>>,
-    /// Bytes of a column up to the row that the packet ends in.
+    /// Bytes of a column up to the row in which the packet ends.
     reach: DFF<Bits<COLUMN_BYTES>>,
-    /// The row that it ends in, or behind which it ends.
+    /// Number of the row in which, or behind which, the packet ends.
     end_row: DFF<Bits<33>>,
-    /// Columns that were told, bytes of the row before the next one, and what these are with it.
+    /// Columns that were offered, bytes of the row before the next one, and these with it.
     told: DFF<Bits<5>>,
     begins: DFF<Bits<SHORT>>,
     ends: Signal<Local, Bits<SHORT>>,
-    /// The column that the packet ends before or in, and the byte of it.
+    /// Number of the column before or in which the packet ends, and the byte of it.
     end_element: DFF<Bits<4>>,
     end_inside: DFF<Bits<SHORT>>,
-    /// A column is looked up in its key, and was in the cycles before.
+    /// A column is looked up in its key, in this cycle and in those before.
     looks: DFF<Bit>,
     looked: [DFF<Bit>; KEY as usize],
-    /// One of them cannot be reached.
+    /// One of the columns cannot be reached.
     missed: DFF<Bit>,
 
-    // Division of the start by a row's bytes.
+    // Division of the place by a row's bytes.
     dividend: DFF<Bits<64>>,
     rest: DFF<Bits<ROW>>,
     rest_in: Signal<Local, Bits<38>>,
@@ -287,18 +301,19 @@ pub struct Walk {
     round: DFF<Bits<7>>,
     fits: Signal<Local, Bit>,
 
-    // Where the next byte is: row, element, byte in it.
+    // The next byte: its row, its element, and its byte there.
     row: DFF<Bits<33>>,
     element: DFF<Bits<4>>,
     inside: DFF<Bits<ROW>>,
-    /// The row is not looked up.
+    /// The row was not looked up.
     fresh: DFF<Bit>,
-    /// Selected rows before the one that is sought.
+    /// Selected rows before the one that is searched for.
     skip: DFF<Bits<33>>,
-    /// What is there of the bitmap or the pointers, from the row at hand on, and its bits.
+    /// What was read of the bitmap or the pointers, from the row at hand on, and bits that are left.
     bits: DFF<Bits<512>>,
     have: DFF<Bits<10>>,
-    /// Selected rows of the first 64. While rows are gone through one by one, of those from the row before on: once a word is not passed, none is.
+    /// Selected rows among the next 64. While rows are walked one by one, from the row before on: once a word was not
+    /// skipped, none is.
     ones: DFF<Bits<7>>,
     ones_in_word: CountOnes<64, 7>,
     ones_in_next: CountOnes<64, 7>,
@@ -307,17 +322,17 @@ pub struct Walk {
     lists: Signal<Local, Bit>,
     beyond: Signal<Local, Bit>,
     rows_left: Signal<Local, Bits<33>>,
-    /// Rows from the one of the cycle before on, or [`MANY_ROWS`] if there are more.
+    /// Rows from that of the cycle before on; [`MANY_ROWS`] stands for any more.
     few_rows: DFF<Bits<FEW>>,
-    /// Bytes that they take, as far as was known a cycle before.
+    /// Bytes of the bitmap or pointers for these rows, as known a cycle before.
     side_bytes: DFF<Bits<14>>,
     side_bits: DFF<Bits<10>>,
-    /// Bits before that of the row at hand.
+    /// Bits in the first byte before that of the row at hand.
     ahead: Signal<Local, Bits<3>>,
     aligned: DFF<Bits<3>>,
     most_bits: Signal<Local, Bits<10>>,
 
-    // A piece: of the granule of a cycle before, or more.
+    // A piece; the granule of the cycle before.
     origin: DFF<Bits<64>>,
     stride: Signal<Local, Bits<64>>,
     #[init(Multiplier::new(STAGES))]
@@ -330,16 +345,16 @@ pub struct Walk {
     bytes: DFF<Bits<13>>,
     key: DFF<Bits<32>>,
     covered: Signal<Local, Bit>,
-    /// The piece may be accessed.
+    /// The keys allow access to the piece.
     may: Signal<Local, Bit>,
-    /// What the key says of the piece, as it was told a cycle before.
+    /// The key's answer about the piece, of the cycle before.
     was_covered: DFF<Bit>,
     allowed: DFF<Bit>,
     unused_rights: Signal<Local, Bit>,
     unused_region: Signal<Local, Bits<KEY_REGION>>,
     ends_row: Signal<Local, Bit>,
     outside: DFF<Bit>,
-    /// The position is that behind the packet before.
+    /// The position is the one behind the packet before.
     known: DFF<Bit>,
     /// Entries have changed since the packet was begun.
     spoiled: DFF<Bit>,
@@ -378,7 +393,7 @@ impl Logic for Walk {
             || (self.state.q.val() == WalkState::Judge)
             || (self.state.q.val() == WalkState::Close);
 
-        // A range in its key.
+        // A range is looked up in its key.
         self.cfg.join(&mut self.keys.cfg);
         self.keys.key.next = self.key.q.val();
         self.keys.pd.next = self.held.q.val().pd;
@@ -402,7 +417,7 @@ impl Logic for Walk {
             || self.keys.described.val();
         self.unused_region.next = self.keys.region.val();
 
-        // The shape cannot be one of a described key.
+        // The region is not one that a described key may have.
         self.odd.next = (self.kind_held.q.val() != CONTIGUOUS)
             && (!self.elements.q.val().any()
                 || (self.elements.q.val() > MOST_ELEMENTS)
@@ -456,7 +471,7 @@ impl Logic for Walk {
         }
         self.most_bits.next = bits::<10>(512) - bit_cast::<10, 3>(self.ahead.val());
 
-        // Where the row has the element at hand: origin + row * step.
+        // Address of the element at hand in the row: origin + row * step.
         self.origin.d.next = self.data.val().get_bits::<64>(0);
         self.stride.next = 0.into();
         if self.kind_held.q.val() == CONTIGUOUS {
@@ -490,7 +505,7 @@ impl Logic for Walk {
         self.ends_row.next = (self.kind_held.q.val() == CONTIGUOUS)
             || (bit_cast::<16, 4>(self.element.q.val()) + 1 == self.elements.q.val());
 
-        // Columns.
+        // Columns that are offered.
         self.column.next = self.is_column.val();
         self.rows.next = self.rows_left.val().get_bits::<32>(0);
         self.first.next = self.element.q.val();
@@ -561,7 +576,7 @@ impl Logic for Walk {
                 }
                 self.state.d.next = WalkState::Header;
                 if self.warm.val() {
-                    // What comes next is the region at hand, and behind it others from their first rows on.
+                    // The region at hand comes next, and behind it others from their first rows on.
                     self.resumes.d.next = false;
                     self.header.d.next = self.header.q.val();
                     self.at.d.next = self.at.q.val();
@@ -640,7 +655,7 @@ impl Logic for Walk {
                 }
             }
             WalkState::Span => {
-                // Where each row begins where the one before ends, all of them are one run.
+                // If each row begins where the one before ends, all of them are one run.
                 if self.unfit.q.val() {
                     self.state.d.next = WalkState::Fail;
                 } else if !self.touches.q.val() {
@@ -671,7 +686,7 @@ impl Logic for Walk {
                 } else if self.enters.q.val()
                     || (self.resumes.q.val() && self.resumable.val() && !self.by_columns.val())
                 {
-                    // The row at hand is looked up anew: of its element, no byte of another row's is left.
+                    // The row at hand is looked up anew: no byte is left of an element of another row.
                     self.have.d.next = 0.into();
                     self.skip.d.next = 0.into();
                     self.fresh.d.next = true;
@@ -695,7 +710,7 @@ impl Logic for Walk {
                     self.rest.d.next = self.rest.q.val();
                     self.round.d.next = (UPPER as u64).into();
                 } else if self.round.q.val() == START_BITS {
-                    // The division ended in the cycle before; nothing of this one counts.
+                    // The division ended in the cycle before; its registers of this cycle do not count.
                     self.rest.d.next = self.rest.q.val();
                     self.level.d.next = true;
                     self.inside.d.next = self.rest.q.val();
@@ -744,7 +759,7 @@ impl Logic for Walk {
                         && self.held.q.val().receive
                         && !self.last_region.q.val()
                     {
-                        // The next region of the receive.
+                        // The walk goes on to the next region of the receive.
                         self.enters.d.next = true;
                         self.header.d.next = self.following.val();
                         self.at.d.next = self.following.val();
@@ -798,7 +813,7 @@ impl Logic for Walk {
             }
             WalkState::Measure => {
                 self.wait.d.next = 0.into();
-                // The place of the bitmap's or the pointers' next piece.
+                // Address of the next piece of the bitmap or of the pointers.
                 self.addr.d.next = self.base.q.val() + (bit_cast::<64, 33>(self.row.q.val()) << 3);
                 if self.kind_held.q.val() == BITMAPPED {
                     self.addr.d.next =

@@ -1,5 +1,6 @@
-//! Payload to packets: cut at the MTU and at the ends of messages, numbered, with headers and ICRC. What the
-//! responder answers goes among them.
+//! Cuts payload into packets and makes frames of them: cut at the MTU and at the ends of messages, numbered, with
+//! headers and ICRC.
+//! What the responder answers is put between them.
 
 pub mod answers;
 pub mod keeper;
@@ -8,19 +9,20 @@ pub mod packetizer;
 pub mod replies;
 pub mod segmenter;
 
-/// Bits of a payload page's number: there are 512 pages of 4 KiB, the payload of a packet each. All widths
-/// and depths of pages follow from this one, but those of [`PAGE_ROW`] and [`PAGE_PAIR`].
+/// Bits of the number of a payload page: 512 pages of 4 KiB, each the payload of a packet. All widths and depths that
+/// concern pages follow from this one, except
+/// those of [`PAGE_ROW`] and [`PAGE_PAIR`].
 ///
 /// 64 destinations whose messages are open hold a page each; the others keep the wire busy from one burst of
 /// full pages to the next.
 pub const PAGE: usize = 9;
-/// Payload pages.
+/// Number of payload pages.
 pub const PAGES: u64 = 1 << PAGE;
 /// Bits of a row's address: page, and row of 64 B.
 pub const PAGE_ROW: usize = PAGE + 6;
-/// Bits of the number of a page of what peers READ: 64 of 4 KiB, beside those of payload.
+/// Bits of the number of a reply page: 64 of 4 KiB, beside the payload pages, for what peers READ.
 pub const REPLY_PAGE: usize = 6;
-/// Bits of a row's address there.
+/// Bits of the address of a row of 64 B in the reply pages: page, and row of the page.
 pub const REPLY_ROW: usize = REPLY_PAGE + 6;
-/// Bits of the address of a pair of rows.
+/// Bits of the address of a pair of rows of a payload page.
 pub const PAGE_PAIR: usize = PAGE + 5;

@@ -1,4 +1,4 @@
-//! The turns of pieces that would meet in a bank.
+//! Lets pieces that would meet in a bank take turns.
 
 use super::{BYTES, LANES, PIECES, PLACE};
 use crate::primitive::{Pack, PieceClashes, PromptFifo};
@@ -6,14 +6,17 @@ use drdma_emit::prelude::*;
 
 /// Bits of a piece that waits: bytes 32, which of them count 4, place, whether it is of a job's last beat.
 const PIECE: usize = 32 + 4 + PLACE + 1;
-/// Bits that count the jobs whose last piece has left a lane.
+/// Bits of a count of jobs whose last piece has left a lane.
 const COUNT: usize = 4;
 
-/// Keeps up to 8 pieces in each of 16 lanes, and lets the oldest one of a lane go if it clashes with that of no lane before it. In every
-/// other cycle those behind it count instead: with one order alone, the same lanes would always wait.
+/// Keeps up to 8 pieces in each of 16 lanes, and lets the oldest one of a lane go if it clashes with that of no lane
+/// before it. In every
+/// other cycle the lanes behind it count instead: with one order alone, the same lanes would always wait.
 ///
-/// `flows`, from registers: every lane has room, and a beat comes at the end of this cycle, if there is one. A beat has a piece for every lane;
-/// one of which no byte counts takes its place nevertheless, so that every lane knows where a job ends. What goes is at the outputs a cycle later. `ended` comes
+/// `flows`, from registers: every lane has room, and a beat is accepted at the end of this cycle, if there is one. A
+/// beat has a piece for every lane;
+/// one of which no byte counts takes its place nevertheless, so that every lane knows where a job ends. What goes is at
+/// the outputs a cycle later. `ended` comes
 /// with the last piece of a job.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Lanes {
@@ -21,28 +24,28 @@ pub struct Lanes {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// A beat comes,
+    /// A beat of pieces is offered.
     pub valid: Signal<In, Bit>,
-    /// the last one of a job.
+    /// The beat is the last one of a job.
     pub over: Signal<In, Bit>,
-    /// Its bytes: 16 x 4, by the number of their bank modulo 4,
+    /// Bytes of the beat: 16 x 4, each by the number of its bank modulo 4.
     pub bytes: Signal<In, Bits<512>>,
-    /// which of them count,
+    /// Which of the bytes count, a bit each.
     pub masks: Signal<In, Bits<64>>,
-    /// and where its pieces begin.
+    /// Places in the memory at which the pieces begin, 14 bits each.
     pub places: Signal<In, Bits<224>>,
-    /// The next beat comes.
+    /// A beat is accepted in this cycle.
     pub flows: Signal<Out, Bit>,
 
-    /// Bytes that go,
+    /// Bytes that go, a bit each.
     pub go: Signal<Out, Bits<64>>,
-    /// they,
+    /// Values of the bytes that go.
     pub go_bytes: Signal<Out, Bits<512>>,
-    /// their banks among those of their lane,
+    /// Banks of the bytes, among those of their lane, 5 bits each.
     pub go_words: Signal<Out, Bits<320>>,
-    /// and rows.
+    /// Rows of the bytes, 7 bits each.
     pub go_rows: Signal<Out, Bits<448>>,
-    /// With these a job is over.
+    /// A job ends with these bytes.
     pub ended: Signal<Out, Bit>,
 
     waiting: [PromptFifo<PIECE, 3, 4>; PIECES],
@@ -51,7 +54,7 @@ pub struct Lanes {
     heads: Pack<PIECES, 1, 16>,
     head_places: Pack<PIECES, PLACE, 224>,
     clashes: PieceClashes,
-    /// Lanes behind count, not those before.
+    /// Lanes behind a lane count in this cycle, not those before it.
     reverse: DFF<Bit>,
     clash: [Signal<Local, Bits<16>>; PIECES],
     goes: [Signal<Local, Bit>; PIECES],
@@ -91,7 +94,7 @@ impl Logic for Lanes {
                     | (bit_cast::<PIECE, 1>(self.over.val().into()) << 50);
         }
 
-        // The oldest ones that do not clash go.
+        // The oldest pieces that do not clash go.
         for s in 0..PIECES {
             self.heads.parts[s].next = (self.waiting[s].out_valid.val()
                 && self.waiting[s].out_data.val().get_bits::<4>(32).any())
@@ -108,7 +111,7 @@ impl Logic for Lanes {
             self.waiting[s].out_ready.next = self.goes[s].val();
         }
 
-        // Each byte in its bank. Lanes below the piece's first byte are in the next word.
+        // Each byte goes to its bank. Lanes below the piece's first byte belong to the next word.
         for s in 0..PIECES {
             self.place[s].next = self.waiting[s].out_data.val().get_bits::<PLACE>(36);
             self.bytes_in.parts[s].next = self.waiting[s].out_data.val().get_bits::<32>(0);

@@ -1,15 +1,19 @@
-//! Pieces of values into a memory of banks, 16 a cycle: what turns rows into columns on the receive path, and columns into rows where a described key is
+//! Writes pieces of values into a memory of banks, 16 a cycle. So rows become columns on the receive path, and columns
+//! become rows when a described key is
 //! READ.
 //!
-//! Stands behind what cuts values into pieces. [`PieceBanks`] is for the [transposer](crate::receive::transposer), whose pieces go to any bytes; [`WordBanks`], half as
-//! large, is for the [strides](crate::send::replies::described::strides) of a READ, none of whose pieces lies across a word.
+//! Stands behind the blocks that cut values into pieces. [`PieceBanks`] is for the
+//! [transposer](crate::receive::transposer), whose pieces go to any bytes; [`WordBanks`], half as
+//! large, is for the [strides](crate::send::replies::described::strides) of a READ, whose pieces never cross a word.
 //!
 //! ```text
 //! pieces --> lanes (8 wait in each of 16) --> crossbar --> 128 rows of 128 banks of a byte, or of 32 of a word
 //! ```
 //!
-//! Contract: a beat of 16 pieces a cycle while `flows`, which comes from registers. Pieces that would meet in a bank take turns. `done`, a pulse, comes
-//! when the last beat of a job is in the memory, in the order of jobs. The memory is read at any time, a row a cycle; of [`PieceBanks`] one for each segment of 64 B, two cycles later.
+//! Contract: a beat of 16 pieces a cycle while `flows`, which comes from registers. Pieces that would meet in a bank
+//! take turns. `done`, a pulse, comes
+//! when the last beat of a job is in the memory, in the order of jobs. The memory can be read at any time, a row a
+//! cycle; of [`PieceBanks`] one row for each segment of 64 B, two cycles later.
 
 use crate::primitive::{ColumnMemory, Crossbar};
 use drdma_emit::prelude::*;
@@ -20,18 +24,18 @@ mod words;
 use lanes::Lanes;
 pub use words::{WORD_PLACE, WordBanks};
 
-/// Pieces a cycle.
+/// Pieces of a beat.
 pub const PIECES: usize = 16;
-/// Bytes of a piece at most.
+/// Bytes of a piece, at most.
 pub const LANES: usize = 4;
 /// Bytes of a beat of pieces.
 pub const BYTES: usize = PIECES * LANES;
-/// Bits of a byte's place in the memory: 128 rows of 128 B.
+/// Bits of the place of a byte in the memory: 128 rows of 128 B.
 pub const PLACE: usize = 14;
-/// Cycles from all lanes having passed a job's last pieces on to those being in the memory.
+/// Cycles from when all lanes have passed a job's last pieces on until these are in the memory.
 const WRITTEN: usize = 2;
 
-/// See the [module](self).
+/// Writes pieces that go to any bytes. See the [module](self).
 ///
 /// # Inputs
 /// `clk`, `rst`; `valid`, `over`, `bytes`, `masks`, `places`; `read_enable`, `read_row`.
@@ -44,26 +48,26 @@ pub struct PieceBanks {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// A beat comes,
+    /// A beat of pieces is offered.
     pub valid: Signal<In, Bit>,
-    /// the last one of a job.
+    /// The beat is the last one of a job.
     pub over: Signal<In, Bit>,
-    /// Its bytes: 16 x 4, by the number of their bank modulo 4,
+    /// Bytes of the beat: 16 x 4, each by the number of its bank modulo 4.
     pub bytes: Signal<In, Bits<512>>,
-    /// which of them count,
+    /// Which of the bytes count, a bit each.
     pub masks: Signal<In, Bits<64>>,
-    /// and where its pieces begin.
+    /// Places in the memory at which the pieces begin, 14 bits each.
     pub places: Signal<In, Bits<224>>,
-    /// The next beat comes.
+    /// A beat is accepted in this cycle.
     pub flows: Signal<Out, Bit>,
-    /// A job is in the memory.
+    /// All of a job is in the memory; jobs end in order.
     pub done: Signal<Out, Bit>,
 
-    /// Segments of 64 B that are read,
+    /// Segments of 64 B that are read, a bit each.
     pub read_enable: Signal<In, Bits<2>>,
-    /// their rows, 7 bits each,
+    /// Rows that are read, 7 bits for each segment.
     pub read_row: Signal<In, Bits<14>>,
-    /// and what was read, two cycles later.
+    /// The rows, 512 bits for each segment, two cycles after they were asked for.
     pub read_data: Signal<Out, Bits<1024>>,
 
     lanes: Lanes,

@@ -1,27 +1,30 @@
-//! Words of 4 bytes into a memory of 32 banks of a word.
+//! Writes words of 4 bytes into a memory of 32 banks of a word.
 
 use super::{BYTES, LANES, PIECES};
 use crate::primitive::{Pack, PromptFifo, Ram, WordClashes, WordCrossbar};
 use drdma_emit::prelude::*;
 
-/// Bits of the number of a bank, and banks.
+/// Bits of the number of a bank, and number of banks.
 const BANK: usize = 5;
 const BANKS: usize = 1 << BANK;
-/// Bits of a row's number.
+/// Bits of the number of a row.
 const ROW: usize = 7;
-/// Bits of a word's place: its bank, and its row above that.
+/// Bits of the place of a word: its bank, and its row above that.
 pub const WORD_PLACE: usize = BANK + ROW;
 /// Bits of a word that waits: bytes 32, which of them count 4, place, whether it is of a job's last beat.
 const WORD: usize = 32 + LANES + WORD_PLACE + 1;
-/// Bits that count the jobs whose last word has left a lane.
+/// Bits of a count of jobs whose last word has left a lane.
 const COUNT: usize = 4;
-/// Cycles from all lanes having passed a job's last words on to those being in the memory.
+/// Cycles from when all lanes have passed a job's last words on until these are in the memory.
 const WRITTEN: usize = 2;
 
-/// As [`PieceBanks`](super::PieceBanks), for pieces none of which lies across a word: 128 rows of 128 B, whose words are 32 banks in block RAM.
+/// Like [`PieceBanks`](super::PieceBanks), for pieces that never cross a word: 128 rows of 128 B, whose words are in 32
+/// banks of block RAM.
 ///
-/// Contract: a beat of 16 words a cycle while `flows`, which comes from registers. Words in different rows of a bank take turns, those in one row have no byte in common; up to 8
-/// wait in each of 16 lanes. `done`, a pulse, comes when the last beat of a job is in the memory, in the order of jobs. A row is read in a cycle, one cycle later.
+/// Contract: a beat of 16 words a cycle while `flows`, which comes from registers. Words in different rows of a bank
+/// take turns; those in one row have no byte in common. Up to 8
+/// wait in each of 16 lanes. `done`, a pulse, comes when the last beat of a job is in the memory, in the order of jobs.
+/// A row is read in a cycle, and is there in the next one.
 ///
 /// # Inputs
 /// `clk`, `rst`; `valid`, `over`, `bytes`, `masks`, `places`; `read_enable`, `read_row`.
@@ -34,25 +37,25 @@ pub struct WordBanks {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// A beat comes,
+    /// A beat of words is offered.
     pub valid: Signal<In, Bit>,
-    /// the last one of a job.
+    /// The beat is the last one of a job.
     pub over: Signal<In, Bit>,
-    /// Its words: 16 x 4 bytes,
+    /// Words of the beat: 16 x 4 bytes.
     pub bytes: Signal<In, Bits<512>>,
-    /// which of them count,
+    /// Which of the bytes count, a bit each.
     pub masks: Signal<In, Bits<64>>,
-    /// and where they go, 12 bits each.
+    /// Places of the words in the memory, 12 bits each.
     pub places: Signal<In, Bits<192>>,
-    /// The next beat comes.
+    /// A beat is accepted in this cycle.
     pub flows: Signal<Out, Bit>,
-    /// A job is in the memory.
+    /// All of a job is in the memory; jobs end in order.
     pub done: Signal<Out, Bit>,
-    /// A row is read:
+    /// A row is read.
     pub read_enable: Signal<In, Bit>,
-    /// this one.
+    /// Number of the row that is read.
     pub read_row: Signal<In, Bits<7>>,
-    /// What was read.
+    /// The row, a cycle after it was asked for.
     pub read_data: Signal<Out, Bits<1024>>,
 
     waiting: [PromptFifo<WORD, 3, 4>; PIECES],
@@ -62,7 +65,7 @@ pub struct WordBanks {
     head_banks: Pack<PIECES, BANK, 80>,
     head_rows: Pack<PIECES, ROW, 112>,
     clashes: WordClashes,
-    /// Lanes behind count, not those before.
+    /// Lanes behind a lane count in this cycle, not those before it.
     reverse: DFF<Bit>,
     clash: [Signal<Local, Bits<16>>; PIECES],
     goes: [Signal<Local, Bit>; PIECES],
@@ -103,7 +106,7 @@ impl Logic for WordBanks {
                     | (bit_cast::<WORD, 1>(self.over.val().into()) << 48);
         }
 
-        // The oldest ones that do not clash go.
+        // The oldest words that do not clash go.
         for s in 0..PIECES {
             self.heads.parts[s].next = (self.waiting[s].out_valid.val()
                 && self.waiting[s].out_data.val().get_bits::<4>(32).any())

@@ -1,8 +1,8 @@
-//! Failed reads: which parts of a window could not be read, and whether a beat needs any of them.
+//! Remembers failed reads: which parts of a window could not be read, and whether a beat needs any of them.
 //!
 //! Contract: a range is taken in any cycle. The beat at hand is compared with the ranges of its
-//! window, one in each cycle with `step`; `all` tells that the last comparison is done, three cycles
-//! after the last range, and at once if there is none; `failed` what came out. 255 ranges of a
+//! window, one in each cycle with `step`; `all` says that the last comparison is done, three cycles
+//! after the last range, and at once if there is none; `failed` is the result. 255 ranges of a
 //! window are kept; with more, every beat of the window that reads anything has failed.
 
 use crate::layout::reader::ReadError;
@@ -15,7 +15,7 @@ use crate::primitive::Ram;
 /// Bits of the number of a range: 255 of each window are kept.
 const RANGE_INDEX: usize = WINDOW_INDEX + 8;
 
-/// The block; see the module.
+/// Remembers failed reads. See the [module](self).
 ///
 /// # Inputs
 /// `clk`, `rst`; `error_*`; `window`, `valid`, `ram`; `restart`, `step`, `forget`.
@@ -30,21 +30,21 @@ pub struct Failures {
     pub rst: Signal<In, Bit>,
     /// A read that failed.
     pub error: Flow<In, ReadError>,
-    /// The window of the beat at hand.
+    /// Number of the window of the beat at hand.
     pub window: Signal<In, Bits<WINDOW_INDEX>>,
-    /// Its bytes.
+    /// Positions of the beat that have a byte, a bit each.
     pub valid: Signal<In, Bits<64>>,
-    /// Their places.
+    /// Places of the bytes in the segmented memory, 17 bits each.
     pub ram: Signal<In, Bits<1088>>,
-    /// Another beat comes.
+    /// Another beat is at hand from the next cycle on.
     pub restart: Signal<In, Bit>,
     /// The beat is compared with one more range, if one is left.
     pub step: Signal<In, Bit>,
-    /// The beat's window is done with.
+    /// The window's last beat is done: its ranges are forgotten.
     pub forget: Signal<In, Bit>,
-    /// The beat was compared with all ranges.
+    /// The beat was compared with all ranges of its window.
     pub all: Signal<Out, Bit>,
-    /// It needs what could not be read.
+    /// The beat needs a byte that could not be read; valid with `all`.
     pub failed: Signal<Out, Bit>,
 
     ranges: Ram<30, 1, RANGE_INDEX>,
@@ -117,7 +117,7 @@ impl Logic for Failures {
         self.behind.d.next = self.range_start.val()
             + bit_cast::<18, 13>(self.ranges.read_data.val().get_bits::<13>(0));
 
-        // The bytes in it.
+        // Bytes of the beat that are in the range.
         self.hits_valid.d.next = self.range_valid.q.val();
         for k in 0..64 {
             self.place[k].next = self.ram.val().get_bits::<17>(k * 17).get_bits::<18>(0);

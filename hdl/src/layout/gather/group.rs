@@ -1,4 +1,4 @@
-//! Sixteen positions of the payload, which read one copy of the memory.
+//! A group of sixteen positions of the payload, which read one copy of the segmented memory.
 
 use drdma_emit::prelude::*;
 
@@ -23,34 +23,34 @@ pub struct Group {
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
 
-    /// A beat enters.
+    /// A beat enters, with the number `newest`.
     pub write: Signal<In, Bit>,
-    /// Its bytes.
+    /// Positions of the beat that have a byte, a bit each.
     pub valid: Signal<In, Bits<16>>,
-    /// Where they lie.
+    /// Places of the bytes in the segmented memory, 17 bits each.
     pub ram: Signal<In, Bits<272>>,
-    /// Number of the next beat to enter.
+    /// Number of the next beat to enter, modulo 64.
     pub newest: Signal<In, Bits<6>>,
-    /// Number of the oldest beat that is not known to be requested.
+    /// Number of the oldest beat that is not known to be requested, modulo 64.
     pub oldest: Signal<In, Bits<6>>,
-    /// The number behind that.
+    /// The number behind `oldest`, modulo 64.
     pub following: Signal<In, Bits<6>>,
     /// All positions have requested their bytes of the beat `oldest`.
     pub done: Signal<Out, Bit>,
 
-    /// For every bank the row to read.
+    /// Rows to read, 10 bits for each bank.
     pub read_row: Signal<Out, Bits<320>>,
-    /// The banks to read.
+    /// Banks to read, a bit each.
     pub read_enable: Signal<Out, Bits<32>>,
-    /// One word a bank, two cycles later.
+    /// Words that were read, 32 bits for each bank, two cycles after they were asked for.
     pub read_data: Signal<In, Bits<1024>>,
 
-    /// The beat to look at.
+    /// Place of the beat whose bytes are at `data`: its number modulo 32.
     pub leave: Signal<In, Bits<5>>,
-    /// Its bytes.
+    /// Bytes of the beat `leave` at the group's 16 positions.
     pub data: Signal<Out, Bits<128>>,
 
-    /// A byte was requested.
+    /// A byte was requested in this cycle.
     pub busy: Signal<Out, Bit>,
     /// A byte waited for its bank, or for its turn.
     pub conflict: Signal<Out, Bit>,

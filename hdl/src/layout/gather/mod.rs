@@ -1,4 +1,4 @@
-//! The payload assembler (D-RDMA section 4.3): reads bytes from the segmented memory and moves them
+//! Assembles the payload (D-RDMA section 4.3): reads bytes from the segmented memory and moves them
 //! through a byte crossbar into payload order.
 //!
 //! Takes beats of 64 byte addresses. A beat waits until its window's data have arrived; then each quad,
@@ -15,14 +15,16 @@
 //! A quad's crossbar has a port for every eighth bank, which makes it a third of one that takes any
 //! four of 128 bytes. Where a quad needs different words through a port it takes turns.
 //!
-//! A beat that has bytes, and none of them in the memory, is of bytes that the sequencer has made (`made`), or stands in its request: `inline_write` has brought its
-//! payload, which is kept by slot and read as the beat leaves.
+//! A beat that has bytes, but none of them in the memory, has bytes that the sequencer has made (`made`), or that stand
+//! in its request: `inline_write` has brought them;
+//! they are kept by slot and read as the beat leaves.
 //!
 //! Contract: up to a beat a cycle, in order; a beat follows its addresses after 10 cycles; may stall
-//! at any time. With fewer than 16 `words` a beat of w words, quads with a byte, takes ceil(w / `words`)
-//! cycles in stage `p`, and so does the payload behind it. 32 beats are at work at most, and all their bytes have room behind the crossbar, so
-//! that no quad waits for what cannot move. A beat of a window with failed reads takes a cycle
-//! for each of these and 3 more. `window_free` tells that the last beat of a window, and with it all
+//! at any time. With fewer than 16 `words`, a beat of w words (quads with a byte) takes ceil(w / `words`)
+//! cycles in stage `p`, and so does the payload behind it. At most 32 beats are at work, and all their bytes have room
+//! behind the crossbar, so
+//! that no quad waits for one that cannot advance. A beat of a window with failed reads takes a cycle
+//! for each of these and 3 more. `window_free` says that the last beat of a window, and with it all
 //! before, have left the memory.
 //!
 //! Stages: `p` holds a beat, waits for its window and looks for failed reads; the groups take it from
@@ -45,7 +47,7 @@ mod tests;
 use failures::Failures;
 use group::Group;
 
-/// What passes beside the payload of a beat.
+/// What accompanies the payload of a beat.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Side {
     dest: Bits<10>,
@@ -60,7 +62,7 @@ struct Side {
     bad_dest: Bits<DEST_COUNT>,
 }
 
-/// What is remembered of a part that is at work: what the output needs besides data.
+/// What is kept of a part that is at work: what the output needs besides data.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Note {
     dest: Bits<10>,
@@ -76,64 +78,65 @@ struct Note {
     mask: Bits<64>,
     part_end: Bit,
     error: Bit,
-    /// It is no payload: it only ended its window.
+    /// The part is not payload, and only ended its window.
     left_out: Bit,
-    /// Its payload stands in the request.
+    /// The part's payload stands in the request.
     inline: Bit,
 }
 
 /// Bits of a [`Note`].
 const NOTE: usize = 137 + DEST_COUNT;
-/// Bits of the number of beats with made bytes that wait: twice as many as a window has beats, so that one that is not closed never
+/// Bits of a count of beats with made bytes that wait: twice as many as a window has beats, so that a window that is
+/// not closed never
 /// has all of them.
 const MADE: usize = 12;
 const MADE_COUNT: usize = MADE + 1;
-/// Beats that can be at work.
+/// Beats that can be at work at once.
 const ROOM: u64 = 32;
 
-/// The payload of a request that stands in its entry.
+/// The payload of a request that stands in its entry (inline).
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct InlineWrite {
-    /// The request.
+    /// Slot of the request.
     pub slot: Bits<8>,
-    /// The payload, from the first byte on.
+    /// Bytes of the payload, the first one lowest.
     pub data: Bits<512>,
 }
 
 /// A part of a beat of payload.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Payload {
-    /// Bytes at their positions in the beat.
+    /// Bytes of the part, at their positions in the beat.
     pub data: Bits<512>,
-    /// Which of them there are.
+    /// Which of the bytes this part brings, a bit each.
     pub mask: Bits<64>,
-    /// Last part of the beat.
+    /// The part is the last one of its beat.
     pub part_end: Bit,
-    /// A byte of this part, or of one before it in the beat, could not be read.
+    /// A byte of this part, or of an earlier one of the beat, could not be read.
     pub error: Bit,
-    /// Destination.
+    /// Number of the destination in the ring of destinations.
     pub dest: Bits<10>,
-    /// Request.
+    /// Slot of the request.
     pub slot: Bits<8>,
-    /// Payload bytes of the whole beat.
+    /// Bytes of the whole beat, 0 to 64.
     pub bytes: Bits<7>,
-    /// Starts a message.
+    /// The beat starts a message.
     pub message_start: Bit,
-    /// Ends a message.
+    /// The beat ends a message.
     pub message_end: Bit,
-    /// Length of the message that starts, where it can be longer than a packet.
+    /// With `message_start`: bytes of the message, if it can be longer than a packet; else 0.
     pub message_bytes: Bits<32>,
-    /// Ends the request.
+    /// The beat ends the request.
     pub request_end: Bit,
-    /// Ends the destination.
+    /// The beat ends the destination.
     pub dest_end: Bit,
-    /// The request's status.
+    /// The request's status; valid with `request_end`.
     pub status: Bits<8>,
-    /// The destination that failed.
+    /// Index of the destination that failed; valid with a status other than 0.
     pub bad_dest: Bits<DEST_COUNT>,
 }
 
-/// The assembler. See the [module](self).
+/// Assembles the payload. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Gather {
     /// Clock.
@@ -141,11 +144,11 @@ pub struct Gather {
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
 
-    /// Words of 4 B of payload to read in a cycle: 1 to 16.
+    /// Words of 4 B of payload to read in a cycle, 1 to 16.
     pub words: Signal<In, Bits<5>>,
 
     // Beats.
-    /// Beats: where each byte is.
+    /// Beats: the place of each byte.
     pub bytes: Stream<In, ByteBeat>,
 
     // From the decoder.
@@ -153,7 +156,7 @@ pub struct Gather {
     pub inline_write: Flow<In, InlineWrite>,
 
     // From the sequencer.
-    /// Bytes of beats that lie nowhere in host memory, in the order of these beats, before them.
+    /// Bytes of beats that lie nowhere in host memory, in the order of these beats, given before them.
     pub made: Stream<In, Made>,
 
     // From the reader.
@@ -163,29 +166,29 @@ pub struct Gather {
     pub read_error: Stream<In, ReadError>,
 
     // To the segmented memory, a copy for each group.
-    /// For every bank the row to read.
+    /// Rows to read, 10 bits for each bank, of each group's copy.
     pub read_row: [Signal<Out, Bits<320>>; 4],
-    /// The banks to read.
+    /// Banks to read, a bit each, of each group's copy.
     pub read_enable: [Signal<Out, Bits<32>>; 4],
-    /// One word a bank, two cycles later.
+    /// Words that were read, 32 bits for each bank, two cycles after they were asked for.
     pub read_data: [Signal<In, Bits<1024>>; 4],
 
     // To the placer.
-    /// A window's space may be used again; windows are freed in order.
+    /// The space of the oldest window may be used again; windows are freed in order.
     pub window_free: Signal<Out, Bit>,
 
     // Payload.
-    /// Payload.
+    /// Parts of beats, in order.
     pub payload: Stream<Out, Payload>,
 
     // Counters: one cycle each.
-    /// Payload was read.
+    /// Payload was read in this cycle.
     pub count_busy: Signal<Out, Bit>,
-    /// A byte waited for its bank.
+    /// A byte waited for its bank in this cycle.
     pub count_conflict: Signal<Out, Bit>,
-    /// A beat waited: its window's data have not arrived.
+    /// A beat waited in this cycle, because its window's data have not arrived.
     pub count_empty: Signal<Out, Bit>,
-    /// A beat found no room, and the output was not taken.
+    /// A beat found no room in this cycle, because the output was not taken.
     pub count_blocked: Signal<Out, Bit>,
 
     // Windows and failed reads.
@@ -204,7 +207,7 @@ pub struct Gather {
     p_window_end: DFF<Bit>,
     p_beat_end: DFF<Bit>,
     p_side: DFF<Side>,
-    /// Words of the beat that this cycle and later ones read.
+    /// Words of the beat that are read in this cycle and later ones.
     p_words: DFF<Bits<5>>,
     carry: DFF<Bit>,
     p_ready: Signal<Local, Bit>,
@@ -230,15 +233,15 @@ pub struct Gather {
     done: Signal<Local, Bit>,
     window_done: Signal<Local, Bit>,
     freed: DFF<Bit>,
-    /// `oldest` as it was: the bytes of the beats before the last of these have come.
+    /// `oldest` of earlier cycles: the bytes of all beats before the last of these have come.
     complete: [DFF<Bits<6>>; 4],
 
     // Payloads that stand in their requests, by slot.
     payloads: Ram<512, 1, 8>,
     out_inline: DFF<Bit>,
-    /// By slot: its beats without a byte in the memory have made bytes.
+    /// Of each slot: its beats without a byte in the memory have made bytes.
     makes: Lutram<1, 8, 1>,
-    /// Those bytes.
+    /// The made bytes.
     #[init(Fifo::new(RamStyle::Block))]
     made_bytes: Fifo<32, MADE, MADE_COUNT>,
     is_made: Signal<Local, Bit>,
@@ -283,8 +286,8 @@ impl Logic for Gather {
         self.failures.error.valid.next = self.read_error.valid.val();
         self.failures.error.next = self.read_error.val();
 
-        // Stage p: a beat waits for its window; failed reads are compared one a cycle, while so many
-        // words a cycle are read. The last of them are when the beat enters.
+        // Stage p: a beat waits for its window. Failed reads are compared, one a cycle, while `words`
+        // words a cycle are read; the last words are read when the beat enters.
         self.failures.window.next = self.p_window.q.val();
         self.failures.valid.next = self.p_mask.q.val();
         self.failures.ram.next = self.p_ram.q.val();
@@ -315,8 +318,8 @@ impl Logic for Gather {
             self.p_words.d.next = self.p_words.q.val() - self.words.val();
         }
 
-        // It enters: the addresses into the groups, the rest into `notes`. That a part has failed is
-        // told with the later parts of its beat too.
+        // The beat enters: its addresses go into the groups, the rest into `notes`. If a part has failed,
+        // the later parts of its beat say so, too.
         self.p_side.q.share(&mut self.note);
         self.note.next.mask = self.p_mask.q.val();
         self.note.next.part_end = self.p_beat_end.q.val();
@@ -419,7 +422,7 @@ impl Logic for Gather {
         }
         self.payload.valid.next = self.out_valid.q.val();
         self.payload.next = self.out.q.val();
-        // The memory has read it while the rest went into the output register.
+        // The memory has read the payload while the rest went into the output register.
         self.payloads.write_lanes.next = bit_cast::<1, 1>(self.inline_write.valid.val().into());
         self.payloads.write_address.next = self.inline_write.slot.val();
         self.payloads.write_data.next = self.inline_write.data.val();
@@ -428,7 +431,7 @@ impl Logic for Gather {
         if self.out_inline.q.val() {
             self.payload.next.data = self.payloads.read_data.val();
         }
-        // What a request is, its last write says.
+        // The last write of a request decides what it is.
         self.makes.write_enable.next = self.inline_write.valid.val() || self.made.valid.val();
         self.makes.write_address.next = self.made.slot.val();
         self.makes.write_data.next = 1.into();

@@ -1,11 +1,11 @@
-//! Four positions of the payload: their requests, which they make together, and their bytes.
+//! A quad: four positions of the payload, which make their requests together.
 
 use array_init::array_init;
 use drdma_emit::prelude::*;
 
 use crate::primitive::{Choose, Classes, Lutram, Pack, QuadMux, Turns};
 
-/// Bits of a request: 4 places, which of them there are, their turns, the last turn.
+/// Bits of a request: 4 places, which positions have a byte, their turns, the last turn.
 const REQUEST: usize = 82;
 
 /// A sixteenth of the payload. See the [module](super).
@@ -28,39 +28,39 @@ pub struct Quad {
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
 
-    /// A beat enters.
+    /// A beat enters, with the number `newest`.
     pub write: Signal<In, Bit>,
-    /// Its bytes.
+    /// Positions of the beat that have a byte, a bit each.
     pub valid: Signal<In, Bits<4>>,
-    /// Where they lie.
+    /// Places of the bytes in the segmented memory, 17 bits each.
     pub ram: Signal<In, Bits<68>>,
-    /// Number of the next beat to enter.
+    /// Number of the next beat to enter, modulo 64.
     pub newest: Signal<In, Bits<6>>,
-    /// Number of the oldest beat that is not known to be requested.
+    /// Number of the oldest beat that is not known to be requested, modulo 64.
     pub oldest: Signal<In, Bits<6>>,
-    /// The number behind that.
+    /// The number behind `oldest`, modulo 64.
     pub following: Signal<In, Bits<6>>,
     /// Not all bytes of the beat `oldest` have been granted.
     pub waiting: Signal<Out, Bit>,
 
-    /// Classes of which a word is wanted.
+    /// Classes of banks of which a word is wanted, a bit each.
     pub pending: Signal<Out, Bits<8>>,
-    /// The words.
+    /// The words that are wanted, 12 bits for each class.
     pub words: Signal<Out, Bits<96>>,
-    /// How many beats behind the oldest, at most 3.
+    /// How many beats the head is behind the oldest one; 3 stands for any more.
     pub age: Signal<Out, Bits<2>>,
-    /// Those of them that are not granted now.
+    /// Wanted words that are not granted in this cycle, a bit for each class.
     pub left: Signal<In, Bits<8>>,
-    /// There is none.
+    /// All wanted words are granted in this cycle.
     pub free: Signal<In, Bit>,
     /// A byte waits for its bank or its turn.
     pub conflict: Signal<Out, Bit>,
 
-    /// One word a bank, three cycles after the grant.
+    /// Words that were read, 32 bits for each bank, three cycles after the grant.
     pub read_data: Signal<In, Bits<1024>>,
-    /// The beat to look at.
+    /// Place of the beat whose bytes are at `data`: its number modulo 32.
     pub leave: Signal<In, Bits<5>>,
-    /// Its bytes.
+    /// Bytes of the beat `leave` at the quad's 4 positions.
     pub data: Signal<Out, Bits<32>>,
 
     // The queue.
@@ -82,7 +82,7 @@ pub struct Quad {
     head_active: DFF<Bits<4>>,
     head_selects: DFF<Bits<20>>,
     head_slot: DFF<Bits<5>>,
-    /// There are later turns.
+    /// The head has later turns.
     head_more: DFF<Bit>,
     head_age: DFF<Bits<2>>,
     selects: Pack<4, 5, 20>,
@@ -119,7 +119,7 @@ pub struct Quad {
 impl Logic for Quad {
     #[hdl_gen]
     fn update(&mut self) {
-        // What has entered is in `requests` in the cycle in which `newest` tells so.
+        // A beat that has entered is in `requests` in the cycle in which `newest` counts it.
         self.schedule.valid.next = self.valid.val();
         self.requests.write_enable.next = self.write.val();
         self.requests.write_address.next = self.newest.val().get_bits::<5>(0);
@@ -128,7 +128,7 @@ impl Logic for Quad {
             | (bit_cast::<REQUEST, 8>(self.schedule.turns.val()) << 72)
             | (bit_cast::<REQUEST, 2>(self.schedule.last.val()) << 80);
 
-        // Those whose turn it is.
+        // The bytes whose turn it is.
         self.requests.read_address[0].next = self.next.q.val().get_bits::<5>(0);
         self.request.next = self.requests.read_data[0].val();
         self.turn_end.next = self.request.val().get_bits::<2>(80) == self.turn.q.val();
@@ -147,7 +147,7 @@ impl Logic for Quad {
         self.classes.active.next = self.active.val();
         self.class_words.select.next = self.classes.chosen.val();
 
-        // They follow when all of the head have been granted.
+        // The next ones follow when all of the head have been granted.
         self.load.next = self.free.val() && (self.next.q.val() != self.newest.val());
         self.head_pending.d.next = self.left.val();
         if self.free.val() {

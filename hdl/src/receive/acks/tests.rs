@@ -95,8 +95,8 @@ fn covers(one: Told, other: Told) -> bool {
     one.2 < 0x20 && other.2 < 0x20 && ahead(one.1, other.1) < 1 << 23
 }
 
-/// Checks that each queue pair's come out in order, and that each ACK that does not come out is covered by its neighbours that
-/// do. Gives how many did not come out.
+/// Checks that each queue pair's come out in order, and that each ACK that does not come out is covered by its
+/// neighbours that do. Gives how many did not come out.
 fn check(came: &[Told], told: &[Told]) -> usize {
     let mut of_pair: HashMap<u64, VecDeque<Told>> = HashMap::new();
     came.iter().for_each(|one| of_pair.entry(one.0).or_default().push_back(*one));

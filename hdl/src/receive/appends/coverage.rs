@@ -1,4 +1,4 @@
-//! The columns of an append region: how long a row is, and whether all rows lie in the memory of their keys.
+//! Walks the columns of an append region: how long a row is, and whether all rows lie in the memory of their keys.
 
 use super::entries::AppendColumn;
 use crate::context::{ConfigWrite, TableSelect};
@@ -6,21 +6,23 @@ use crate::primitive::Multiplier;
 use crate::request::decoder::regions::MemoryRegions;
 use drdma_emit::prelude::*;
 
-/// Cycles from a column to what is known of it.
+/// Cycles from a column until it is known whether it is covered.
 const LATENCY: usize = 7;
 /// Stages in which a column waits for its bytes.
 const WAITS: usize = 4;
-/// Bits of a row's bytes: a message has at most 2^31, so that a longer row is as good as one of 2^33 - 1.
+/// Bits of a count of a row's bytes. A message has at most 2^31 bytes, so any longer row counts as one of 2^33 - 1.
 pub const ROW: usize = 33;
 const ROW_SUM: usize = 34;
 
-/// Goes through a region's columns, one a cycle.
+/// Walks a region's columns, one a cycle.
 ///
-/// Contract: a column comes in each cycle with `valid`, `first` with the first one; with `last` no other one follows until `done`, a pulse
-/// 7 cycles behind the last column. `proper`, `covered` and `row` hold from then until the next first column.
+/// Contract: a column comes in each cycle with `valid`, the first one with `first`; behind `last` no other one may come
+/// until `done`, a pulse
+/// 7 cycles after the last column. `proper`, `covered` and `row` are valid from then until the next first column.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; `valid`, `first`, `last`, `column`; `capacity`, `pd`: of the region, from the first column to `done`.
+/// `clk`, `rst`; `cfg`; `valid`, `first`, `last`, `column`; `capacity`, `pd`: of the region, constant from the first
+/// column to `done`.
 ///
 /// # Outputs
 /// `done`; `proper`: no value is empty; `covered`: each column's rows lie in the memory region of its key, which is of
@@ -35,21 +37,21 @@ pub struct Coverage {
     pub cfg: Flow<In, ConfigWrite>,
     /// A column comes.
     pub valid: Signal<In, Bit>,
-    /// It is the first one,
+    /// With `valid`: the column is the region's first one.
     pub first: Signal<In, Bit>,
-    /// or the last one.
+    /// With `valid`: the column is the region's last one.
     pub last: Signal<In, Bit>,
-    /// The column.
+    /// Entry of the column.
     pub column: Signals<In, AppendColumn>,
     /// Rows of the region.
     pub capacity: Signal<In, Bits<32>>,
-    /// Its protection domain.
+    /// Protection domain of the region.
     pub pd: Signal<In, Bits<32>>,
-    /// All of it is known.
+    /// `proper`, `covered` and `row` are valid.
     pub done: Signal<Out, Bit>,
     /// No value is empty.
     pub proper: Signal<Out, Bit>,
-    /// All is in the memory of the keys.
+    /// All rows of all columns lie in the memory of their keys.
     pub covered: Signal<Out, Bit>,
     /// Bytes of a row.
     pub row: Signal<Out, Bits<ROW>>,
@@ -63,10 +65,11 @@ pub struct Coverage {
     comes: [DFF<Bit>; LATENCY],
     ends: [DFF<Bit>; LATENCY],
     base: [DFF<Bits<64>>; 2],
-    // Its key is the right one, and where that ends.
+    // The key is the right one and allows writing; `key_end`: the address where its memory ends.
     allows: DFF<Bit>,
     key_end: DFF<Bits<65>>,
-    // The column begins in the memory of its key, and how much of that there is from there on; until its own bytes are known.
+    // The column begins in the memory of its key, and the bytes from there to its end; kept until the column's own
+    // bytes are known.
     fits: [DFF<Bit>; WAITS],
     room: [DFF<Bits<65>>; WAITS],
     bytes: DFF<Bits<64>>,
@@ -89,7 +92,7 @@ impl Logic for Coverage {
         self.keys.cfg_word.next = self.cfg.word.val();
         self.keys.cfg_data.next = self.cfg.data.val();
 
-        // Bytes of a row.
+        // Bytes of a row so far.
         self.so_far.next = self.row_held.q.val();
         if self.first.val() {
             self.so_far.next = 0.into();
@@ -105,7 +108,7 @@ impl Logic for Coverage {
                 self.column.width.val().any() && (self.first.val() || self.proper_held.q.val());
         }
 
-        // The column's bytes, and those of its key from its first byte on.
+        // The column's bytes, and those of its key from the column's first byte on.
         self.keys.key.next = self.column.lkey.val();
         self.keys.pd.next = self.pd.val();
         self.multiplier.enable.next = true;

@@ -1,14 +1,15 @@
-//! A division, a bit a cycle.
+//! Divides, a bit a cycle.
 
 use drdma_emit::prelude::*;
 
-/// Bits of the numbers.
+/// Bits of the operands and results.
 const BITS: usize = 13;
 const ONE_MORE: usize = BITS + 1;
 
 /// Divides a number of 13 bits by another one, which is not 0.
 ///
-/// Contract: `done` is a pulse 14 cycles behind `starts`; `quotient` and `remainder` hold from then until the next start.
+/// Contract: `done` is a pulse 14 cycles after `starts`; `quotient` and `remainder` are valid from then until the next
+/// start.
 ///
 /// # Inputs
 /// `clk`, `rst`; `starts`; `number`, `divisor`, with `starts`.
@@ -21,23 +22,23 @@ pub struct Division {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// A division begins,
+    /// A division begins.
     pub starts: Signal<In, Bit>,
-    /// of this number
+    /// With `starts`: the number that is divided.
     pub number: Signal<In, Bits<BITS>>,
-    /// by this one.
+    /// With `starts`: the divisor, not 0.
     pub divisor: Signal<In, Bits<BITS>>,
-    /// It is done.
+    /// The results are valid.
     pub done: Signal<Out, Bit>,
-    /// How often it goes into the number.
+    /// Quotient, rounded down.
     pub quotient: Signal<Out, Bits<BITS>>,
-    /// What is left.
+    /// Remainder, less than the divisor.
     pub remainder: Signal<Out, Bits<BITS>>,
 
-    /// Bits that are to come; 1 more than there are.
+    /// Bits of the quotient that are still to come, and 1 more.
     left: DFF<Bits<4>>,
     by: DFF<Bits<BITS>>,
-    /// The bits of the number that have not come, above those of the quotient that have.
+    /// The bits of the number that are still to come, above those of the quotient that have come.
     bits: DFF<Bits<BITS>>,
     rest: DFF<Bits<BITS>>,
     next_rest: Signal<Local, Bits<ONE_MORE>>,

@@ -1,4 +1,4 @@
-//! The entries of append regions, as the host writes them.
+//! Keeps the entries of append regions, as the host writes them.
 
 use super::lives::Lives;
 use crate::context::ConfigWrite;
@@ -9,16 +9,16 @@ use drdma_abi::described::{AppendEnd, AppendHead, ENTRY_GRANULES};
 use drdma_abi::work_request::{Element, GRANULE, MAX_ELEMENTS};
 use drdma_emit::prelude::*;
 
-/// Bits of a granule, and words.
+/// Bits of a granule of an entry, and its words.
 pub const GRANULE_BITS: usize = 8 * GRANULE;
 const LANES: usize = 4;
-/// Bits of the place of a column among all of all regions.
+/// Bits of the number of a column among those of all regions.
 pub const COLUMN: usize = APPEND + 4;
-/// The granules of an entry's columns and its end.
+/// Numbers of the granules of an entry's first column and of its end.
 const FIRST_COLUMN: u64 = (AppendHead::SIZE / GRANULE) as u64;
 const LAST_COLUMN: u64 = FIRST_COLUMN + MAX_ELEMENTS as u64 - 1;
 const END: u64 = ENTRY_GRANULES as u64 - 1;
-/// The words of the end that are 0.
+/// Number of the words at the end of an entry that must be 0.
 const RESERVED: usize = 3;
 
 fn stands<L: Layout>(field: &str, at: usize) -> bool {
@@ -28,38 +28,38 @@ fn stands<L: Layout>(field: &str, at: usize) -> bool {
 /// What an entry says of its region as a whole.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct AppendEntry {
-    /// It is enabled, and its reserved fields are 0.
+    /// The region is enabled, and the entry's reserved fields are 0.
     pub good: Bit,
-    /// Its life.
+    /// Life of the region.
     pub life: Bits<APPEND_LIFE>,
-    /// Rows.
+    /// Rows of the region.
     pub capacity: Bits<32>,
-    /// Columns.
+    /// Number of columns, as the host has written it.
     pub columns: Bits<16>,
-    /// Its protection domain.
+    /// Protection domain of the region.
     pub pd: Bits<32>,
 }
 
 /// What an entry says of a column.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct AppendColumn {
-    /// The first byte of row 0.
+    /// Address of the first byte of row 0.
     pub base: Bits<64>,
-    /// Bytes of a value.
+    /// Bytes of a value of the column.
     pub width: Bits<32>,
-    /// The key of its memory.
+    /// Local key of the column's memory.
     pub lkey: Bits<32>,
 }
 
 /// Keeps the entries of 512 append regions.
 ///
-/// Contract: asked a cycle ahead; a word counts in the second cycle after its own.
+/// Contract: asked a cycle ahead; a word of the host's counts in the second cycle after its own.
 ///
 /// # Inputs
 /// `clk`; `cfg`, `word`; `next_region`; `next_column`.
 ///
 /// # Outputs
-/// `entry` and `column` of those of the cycle before.
+/// `entry` and `column`: those of `next_region` and `next_column`, one cycle before.
 #[derive(LogicBlock, BlockDefault)]
 #[check(stands::<AppendHead>("capacity", 0) && stands::<AppendHead>("columns", 32))]
 #[check(stands::<AppendHead>("pd", 64) && stands::<AppendEnd>("enable", 96))]
@@ -69,15 +69,15 @@ pub struct Entries {
     pub clk: Signal<In, Clock>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// Words that it writes of append regions.
+    /// Words that the host writes to append regions.
     pub word: Flow<In, AppendWord>,
-    /// The region that is asked for in the next cycle,
+    /// The region that is asked for in the next cycle.
     pub next_region: Signal<In, Bits<APPEND>>,
-    /// and a column of that one.
+    /// The column of that region that is asked for in the next cycle.
     pub next_column: Signal<In, Bits<4>>,
-    /// What the one of the cycle before is,
+    /// Entry of the region of `next_region`, one cycle before.
     pub entry: Signals<Out, AppendEntry>,
-    /// and its column.
+    /// Column `next_column`, one cycle before, of that region.
     pub column: Signals<Out, AppendColumn>,
 
     lives: Lives,
@@ -87,7 +87,7 @@ pub struct Entries {
     data: Pack<LANES, 32, GRANULE_BITS>,
     heads: Ram<GRANULE_BITS, LANES, APPEND>,
     columns: Ram<GRANULE_BITS, LANES, COLUMN>,
-    /// Whether reserved words are not 0.
+    /// Of each region: whether reserved words are not 0.
     ends: Ram<RESERVED, RESERVED, APPEND>,
     odd: Signal<Local, Bits<RESERVED>>,
     after: Signal<Local, Bits<4>>,
@@ -120,7 +120,7 @@ impl Logic for Entries {
         self.heads.write_data.next = self.data.whole.val();
         self.heads.read_enable.next = true;
         self.heads.read_address.next = self.next_region.val();
-        // Column `k` stands at place `k + 1`, the 16th at 0: as its granule says.
+        // Column `k` is kept at place `k + 1`, the 16th at 0: by the number of its granule.
         self.after.next = self.next_column.val() + FIRST_COLUMN;
         self.columns.write_address.next = (bit_cast::<COLUMN, APPEND>(self.word.region.val()) << 4)
             | bit_cast::<COLUMN, 4>(self.granule.val().get_bits::<4>(0));

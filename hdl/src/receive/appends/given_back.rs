@@ -1,38 +1,40 @@
-//! Rows of append regions that the host has given back.
+//! Keeps account of the rows of append regions that the host has given back.
 
 use super::State;
 use crate::context::{ConfigWrite, EVERY_TABLE, Table};
 use crate::receive::record::{APPEND, APPEND_LIFE, AppendWord};
 use drdma_emit::prelude::*;
 
-/// Takes what the host writes to `APPEND_DOORBELLS`, if it advances by 1 row to all that are in use.
+/// Accepts a word that the host writes to `APPEND_DOORBELLS`, if it advances by at least 1 row and at most by all that
+/// are in use.
 ///
-/// Contract: a doorbell counts in the third cycle after its own; words are at least 4 cycles apart. Asked a cycle ahead.
+/// Contract: a doorbell counts in the third cycle after its own; words are at least 4 cycles apart. `rows` is asked for
+/// a cycle ahead.
 ///
 /// # Inputs
-/// `clk`; `cfg`, `word`; `state`, `life`, `enabled` of `asked` of the cycle before; `next_region`.
+/// `clk`; `cfg`, `word`; `state`, `life`, `enabled`: of the region of `asked`, one cycle before; `next_region`.
 ///
 /// # Outputs
-/// `asked`; `rows` of the region that `next_region` was in the cycle before, since it was enabled, modulo 2^32.
+/// `asked`; `rows` of the region of `next_region`, one cycle before: given back since it was enabled, modulo 2^32.
 #[derive(LogicBlock, BlockDefault)]
 pub struct GivenBack {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// Words that it writes of append regions.
+    /// Words that the host writes to append regions and their doorbells.
     pub word: Flow<In, AppendWord>,
     /// The region whose state is asked for in the next cycle.
     pub asked: Signal<Out, Bits<APPEND>>,
-    /// That of the cycle before.
+    /// State of the region of `asked`, one cycle before.
     pub state: Signals<In, State>,
-    /// Its life,
+    /// Life of that region.
     pub life: Signal<In, Bits<APPEND_LIFE>>,
-    /// and whether it is enabled.
+    /// That region is enabled.
     pub enabled: Signal<In, Bit>,
-    /// The region that is asked for in the next cycle.
+    /// The region whose `rows` are asked for in the next cycle.
     pub next_region: Signal<In, Bits<APPEND>>,
-    /// Rows of the one of the cycle before.
+    /// Rows of the region of `next_region`, one cycle before, that were given back since it was enabled, modulo 2^32.
     pub rows: Signal<Out, Bits<32>>,
 
     clears: Signal<Local, Bit>,
@@ -43,12 +45,12 @@ pub struct GivenBack {
     empties: DFF<Bit>,
     rings: DFF<Bit>,
     appended: Signal<Local, Bits<32>>,
-    // What it advances by, and what is in use.
+    // By how many rows the doorbell advances, and how many are in use.
     judges: DFF<Bit>,
     advance: DFF<Bits<32>>,
     used: DFF<Bits<32>>,
     right: Signal<Local, Bit>,
-    /// For the reader, and for the writer.
+    /// Rows given back, once for the reader and once for the doorbells.
     given: [Table<32, APPEND>; 2],
 }
 

@@ -1,22 +1,23 @@
-//! Whether a queue pair may still hold an append region.
+//! Tells whether a queue pair may still hold an append region.
 
 use crate::context::{ConfigWrite, QP, Stamps, Table, TableSelect};
 use drdma_emit::prelude::*;
 
-/// The state of attributes that change nothing of what a queue pair has in use.
+/// State of attributes that leaves what a queue pair has in use unchanged.
 const GOES_ON: u64 = 2;
 /// Bits of a stamp.
 pub const STAMP: usize = 32;
 
-/// A queue pair holds a region no longer when it is broken, or when the host resets it or its attributes.
+/// Watches queue pairs: one holds a region no longer when it is broken, or when the host resets it or its attributes.
 ///
-/// Contract: asked a cycle ahead, one queue pair a cycle.
+/// Contract: one queue pair a cycle, asked for a cycle ahead.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; `next_qp`; `qp_error`: the queue pair of the cycle before is in error.
+/// `clk`, `rst`; `cfg`; `next_qp`; `qp_error`: the queue pair of the cycle before is in the error state.
 ///
 /// # Outputs
-/// `error_next`; `lives`: the queue pair of the cycle before receives; `stamp`: another one whenever it was reset.
+/// `error_next`; `lives`: the queue pair of the cycle before receives; `stamp`: changes whenever that queue pair is
+/// reset.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Holders {
     /// Clock.
@@ -25,21 +26,22 @@ pub struct Holders {
     pub rst: Signal<In, Bit>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// The queue pair that is asked for in the next cycle.
+    /// The queue pair that is asked about in the next cycle.
     pub next_qp: Signal<In, Bits<QP>>,
-    /// The same.
+    /// The queue pair whose `qp_error` is asked for in the next cycle: that of `next_qp`.
     pub error_next: Signal<Out, Bits<QP>>,
-    /// That of the cycle before is in error.
+    /// The queue pair of `error_next`, one cycle before, is in the error state.
     pub qp_error: Signal<In, Bit>,
-    /// It receives.
+    /// The queue pair of `next_qp`, one cycle before, receives: its entry and attributes are valid, and it is not in
+    /// the error state.
     pub lives: Signal<Out, Bit>,
-    /// The number of its last reset.
+    /// The stamp of that queue pair's last reset.
     pub stamp: Signal<Out, Bits<STAMP>>,
 
     select: TableSelect,
     resets: Signal<Local, Bit>,
     stamps: Stamps<STAMP, QP, 1>,
-    /// Its entry is valid, and so are its attributes.
+    /// Of each queue pair: its entry is valid; its attributes are.
     exists: Table<1, QP>,
     receives: Table<1, QP>,
 }

@@ -1,35 +1,37 @@
-//! Which append regions are enabled, and how often each was.
+//! Tells which append regions are enabled, and how often each was.
 
 use crate::context::{ConfigWrite, EVERY_TABLE, Table};
 use crate::receive::record::{APPEND, APPEND_LIFE, AppendWord};
 use drdma_emit::prelude::*;
 
-/// Bits of a life, and whether the region is enabled.
+/// Bits of a life and of a flag that says whether the region is enabled.
 const STANDING: usize = APPEND_LIFE + 1;
 
-/// A region is enabled from its last word to the next one that is written to its entry, and begins a new life with each last word.
+/// Keeps the regions' lives: a region is enabled from the write of its entry's last word until the next write to the
+/// entry, and begins a new life with each last word.
 ///
-/// Contract: asked a cycle ahead. A word counts in the second cycle after its own; words are at least 3 cycles apart. The
+/// Contract: asked a cycle ahead. A word counts in the second cycle after its own; words are at least 3 cycles apart.
+/// The
 /// cycles that clear all tables end all lives.
 ///
 /// # Inputs
 /// `clk`; `cfg`, `word`; `next_region`.
 ///
 /// # Outputs
-/// `enabled`, `life`, of the region that `next_region` was in the cycle before.
+/// `enabled`, `life`: of the region of `next_region`, one cycle before.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Lives {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// Words that it writes of append regions.
+    /// Words that the host writes to append regions.
     pub word: Flow<In, AppendWord>,
     /// The region that is asked for in the next cycle.
     pub next_region: Signal<In, Bits<APPEND>>,
-    /// That of the cycle before is enabled,
+    /// The region of `next_region`, one cycle before, is enabled.
     pub enabled: Signal<Out, Bit>,
-    /// and in this life.
+    /// Life of that region.
     pub life: Signal<Out, Bits<APPEND_LIFE>>,
 
     clears: Signal<Local, Bit>,
@@ -39,7 +41,7 @@ pub struct Lives {
     begins: DFF<Bit>,
     enables: DFF<Bit>,
     standings: Table<STANDING, APPEND>,
-    /// The lives once more, for who writes them.
+    /// A copy of the lives, for the block that counts them.
     own: Table<APPEND_LIFE, APPEND>,
     last_life: Signal<Local, Bits<APPEND_LIFE>>,
     then: Signal<Local, Bits<STANDING>>,

@@ -1,7 +1,9 @@
-//! Append regions: which of their rows are free, and whose message is on its way (docs/semantics.md, "Append regions").
+//! Append regions: keeps account of which of their rows are free, and whose message is on its way (docs/semantics.md,
+//! "Append regions").
 //!
-//! Stands beside the responder, which asks for each packet of a SEND whose receive appends, and says then what has become of it.
-//! Where the bytes go is the business of `receives/scatter`, with the row that is told here. The meaning is that of
+//! Stands beside the responder, which asks about each packet of a SEND whose receive appends, and then reports what has
+//! become of it.
+//! `receives/scatter` places the bytes, at the row that is answered here. The meaning is that of
 //! `drdma_semantics::append`.
 //!
 //! ```text
@@ -11,12 +13,15 @@
 //!                 states    cfg, qp_error --> Holders
 //! ```
 //!
-//! Contract: one packet at a time. `told` follows an `ask` after 16 cycles and one for each column, and after up to 14 more if the packet has
-//! more than one row; or after 4 if the region cannot be used. Then `settle` says what follows, and the next `ask` is taken 2 cycles later. A `Release` is
-//! told after 3 cycles, and has no `settle`.
+//! Contract: one packet at a time. `told` follows an `ask` after 16 cycles and one for each column, and after up to 14
+//! more if the packet has
+//! more than one row; or after 4 if the region cannot be used. Then `settle` says what follows, and the next `ask` is
+//! taken 2 cycles later. A `Release` is
+//! answered after 3 cycles, and has no `settle`.
 //!
-//! A queue pair holds a region from the first packet of a message to the last. That it does not any more, because it is broken or was
-//! reset, is seen when somebody else asks. What the host gives back counts for packets that are asked for later.
+//! A queue pair holds a region from the first packet of a message to the last. That it holds the region no longer,
+//! because it is broken or was
+//! reset, is noticed when another one asks. Rows that the host gives back count for packets that are asked about later.
 
 use crate::context::{ConfigWrite, EVERY_TABLE, QP, Table};
 use crate::primitive::{Flatten, Restore};
@@ -44,60 +49,60 @@ use holders::{Holders, STAMP};
 
 /// Columns of a region, at most.
 const MOST_COLUMNS: u64 = MAX_ELEMENTS as u64;
-/// Bits of a packet's bytes.
+/// Bits of a count of a packet's bytes.
 const BYTES: usize = 13;
-/// Bits of a region's number that there are no regions for.
+/// Bits of a region's number, as a receive names it, that must be 0.
 const NO_REGION: usize = 32 - APPEND;
-/// Bits of a number of rows, which may be one too many.
+/// Bits of a count of rows, which may be one too many.
 const ROWS: usize = 33;
 /// Bits of a [`State`].
 const STATE: usize = APPEND_LIFE + 32 + 32 + 1 + QP + STAMP + 32 + ROW;
 
-/// How a region stands.
+/// State of an append region.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct State {
-    /// The life that this is of. In another one nothing is appended, and nobody holds the region.
+    /// The life that the state is of. In another life nothing is appended, and nobody holds the region.
     pub life: Bits<APPEND_LIFE>,
-    /// The row that the next one becomes; of a message that is on its way, that of its first one.
+    /// The row that the next one becomes; while a message is on its way, that of its first row.
     pub first: Bits<32>,
     /// Rows that were appended since the region was enabled, modulo 2^32.
     pub appended: Bits<32>,
-    /// A message is on its way,
+    /// A message is on its way.
     pub taken: Bit,
-    /// of this queue pair,
+    /// With `taken`: the queue pair that the message is for.
     pub holder: Bits<QP>,
-    /// if that was not reset since.
+    /// With `taken`: the stamp of that queue pair; another one by now means that it was reset.
     pub stamp: Bits<STAMP>,
-    /// Rows that the message has begun so far.
+    /// With `taken`: rows that the message has begun.
     pub rows: Bits<32>,
-    /// Bytes that the last of them lacks.
+    /// With `taken`: bytes that the last of these rows lacks.
     pub room: Bits<ROW>,
 }
 
-/// How far a packet is.
+/// Steps of a packet.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum AppendsState {
-    /// Waiting for one.
+    /// Waits for a packet.
     Idle,
-    /// What is known of the region is there,
+    /// Has the region's entry and state.
     Look,
-    /// and of who holds it.
+    /// Has the state of the region's holder.
     Holder,
-    /// Going through the columns.
+    /// Walks the columns.
     Walk,
-    /// Dividing the packet's bytes by those of a row.
+    /// Divides the packet's bytes by those of a row.
     Divide,
-    /// Rows are counted,
+    /// Counts the rows.
     Count,
-    /// and compared with those that are free.
+    /// Compares the rows with the free ones.
     Compare,
-    /// The answer is given.
+    /// Gives the answer.
     Tell,
-    /// Until it is known what follows.
+    /// Waits until it is settled what follows.
     Settle,
 }
 
-/// See the [module](self).
+/// Keeps account of append regions. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Appends {
     /// Clock.
@@ -106,17 +111,17 @@ pub struct Appends {
     pub rst: Signal<In, Bit>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// Words that it writes of append regions.
+    /// Words that the host writes to append regions and their doorbells.
     pub word: Flow<In, AppendWord>,
-    /// A packet is to be appended, or a message will not come.
+    /// A packet that is to be appended, or a message that will not come.
     pub ask: Stream<In, AppendAsk>,
-    /// Whether it can be.
+    /// Whether the packet can be appended.
     pub told: Flow<Out, AppendTold>,
-    /// What follows from the packet that was told last.
+    /// What follows from the packet that was answered last.
     pub settle: Flow<In, AppendSettle>,
-    /// The queue pair whose state is asked for in the next cycle.
+    /// The queue pair whose `qp_error` is asked for in the next cycle.
     pub error_next: Signal<Out, Bits<QP>>,
-    /// That of the cycle before is in error.
+    /// The queue pair of `error_next`, one cycle before, is in the error state.
     pub qp_error: Signal<In, Bit>,
 
     clears: Signal<Local, Bit>,
@@ -126,11 +131,11 @@ pub struct Appends {
     coverage: Coverage,
     division: Division,
 
-    /// For this block, and for what is given back.
+    /// States of the regions, once for this block and once for the rows that are given back.
     states: [Table<STATE, APPEND>; 2],
     restores: [Restore<State, STATE>; 2],
     flatten: Flatten<State, STATE>,
-    // Those that the doorbells need.
+    // The lives that the doorbells need.
     lives: lives::Lives,
 
     state: DFF<AppendsState>,
@@ -138,22 +143,22 @@ pub struct Appends {
     entry: DFF<AppendEntry>,
     now: DFF<State>,
     used: DFF<Bits<32>>,
-    /// The queue pair receives,
+    /// The queue pair receives.
     lives_on: DFF<Bit>,
-    /// and was reset last as.
+    /// The stamp of the queue pair's last reset.
     stamp: DFF<Bits<STAMP>>,
     usable: Signal<Local, Bit>,
     live: Signal<Local, Bit>,
-    /// Somebody else holds the region; the queue pair itself does.
+    /// Another queue pair holds the region; `holds`: this queue pair does.
     held: DFF<Bit>,
     holds: DFF<Bit>,
-    /// The column that is there in the next cycle, and how many there are.
+    /// The column that comes in the next cycle, and the number of columns.
     next_column: DFF<Bits<4>>,
     column: DFF<Bits<5>>,
     after: Signal<Local, Bits<5>>,
     walks: DFF<Bit>,
     known: DFF<Bit>,
-    /// Rows that the message had, and the bytes of the packet that its last one does not take.
+    /// Rows of the message before the packet, and the bytes of the packet beyond the last of these.
     so_far: DFF<Bits<32>>,
     room: DFF<Bits<ROW>>,
     over: DFF<Bits<BYTES>>,
@@ -164,7 +169,7 @@ pub struct Appends {
     rows: DFF<Bits<ROWS>>,
     free: DFF<Bits<32>>,
     verdict: DFF<AppendVerdict>,
-    /// The row behind the message, without the wrap and with it.
+    /// Number of the row behind the message, without the wrap and with it.
     sum: DFF<Bits<ROWS>>,
     behind: DFF<Bits<32>>,
     settles: DFF<Bit>,
@@ -197,7 +202,7 @@ impl Logic for Appends {
         self.given_back.life.next = self.lives.life.val();
         self.given_back.enabled.next = self.lives.enabled.val();
 
-        // What the region is, while it is looked at.
+        // Whether the region can be used.
         self.usable.next = self.entry.q.val().good
             && self.entry.q.val().capacity.any()
             && self.entry.q.val().columns.any()
@@ -236,7 +241,7 @@ impl Logic for Appends {
             self.remainder.next = self.division.remainder.val();
         }
 
-        // How it ends is known late in its cycle.
+        // What follows is known late in its cycle.
         self.settles.d.next = self.settle.valid.val();
         self.outcome.d.next = self.settle.outcome.val();
         self.ask.ready.next = false;

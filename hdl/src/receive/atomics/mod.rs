@@ -1,29 +1,37 @@
-//! The atomics that are under way, and the writes that wait for them (docs/semantics.md, "Receiving").
+//! Keeps account of the atomics that are under way, and holds back the writes that wait for them (docs/semantics.md,
+//! "Receiving").
 //!
-//! An atomic is a read of host memory and a write a microsecond later. Nothing else that the card writes may come
-//! between, and nothing that came behind it may be written before. So every atomic has a slot from when the responder accepts it
-//! until its write is in host memory, and its address is kept here. What the card writes for peers passes this block in the order in
-//! which it came, the atomics' own frames among it: a write behind an atomic waits if it touches the same page of 4 KiB.
-//! `send/replies` asks for the slots that it has begun to execute: an atomic waits for one of the same address, a READ for one
-//! in a page of its own. Where the last one that was begun has exactly that address, its slot is told: its value is handed on, and
-//! nothing is waited for.
+//! An atomic is a read of host memory, and a write a microsecond later. Nothing else that the card writes may come
+//! between, and nothing that came behind the atomic may be written before it. So every atomic has a slot from when the
+//! responder accepts it
+//! until its write is in host memory, and its address is kept here. What the card writes for peers passes this block in
+//! the order in
+//! which it came, the atomics' own frames among it: a write behind an atomic waits if it touches the same page of 4
+//! KiB.
+//! `send/replies` asks about the slots that it has begun to execute: an atomic waits for one of the same address, a
+//! READ for one
+//! in a page that it touches. If the last one that was begun has exactly the address of an atomic, its slot is given as
+//! an answer: its value is handed on, and
+//! the atomic waits for nothing.
 //!
 //! ```text
 //! responder --operands--> slots <--ask, begun---- replies --write--> host_write
 //! receives --order----> [waits] --order--> host_write --ended--> slots
 //! ```
 //!
-//! Nothing waits for ever: a write waits for atomics that came before it alone, and these wait for nothing that came
+//! Nothing waits for ever: a write waits only for atomics that came before it, and these wait for nothing that came
 //! behind them.
 //!
-//! A value may be handed on because nothing can be written between the two: what came before the second one has passed when it is
+//! A value may be handed on because nothing can be written between the two atomics: what came before the second one has
+//! passed when it is
 //! begun, while the first one was under way, and what came behind it waits for it.
 //!
-//! Pages are compared by 24 bits of their number: what is a multiple of 64 GiB apart may wait for nothing.
+//! Pages are compared by 24 bits of their number: accesses a multiple of 64 GiB apart may wait without need.
 //!
-//! Contract: 32 slots. A slot is free again 2 cycles after `ended` or `given_up`, and `slot` is offered 3 cycles after it was
-//! used. An order every 2 cycles; it comes out a cycle later if it waits for nothing. `order.ready` comes from a
-//! register. `ask` is answered 2 cycles later, by `before` 3 cycles later.
+//! Contract: 32 slots. A slot is free again 2 cycles after `ended` or `given_up`, and `slot` is offered 3 cycles after
+//! it was
+//! used. An order every 2 cycles; it is at the output a cycle later if it waits for nothing. `order.ready` comes from a
+//! register. `ask_*` is answered 2 cycles later, by `before` 3 cycles later.
 
 use crate::primitive::Lutram;
 use crate::receive::record::{Operands, SLOT, SlotIndex, WriteOrder};
@@ -32,76 +40,78 @@ use drdma_emit::prelude::*;
 #[cfg(test)]
 mod tests;
 
-/// Slots.
+/// Number of slots.
 const SLOTS: usize = 1 << SLOT;
-/// Bits of the number of a page, and of the number of a word of 8 B in it.
+/// Bits of the number of a page, and of the number of a word of 8 B in its page.
 const NUMBER: usize = 24;
 const WORD: usize = 9;
-/// Bits of a page's offset, and of a byte address of which pages are made here.
+/// Bits of the number of a byte in its page, and of the low part of an address, of which page numbers are made.
 const OFFSET: usize = 12;
 const NEAR: usize = OFFSET + NUMBER;
-/// Bits of an address above those.
+/// Bits of an address above that part.
 const FAR: usize = 64 - NEAR;
 /// Bits of both operands.
 const BOTH: usize = 128;
 
-/// See the [module](self).
+/// Keeps account of atomics. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Atomics {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Synchronous reset: the host's, too.
+    /// Synchronous reset of the shell or of the host.
     pub rst: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ responder
     /// There is a free slot.
     pub has_slot: Signal<Out, Bit>,
-    /// It.
+    /// Number of the free slot; valid with `has_slot`.
     pub slot: Signal<Out, Bits<SLOT>>,
-    /// An atomic is accepted, and has it; only with `has_slot`.
+    /// An atomic is accepted, and takes the free slot; only with `has_slot`.
     pub accepted: Flow<In, Operands>,
 
     // ------------------------------------------------------------------ writes
-    /// What is written for peers, and atomics' frames among it.
+    /// Orders to write for peers, with the frames of atomics among them, in their order.
     pub order: Stream<In, WriteOrder>,
-    /// The same, when it may be written.
+    /// The same orders, when they may be written.
     pub passed: Stream<Out, WriteOrder>,
 
     // ------------------------------------------------------------------ replies
-    /// The first byte that is read.
+    /// Address of the first byte that is about to be read.
     pub ask_addr: Signal<In, Bits<64>>,
-    /// Bytes, at most 4,096.
+    /// Bytes that are about to be read, at most 4,096.
     pub ask_bytes: Signal<In, Bits<13>>,
-    /// or they may be anywhere.
+    /// The bytes may lie anywhere in host memory.
     pub ask_all: Signal<In, Bit>,
-    /// An atomic that was begun has the address of two cycles before.
+    /// An atomic that was begun has the address of `ask_addr` two cycles before.
     pub same_word: Signal<Out, Bit>,
-    /// One is in a page of those bytes.
+    /// An atomic that was begun lies in a page of the bytes that were asked about two cycles before.
     pub same_page: Signal<Out, Bit>,
-    /// The last one that was begun of those with the address of three cycles before, if that is equal in all bits.
+    /// The atomic that was begun last of those with the address of `ask_addr` three cycles before, if that is equal in
+    /// all bits.
     pub before: Flow<Out, SlotIndex>,
-    /// An atomic is begun: its bytes are being read, or handed on to it. It has had the address that was asked for in the last three cycles.
+    /// An atomic is begun: its bytes are being read, or handed on to it. `ask_addr` has had its address for the last
+    /// three cycles.
     pub begun: Flow<In, SlotIndex>,
-    /// The slot whose operands are asked for.
+    /// Slot of the atomic whose operands are looked up.
     pub operands_of: Signal<In, Bits<SLOT>>,
-    /// What is swapped in or added there.
+    /// Operand of that atomic: the value that is swapped in or added.
     pub swap_or_add: Signal<Out, Bits<64>>,
-    /// What is compared with.
+    /// Operand of that atomic: the value that is compared with.
     pub compare: Signal<Out, Bits<64>>,
-    /// An atomic is given up, or changes nothing.
+    /// An atomic is given up, or changes nothing: its slot is free.
     pub given_up: Flow<In, SlotIndex>,
 
     // ------------------------------------------------------------------ host_write
-    /// An atomic's write has left.
+    /// An atomic's write has left: its slot is free.
     pub ended: Flow<In, SlotIndex>,
 
-    // The slots: accepted; their frames have passed; their bytes are being read.
+    // The slots: an atomic was accepted; its frame has passed; its bytes are being read.
     taken: [DFF<Bit>; SLOTS],
     active: [DFF<Bit>; SLOTS],
     executing: [DFF<Bit>; SLOTS],
     pages: [DFF<Bits<NUMBER>>; SLOTS],
     words: [DFF<Bits<WORD>>; SLOTS],
-    /// None of the same word was begun later.
+    /// No atomic with the same word was begun later.
     latest: [DFF<Bit>; SLOTS],
     far: Lutram<FAR, SLOT, 1>,
     operands: Lutram<BOTH, SLOT, 1>,
@@ -111,7 +121,7 @@ pub struct Atomics {
     // The order that waits.
     full: DFF<Bit>,
     held: DFF<WriteOrder>,
-    /// It writes something, from one page to another.
+    /// The order writes something; the first and the last page that it touches.
     writes: DFF<Bit>,
     first: DFF<Bits<NUMBER>>,
     last: DFF<Bits<NUMBER>>,
@@ -119,7 +129,7 @@ pub struct Atomics {
     waits: Signal<Local, Bit>,
     leaves: Signal<Local, Bit>,
 
-    // The question.
+    // The question of `replies`.
     ask_end: Signal<Local, Bits<NEAR>>,
     ask_first: DFF<Bits<NUMBER>>,
     ask_last: DFF<Bits<NUMBER>>,
@@ -182,7 +192,7 @@ impl Logic for Atomics {
             self.full.d.next = false;
         }
 
-        // What is about to be read.
+        // The bytes that are about to be read.
         self.ask_end.next = self.ask_addr.val().get_bits::<NEAR>(0)
             + bit_cast::<NEAR, 13>(self.ask_bytes.val())
             - 1;

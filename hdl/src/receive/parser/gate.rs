@@ -1,11 +1,14 @@
-//! Whose frame is it? The host's pass, the card's leave for the parser.
+//! Separates frames for the host, which pass, from frames for the card, which go to the parser.
 //!
-//! A frame is the card's if it is RoCEv2 to the card's addresses and an [`Owner`] is found for it. All others are the host's, as
+//! A frame is the card's if it is RoCEv2 to the card's addresses and an [`Owner`] is found for it. All others are
+//! passed to the host as
 //! they came; RoCEv2 to the card's addresses that is for no queue pair is counted.
 //!
-//! Contract: one beat a cycle; a frame for the host comes out 7 cycles later; a beat of the card's own is
-//! told 5 cycles later, and is never stalled. The stream stops while the host does not take a frame of its own that
-//! is at the output, a cycle for each queue pair whose number has the same low 12 bits as that of a frame and is found before it, and up
+//! Contract: one beat a cycle. A frame for the host comes out 7 cycles later; a beat for the card is
+//! given to the parser 5 cycles later, and is never stalled there. The stream stops while the host does not take a
+//! frame of its own that
+//! is at the output, a cycle for each queue pair whose number has the same low 12 bits as that of a frame and that is
+//! found before it, and up
 //! to 6 cycles while the host changes a queue pair's number.
 
 use drdma_abi::roce::{self, Bth, Ethernet, Ipv4, Udp, VlanTag, cnp};
@@ -20,72 +23,73 @@ use crate::shell::corundum::RxBeat;
 
 /// Bits of a VLAN's number.
 pub const VLAN: usize = 12;
-/// Bits of the first beat of a frame from its IPv4 header on; those behind the 46th byte mean nothing
-/// if the frame has a tag.
+/// Bits of the first beat of a frame without a tag, from the IPv4 header on. In a frame with a tag, only the first 46
+/// bytes
+/// are valid.
 pub const HEADERS: usize = 512 - ETHERNET;
-/// The same of a frame with a tag.
+/// The same for a frame with a tag.
 const HEADERS_TAGGED: usize = HEADERS - TAG;
 /// Bits of a link header without a tag.
 const ETHERNET: usize = 8 * Ethernet::SIZE;
-/// Bits of a tag.
+/// Bits of an 802.1Q tag.
 const TAG: usize = 8 * VlanTag::SIZE;
-/// Bits of its addresses.
+/// Bits of the MAC addresses in a link header.
 const ADDRESSES: usize = ETHERNET - 16;
-/// Where the UDP header begins behind the link header, in bits.
+/// First bit of the UDP header behind the link header.
 const UDP: usize = 8 * Ipv4::SIZE;
-/// Where the base transport header begins behind the link header, in bits, and its bits.
+/// First bit of the base transport header behind the link header, and bits of that header.
 const BTH_START: usize = 8 * (Ipv4::SIZE + Udp::SIZE);
 const BTH: usize = 8 * Bth::SIZE;
-/// The last byte of an untagged frame's UDP header.
+/// Number of the last byte of the UDP header in a frame without a tag.
 const LAST: usize = Ethernet::SIZE + Ipv4::SIZE + Udp::SIZE - 1;
-/// The same of a tagged one.
+/// The same in a frame with a tag.
 const LAST_TAGGED: usize = LAST + VlanTag::SIZE;
-/// The last bytes of their base transport headers.
+/// Numbers of the last byte of the base transport header in frames without and with a tag.
 const BTH_LAST: usize = LAST + Bth::SIZE;
 const BTH_LAST_TAGGED: usize = LAST_TAGGED + Bth::SIZE;
-/// The bit of a beat's user field with which the MAC marks a bad frame, in its last beat.
+/// Bit of a beat's user field with which the MAC marks a bad frame, in the frame's last beat.
 const BAD: usize = 0;
-/// The opcode of a congestion notification packet.
+/// Opcode of a congestion notification packet.
 const NOTIFICATION: u64 = cnp::OPCODE as u64;
 
-/// A beat of a frame of the card's own.
+/// A beat of a frame for the card.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct OwnBeat {
-    /// Its bytes as they came.
+    /// Bytes of the beat as they came, the first one lowest.
     pub data: Bits<512>,
-    /// Bytes in use.
+    /// Which bytes of the beat are valid, a bit each.
     pub keep: Bits<64>,
-    /// It begins a frame.
+    /// The beat is the frame's first one.
     pub first: Bit,
-    /// It ends a frame.
+    /// The beat is the frame's last one.
     pub last: Bit,
     /// With `last`: the MAC says that the frame is bad.
     pub bad: Bit,
     /// With `first`: the frame has a tag.
     pub tagged: Bit,
-    /// With `first`: its VLAN; 0: none.
+    /// With `first`: number of the frame's VLAN; 0: none.
     pub vlan: Bits<VLAN>,
-    /// With `first`: the beat from the IPv4 header on.
+    /// With `first`: bits of the beat from the IPv4 header on.
     pub headers: Bits<HEADERS>,
-    /// With `first`: the queue pair that the frame is for.
+    /// With `first`: index of the queue pair that the frame is for.
     pub qp: Bits<QP>,
-    /// With `first`: it is of that one's partition and VLAN.
+    /// With `first`: the frame is of that queue pair's partition and VLAN.
     pub member: Bit,
 }
 
-/// A beat whose frame's owner is being looked for.
+/// A beat of a frame whose owner is searched for.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Looked {
     beat: RxBeat,
-    /// It begins a frame,
+    /// The beat is the frame's first one.
     first: Bit,
-    /// which is RoCEv2 to the card's addresses, and has a tag.
+    /// With `first`: the frame is RoCEv2 to the card's addresses; `has_tag`, `vlan`: its tag.
     mine: Bit,
     has_tag: Bit,
     vlan: Bits<VLAN>,
 }
 
-/// The block. See the [module](self).
+/// Separates frames. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Gate {
     /// Clock.
@@ -100,20 +104,20 @@ pub struct Gate {
     pub cfg: Flow<In, ConfigWrite>,
     /// Frames from the wire.
     pub s_axis_if_rx: AxiStream<In, RxBeat>,
-    /// Frames to the host.
+    /// Frames that are not for the card, for the host.
     pub m_axis_if_rx: AxiStream<Out, RxBeat>,
-    /// Frames of the card's own.
+    /// Beats of frames for the card.
     pub own: Flow<Out, OwnBeat>,
-    /// A frame to the card's addresses is for no queue pair, and is left to the host.
+    /// A frame to the card's addresses is left to the host, because it is for no queue pair.
     pub count_left: Signal<Out, Bit>,
 
     arriving: StreamFifo<RxBeat, 2, 3>,
     leaving: StreamFifo<RxBeat, 2, 3>,
     recognise: Recognise,
     owner: Owner,
-    /// The next beat is inside a frame.
+    /// The next beat is not the first one of its frame.
     inside: DFF<Bit>,
-    /// Beats go on to the owner's search, and in it.
+    /// The search for owners goes on by a step, and the beats with it.
     steps: Signal<Local, Bit>,
     arrived: DFF<Bit>,
     looked: [DFF<Looked>; 2],
@@ -122,7 +126,7 @@ pub struct Gate {
     transport: BthFields,
     unpacked: Signal<Local, Bits<HEADERS>>,
 
-    /// The frame of the beat before is the card's own.
+    /// The frame of the beat before is the card's.
     owned: DFF<Bit>,
     mine: Signal<Local, Bit>,
     /// The output register is free.
@@ -149,13 +153,13 @@ impl Logic for Gate {
         self.recognise.data.next = self.arriving.output.data.val().tdata;
         self.recognise.keep.next = self.arriving.output.data.val().tkeep;
 
-        // A beat of the card's own leaves the register in the cycle in which it is there.
+        // A beat for the card leaves the output register a cycle after it came there.
         self.advance.next =
             !self.held.q.val() || self.is_own.q.val() || self.leaving.input.ready.val();
         self.steps.next = self.advance.val() && self.owner.settled.val();
         self.arriving.output.ready.next = self.steps.val();
 
-        // Two steps of a search.
+        // A search takes two steps.
         self.cfg.join(&mut self.owner.cfg);
         self.owner.step.next = self.steps.val();
         self.owner.search.next = self.arriving.output.valid.val()
@@ -177,7 +181,7 @@ impl Logic for Gate {
             }
         }
 
-        // Whose it is.
+        // Whose the frame is.
         self.unpacked.next = self.looked[1].q.val().beat.tdata.get_bits::<HEADERS>(ETHERNET);
         if self.looked[1].q.val().has_tag {
             self.unpacked.next = bit_cast::<HEADERS, HEADERS_TAGGED>(
@@ -250,7 +254,8 @@ const PROTOCOL: u64 = roce::IP_PROTOCOL_UDP as u64;
 /// UDP port of RoCEv2.
 const PORT: u64 = roce::UDP_PORT as u64;
 
-/// Whether a first beat begins a frame that may be the card's own: RoCEv2 to its MAC and IPv4 addresses, with at most one
+/// Tells whether a first beat begins a frame that may be the card's: RoCEv2 to its MAC and IPv4 addresses, with at most
+/// one
 /// 802.1Q tag. An IPv4 header with options and a fragment are the host's, whatever their bytes look like: RoCEv2 has
 /// neither, and only the host can put fragments together.
 ///
@@ -262,11 +267,11 @@ struct Recognise {
     data: Signal<In, Bits<512>>,
     keep: Signal<In, Bits<64>>,
     mine: Signal<Out, Bit>,
-    /// There is a whole base transport header.
+    /// The beat has a whole base transport header.
     has_base: Signal<Out, Bit>,
     has_tag: Signal<Out, Bit>,
     vlan: Signal<Out, Bits<VLAN>>,
-    /// The number of the queue pair that it would be for.
+    /// Destination queue pair number of the base transport header.
     qpn: Signal<Out, Bits<24>>,
 
     link: EthernetFields,
@@ -291,7 +296,7 @@ impl Logic for Recognise {
         self.headers.next = self.data.val().get_bits::<COMMON>(ETHERNET);
         self.vlan.next = 0.into();
         if self.has_tag.val() {
-            // In network order.
+            // Fields in network order.
             self.ethertype.next = (bit_cast::<16, 8>(self.data.val().get_bits::<8>(ETHERNET + 16))
                 << 8)
                 | bit_cast::<16, 8>(self.data.val().get_bits::<8>(ETHERNET + 24));

@@ -1,10 +1,12 @@
-//! The invariant CRC over whole frames, 64 B a cycle, in the frames' own beats.
+//! Checks the invariant CRC of whole frames, 64 B a cycle, in the frames' own beats.
 //!
-//! The CRC covers the ICRC itself, too, and is then the same for all right frames ([`residue`]). Where the covered
-//! bytes end says the IPv4 header, not the end of the frame, behind which there may be padding.
+//! The check covers the ICRC itself, too; then the result is the same for all right frames ([`residue`]). Where the
+//! covered
+//! bytes end is taken from the IPv4 header, not from the end of the frame, behind which there may be padding.
 //!
-//! Contract: one beat a cycle, frames back to back. `right` is that of the frame whose last covered beat came 5 cycles ago or
-//! earlier, until another frame's is due.
+//! Contract: one beat a cycle, frames back to back. `right` is that of the frame whose last covered beat came at least
+//! 5 cycles
+//! ago, until another frame's is due.
 
 use array_init::array_init;
 use drdma_abi::roce::{Ethernet, VlanTag};
@@ -15,34 +17,34 @@ use crate::primitive::{FrameCrc32, Pack};
 
 /// Parts of a beat: 2 B, 15 x 4 B and 2 B. Covered bytes end behind one of them.
 const PARTS: usize = 17;
-/// Bytes of a link header.
+/// Bytes of a link header without a tag.
 const LINK: usize = Ethernet::SIZE;
-/// The same with a tag.
+/// Bytes of a link header with a tag.
 const LINK_TAGGED: usize = LINK + VlanTag::SIZE;
 
-/// A beat that is covered, or the part of it that is.
+/// A beat of which all or the first bytes are covered.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct CoveredBeat {
-    /// Its bytes.
+    /// Bytes of the beat, the first one lowest.
     pub data: Bits<512>,
-    /// The frame begins with it.
+    /// The beat is the frame's first one.
     pub first: Bit,
-    /// The frame has a tag.
+    /// The frame has an 802.1Q tag.
     pub tagged: Bit,
-    /// What is covered ends in it,
+    /// The covered bytes end in this beat.
     pub last: Bit,
-    /// behind byte `4 * end + 1`.
+    /// With `last`: the covered bytes end behind byte `4 * end + 1`.
     pub end: Bits<4>,
 }
 
-/// The block. See the [module](self).
+/// Checks the ICRC. See the [module](self).
 #[derive(LogicBlock)]
 pub struct Integrity {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset: the next beat begins a frame.
     pub rst: Signal<In, Bit>,
-    /// Beats.
+    /// Beats of frames.
     pub beat: Flow<In, CoveredBeat>,
     /// The frame's ICRC is right.
     pub right: Signal<Out, Bit>,

@@ -1,6 +1,6 @@
-//! Do a frame's lengths fit together, and is its IPv4 checksum right?
+//! Checks that a frame's lengths fit together, and its IPv4 checksum.
 //!
-//! Contract: one frame a cycle, no back-pressure; the answer comes 5 cycles later.
+//! Contract: one frame a cycle, without back-pressure; the result comes 5 cycles later.
 
 use drdma_abi::roce::{Bth, ICRC_SIZE, Ipv4, Udp};
 use drdma_emit::prelude::*;
@@ -17,54 +17,54 @@ const NETWORK: usize = 8 * Ipv4::SIZE;
 const UDP: usize = 8 * Udp::SIZE;
 /// Bits of a base transport header.
 const BTH: usize = 8 * Bth::SIZE;
-/// Words of those headers and of the invariant CRC.
+/// Words of 4 B of those headers and of the invariant CRC.
 const FIXED: u64 = ((Ipv4::SIZE + Udp::SIZE + Bth::SIZE + ICRC_SIZE) / 4) as u64;
 /// Bytes of an IPv4 header.
 const NETWORK_BYTES: u64 = Ipv4::SIZE as u64;
-/// What is told of a payload that is longer than any.
+/// Bytes that are reported of a payload that is longer than allowed.
 const TOO_LONG: u64 = LONGEST + 1;
 
-/// What is carried on to the second cycle.
+/// What the second cycle gets.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Sums {
-    /// Of the IPv4 header's halfwords 0 to 2, 3 to 5 and 6 to 8, and the last one.
+    /// Sums of the IPv4 header's halfwords 0 to 2, 3 to 5 and 6 to 8, and the last halfword.
     low: Bits<18>,
     middle: Bits<18>,
     high: Bits<18>,
     end: Bits<16>,
-    /// Bytes of the IPv4 packet,
+    /// Bytes of the IPv4 packet, from its header.
     total: Bits<16>,
-    /// what the UDP header says of them,
+    /// Bytes of the IPv4 packet, as the UDP header says.
     claimed: Bits<17>,
-    /// the words of them that are no payload,
+    /// Words of 4 B of the IPv4 packet that are not payload.
     words: Bits<5>,
-    /// and the bytes of padding.
+    /// Bytes of padding behind the payload.
     pad: Bits<2>,
     /// Nothing else is wrong.
     good: Bit,
 }
 
-/// The third.
+/// What the third cycle gets.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Halves {
     low: Bits<19>,
     high: Bits<19>,
     total: Bits<16>,
-    /// Bytes that are no payload.
+    /// Bytes of the IPv4 packet that are not payload.
     less: Bits<7>,
     good: Bit,
 }
 
-/// The fourth.
+/// What the fourth cycle gets.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Whole {
     sum: Bits<20>,
-    /// Bytes of payload, or below 0.
+    /// Bytes of payload; negative if there are too few bytes.
     left: Bits<17>,
     good: Bit,
 }
 
-/// The fifth.
+/// What the fifth cycle gets.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Folded {
     sum: Bits<17>,
@@ -72,20 +72,20 @@ struct Folded {
     good: Bit,
 }
 
-/// The block. See the [module](self).
+/// Checks frames. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Judge {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// IPv4, UDP and base transport header, as they came.
     pub headers: Signal<In, Bits<COMMON>>,
-    /// The frame has all the bytes that its IPv4 header tells of, and the MAC found nothing wrong.
+    /// The frame has all bytes that its IPv4 header announces, and the MAC found nothing wrong.
     pub whole: Signal<In, Bit>,
-    /// Words of its extended headers, in the same cycle.
+    /// Words of 4 B of the packet's extended headers, in the same cycle.
     pub extended: Signal<Out, Bits<WORDS>>,
-    /// All of that is right.
+    /// Lengths, checksum and version are right, 5 cycles later.
     pub right: Signal<Out, Bit>,
-    /// Bytes of payload, if it is; at most 4,097.
+    /// Bytes of payload, 0 to 4,097; valid with `right`.
     pub bytes: Signal<Out, Bits<13>>,
 
     network: Ipv4Fields,
@@ -110,7 +110,7 @@ impl Logic for Judge {
         self.shape.opcode.next = self.bth.opcode.val();
         self.extended.next = self.shape.words.val();
 
-        // The sum of ones' complements is 0xffff in either order of the bytes, or in none.
+        // The sum of ones' complements is 0xffff in either order of the bytes.
         for k in 0..9 {
             self.halfwords[k].next = bit_cast::<18, 16>(self.headers.val().get_bits::<16>(k * 16));
         }
@@ -125,7 +125,7 @@ impl Logic for Judge {
         self.sums.d.next.claimed = bit_cast::<17, 16>(self.udp.length.val()) + NETWORK_BYTES;
         self.sums.d.next.words = bit_cast::<5, WORDS>(self.shape.words.val()) + FIXED;
         self.sums.d.next.pad = self.bth.pad.val();
-        // With its padding a payload has whole words.
+        // Payload and padding together have whole words.
         self.sums.d.next.good = self.whole.val()
             && self.shape.known.val()
             && (self.bth.version.val() == 0)
@@ -147,7 +147,7 @@ impl Logic for Judge {
             - bit_cast::<17, 7>(self.halves.q.val().less);
         self.all.d.next.good = self.halves.q.val().good;
 
-        // The header is not all zeros, so that a carry out of 16 bits leaves less than 0xffff.
+        // The header is not all zeros; so a carry out of 16 bits leaves less than 0xffff.
         self.folded.d.next.sum = bit_cast::<17, 16>(self.all.q.val().sum.get_bits::<16>(0))
             + bit_cast::<17, 4>(self.all.q.val().sum.get_bits::<4>(16));
         self.folded.d.next.bytes = self.all.q.val().left.get_bits::<13>(0);

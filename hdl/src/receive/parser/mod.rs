@@ -1,12 +1,17 @@
-//! Frames from the wire: the host's pass untouched, the card's become packets.
+//! Parses frames from the wire: the host's pass untouched, the card's become packets.
 //!
-//! Sits on Corundum's `if` receive stream, in front of the responder. A frame is the card's if it is RoCEv2 to its MAC and IPv4
-//! addresses: IPv4 without options, no fragment, UDP destination port 4791, at most one 802.1Q tag; and if there is a queue pair that it
-//! is for ([`gate`]). It is
-//! written to the frame store as it comes. With its last beat its lengths, IPv4 checksum and transport version are
-//! checked ([`judge`]), and the ICRC over all of it ([`integrity`]); a right one leaves as a [`Packet`] ([`packets`]), an
-//! ACK or a NAK as an [`Ack`], and a congestion notification packet as a pulse (`notified`), which need no place in the store; any other is
-//! dropped and counted, and its words in the store are given back ([`places`]). Bytes behind the IPv4 packet are padding of short
+//! Stands on Corundum's `if` receive stream, in front of the responder. A frame is the card's if it is RoCEv2 to the
+//! card's MAC and IPv4
+//! addresses (IPv4 without options, no fragment, UDP destination port 4791, at most one 802.1Q tag) and if there is a
+//! queue pair that it
+//! is for ([`gate`]). It is written to the frame store as it comes. With its last beat its lengths, IPv4 checksum and
+//! transport version are
+//! checked ([`judge`]), and the ICRC over all of it ([`integrity`]). A right frame leaves as a [`Packet`]
+//! ([`packets`]). An
+//! ACK or a NAK leaves as an [`Ack`], and a congestion notification packet as a pulse (`notified`); these need no place
+//! in the store. Any other frame is
+//! dropped and counted, and its words in the store are given back ([`places`]). Bytes behind the IPv4 packet are
+//! padding of short
 //! frames, and are not looked at.
 //!
 //! ```text
@@ -18,15 +23,18 @@
 //!               \---> headers ----/          \--> places
 //! ```
 //!
-//! Contract: one beat a cycle, frames back to back. A frame of the
-//! host's comes out 7 cycles later, a packet 12 cycles after its frame's last beat, an acknowledgement 11. No frame of the card's stalls
-//! the stream, but for what [`gate`] says: one that
-//! begins while there is no room for the longest one in the store, while 496 packets wait, or while `acks_roomy` is not set, is dropped, and counted in
-//! `count_overrun` as well. Packets come in the order of their frames; for each of them `freed_valid` comes once, in the same
+//! Contract: one beat a cycle, frames back to back. A frame for the host comes out 7 cycles later, a packet 12 cycles
+//! after its
+//! frame's last beat, an acknowledgement 11. No frame for the card stalls the stream, except as [`gate`] says: one that
+//! begins while there is no room for the longest one in the store, while 496 packets wait, or without `acks_roomy`, is
+//! dropped, and counted in
+//! `count_overrun` as well. Packets come in the order of their frames; `freed_valid` must come once for each of them,
+//! in the same
 //! order, when nobody needs its frame any more. The words of a frame stay as they are until then.
 //!
-//! `rst` is the shell's reset. `card_reset`, the host's, drops the packets, empties the store and drops the card's frame that is on
-//! its way; frames of the host pass on.
+//! `rst` is the shell's reset. `card_reset`, the host's, drops the packets, empties the store and drops the card's
+//! frame that is on
+//! its way; frames for the host pass on.
 
 use drdma_abi::roce::{Aeth, Bth, Ethernet, Ipv4, Transport, Udp, VlanTag, cnp, ecn, operation};
 use drdma_emit::prelude::*;
@@ -54,42 +62,42 @@ use shape::WORDS;
 
 /// Cycles from a frame's last beat to the verdict on it.
 const VERDICT: usize = 5;
-/// Bits of a beat's number in its frame. The longest IPv4 packet ends in beat 1,024.
+/// Bits of the number of a beat in its frame. The longest IPv4 packet ends in beat 1,024.
 const BEAT: usize = 11;
-/// Bits of a byte's number in a frame.
+/// Bits of the number of a byte in a frame.
 const BYTE: usize = BEAT + 6;
-/// Bits of extended headers in the first beat of a frame without a tag, and with one.
+/// Bits of extended headers in the first beat: of a frame without a tag, and of one with a tag.
 const NEAR: usize = HEADERS - COMMON;
 const NEAR_TAGGED: usize = NEAR - 8 * VlanTag::SIZE;
-/// Bits of extended headers in the second beat, at most.
+/// Bits of extended headers in the second beat of a frame with a tag, at most.
 const FAR: usize = EXTENDED - NEAR_TAGGED;
-/// The same without a tag.
+/// The same for a frame without a tag.
 const FAR_UNTAGGED: usize = EXTENDED - NEAR;
-/// What is before a frame's last byte beside its IPv4 packet.
+/// Bytes of the link header, less one: added to the length of the IPv4 packet, they give the number of its last byte.
 const LINK_LESS_ONE: u64 = Ethernet::SIZE as u64 - 1;
-/// The same with a tag.
+/// The same for a frame with a tag.
 const LINK_TAGGED_LESS_ONE: u64 = LINK_LESS_ONE + VlanTag::SIZE as u64;
-/// Where the base transport header is behind the link header.
+/// First bit of the base transport header behind the link header.
 const BTH_START: usize = 8 * (Ipv4::SIZE + Udp::SIZE);
-/// Bits of headers.
+/// Bits of an IPv4 header, a base transport header and an AETH.
 const NETWORK: usize = 8 * Ipv4::SIZE;
 const BTH: usize = 8 * Bth::SIZE;
 const AETH: usize = 8 * Aeth::SIZE;
 /// The opcode of an ACK or a NAK.
 const ACKNOWLEDGE: u64 = (Transport::Rc.opcode_bits() | operation::ACKNOWLEDGE) as u64;
-/// Opcodes of answers to READs and atomics: these, without that of an ACK between them.
+/// Opcodes of answers to READs and atomics: from the first to the last of these, except that of an ACK between them.
 const FIRST_ANSWER: u64 = (Transport::Rc.opcode_bits() | operation::READ_RESPONSE_FIRST) as u64;
 const LAST_ANSWER: u64 = (Transport::Rc.opcode_bits() | operation::ATOMIC_ACKNOWLEDGE) as u64;
-/// Where the ECN bits are in an IPv4 header: the low ones of its second byte.
+/// First bit of the ECN field in an IPv4 header: the low bits of its second byte.
 const ECN: usize = 8;
 /// ECN bits of a packet that has seen congestion.
 const CONGESTED: u64 = ecn::CONGESTED as u64;
-/// The opcode of a congestion notification packet.
+/// Opcode of a congestion notification packet.
 const NOTIFICATION: u64 = cnp::OPCODE as u64;
-/// The first three bits of a datagram's opcode.
+/// The high three bits of a datagram's opcode.
 const UD: u64 = (Transport::Ud.opcode_bits() >> 5) as u64;
 
-/// The block. See the [module](self).
+/// Parses frames. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Parser {
     // ------------------------------------------------------------------ clock and resets
@@ -97,7 +105,7 @@ pub struct Parser {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Synchronous reset of all that is the card's.
+    /// Synchronous reset of what belongs to the card.
     pub card_reset: Signal<In, Bit>,
 
     /// Words that the host writes into tables.
@@ -110,33 +118,33 @@ pub struct Parser {
     pub ip: Signal<In, Bits<32>>,
     /// Frames from the wire.
     pub s_axis_if_rx: AxiStream<In, RxBeat>,
-    /// Frames to the host.
+    /// Frames that are not for the card, for the host.
     pub m_axis_if_rx: AxiStream<Out, RxBeat>,
 
     // ------------------------------------------------------------------ packets
-    /// Packets to the responder.
+    /// Packets for the responder.
     pub packet: Stream<Out, Packet>,
-    /// ACKs and NAKs.
+    /// ACKs and NAKs that have come.
     pub ack: Flow<Out, Ack>,
-    /// A packet went to `packet`: which of them are answers to READs and atomics, and what these say.
+    /// A packet went to `packet`: says whether it answers a READ or an atomic, and how.
     pub settled: Flow<Out, Settled>,
-    /// A packet, an ACK or a NAK of a queue pair of RC or UC, of its partition and VLAN, has met congestion.
+    /// A packet, an ACK or a NAK has met congestion, for this queue pair of RC or UC, in its partition and VLAN.
     pub congested: Flow<Out, QueuePairIndex>,
-    /// A congestion notification packet has come.
+    /// A congestion notification packet has come for this queue pair.
     pub notified: Flow<Out, QueuePairIndex>,
     /// There is room for ACKs and NAKs.
     pub acks_roomy: Signal<In, Bit>,
-    /// Words of frames to the store.
+    /// Words of frames for the frame store.
     pub write: Flow<Out, StoreWrite>,
-    /// The oldest packet's frame has been used up.
+    /// The oldest packet's frame is not needed any more.
     pub freed_valid: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ counters
-    /// Frames of the card's that were dropped in this cycle.
+    /// Frames for the card that were dropped in this cycle.
     pub count_dropped: Signal<Out, Bits<2>>,
-    /// One of them for want of room.
+    /// One of these frames was dropped for lack of room.
     pub count_overrun: Signal<Out, Bit>,
-    /// A frame to the card's addresses was left to the host: it is for no queue pair.
+    /// A frame to the card's addresses was left to the host, because it is for no queue pair.
     pub count_left: Signal<Out, Bit>,
 
     gate: Gate,
@@ -146,7 +154,7 @@ pub struct Parser {
     places: Places,
     reset: Signal<Local, Bit>,
 
-    // A beat of the card's, and its frame's first ones.
+    // A beat of a frame for the card, and what was kept of the frame's first beats.
     here: DFF<Bit>,
     own: DFF<Beat>,
     index: DFF<Bits<BEAT>>,
@@ -158,11 +166,11 @@ pub struct Parser {
     qp: DFF<Bits<QP>>,
     member: DFF<Bit>,
     length: Ipv4Fields,
-    /// The last byte of the IPv4 packet, counted from the frame's beginning.
+    /// Number of the last byte of the IPv4 packet in its frame.
     end: DFF<Bits<BYTE>>,
-    /// The last byte was there with an earlier beat.
+    /// That byte has come with an earlier beat.
     reached: DFF<Bit>,
-    /// The frame's first word.
+    /// The frame's first word in the store.
     start: DFF<Bits<STORE_WORD>>,
     kept: Signal<Local, Bit>,
     is_end: Signal<Local, Bit>,
@@ -171,7 +179,7 @@ pub struct Parser {
     stored: Signal<Local, Bit>,
     words: Signal<Local, Bits<FRAME_WORDS>>,
 
-    // Its headers, until the verdict.
+    // The frame's headers, until the verdict.
     network: Ipv4Fields,
     bth: BthFields,
     known: Signals<Local, Headers>,
@@ -191,7 +199,7 @@ pub struct Parser {
     overrun: Signal<Local, Bit>,
 }
 
-/// What is needed of every beat.
+/// What is kept of every beat.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Beat {
     data: Bits<512>,
@@ -212,7 +220,7 @@ impl Logic for Parser {
         self.cfg.join(&mut self.gate.cfg);
         self.count_left.next = self.gate.count_left.val();
 
-        // What later beats need of a frame's first two.
+        // What later beats need of a frame's first two beats.
         self.here.d.next = self.gate.own.valid.val();
         self.gate.own.share(&mut self.own.d);
         self.length.received.next = self.gate.own.headers.val().get_bits::<NETWORK>(0);
@@ -241,7 +249,7 @@ impl Logic for Parser {
             }
         }
 
-        // To the store, up to the longest payload's end.
+        // Words go to the store up to the end of the longest payload.
         self.kept.next = self.here.q.val() && self.admitted.q.val();
         self.stored.next = self.index.q.val() < LONGEST_FRAME;
         self.write.valid.next = self.kept.val() && self.stored.val();
@@ -323,7 +331,7 @@ impl Logic for Parser {
             self.members[k].d.next = self.members[k - 1].q.val();
         }
 
-        // The verdict.
+        // The verdict on the frame.
         self.right.next =
             self.ended[VERDICT - 1].q.val() && self.judge.right.val() && self.integrity.right.val();
         self.for_packet.next = self.right.val()
@@ -340,7 +348,7 @@ impl Logic for Parser {
         self.places.freed_valid.next = self.freed_valid.val();
         self.places.rst.next = self.reset.val();
 
-        // An ACK or a NAK is all there.
+        // An ACK or a NAK.
         self.acknowledged.next = self.right.val()
             && self.is_ack[VERDICT - 1].q.val()
             && self.members[VERDICT - 1].q.val();
@@ -350,7 +358,7 @@ impl Logic for Parser {
         self.ack.psn.next = self.waiting[VERDICT - 1].q.val().psn;
         self.ack.syndrome.next = self.aeth.syndrome.val();
 
-        // A congestion notification says no more than that it has come. That it has met congestion itself is not answered.
+        // A congestion notification only says that it has come. One that has met congestion itself is not answered.
         self.notifies.next = self.right.val()
             && self.is_notification[VERDICT - 1].q.val()
             && self.members[VERDICT - 1].q.val();
@@ -363,7 +371,7 @@ impl Logic for Parser {
             && !self.is_datagram[VERDICT - 1].q.val();
         self.congested.qp.next = self.waiting[VERDICT - 1].q.val().qp;
 
-        // An answer to a READ or an atomic goes its way as a packet, and is told here.
+        // An answer to a READ or an atomic goes on as a packet, and is reported here besides.
         self.settled.valid.next = self.for_packet.val();
         self.settled.answers.next = self.members[VERDICT - 1].q.val()
             && (self.waiting[VERDICT - 1].q.val().opcode >= FIRST_ANSWER)

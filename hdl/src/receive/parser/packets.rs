@@ -1,6 +1,7 @@
-//! What a right frame's headers say, field by field, and the packets that wait for the responder.
+//! Takes the fields out of a right frame's headers, and queues the packets for the responder.
 //!
-//! Contract: one packet a cycle, no back-pressure: whoever gives it looks at `roomy` [`SLACK`] packets ahead. A packet is at the
+//! Contract: one packet a cycle, without back-pressure: the giver looks at `roomy` [`SLACK`] packets ahead. A packet is
+//! at the
 //! output 1 cycle later if none waits.
 
 use drdma_abi::roce::{Aeth, AtomicAckEth, AtomicEth, Bth, Deth, Ethernet, ImmDt, Ipv4};
@@ -19,77 +20,77 @@ use crate::receive::record::{FRAME_WORDS, Packet, STORE_WORD};
 
 /// Bits of the longest extended headers.
 pub const EXTENDED: usize = 8 * AtomicEth::SIZE;
-/// Packets that may come while `roomy` does not know of them.
+/// Packets that may come after `roomy` has ended.
 const SLACK: u64 = 16;
-/// Words of immediate data or of a key to invalidate that are alone.
+/// Words of extended headers that are immediate data, or a key to invalidate, alone.
 const ALONE: u64 = (ImmDt::SIZE / 4) as u64;
-/// Words of a datagram's header and immediate data, or of an atomic's acknowledgement.
+/// Words of a datagram's extended header with immediate data, or of an atomic's acknowledgement.
 const TWO_HEADERS: u64 = ((Deth::SIZE + ImmDt::SIZE) / 4) as u64;
-/// The payload's first byte if there is neither a tag nor an extended header.
+/// Place of the payload in a frame with neither a tag nor an extended header, in bytes.
 pub(super) const BASE: u64 = (Ethernet::SIZE + Ipv4::SIZE + Udp::SIZE + Bth::SIZE) as u64;
-/// Bytes of a tag.
+/// Bytes of an 802.1Q tag.
 pub(super) const TAG: u64 = VlanTag::SIZE as u64;
-/// Bits of headers.
+/// Bits of a word, and of headers.
 const WORD: usize = 32;
 const AETH: usize = 8 * Aeth::SIZE;
 const RETH: usize = 8 * Reth::SIZE;
 const DETH: usize = 8 * Deth::SIZE;
 const ORIGINAL: usize = 8 * AtomicAckEth::SIZE;
-/// Packets that can wait, as a power of 2, and the bits of their number.
+/// Binary logarithm of the packets that can wait, and bits of their count.
 const DEPTH: usize = 9;
 const COUNT: usize = DEPTH + 1;
 
 /// What is known of a frame with its last beat.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Headers {
-    /// As in [`Packet`].
+    /// BTH: opcode, which is transport and operation.
     pub opcode: Bits<8>,
-    /// As in [`Packet`].
+    /// BTH: the packet asks for a solicited event.
     pub solicited: Bit,
-    /// As in [`Packet`].
+    /// BTH: the packet asks for an acknowledgement.
     pub ack_req: Bit,
-    /// As in [`Packet`].
+    /// BTH: there are pad bytes behind the payload.
     pub padded: Bit,
-    /// As in [`Packet`].
+    /// BTH: partition key.
     pub pkey: Bits<16>,
-    /// As in [`Packet`].
+    /// BTH: destination queue pair number.
     pub qpn: Bits<24>,
-    /// As in [`Packet`].
+    /// BTH: sequence number.
     pub psn: Bits<24>,
-    /// As in [`Packet`].
+    /// IPv4: source address.
     pub source_ip: Bits<32>,
-    /// As in [`Packet`].
+    /// IPv4: the packet has met congestion (ECN 3).
     pub congested: Bit,
-    /// As in [`Packet`].
+    /// 802.1Q: number of the VLAN; 0: none.
     pub vlan: Bits<VLAN>,
-    /// As in [`Packet`].
+    /// 802.1Q: the frame has a tag.
     pub tagged: Bit,
-    /// As in [`Packet`].
+    /// Index of the queue pair that the packet is for.
     pub qp: Bits<QP>,
-    /// As in [`Packet`].
+    /// Number of the frame's first word in the store.
     pub start: Bits<STORE_WORD>,
-    /// As in [`Packet`].
+    /// Words of 64 B of the frame in the store.
     pub words: Bits<FRAME_WORDS>,
-    /// Words of the extended headers.
+    /// Words of 4 B of the extended headers.
     pub extended_words: Bits<WORDS>,
     /// The extended headers as they came, and what follows them.
     pub extended: Bits<EXTENDED>,
 }
 
-/// The block. See the [module](self).
+/// Makes and queues packets. See the [module](self).
 #[derive(LogicBlock)]
 pub struct Packets {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Synchronous reset: nothing waits.
+    /// Synchronous reset: no packet waits.
     pub rst: Signal<In, Bit>,
-    /// A right frame's headers.
+    /// The headers of a right frame.
     pub headers: Flow<In, Headers>,
-    /// Its bytes of payload.
+    /// Bytes of payload of that frame.
     pub bytes: Signal<In, Bits<13>>,
-    /// There is room for more.
+    /// There is room for [`SLACK`] more packets.
     pub roomy: Signal<Out, Bit>,
-    /// Packets.
+    /// Packets for the responder.
     pub packet: Stream<Out, Packet>,
 
     aeth: AethFields,
@@ -130,7 +131,7 @@ impl Default for Packets {
 impl Logic for Packets {
     #[hdl_gen]
     fn update(&mut self) {
-        // Immediate data are the last of the headers: word 0, 2 or 4.
+        // Immediate data are the last one of the headers: word 0, 2 or 4.
         self.imm.received.next = self.headers.extended.val().get_bits::<WORD>(RETH);
         if self.headers.extended_words.val() == ALONE {
             self.imm.received.next = self.headers.extended.val().get_bits::<WORD>(0);

@@ -1,24 +1,24 @@
-//! What an opcode says of a packet: its transport, and how many headers there are behind the BTH.
+//! Tells what an opcode says about a packet: its transport, and how many headers there are behind the BTH.
 
 use drdma_abi::roce::{
     Aeth, AtomicAckEth, AtomicEth, Deth, Ieth, ImmDt, Reth, Transport, cnp, operation as op,
 };
 use drdma_emit::prelude::*;
 
-/// Bits of a number of 4 B words of extended headers.
+/// Bits of a count of 4 B words of extended headers.
 pub const WORDS: usize = 3;
 
-/// Words of the extended headers of each operation of a connected transport.
+/// Words of 4 B of the extended headers of each operation of a connected transport.
 const CONNECTED: [u64; 32] = words_of_all();
-/// Words of the extended header of every datagram.
+/// Words of 4 B of the extended header of every datagram.
 const DATAGRAM: u64 = words(Deth::SIZE);
-/// What immediate data add to them.
+/// Words of 4 B of immediate data.
 const IMMEDIATE: u64 = words(ImmDt::SIZE);
-/// Operations that an unreliable connection knows: those up to this one.
+/// The last operation that an unreliable connection knows.
 const LAST_UNRELIABLE: u64 = op::WRITE_ONLY_IMM as u64;
 /// The operation of a datagram with immediate data.
 const DATAGRAM_IMM: u64 = op::SEND_ONLY_IMM as u64;
-/// The first three bits of opcodes, for each transport.
+/// The high three bits of the opcodes of each transport.
 const RC: u64 = (Transport::Rc.opcode_bits() >> 5) as u64;
 const UC: u64 = (Transport::Uc.opcode_bits() >> 5) as u64;
 const UD: u64 = (Transport::Ud.opcode_bits() >> 5) as u64;
@@ -50,14 +50,14 @@ const fn words_of_all() -> [u64; 32] {
     of
 }
 
-/// Combinational. An operation that nobody knows has no headers behind the BTH, but for the DETH of a datagram.
+/// Decodes an opcode; combinational. An unknown operation has no headers behind the BTH, except the DETH of a datagram.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Shape {
     /// Opcode of the BTH.
     pub opcode: Signal<In, Bits<8>>,
     /// The transport is RC, UC or UD, or the packet is a congestion notification.
     pub known: Signal<Out, Bit>,
-    /// Words of the headers between BTH and payload.
+    /// Words of 4 B of the headers between BTH and payload.
     pub words: Signal<Out, Bits<WORDS>>,
 
     transport: Signal<Local, Bits<3>>,

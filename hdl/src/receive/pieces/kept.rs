@@ -1,7 +1,9 @@
-//! Pieces that wait until it is settled what becomes of their packet.
+//! Keeps pieces until it is settled what becomes of their packet.
 //!
-//! Contract: 4,096 pieces. A piece a cycle each way; it is at the output from the second cycle after its packet was settled on. Pieces of a packet that is not placed are
-//! forgotten, and so are those that came since the packet before was settled, with `again`. While it is `roomy`, all columns of a region find room.
+//! Contract: 4,096 pieces. A piece a cycle each way; it is at the output from the second cycle after its packet was
+//! settled on. Pieces of a packet that is not placed are
+//! forgotten, and so are, with `again`, those that came since the packet before was settled. While `roomy`, all columns
+//! of a region find room.
 
 use crate::context::Table;
 use crate::primitive::{Flatten, Restore};
@@ -11,19 +13,19 @@ use drdma_emit::prelude::*;
 
 /// Bits of the number of a piece: the longest packet has as many as it has bytes.
 const PIECES: usize = 12;
-/// Bits of a number that tells a full memory from an empty one.
+/// Bits of a count that distinguishes a full memory from an empty one.
 const COUNT: usize = PIECES + 1;
 /// Bits of a piece.
 const PIECE: usize = <PiecePlace as Synth>::BITS;
-// Two UltraRAMs side by side.
+// A piece fits into two UltraRAMs side by side.
 const _: () = assert!(PIECE <= 2 * 72);
-/// The most columns of a region.
+/// Columns of a region, at most.
 const COLUMNS: u64 = MAX_ELEMENTS as u64;
 
-/// See the [module](self).
+/// Keeps pieces. See the [module](self).
 ///
 /// # Inputs
-/// `clk`, `rst`; stream `input`; `again`, a pulse; `settle`: of all pieces that came since the last one.
+/// `clk`, `rst`; stream `input`; `again`, a pulse; `settle`: for all pieces that came since the last one.
 ///
 /// # Outputs
 /// Stream `piece`; `roomy`.
@@ -37,17 +39,17 @@ pub struct Kept {
     pub input: Stream<In, PiecePlace>,
     /// There is room for all columns of a region.
     pub roomy: Signal<Out, Bit>,
-    /// They come anew.
+    /// The pieces of the packet at hand are forgotten, and come anew.
     pub again: Signal<In, Bit>,
-    /// What becomes of it.
+    /// What becomes of the packet at hand.
     pub settle: Flow<In, RegionSettle>,
-    /// Those of packets that are placed.
+    /// Pieces of packets that are placed.
     pub piece: Stream<Out, PiecePlace>,
 
     pieces: Table<PIECE, PIECES>,
     piece_in: Flatten<PiecePlace, PIECE>,
     piece_out: Restore<PiecePlace, PIECE>,
-    /// Pieces that came, those of packets that are placed, and those that have left.
+    /// Counts of pieces that came, of those of placed packets, and of those that have left.
     written: DFF<Bits<COUNT>>,
     settled: DFF<Bits<COUNT>>,
     read: DFF<Bits<COUNT>>,

@@ -1,6 +1,8 @@
-//! Where the bytes of packets go that fill regions piece by piece: WRITEs to described keys, and receives with bitmapped or pointer-mapped regions.
+//! Finds out where the bytes of packets go that fill regions piece by piece: WRITEs to described keys, and receives
+//! with bitmapped or pointer-mapped regions.
 //!
-//! Stands beside the responder, which asks for each packet before it decides about it, and the receive queues, which have the pieces written.
+//! Stands beside the responder, which asks about each packet before it decides about it, and the receive queues, which
+//! have the pieces written.
 //!
 //! ```text
 //!   KEY_REGIONS --> Entries --\          /--> told
@@ -8,11 +10,15 @@
 //!                    ask --^  \--read, beat: bitmaps, pointers
 //! ```
 //!
-//! The rules are those of [`Walk`], which READs of described keys go by, too. A packet of which a byte cannot be reached
-//! has no pieces: it is told only when all of them are known, and they are kept until its fate is settled.
+//! The rules are those of [`Walk`], which READs of described keys go by, too. A packet of which a byte cannot be
+//! reached
+//! has no pieces: the answer comes when all pieces are known, and they are kept until it is settled what becomes of the
+//! packet.
 //!
-//! Contract: a packet at a time. It is asked for, told, and settled, in this order and in cycles of their own; one that is asked for in two parts is told twice and settled once. Pieces come at the output in the order of the packets,
-//! after they are settled, and one a cycle; up to 4,096 wait, so that each packet has room. What is told takes as long as the walk, and for as long as there is no room for a piece. The regions of a receive
+//! Contract: a packet at a time. It is asked about, answered, and settled, in this order and in cycles of their own;
+//! one that is asked about in two parts is answered twice and settled once. Pieces come in the order of the packets,
+//! after they are settled, one a cycle; up to 4,096 wait, so that each packet has room. An answer takes as long as the
+//! walk, and as long as there is no room for a piece. The regions of a receive
 //! are known from the cycle after their last granule on.
 
 use crate::context::{ConfigWrite, QP, Table};
@@ -30,20 +36,21 @@ pub mod kept;
 #[cfg(test)]
 mod tests;
 
-/// Where the type of a granule's region stands in the table, behind the granule itself, and whether the region is the last one.
+/// Bits of a granule in the table, behind which stand the type of its region and whether the region is the last one.
 const KIND: usize = GRANULE_BITS;
 const OF_LAST: usize = KIND + 2;
 /// Bits of a granule of a receive in the table.
 const KEPT_GRANULE: usize = OF_LAST + 1;
-/// Bits of the number of a granule of a receive.
+/// Bits of the number of a granule in its receive.
 const INDEX: usize = PLACES - 1;
-/// Bits of its address: slot, number.
+/// Bits of the address of a granule: slot of the receive, number.
 const PLACE: usize = SLOT + INDEX;
 
-/// See the [module](self).
+/// Finds out where bytes go. See the [module](self).
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; `word`: what the host writes to `KEY_REGIONS`; `granule`; stream `ask`; `settle`; stream `beat`.
+/// `clk`, `rst`; `cfg`; `word`: what the host writes to `KEY_REGIONS`; `granule`; stream `ask`; `settle`; stream
+/// `beat`.
 ///
 /// # Outputs
 /// `told`; streams `read`, `piece`; `busy`.
@@ -53,41 +60,41 @@ pub struct Pieces {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Words that the host writes into tables,
+    /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// and of regions.
+    /// Words that the host writes to `KEY_REGIONS`.
     pub word: Flow<In, KeyWord>,
     /// Granules of receives that are taken.
     pub granule: Flow<In, ReceiveGranule>,
-    /// A packet, or a part of one.
+    /// A packet, or a part of one, that is asked about.
     pub ask: Stream<In, RegionAsk>,
-    /// What the regions say,
+    /// Answer to the question: whether all bytes can be placed.
     pub told: Flow<Out, RegionTold>,
-    /// and what follows from it.
+    /// What becomes of the packet.
     pub settle: Flow<In, RegionSettle>,
-    /// Reads of bitmaps and pointers,
+    /// Reads of bitmaps and pointers.
     pub read: Stream<Out, HostReadRequest>,
-    /// and what they bring.
+    /// Bytes that the reads bring.
     pub beat: Stream<In, HostReadBeat>,
-    /// Where the bytes of the packets go.
+    /// Where the bytes of the placed packets go.
     pub piece: Stream<Out, PiecePlace>,
-    /// Something is at work.
+    /// A packet or its pieces are at work here.
     pub busy: Signal<Out, Bit>,
 
     entries: Entries,
     granules: Table<KEPT_GRANULE, PLACE>,
-    /// Where those of a queue pair are.
+    /// Of each queue pair: the slot of the receive that it has in use.
     slots: Table<SLOT, QP>,
     positions: Table<POSITION, QP>,
     position_in: Flatten<Position, POSITION>,
     position_out: Restore<Position, POSITION>,
     walk: Walk,
     kept: Kept,
-    /// A packet was asked for, and is not settled.
+    /// A packet was asked about, and is not settled.
     open: DFF<Bit>,
-    /// It was settled in the cycle before,
+    /// The packet was settled in the cycle before.
     settles: DFF<Bit>,
-    /// and is placed.
+    /// The packet that was settled is placed.
     placed: DFF<Bit>,
     of_receive: Signal<Local, Bit>,
     unused_last: Signal<Local, Bit>,
@@ -97,7 +104,7 @@ pub struct Pieces {
 impl Logic for Pieces {
     #[hdl_gen]
     fn update(&mut self) {
-        // Regions of keys, and of receives.
+        // Granules of the regions of keys and of receives.
         self.cfg.join(&mut self.entries.cfg);
         self.word.join(&mut self.entries.word);
         self.entries.region.next = self.walk.region.val();
@@ -137,7 +144,7 @@ impl Logic for Pieces {
         self.position_out.bits.next = self.positions.read_data.val();
         self.walk.resume.next = self.position_out.record.val();
 
-        // A packet.
+        // The packet that is asked about.
         self.cfg.join(&mut self.walk.cfg);
         self.walk.ask.valid.next = self.ask.valid.val();
         self.ask.ready.next = self.walk.ask.ready.val();
@@ -153,7 +160,7 @@ impl Logic for Pieces {
         self.walk.ask.first.next = self.ask.first.val();
         self.walk.ask.skip.next = self.ask.skip.val();
 
-        // Its pieces, and what the walk reads beside.
+        // The packet's pieces, and what the walk reads besides.
         self.unused_plain.next = self.walk.step.plain.val();
         self.unused_last.next = self.beat.last.val();
         self.read.valid.next = self.walk.step.valid.val() && self.walk.step.side.val();
@@ -190,7 +197,7 @@ impl Logic for Pieces {
                 self.told.verdict.next = RegionVerdict::Outside;
             }
         }
-        // What becomes of it is known late in its cycle.
+        // What becomes of the packet is known late in its cycle.
         self.settles.d.next = self.settle.valid.val();
         self.placed.d.next = self.settle.placed.val();
         self.kept.settle.valid.next = self.settles.q.val();

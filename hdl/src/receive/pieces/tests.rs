@@ -1,4 +1,5 @@
-//! Where bytes go against what the semantics say: described keys and receives of every type, packets of many queue pairs, any part.
+//! Where bytes go against what the semantics say: described keys and receives of every type, packets of many queue
+//! pairs, any part.
 
 use super::*;
 use crate::context::REGION_TABLE;
@@ -103,7 +104,8 @@ struct Around<'a> {
     /// What was placed, packet by packet.
     came: Vec<Vec<(u64, u64)>>,
     coming: Vec<Beat>,
-    /// Bytes of the packet that was asked for last, of those that are placed and whose pieces have not come, and packets whose bytes came by columns.
+    /// Bytes of the packet that was asked for last, of those that are placed and whose pieces have not come, and
+    /// packets whose bytes came by columns.
     asked: u64,
     lengths: VecDeque<u64>,
     by_columns: usize,
@@ -411,7 +413,8 @@ fn bytes_go_where_the_semantics_say_whatever_comes_between() {
                 let message = start(&mut around, qp * 7, &mut random);
                 messages.push(message);
             }
-            // What a later one has filled may be an earlier one's: all are checked against the memory as it is now, if they still are what they were.
+            // What a later one has filled may be an earlier one's: all are checked against the memory as it is now, if
+            // they still are what they were.
             if peers > 1 {
                 let changed = around.memory != first;
                 messages.retain_mut(|message| !changed || message.key.is_some());
@@ -584,7 +587,8 @@ fn a_packet_in_rows_that_touch_is_one_piece() {
     around.settle(false);
 }
 
-/// Dense columns are told one by one, and packets that go on at the link's rate; where one of them cannot be reached whole, its bytes are told piece by piece.
+/// Dense columns are told one by one, and packets that go on at the link's rate; where one of them cannot be reached
+/// whole, its bytes are told piece by piece.
 #[test]
 fn dense_columns_are_told_column_by_column() {
     let library = library();
@@ -620,7 +624,8 @@ fn dense_columns_are_told_column_by_column() {
         (0..50).for_each(|_| around.step());
     }
     assert_eq!(around.by_columns, expected.len());
-    // The last column ends where memory does, or a row before it ends: all rows, those without their last value, and all but one of them.
+    // The last column ends where memory does, or a row before it ends: all rows, those without their last value, and
+    // all but one of them.
     let values = |row: u64| (0..4).map(move |k| (BASE + 3_000 * k + 4 * row, 4));
     for (far, rows) in [(SIZE - 40, 10), (SIZE - 36, 9)] {
         around.describe(7, &encode(&region(5, 4, 10, far)));

@@ -1,8 +1,10 @@
-//! What peers answer to the READs and atomics of this card: into local memory, and to the keeper.
+//! Takes what peers answer to the READs and atomics of this card into local memory, and reports it to the keeper.
 //!
-//! Stands behind the parser, between the receive queues and `host_write`, and between the acknowledgements and the keeper. It
+//! Stands behind the parser, between the receive queues and `host_write`, and between the acknowledgements and the
+//! keeper. It
 //! keeps, for each queue pair, a list of the READs and atomics that were given to the keeper and have no answer, the
-//! oldest first, and of each of them how much has come. An answer is the next packet of the oldest one's, or it is not written.
+//! oldest first, and of each of them how much of the answer has come. An answer must be the next packet for the oldest
+//! one, or it is not written.
 //!
 //! ```text
 //! settled ----> [answers] ---\
@@ -12,22 +14,30 @@
 //! ack ------------------------------/
 //! ```
 //!
-//! The frame of an answer lies in the frame store as any other. The responder does nothing about it, so that it comes here as an order
-//! without bytes, which ends its frame; in its place come orders for its bytes, the last of which ends the frame. An
-//! atomic's value stands in network order in its headers, and is written byte by byte, the last one first.
+//! The frame of an answer lies in the frame store as any other. The responder does nothing with it; so it comes here as
+//! an order
+//! without bytes, which ends its frame. In its place come orders for its bytes, the last of which ends the frame. An
+//! atomic's value stands in network order in the answer's headers, and is written byte by byte, the last one first.
 //!
-//! The keeper learns of each packet of an answer as of an acknowledgement of its number, when its last order has come to `host_write`, which lets no
-//! completion overtake that. What is acknowledged beyond an answer that has not come, or an answer beyond it, is an implied NAK, and told as NAK 0x60 of
-//! the number that is missing (IBTA 1.4 section 9.7.5.1); but an acknowledgement, which is faster than an answer, waits first until all answers that came before
-//! it have had their turn. An answer of a wrong length is told as [`BAD_RESPONSE`]. NAKs with reserved codes are dropped.
+//! The keeper gets each packet of an answer as an acknowledgement of its number, when the packet's last order has come
+//! to `host_write`, which lets no
+//! completion overtake it. An acknowledgement beyond an answer that has not come, or an answer beyond it, is an implied
+//! NAK, and reported as NAK 0x60 of
+//! the number that is missing (IBTA 1.4 section 9.7.5.1). But an acknowledgement, which is faster than an answer, waits
+//! first until all answers that came before
+//! it have had their turn. An answer of a wrong length is reported as [`BAD_RESPONSE`]. NAKs with reserved codes are
+//! dropped.
 //!
-//! A list is believed only as long as its queue pair's entry is as it was, and the keeper has not closed the queue pair: what
-//! comes later is not written. A queue pair in error for another reason still gets the answers that it waits for.
+//! A list is believed only as long as its queue pair's entry is as it was, and the keeper has not closed the queue
+//! pair; answers that
+//! come later are not written. A queue pair in the error state for another reason still gets the answers that it waits
+//! for.
 //!
-//! Contract: other orders pass in their own cycle, behind a register. A READ or an atomic is taken note of in 2 cycles, an acknowledgement of a queue pair without
-//! such passes in 2, of others in 4. A packet of an answer takes 6 cycles, and 2 for each further region that it
-//! reaches, an atomic 20. May stall at any time, but for `asked` (256 wait) and `settled` (1,024).
-//! Lists are cleared by the cycles after a reset that clear all tables.
+//! Contract: other orders pass in their own cycle, behind a register. A READ or an atomic is noted in 2 cycles. An
+//! acknowledgement takes 2 cycles for a queue pair without
+//! such requests, and 4 for others. A packet of an answer takes 6 cycles, and 2 for each further region that it
+//! reaches; the answer to an atomic takes 20. May stall at any time, except `asked` (256 wait) and `settled` (1,024).
+//! Lists are cleared in the cycles after a reset that clear all tables.
 
 use crate::context::{ConfigWrite, QP, Stamps, Table, TableSelect};
 use crate::primitive::{Flatten, Lutram, Ram, RamStyle, Restore, StreamFifo, StreamSkid};
@@ -39,49 +49,49 @@ use drdma_emit::prelude::*;
 #[cfg(test)]
 mod tests;
 
-/// A syndrome that no peer sends: the answer to a READ is none of what was asked for.
+/// A syndrome that no peer sends. It stands for an answer to a READ that is not what was asked for.
 pub const BAD_RESPONSE: u8 = syndrome::NAK_PSN | 4;
 
-/// Numbers of the kernel.
+/// Constants of the kernel.
 const BAD: u64 = BAD_RESPONSE as u64;
 const NAK_PSN: u64 = syndrome::NAK_PSN as u64;
 const ACK: u64 = (syndrome::ACK | 31) as u64;
 const READ_LAST: u64 = operation::READ_RESPONSE_LAST as u64;
 const READ_ONLY: u64 = operation::READ_RESPONSE_ONLY as u64;
 const ATOMIC: u64 = operation::ATOMIC_ACKNOWLEDGE as u64;
-/// Bits of a slot.
+/// Bits of the slot of a request.
 const SLOT: usize = 8;
-/// Bits of a region's number among all of all slots.
+/// Bits of the number of a region among those of all slots.
 const PIECE: usize = SLOT + 4;
-/// Bits of a number of packets.
+/// Bits of a count of packets.
 const INDEX: usize = 12;
-/// Bits of the lists, of what is known of a READ, and of a region.
+/// Bits of a [`List`], of what is kept of a READ, and of what is kept of a region.
 const LIST: usize = 1 + 2 * SLOT + 32;
 const HEAD: usize = 24 + 24 + 32 + 4 + 32 + 1 + 4;
 const SPAN: usize = 96;
 
-/// A READ or an atomic is sent.
+/// A READ or an atomic that is sent.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Asking {
-    /// The queue pair.
+    /// The queue pair that sends it.
     pub qp: Bits<QP>,
-    /// The stamp of its entry that it was checked with.
+    /// The stamp of the queue pair's entry that the request was checked with.
     pub stamp: Bits<32>,
-    /// The request.
+    /// Slot of the request.
     pub slot: Bits<SLOT>,
-    /// Its first sequence number,
+    /// First sequence number that the request takes.
     pub psn: Bits<24>,
-    /// and its last.
+    /// Last sequence number that the request takes.
     pub last: Bits<24>,
-    /// Bytes.
+    /// Bytes that the request asks for.
     pub len: Bits<32>,
-    /// It is an atomic.
+    /// The request is an atomic; otherwise a READ.
     pub atomic: Bit,
-    /// Binary logarithm of the MTU.
+    /// Binary logarithm of the queue pair's MTU in bytes.
     pub log_mtu: Bits<4>,
 }
 
-/// The READs and atomics of a queue pair.
+/// The list of a queue pair's READs and atomics.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct List {
     used: Bit,
@@ -90,22 +100,22 @@ struct List {
     stamp: Bits<32>,
 }
 
-/// One of them.
+/// A READ or an atomic in a list.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Head {
-    /// The next number of its answer, and the last.
+    /// The next sequence number of its answer, and the last one.
     expected: Bits<24>,
     last: Bits<24>,
-    /// Bytes that have not come.
+    /// Bytes of its answer that have not come.
     left: Bits<32>,
-    /// Where the next one goes: the region, and the byte in it.
+    /// Where the next byte goes: number of the region, and byte in it.
     piece: Bits<4>,
     into: Bits<32>,
     atomic: Bit,
     log_mtu: Bits<4>,
 }
 
-/// An answer, and which packet it is.
+/// A packet of an answer, with its number among all packets.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Told {
     index: Bits<INDEX>,
@@ -113,35 +123,35 @@ struct Told {
     answer: Settled,
 }
 
-/// What is being done.
+/// Steps of an event.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum ReadsState {
-    /// Nothing.
+    /// No event is at hand.
     Idle,
-    /// The queue pair's list is there,
+    /// The queue pair's list has been read.
     Look,
-    /// and its oldest READ.
+    /// The list's oldest READ or atomic has been read.
     Head,
     /// It is known what to do.
     Judge,
-    /// An order is cut along a region,
+    /// Cuts an order at the end of a region.
     Cut,
-    /// and offered.
+    /// Offers the order.
     Offer,
 }
 
-/// What is at hand.
+/// Kinds of events.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum ReadsEvent {
     /// A READ or an atomic is sent.
     Asking,
-    /// An answer has come.
+    /// A packet of an answer has come.
     Answer,
     /// An acknowledgement has come.
     Acknowledgement,
 }
 
-/// See the [module](self).
+/// Takes answers. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Reads {
     /// Clock.
@@ -151,30 +161,30 @@ pub struct Reads {
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
 
-    /// READs and atomics that are sent.
+    /// READs and atomics that are given to the keeper.
     pub asked: Flow<In, Asking>,
-    /// Where what they bring goes; before `asked`.
+    /// Where the bytes of a READ's answer go; written before `asked`.
     pub piece: Flow<In, PieceWrite>,
 
     /// Packets that were right.
     pub settled: Flow<In, Settled>,
-    /// Orders: one with `frame_end` for each of these, in order.
+    /// Orders of the receive queues: one with `frame_end` for each of these packets, in order.
     pub came: Stream<In, WriteOrder>,
-    /// The same, with the bytes of answers.
+    /// The same orders, and those for the bytes of answers.
     pub order: Stream<Out, WriteOrder>,
     /// All orders that were accepted before have come to `host_write`.
     pub passed: Signal<In, Bit>,
 
-    /// ACKs and NAKs.
+    /// ACKs and NAKs that have come.
     pub ack: Stream<In, Ack>,
-    /// The same, and what answers acknowledge.
+    /// ACKs and NAKs for the keeper, and acknowledgements that follow from answers.
     pub response: Stream<Out, Ack>,
 
-    /// The queue pair whose state is asked for in the next cycle.
+    /// The queue pair whose `closed` is asked for in the next cycle.
     pub closed_next: Signal<Out, Bits<QP>>,
-    /// The keeper has closed that of the cycle before.
+    /// The keeper has closed the queue pair of `closed_next`, one cycle before.
     pub closed: Signal<In, Bit>,
-    /// An answer has not had its turn.
+    /// An answer has come and has not had its turn.
     pub busy: Signal<Out, Bit>,
 
     select: TableSelect,
@@ -186,11 +196,11 @@ pub struct Reads {
     told: DFF<Settled>,
     told_index: DFF<Bits<INDEX>>,
     answers: StreamFifo<Told, 10, 11>,
-    /// Packets that came; answers among them, and those that have had their turn.
+    /// Counts of packets that came, of answers among them, and of answers that have had their turn.
     packets: DFF<Bits<INDEX>>,
     arrived: DFF<Bits<16>>,
     done: DFF<Bits<16>>,
-    /// Orders that ended a frame.
+    /// Count of orders that ended a frame.
     ended: DFF<Bits<INDEX>>,
     orders: StreamSkid<WriteOrder>,
     askings: StreamFifo<Asking, 8, 9>,
@@ -212,16 +222,16 @@ pub struct Reads {
     qp: DFF<Bits<QP>>,
     asking: DFF<Asking>,
     held: DFF<Ack>,
-    /// An acknowledgement waits until `done` is `target`, or has waited.
+    /// An acknowledgement waits until `done` is `target`; or it has waited.
     parked: DFF<Bit>,
     target: DFF<Bits<16>>,
     unused_behind: Signal<Local, Bits<16>>,
     drained: Signal<Local, Bit>,
     reserved: Signal<Local, Bit>,
     is_answer: Signal<Local, Bit>,
-    /// The next answer, if any has come, is at hand.
+    /// The next answer is known, or none has come.
     known: Signal<Local, Bit>,
-    /// An order that is none of an answer's is offered, and was in the cycle before.
+    /// An order that belongs to no answer is offered; it was in the cycle before.
     passes: Signal<Local, Bit>,
     offered: DFF<Bit>,
     here: Signal<Local, Told>,
@@ -244,7 +254,7 @@ pub struct Reads {
     is_fatal: Signal<Local, Bit>,
     is_last: Signal<Local, Bit>,
 
-    /// The answer is written, or what it is told as.
+    /// The answer is written; otherwise it is reported as an implied NAK, or as [`BAD_RESPONSE`].
     good: DFF<Bit>,
     implied: DFF<Bit>,
     bad: DFF<Bit>,
@@ -252,7 +262,7 @@ pub struct Reads {
     ram: DFF<Bits<STORE>>,
     room: Signal<Local, Bits<32>>,
     fits: Signal<Local, Bits<13>>,
-    /// The region ends before them.
+    /// The region ends before the answer's bytes do.
     ends_early: Signal<Local, Bit>,
     span: Signal<Local, Bits<SPAN>>,
     addr: DFF<Bits<64>>,
@@ -260,11 +270,12 @@ pub struct Reads {
     last: DFF<Bit>,
     next_piece: DFF<Bit>,
     gives_up: DFF<Bit>,
-    /// An answer has had its turn, and is told when all of its orders have come to `host_write`: in a cycle in which
+    /// An answer has had its turn, and is reported when all of its orders have come to `host_write`, in a cycle in
+    /// which
     /// the next event is chosen.
     finishing: DFF<Bit>,
     finishes: Signal<Local, Bit>,
-    /// The next event is chosen.
+    /// The next event is chosen in this cycle.
     chooses: Signal<Local, Bit>,
 }
 
@@ -281,7 +292,7 @@ impl Logic for Reads {
         self.stamps.written.next = self.select.queue_pair.val();
         self.stamps.index.next = self.cfg.index.val().get_bits::<QP>(0);
 
-        // Packets that come: answers wait for their frames' orders.
+        // Packets that come: answers wait for the orders of their frames.
         self.settles.d.next = self.settled.valid.val() && self.settled.answers.val();
         self.told.d.next = self.settled.val();
         self.told_index.d.next = self.packets.q.val();
@@ -311,14 +322,14 @@ impl Logic for Reads {
         self.pieces.write_data.next = bit_cast::<SPAN, 64>(self.piece.addr.val())
             | (bit_cast::<SPAN, 32>(self.piece.len.val()) << 64);
 
-        // Orders: others pass, once it is known that they are others.
+        // Orders: those that belong to no answer pass, once this is known.
         self.known.next = self.answers.output.valid.val() || !self.answers.count.val().any();
         self.came.join(&mut self.orders.input);
         self.is_answer.next = self.answers.output.valid.val()
             && self.orders.output.data.val().frame_end
             && (self.here.val().index == self.ended.q.val());
         self.order.next = self.orders.output.data.val();
-        // What was offered stays, whatever comes to be known.
+        // An order that is on offer stays on offer, whatever becomes known.
         self.passes.next = self.orders.output.valid.val()
             && (self.offered.q.val() || (self.known.val() && !self.is_answer.val()));
         self.offered.d.next = self.passes.val() && !self.order.ready.val();
@@ -326,7 +337,7 @@ impl Logic for Reads {
         self.orders.output.ready.next = self.order.ready.val() && self.passes.val();
 
         // The keeper.
-        // An answer that finishes takes a place in the cycle in which this is asked.
+        // An answer that finishes may take a place in the cycle in which this is computed.
         self.tells_roomy.next = self.tells.free.val() >= 3;
         self.tells.output.join(&mut self.response);
         self.tells.input.valid.next = false;
@@ -339,7 +350,7 @@ impl Logic for Reads {
             || ((self.ack.syndrome.val().get_bits::<2>(5) == 3)
                 && self.ack.syndrome.val().get_bits::<3>(2).any());
 
-        // What is known of the queue pair at hand.
+        // What is kept of the queue pair at hand.
         self.list_out.bits.next = self.lists.read_data.val();
         self.fresh.next = !self.closed.val();
         self.live.next = self.list_out.record.val().used
@@ -359,7 +370,7 @@ impl Logic for Reads {
         self.followers.write_address.next = self.list_out.record.val().tail;
         self.followers.write_data.next = self.asking.q.val().slot;
 
-        // The oldest READ.
+        // The oldest READ or atomic of the list.
         self.subject.next = self.held.q.val().psn;
         if self.event.q.val() == ReadsEvent::Answer {
             self.subject.next = self.here.val().answer.psn;
@@ -374,7 +385,7 @@ impl Logic for Reads {
             || (self.here.val().answer.operation == READ_ONLY)
             || self.at.q.val().atomic;
 
-        // The region.
+        // The region where the next bytes go.
         self.span.next = self.pieces.read_data.val();
         self.room.next = self.span.val().get_bits::<32>(64) - self.at.q.val().into;
         self.fits.next = self.left.q.val();
@@ -447,7 +458,7 @@ impl Logic for Reads {
                         && self.tells_roomy.val()
                         && !self.finishing.q.val()
                     {
-                        // `ready` must not depend on `passed`, which is another block's.
+                        // `ready` must not depend on `passed`, which comes from another block.
                         self.ack.ready.next = true;
                         self.held.d.next = self.ack.val();
                         self.qp.d.next = self.ack.qp.val();
@@ -511,7 +522,7 @@ impl Logic for Reads {
                 self.left.d.next = 0.into();
                 self.ram.d.next = self.here.val().answer.ram;
                 if self.at.q.val().atomic {
-                    // From the least significant byte, the last one before the payload, on.
+                    // From the least significant byte on, which is the last one before the payload.
                     self.ram.d.next = self.here.val().answer.ram - 1;
                 }
                 if self.event.q.val() == ReadsEvent::Answer {
@@ -521,7 +532,7 @@ impl Logic for Reads {
                         || !self.fits_kind.q.val()
                         || (self.here.val().stamp != self.list.q.val().stamp)
                     {
-                        // None that anybody waits for.
+                        // An answer that nobody waits for.
                         self.good.d.next = false;
                     } else if !self.is_next.val() {
                         self.implied.d.next = true;
@@ -600,7 +611,7 @@ impl Logic for Reads {
             }
         }
 
-        // The order of an answer.
+        // The order for an answer's bytes.
         if self.state.q.val() == ReadsState::Offer {
             self.order.addr.next = self.addr.q.val();
             self.order.ram.next = self.ram.q.val();
@@ -646,7 +657,7 @@ impl Logic for Reads {
             self.parked.d.next = false;
         }
 
-        // What the tables are asked for the next cycle.
+        // The tables are addressed for the next cycle.
         self.lists.ahead.next = self.qp.d.val();
         self.stamps.ahead[0].next = self.qp.d.val();
         self.closed_next.next = self.qp.d.val();

@@ -218,7 +218,8 @@ fn answers_that_come_one_right_behind_the_other_are_all_written() {
     }
 }
 
-/// Orders wait on their way to `host_write`. Until they have come there an answer is not told, and nothing else is begun.
+/// Orders wait on their way to `host_write`. Until they have come there an answer is not told, and nothing else is
+/// begun.
 #[test]
 fn an_answer_is_told_when_its_bytes_have_come_to_host_write() {
     let library = library();

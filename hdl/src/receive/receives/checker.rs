@@ -1,8 +1,9 @@
 //! Checks the keys of the receives that are taken, and keeps what is in use of them.
 //!
-//! Contract: a piece is looked at in 4 cycles and one more for each region behind its first, or the last extent of a strided
-//! region in 14; its entry's answer is at
-//! the output a cycle later. Of an entry with a bitmapped or a pointer-mapped region no key is looked at, and its granules go on to where its regions are walked. Only the first piece of an entry waits for the one before. Answers wait in a FIFO of 8
+//! Contract: a piece is checked in 4 cycles and one more for each region behind its first, the last extent of a strided
+//! region in 14; the answer for its entry is at the output a cycle later. Of an entry with a bitmapped or a
+//! pointer-mapped region no key is checked, and its granules go on to the block that walks its regions. Only the first
+//! piece of an entry waits for the entry before. Answers wait in a FIFO of 8
 //! places. `span` and `named` are written before the answer leaves.
 
 use super::record::*;
@@ -17,14 +18,14 @@ use drdma_abi::receive::rights;
 use drdma_abi::register::MemoryRegionEntry;
 use drdma_emit::prelude::*;
 
-/// The entry itself is wrong.
+/// Status of a receive whose entry is malformed.
 const MALFORMED: u64 = Status::LocalQpOperationError as u64;
-/// Its memory is.
+/// Status of a receive whose memory must not be written.
 const FORBIDDEN: u64 = Status::LocalProtectionError as u64;
 
 const _: () = assert!(rights::LOCAL_WRITE == 1, "the right to write is not the lowest bit");
 
-/// See the [module](self).
+/// Checks keys. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Checker {
     /// Clock.
@@ -33,25 +34,25 @@ pub struct Checker {
     pub rst: Signal<In, Bit>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// Pieces of entries.
+    /// Pieces of entries, in order.
     pub piece: Stream<In, Piece>,
-    /// What became of them.
+    /// Answers to takes, in order.
     pub taken: Stream<Out, Taken>,
-    /// There is room for the answers of all that is under way, and some more.
+    /// There is room for the answers of all entries under way, and for some more.
     pub room: Signal<Out, Bit>,
-    /// Nothing is under way.
+    /// No entry is under way.
     pub settled: Signal<Out, Bit>,
     /// The queue pair of the entry in the next cycle.
     pub next_qp: Signal<Out, Bits<QP>>,
-    /// A region of the entry: which,
+    /// Number of the place that is written.
     pub span_at: Signal<Out, Bits<5>>,
-    /// whether the entry has few,
+    /// The entry whose place is written has few regions.
     pub span_narrow: Signal<Out, Bit>,
-    /// and what it is.
+    /// The place that is written.
     pub span: Flow<Out, Span>,
-    /// The slot that the entry gets if it has many.
+    /// The slot that the entry gets if it has many regions.
     pub slot: Signal<In, Bits<SLOT>>,
-    /// A granule of an entry whose regions are walked: it is looked at when bytes come.
+    /// A granule of an entry whose regions are walked when bytes come.
     pub granule: Flow<Out, ReceiveGranule>,
     /// The entry is in use from now on, under this name.
     pub named: Flow<Out, Name>,
@@ -65,16 +66,16 @@ pub struct Checker {
 
     // The piece whose regions are looked up, a region a cycle.
     working: DFF<Bit>,
-    /// It has just come.
+    /// The piece has come in the cycle before.
     fresh: DFF<Bit>,
-    /// What a strided region reaches is not known yet.
+    /// The reach of a strided region is not known yet.
     waits: Signal<Local, Bit>,
     piece_held: DFF<Piece>,
     rest: DFF<Bits<3>>,
-    /// Places that are written.
+    /// Number of places of the entry that are written.
     index: DFF<Bits<PLACES>>,
     looks: Signal<Local, Bit>,
-    /// The granule is not looked at here.
+    /// The granule goes on without a check here.
     passes: Signal<Local, Bit>,
     contiguous: Signal<Local, Bit>,
     header: Signal<Local, Bit>,
@@ -86,28 +87,28 @@ pub struct Checker {
     len: Signal<Local, Bits<32>>,
     key: Signal<Local, Bits<32>>,
 
-    // Its key is there.
+    // One cycle later: the region's key has been read.
     keyed: DFF<Bit>,
     keyed_region: DFF<Bit>,
     keyed_last: DFF<Bit>,
     keyed_addr: DFF<Bits<64>>,
     keyed_len: DFF<Bits<32>>,
     keyed_header: DFF<Bit>,
-    // Both ends are known.
+    // Two cycles later: both ends of the range are known.
     ended: DFF<Bit>,
     ended_region: DFF<Bit>,
     ended_last: DFF<Bit>,
     ended_len: DFF<Bits<32>>,
     ended_header: DFF<Bit>,
-    /// Where the key of the strided region begins and ends.
+    /// First address of the key of the strided region.
     start_of_header: DFF<Bits<64>>,
-    /// See `start_of_header`.
+    /// Address behind the last byte of the key of the strided region.
     end_of_header: DFF<Bits<65>>,
     known: DFF<Bit>,
     end_of_region: DFF<Bits<65>>,
     end_of_key: DFF<Bits<65>>,
 
-    // The entry.
+    // What is known of the entry.
     name: DFF<Name>,
     qp: DFF<Bits<QP>>,
     pd: DFF<Bits<32>>,
@@ -117,7 +118,7 @@ pub struct Checker {
     forbidden: DFF<Bit>,
     capacity: DFF<Bits<37>>,
     appends: DFF<Bit>,
-    /// All of it is known.
+    /// All pieces of the entry are checked.
     done: DFF<Bit>,
     answer: Signals<Local, Taken>,
     answers: StreamFifo<Taken, 3, 4>,
@@ -218,7 +219,7 @@ impl Logic for Checker {
         self.keyed_addr.d.next = self.addr.val();
         self.keyed_len.d.next = self.len.val();
         if self.header.val() {
-            // What it covers is known with its last extent.
+            // What a strided region covers is known with its last extent.
             self.keyed_len.d.next = 0.into();
         }
         self.strided.rst.next = self.rst.val();
@@ -251,7 +252,7 @@ impl Logic for Checker {
         self.granule.kind.next = self.piece_held.q.val().region_kind;
         self.granule.of_last.next = self.piece_held.q.val().of_last;
 
-        // The key is there: no sum wraps.
+        // The key is there. No sum wraps.
         self.ended.d.next = self.keyed.q.val();
         self.ended_region.d.next = self.keyed_region.q.val();
         self.ended_last.d.next = self.keyed_last.q.val();
@@ -271,7 +272,7 @@ impl Logic for Checker {
         self.end_of_key.d.next = bit_cast::<65, 64>(self.regions.addr.val())
             + bit_cast::<65, 64>(self.regions.len.val());
 
-        // The verdict.
+        // The verdict on the entry.
         self.done.d.next = self.ended.q.val() && self.ended_last.q.val();
         if self.ended.q.val() && self.ended_region.q.val() {
             if !self.known.q.val()
@@ -294,7 +295,7 @@ impl Logic for Checker {
         }
 
         // The entry is in use, and its answer leaves.
-        // A piece that can be accepted is asked for whether it comes or not: if it does not, nothing is written next.
+        // A piece that could be accepted is looked up whether it comes or not; if it does not, nothing is written next.
         self.next_qp.next = self.qp.q.val();
         if self.piece.ready.val() {
             self.next_qp.next = self.piece.qp.val();

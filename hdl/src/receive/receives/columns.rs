@@ -1,7 +1,9 @@
-//! Where the columns of append regions lie, and where their next values go.
+//! Knows where the columns of append regions lie, and where their next values go.
 //!
-//! Contract: asked a cycle ahead, one column a cycle. A word of the host's counts in the second cycle after its own. A column that is
-//! asked for and `opens` in the next cycle goes on at `row`; that is told [`OPENING`] cycles later, and as `opened` in the cycle before that.
+//! Contract: one column a cycle, asked for a cycle ahead. A word of the host's counts in the second cycle after its
+//! own. A column that is
+//! asked for and has `opens` in the next cycle goes on at `row`; where that is comes [`OPENING`] cycles later, and as
+//! `opened` in the cycle before that.
 
 use crate::context::{ConfigWrite, Table};
 use crate::primitive::{Multiplier, Pack, Ram};
@@ -10,63 +12,63 @@ use crate::receive::appends::lives::Lives;
 use crate::receive::record::{APPEND, APPEND_LIFE, AppendWord};
 use drdma_emit::prelude::*;
 
-/// Cycles from `opens` to where the column's next value goes.
+/// Cycles from `opens` until it is known where the column's next value goes.
 pub const OPENING: u64 = 7;
-/// Words of a column that are kept: its base and width.
+/// Words of a column's entry that are kept: base and width.
 const WORDS: usize = 3;
 const KEPT: usize = 32 * WORDS;
-/// Words of a head: capacity and columns.
+/// Words of a head that are kept: capacity and number of columns.
 const HEAD_WORDS: usize = 2;
 const HEAD: usize = 32 * HEAD_WORDS;
-/// The granule of the last column.
+/// Number of the granule of the last column.
 const LAST_COLUMN: u64 = 16;
 /// Stages of the multiplier.
 const STAGES: usize = 5;
 
-/// See the [module](self).
+/// Knows where columns lie. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Columns {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// Words that it writes of append regions.
+    /// Words that the host writes to append regions.
     pub word: Flow<In, AppendWord>,
-    /// The region that is asked for in the next cycle,
+    /// The region that is asked for in the next cycle.
     pub next_region: Signal<In, Bits<APPEND>>,
-    /// and its column.
+    /// The column of that region that is asked for in the next cycle.
     pub next_column: Signal<In, Bits<4>>,
-    /// The region of the cycle before is enabled,
+    /// The region of `next_region`, one cycle before, is enabled.
     pub enabled: Signal<Out, Bit>,
-    /// in this life;
+    /// Life of that region.
     pub life: Signal<Out, Bits<APPEND_LIFE>>,
-    /// its rows,
+    /// Rows of that region.
     pub capacity: Signal<Out, Bits<32>>,
-    /// and its columns, 1 to 16.
+    /// Columns of that region, 1 to 16.
     pub count: Signal<Out, Bits<5>>,
-    /// The column of the cycle before: where its row 0 lies,
+    /// The column of `next_column`, one cycle before: address of its row 0.
     pub base: Signal<Out, Bits<64>>,
-    /// bytes of a value,
+    /// Bytes of a value of that column.
     pub width: Signal<Out, Bits<32>>,
-    /// and where its next value goes.
+    /// Address of the next value of that column.
     pub place: Signal<Out, Bits<64>>,
-    /// The column of the cycle before is to go on at a row,
+    /// That column is to go on at `row`.
     pub opens: Signal<In, Bit>,
-    /// this one.
+    /// With `opens`: the row.
     pub row: Signal<In, Bits<32>>,
-    /// A column was opened:
+    /// A column was opened.
     pub opened: Signal<Out, Bit>,
-    /// its next value goes here,
+    /// With `opened`: address of the column's next value.
     pub opened_place: Signal<Out, Bits<64>>,
-    /// and has so many bytes, modulo 128.
+    /// With `opened`: bytes of a value of the column, modulo 128.
     pub opened_width: Signal<Out, Bits<7>>,
     /// A value is begun: the next one of its column goes behind it.
     pub begun: Signal<In, Bit>,
-    /// The region,
+    /// With `begun`: the region.
     pub begun_region: Signal<In, Bits<APPEND>>,
-    /// the column,
+    /// With `begun`: the column.
     pub begun_column: Signal<In, Bits<4>>,
-    /// and where that is.
+    /// With `begun`: address behind the value.
     pub behind: Signal<In, Bits<64>>,
 
     lives: Lives,
@@ -84,7 +86,7 @@ pub struct Columns {
     after_begun: Signal<Local, Bits<4>>,
     asked: Signal<Local, Bits<COLUMN>>,
 
-    // A column that is opened: its number, and where its row 0 lies.
+    // A column that is opened: its number, and the address of its row 0.
     at: DFF<Bits<COLUMN>>,
     #[init(Multiplier::new(STAGES))]
     multiplier: Multiplier<32, 32, 64>,
@@ -126,7 +128,7 @@ impl Logic for Columns {
         self.heads.read_address.next = self.next_region.val();
         self.unused_head.next = self.heads.read_data.val();
         self.lives.next_region.next = self.next_region.val();
-        // By the numbers of granules, modulo 16.
+        // Columns have the numbers of their granules, modulo 16.
         self.after.next = self.next_column.val() + 1;
         self.asked.next = (bit_cast::<COLUMN, APPEND>(self.next_region.val()) << 4)
             | bit_cast::<COLUMN, 4>(self.after.val());
@@ -167,7 +169,7 @@ impl Logic for Columns {
         self.opened_place.next = self.place_of.q.val();
         self.opened_width.next = self.last_width.q.val();
 
-        // Where values go next.
+        // The addresses of the next values.
         self.places.write_enable.next = self.is_opened.q.val() || self.begun.val();
         self.places.write_address.next = self.opened_at.q.val();
         self.places.write_data.next = self.place_of.q.val();

@@ -1,12 +1,16 @@
-//! Where payload in dense columns goes: what the transposer is told of it, and where the receive stands behind it.
+//! Gives the transposer payload for dense columns, and computes where the receive stands behind it.
 //!
-//! Stands beside scatter, which goes through the columns. A region's columns are *dense* if the value of a row follows that of the row
-//! before: of a strided region each extent is as long as the period; those of an append region always are. The transposer
+//! Stands beside scatter, which walks the columns. A region's columns are *dense* if the value of a row follows that of
+//! the row
+//! before: each extent of a strided region is as long as the period; those of an append region always are. The
+//! transposer
 //! takes values of at most 64 B.
 //!
-//! Contract: `begins`, then the columns of a row in their order, each in a cycle of its own, at most 16, while `roomy`. With the last one `taken` says whether the
-//! transposer gets them. If so, `moved` is a pulse when it has planned the payload: then `after` is the cursor behind the `planned_bytes` that
-//! it takes. The cursor, `appends`, `capacity`, `ram` and `bytes` hold until then.
+//! Contract: `begins`, then the columns of a row in their order, each in a cycle of its own, at most 16, while `roomy`.
+//! With the last one `taken` says whether the
+//! transposer gets them. If so, `moved` is a pulse when it has planned the payload; then `after` is the cursor behind
+//! the `planned_bytes` that
+//! it takes. The cursor, `appends`, `capacity`, `ram` and `bytes` must stay until then.
 
 use super::record::{Cursor, PLACES};
 use crate::primitive::{Multiplier, StreamFifo};
@@ -14,10 +18,10 @@ use crate::receive::record::STORE;
 use crate::receive::transposer::runs::{Planned, Target};
 use drdma_emit::prelude::*;
 
-/// Columns of a region.
+/// Columns of a region, at most.
 const COLUMNS: u64 = 16;
 
-/// See the [module](self).
+/// Gives the transposer payload. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Dense {
     /// Clock.
@@ -26,47 +30,47 @@ pub struct Dense {
     pub rst: Signal<In, Bit>,
 
     // The payload.
-    /// Where the receive stands.
+    /// Where the receive stands before the payload.
     pub cursor: Signals<In, Cursor>,
-    /// The region is an append region,
+    /// The region is an append region.
     pub appends: Signal<In, Bit>,
-    /// of so many rows.
+    /// Rows of the append region.
     pub capacity: Signal<In, Bits<32>>,
-    /// The payload's first byte in the frame store.
+    /// Byte address of the payload in the frame store.
     pub ram: Signal<In, Bits<STORE>>,
-    /// Its bytes.
+    /// Bytes of the payload.
     pub bytes: Signal<In, Bits<13>>,
 
     // The columns.
-    /// All of them find room.
+    /// There is room for all columns of a region.
     pub roomy: Signal<Out, Bit>,
-    /// They come next.
+    /// The columns of a payload come next.
     pub begins: Signal<In, Bit>,
-    /// One comes:
+    /// A column comes.
     pub comes: Signal<In, Bit>,
-    /// where its value of the row goes in which the payload begins,
+    /// Address of the column's value in the row in which the payload begins.
     pub addr: Signal<In, Bits<64>>,
-    /// and its bytes.
+    /// Bytes of the column's value.
     pub width: Signal<In, Bits<7>>,
-    /// It is the last one.
+    /// The column is the last one.
     pub last: Signal<In, Bit>,
-    /// One of them, until the last one, is none for the transposer.
+    /// With `last`: one of the columns is not for the transposer.
     pub odd: Signal<In, Bit>,
-    /// With the last one: the transposer gets them.
+    /// With `last`: the transposer gets the columns.
     pub taken: Signal<Out, Bit>,
 
     // The transposer.
-    /// Columns,
+    /// Columns for the transposer.
     pub target: Stream<Out, Target>,
-    /// and what becomes of the payload.
+    /// What the transposer plans for each payload.
     pub planned: Stream<In, Planned>,
-    /// That is known:
+    /// The payload is planned.
     pub moved: Signal<Out, Bit>,
-    /// bytes that it takes,
+    /// With `moved`: bytes of the payload that the transposer takes.
     pub planned_bytes: Signal<Out, Bits<13>>,
-    /// where the receive stands behind them,
+    /// With `moved`: where the receive stands behind these bytes.
     pub after: Signals<Out, Cursor>,
-    /// and whether the region ends there. An append region goes on at row 0 then.
+    /// With `moved`: the region ends there. An append region then goes on at row 0.
     pub ended: Signal<Out, Bit>,
 
     held_odd: DFF<Bit>,
@@ -75,7 +79,7 @@ pub struct Dense {
     held: DFF<Target>,
     #[init(StreamFifo::prompt())]
     targets: StreamFifo<Target, 5, 6>,
-    /// Of the payload, for all columns.
+    /// A column of the payload; all columns share most of its fields.
     column: Signal<Local, Bits<PLACES>>,
     unused_column: Signal<Local, Bits<PLACES>>,
     plan: DFF<Planned>,
@@ -116,7 +120,7 @@ impl Logic for Dense {
         self.targets.input.data.next = self.held.q.val();
         self.targets.output.join(&mut self.target);
 
-        // The plan, and how far the rows are that it goes on.
+        // The plan, and the rows by which it advances.
         self.planned.ready.next = true;
         self.plan.d.next = self.plan.q.val();
         if self.planned.valid.val() {

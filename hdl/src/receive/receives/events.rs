@@ -1,19 +1,20 @@
-//! What happens to queue pairs while they may have a receive in use, in the order in which it happened.
+//! Queues what happens to queue pairs while they may have a receive in use, in the order in which it happened.
 //!
-//! Contract: an event is at the output 4 cycles later or more; up to two may come in a cycle, of which what breaks was
-//! the earlier one. Cycles with events wait, 4,096 of them; what `posted` tells waits for room, the others do not.
-//! `is_broken` tells how the queue pair of the cycle before is now, whatever events are still waiting.
+//! Contract: an event is at the output 4 or more cycles later; up to two may come in a cycle, of which the breaking of
+//! a queue pair was
+//! the earlier one. 4,096 cycles with events wait; `posted` waits for room, the others do not.
+//! `is_broken` is the present state of the queue pair of the cycle before, whatever events are still waiting.
 
 use super::record::*;
 use crate::context::{ConfigWrite, Flags, QP, QueuePairIndex, TableSelect};
 use crate::primitive::{Lutram, StreamFifo};
 use drdma_emit::prelude::*;
 
-/// A queue pair's states.
+/// State of a queue pair: ready to send.
 const READY_TO_SEND: u64 = 1;
-/// See `READY_TO_SEND`.
+/// State of a queue pair: ready to receive.
 const READY_TO_RECEIVE: u64 = 2;
-/// The state of attributes that change nothing of what a queue pair has in use.
+/// State of attributes that leaves what a queue pair has in use unchanged.
 const GOES_ON: u64 = 2;
 
 /// The events of a cycle.
@@ -21,17 +22,17 @@ const GOES_ON: u64 = 2;
 pub struct Together {
     /// A queue pair has entered the error state.
     pub breaks: Bit,
-    /// That one.
+    /// With `breaks`: that queue pair.
     pub broken: Bits<QP>,
-    /// Something else happened behind that,
+    /// Something else happened, behind that.
     pub other: Bit,
-    /// to this one:
+    /// With `other`: the queue pair that it happened to.
     pub qp: Bits<QP>,
-    /// this.
+    /// With `other`: what happened.
     pub kind: GiveUpKind,
 }
 
-/// See the [module](self).
+/// Queues events. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Events {
     /// Clock.
@@ -42,34 +43,34 @@ pub struct Events {
     pub cfg: Flow<In, ConfigWrite>,
     /// Queue pairs that have entered the error state.
     pub broken: Flow<In, QueuePairIndex>,
-    /// Broken ones to whose queues something was posted.
+    /// Broken queue pairs to whose queues something was posted.
     pub posted: Stream<In, QueuePairIndex>,
-    /// The events.
+    /// Events, in order.
     pub event: Stream<Out, GiveUp>,
-    /// The queue pair that is asked for in the next cycle.
+    /// The queue pair whose `is_broken` is asked for in the next cycle.
     pub next_qp: Signal<In, Bits<QP>>,
-    /// That of the cycle before is broken.
+    /// The queue pair of `next_qp`, one cycle before, is broken.
     pub is_broken: Signal<Out, Bit>,
     /// Events wait.
     pub busy: Signal<Out, Bit>,
 
     select: TableSelect,
-    /// Those that the host has made ready to receive: that they become ready to send mends nothing.
+    /// Queue pairs that the host has made ready to receive: becoming ready to send does not mend these.
     receiving: Lutram<1, QP, 1>,
-    /// The host resets a queue pair or its attributes,
+    /// The host resets a queue pair or its attributes.
     resets: Signal<Local, Bit>,
-    /// or one is not broken any more.
+    /// A queue pair is not broken any more.
     mends: Signal<Local, Bit>,
     goes_on: Signal<Local, Bit>,
     tells: Signal<Local, Bit>,
-    /// That, or a posted one, is kept.
+    /// One of these, or a posted one, is queued.
     others: Signal<Local, Bit>,
     flags: Flags<QP, 1>,
-    /// What begins to wait in the next cycle.
+    /// Events that begin to wait in the next cycle.
     comes: DFF<Bit>,
     coming: DFF<Together>,
     waiting: StreamFifo<Together, 12, 13>,
-    /// What breaks was told of the oldest ones.
+    /// Of the oldest cycle's events, the first one has left.
     half: DFF<Bit>,
     breaks: Signal<Local, Bit>,
     splits: Signal<Local, Bit>,
@@ -128,7 +129,7 @@ impl Logic for Events {
         self.waiting.input.valid.next = self.comes.q.val();
         self.waiting.input.data.next = self.coming.q.val();
 
-        // They leave one by one.
+        // The events of a cycle leave one by one.
         self.breaks.next = self.waiting.output.data.val().breaks && !self.half.q.val();
         self.splits.next = self.breaks.val() && self.waiting.output.data.val().other;
         self.event.valid.next = self.waiting.output.valid.val();

@@ -1,14 +1,21 @@
-//! The receives that queue pairs have in use: names and regions, by queue pair.
+//! Keeps the receives that queue pairs have in use: names and regions, by queue pair.
 //!
-//! A queue pair has up to four in use, which are used up in the order in which they were taken. One of more than 4 regions, or with a strided region, is alone.
+//! A queue pair has up to four in use, which are used up in the order in which they were taken. A receive of more than
+//! 4 regions, or with a strided region, is in use alone.
 //!
-//! The first place of a receive lies beside its name. The others lie in a slot, which the receive has until it is used up. There are 4,096 slots of 4 places for
-//! receives of few regions, and 512 of 32 places for the others. A slot of 4 becomes free without any peer's doing: if each queue pair has one,
-//! the one that takes a further receive has had the last packet of what it has in use; if none of them takes one, another has more than one, and all but the last
-//! are such. A slot of 32 places may stay with a queue pair whose peer is silent: while there is none, an entry that needs it is not taken.
+//! The first place of a receive lies beside its name. The others lie in a slot, which the receive has until it is used
+//! up. There are 4,096 slots of 4 places for
+//! receives of few regions, and 512 of 32 places for the others. A slot of 4 places always becomes free without any
+//! peer's help: if each queue pair has one,
+//! the one that takes a further receive has had the last packet of what it has in use; if none of them takes one, some
+//! queue pair has more than one, and all but the last
+//! of these are used up without help. A slot of 32 places may stay with a queue pair whose peer is silent; while none
+//! is free, an entry that needs one is not taken.
 //!
-//! Contract: what is read is told in the cycle after it was asked for, with all that was written until then. What is told of the oldest receive
-//! means nothing if there is none. A place is asked for in or after the cycle in which its receive's name is told, the first place also together with the name.
+//! Contract: what is asked for comes in the next cycle, with all that was written until then. The fields of the oldest
+//! receive
+//! mean nothing if there is none. A place must be asked for in or after the cycle in which its receive's name is there;
+//! the first place comes with the name as well.
 
 use super::record::*;
 use super::slots::Slots;
@@ -18,22 +25,22 @@ use drdma_emit::prelude::*;
 
 /// Bits of the number of a place.
 pub const PLACE: usize = 5;
-/// As many regions has a receive that is not alone.
+/// Regions of a receive that need not be alone, at most.
 pub const FEW: u64 = 4;
 /// Bits of the number of a place of such a receive, and of its slot.
 const FEW_PLACE: usize = 2;
 const FEW_SLOT: usize = 12;
-/// Bits of a place's address in the slots of either kind.
+/// Bits of the address of a place in the slots of either kind.
 const IN_FEW: usize = FEW_SLOT + FEW_PLACE;
 const IN_MANY: usize = SLOT + PLACE;
-/// Bits of what is kept of a receive: its name, its slot, and its first place.
+/// Bits of what is kept of a receive: name, slot, first place.
 const KEPT: usize = NAME + FEW_SLOT + SPAN;
 const SLOT_AT: usize = NAME;
 const FIRST_AT: usize = NAME + FEW_SLOT;
-/// Bits of a number of receives, which goes round.
+/// Bits of a count of receives, which wraps.
 const COUNT: usize = 3;
 
-/// See the [module](self).
+/// Keeps receives in use. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct InUse {
     /// Clock.
@@ -42,62 +49,63 @@ pub struct InUse {
     pub rst: Signal<In, Bit>,
     /// Words that the host writes into tables: nothing is in use once they are cleared.
     pub cfg: Flow<In, ConfigWrite>,
-    /// The queue pair that takes a receive in the next cycle, if that is its turn: no other one has one named until then.
+    /// The queue pair that takes a receive in the next cycle, if it does: until then no other one has a receive named.
     pub checker_qp: Signal<In, Bits<QP>>,
-    /// A region of the receive is written: which,
+    /// Number of the place that is written.
     pub span_at: Signal<In, Bits<PLACE>>,
-    /// whether the receive has few regions,
+    /// The receive whose place is written has few regions.
     pub span_narrow: Signal<In, Bit>,
-    /// and the region. Of the queue pair that `checker_qp` was in the cycle before.
+    /// The place that is written, of the queue pair that `checker_qp` was in the cycle before.
     pub span: Flow<In, Span>,
-    /// That queue pair has it in use from now on, under this name.
+    /// The queue pair of `checker_qp`, one cycle before, has the receive in use from now on, under this name.
     pub named: Flow<In, Name>,
-    /// The oldest receive of a queue pair is used up.
+    /// The oldest receive of `cleared_qp` is used up.
     pub cleared: Signal<In, Bit>,
-    /// That queue pair, which scatter has asked for in the cycle before.
+    /// With `cleared`: the queue pair, which was `next_qp` in the cycle before.
     pub cleared_qp: Signal<In, Bits<QP>>,
 
-    /// There is a slot for a receive of few regions,
+    /// There is a slot for a receive of few regions.
     pub few_room: Signal<Out, Bit>,
-    /// and one for another, whatever becomes of the entry that the checker has.
+    /// There is a slot for a receive of many regions, whatever becomes of the entry that the checker has.
     pub many_room: Signal<Out, Bit>,
-    /// The checker has none.
+    /// The checker has no entry.
     pub settled: Signal<In, Bit>,
-    /// That slot.
+    /// The slot for a receive of many regions.
     pub slot: Signal<Out, Bits<SLOT>>,
-    /// The queue pair that the taker asks for,
+    /// The queue pair that the taker asks about, for the next cycle.
     pub taker_qp: Signal<In, Bits<QP>>,
-    /// and whether it has a receive in use.
+    /// The queue pair of `taker_qp` has a receive in use.
     pub taker_used: Signal<Out, Bit>,
-    /// Whether it had one in the cycle before, with what was named in that cycle,
+    /// The queue pair of `taker_qp` had a receive in use in the cycle before, with what was named in that cycle.
     pub taker_had_any: Signal<Out, Bit>,
-    /// and whether it had four, or one of many regions: no further one may be named.
+    /// The queue pair of `taker_qp` had four in use in the cycle before, or one of many regions: no further one may be
+    /// named.
     pub taker_had_all: Signal<Out, Bit>,
-    /// The queue pair that scatter asks for,
+    /// The queue pair that scatter asks about, for the next cycle.
     pub next_qp: Signal<In, Bits<QP>>,
-    /// and whether it has a receive in use.
+    /// The queue pair of `next_qp` has a receive in use.
     pub used: Signal<Out, Bit>,
-    /// The name of the oldest one.
+    /// Name of that queue pair's oldest receive.
     pub name: Signals<Out, Name>,
-    /// Its first region.
+    /// First place of that receive.
     pub first_region: Signals<Out, Span>,
-    /// The region of it that scatter asks for,
+    /// Number of the place that scatter asks for, for the next cycle.
     pub next_span: Signal<In, Bits<PLACE>>,
-    /// and the one that it asked for in the cycle before, of the receive that was the oldest one then.
+    /// The place of `next_span`, one cycle before, of the receive that was the oldest one then.
     pub region: Signals<Out, Span>,
-    /// The entry of a queue pair is cleared with all tables:
+    /// The entry of a queue pair is cleared, with all tables.
     pub wiped: Signal<Out, Bit>,
-    /// this one's.
+    /// With `wiped`: that queue pair.
     pub wiped_qp: Signal<Out, Bits<QP>>,
 
     select: TableSelect,
     unused: Signal<Local, Bits<32>>,
-    /// Receives that were named, for checker, taker and scatter; with the last one alone.
+    /// Counts of receives that were named, for checker, taker and scatter; `alone`: the last one is alone.
     counts: [Table<COUNT, QP>; 3],
     wide: Table<1, QP>,
-    /// Those that are used up, for taker and scatter.
+    /// Counts of receives that are used up, for taker and scatter.
     ends: [Table<COUNT, QP>; 2],
-    /// By the number of the receive.
+    /// Names, slots and first places, by the number of the receive modulo 4.
     names: [Table<KEPT, QP>; 4],
     few: Slots<FEW_SLOT, { FEW_SLOT + 1 }>,
     many: Slots<SLOT, { SLOT + 1 }>,
@@ -105,7 +113,7 @@ pub struct InUse {
     many_spans: Table<SPAN, IN_MANY>,
     first: DFF<Span>,
     first_in: Flatten<Span, SPAN>,
-    /// The first place was asked for; it; the receive has many regions.
+    /// The first place was asked for; the place itself; whether the receive has many regions.
     asks_first: DFF<Bit>,
     first_before: DFF<Bits<SPAN>>,
     wide_before: DFF<Bit>,
@@ -113,9 +121,9 @@ pub struct InUse {
     number: Signal<Local, Bits<2>>,
     oldest: Signal<Local, Bits<2>>,
     held: Signal<Local, Bits<COUNT>>,
-    /// The queue pair of the taker is that of the checker.
+    /// Taker and checker have the same queue pair.
     same_qp: DFF<Bit>,
-    /// A further one is named for it.
+    /// A further receive is named for that queue pair.
     further: Signal<Local, Bit>,
     had_any: DFF<Bit>,
     had_all: DFF<Bit>,
@@ -124,7 +132,8 @@ pub struct InUse {
     given_few: DFF<Bits<FEW_SLOT>>,
     gives_many: DFF<Bit>,
     given_many: DFF<Bits<SLOT>>,
-    /// There was a slot for another receive of many regions in the cycle before: it goes to nobody but the entry that the checker had then.
+    /// In the cycle before there was a slot for another receive of many regions: it goes only to the entry that the
+    /// checker had then.
     had_many_room: DFF<Bit>,
     checker_at: DFF<Bits<QP>>,
     named_number: Signal<Local, Bits<COUNT>>,
@@ -149,7 +158,7 @@ impl Logic for InUse {
         self.wiped.next = self.select.every.val();
         self.wiped_qp.next = self.cfg.index.val().get_bits::<QP>(0);
 
-        // How many were named, and how many of these are used up.
+        // Counts of receives that were named, and of those that are used up.
         self.checker_at.d.next = self.checker_qp.val();
         self.number.next = self.counts[0].read_data.val().get_bits::<2>(0);
         self.named_number.next = self.counts[0].read_data.val() + 1;
@@ -230,7 +239,7 @@ impl Logic for InUse {
         self.name_out.bits.next = self.kept.val().get_bits::<NAME>(0);
         self.name.next = self.name_out.record.val();
 
-        // Slots. That of the oldest receive becomes free with it.
+        // Slots: that of the oldest receive becomes free with it.
         self.few.take.next = self.named.valid.val() && !self.named.wide.val();
         self.gives_few.d.next = self.cleared.val() && !self.name_out.record.val().wide;
         self.given_few.d.next = self.kept.val().get_bits::<FEW_SLOT>(SLOT_AT);

@@ -1,4 +1,4 @@
-//! Receive queues: the receives that messages take, and where their bytes go.
+//! Receive queues: provides the receives that messages take, and says where their bytes go.
 //!
 //! Stands between the responder, which asks for receives and places the payload of packets, and the writer, which
 //! moves it. Entries of 4,096 queues are fetched ahead into a pool; a message takes the next one, whose regions are
@@ -11,24 +11,36 @@
 //!                                                                            \--order-->
 //! ```
 //!
-//! Contract: a take is answered 8 cycles later or more: its blocks may still have to be read. Takes may follow
-//! each other before they are answered, one in 5 cycles a block of their entries; answers come in their order. A
-//! queue pair asks for no receive of a shared queue while it has one in use. Of its own queue it may take several, which its messages use up in
-//! the order of the takes: up to 4 are in use, and one of more than 4 regions, or with a strided one, is alone; a take beyond that waits, and all behind it. A take that
-//! `follows` finds nothing if the one before it of its queue pair did. Each placing leads to one order or more, in
-//! their order, an order in 4 cycles for the first one of a placing, in 2 for others. Payload of dense columns goes to the transposer, and has one order.
-//! In a queue that is not shared, only the first receive that fails completes until the host enables it again: further ones are used up in silence, because the
+//! Contract: a take is answered 8 or more cycles later, because its blocks may still have to be read. Takes may follow
+//! each other before they are answered, one in 5 cycles for each block of their entries; answers come in their order. A
+//! queue pair must not ask for a receive of a shared queue while it has one in use. Of its own queue it may take
+//! several, which its messages use up in
+//! the order of the takes: up to 4 are in use, and one of more than 4 regions, or with a strided one, is alone; a take
+//! beyond that waits, and all behind it. A take that
+//! `follows` finds nothing if the one before it of its queue pair did not. Each placing leads to one or more orders, in
+//! their order, an order in 4 cycles for the first one of a placing, in 2 for others. Payload for dense columns goes to
+//! the transposer, with one order.
+//!
+//! In a queue that is not shared, only the first receive that fails completes until the host enables the queue again:
+//! further ones are used up without a completion, because the
 //! queue is halted and all behind its failed receive is the driver's.
-//! `broken` tells of a queue pair that has entered the error state: its oldest receive in use, or else its own queue's oldest
+//! `broken` names a queue pair that has entered the error state: its oldest receive in use, or else its own queue's
+//! oldest
 //! one, now or when it is posted, completes with `wr_flush_error`. It is given up in its turn among takes.
 //! What the host writes to the state of a queue pair or its attributes gives a shared queue's receive back; 4,096 such
-//! words and broken queue pairs can wait. Regions need up to 32 places an entry
-//! (`drdma_abi::receive::RECEIVE_PLACES`): an entry that needs more completes with `local_qp_operation_error`. Where one of them is bitmapped or pointer-mapped, the
-//! granules of all go to [`pieces`](super::pieces), which says where bytes go, piece by piece; no key is looked at before that.
-//! At most 512 receives of more than 4 regions, or with one that is not contiguous, are in use (`drdma_abi::receive::MANY_RECEIVES`): while they are, a take whose turn it is with
+//! words and broken queue pairs can wait.
+//!
+//! An entry's regions need up to 32 places
+//! (`drdma_abi::receive::RECEIVE_PLACES`); an entry that needs more completes with `local_qp_operation_error`. If one
+//! of its regions is bitmapped or pointer-mapped, the
+//! granules of all go to [`pieces`](super::pieces), which says where bytes go, piece by piece; no key is checked before
+//! that.
+//! At most 512 receives of more than 4 regions, or with one that is not contiguous, are in use
+//! (`drdma_abi::receive::MANY_RECEIVES`): while they are, a take whose turn it is with
 //! another one finds nothing, and that one stays in its queue.
-//! A receive that appends has none: placings say which rows of which append region their bytes become. It stays in its queue until `append_taken`
-//! tells what becomes of it, and all takes wait for that.
+//! A receive that appends has no regions: placings say which rows of which append region their bytes become. It stays
+//! in its queue until `append_taken`
+//! decides about it, and all takes wait for that.
 
 use crate::context::{ConfigWrite, QueuePairIndex};
 use crate::receive::record::{
@@ -64,7 +76,7 @@ use record::ReceiveGranule;
 use scatter::Scatter;
 use taker::Taker;
 
-/// See the [module](self).
+/// Receive queues. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Receives {
     /// Clock.
@@ -75,29 +87,29 @@ pub struct Receives {
     pub cfg: Flow<In, ConfigWrite>,
     /// Doorbells of receive queues.
     pub doorbell: Stream<In, Doorbell>,
-    /// Reads of rings,
+    /// Reads of host memory: blocks of rings.
     pub read: Stream<Out, HostReadRequest>,
-    /// and what they bring.
+    /// Bytes that the reads bring.
     pub beat: Stream<In, HostReadBeat>,
-    /// Receives are asked for,
+    /// Asks for receives for messages that begin.
     pub take: Stream<In, Take>,
-    /// and given.
+    /// Answers to the takes, in their order.
     pub taken: Stream<Out, Taken>,
-    /// What becomes of a receive that appends.
+    /// Decides about the receive that appends and was taken last.
     pub append_taken: Flow<In, AppendTaken>,
-    /// Words that the host writes of append regions.
+    /// Words that the host writes to append regions.
     pub append_word: Flow<In, AppendWord>,
     /// Granules of receives whose regions are walked.
     pub granule: Flow<Out, ReceiveGranule>,
-    /// Where payload goes,
+    /// What is to be done with the payload of packets.
     pub placing: Stream<In, Placing>,
-    /// and piece by piece, where it says so.
+    /// Pieces of the payload of placings that have `pieces`.
     pub piece: Stream<In, PiecePlace>,
-    /// The same in runs of bytes.
+    /// Runs of bytes to write, in the order of placings.
     pub order: Stream<Out, WriteOrder>,
-    /// Dense columns for the transposer,
+    /// Dense columns for the transposer.
     pub target: Stream<Out, Target>,
-    /// and what becomes of the payload.
+    /// What the transposer plans for each payload.
     pub planned: Stream<In, Planned>,
     /// Queue pairs that have entered the error state.
     pub broken: Flow<In, QueuePairIndex>,

@@ -2,13 +2,14 @@
 //!
 //! A doorbell makes its queue's blocks known, and the first of them are read at once; the pool lists a queue again
 //! when few of its blocks are left. A read has up to 16 blocks. The more of the pool is free, the more a queue gets:
-//! 112 blocks while three quarters of it are free, 64 while half of it is, then 16, then 4, then 1. The last 16 places are for the queue that a
-//! message waits for, which gets a block at a time, so that no queue starves for those that hold blocks and get
-//! no messages.
+//! 112 blocks while three quarters of the pool are free, 64 while half of it is, then 16, then 4, then 1. The last 16
+//! places are for the queue that a
+//! message waits for, which gets a block at a time; so no queue starves because others hold blocks and get no messages.
 //!
-//! Contract: 1,024 doorbells wait; one that does not advance its queue, by up to the ring and no further than what was
-//! taken, is dropped, and so is one of a queue that is halted or not enabled. A pass over a queue takes 9 cycles and
-//! more where the pool or `read` is busy, and makes one read; 64 reads may be under way. Doorbells and listed queues
+//! Contract: 1,024 doorbells wait. A doorbell is dropped if it does not advance its queue, by up to the ring and no
+//! further than what was
+//! taken, or if its queue is halted or not enabled. A pass over a queue takes 9 cycles, or
+//! more while the pool or `read` is busy, and makes one read; 64 reads may be under way. Doorbells and listed queues
 //! take turns, each in their order.
 
 use super::pool::MANY;
@@ -21,9 +22,9 @@ use drdma_abi::Layout;
 use drdma_abi::receive::ReceiveQueueEntry;
 use drdma_emit::prelude::*;
 
-/// Blocks of a read.
+/// Blocks of a read, at most.
 const MOST: u64 = 16;
-/// Places of the pool that only the queue gets that a message waits for.
+/// Places of the pool that are kept for the queue that a message waits for.
 const RESERVE: u64 = 16;
 
 fn word_of(field: &str) -> Constant<Bits<4>> {
@@ -34,41 +35,41 @@ fn bit_of(field: &str) -> Constant<Bits<5>> {
     Constant::new((ReceiveQueueEntry::field(field).start as u64 % 32).into())
 }
 
-/// What the planner is doing.
+/// Steps of a pass over a queue.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum PlannerState {
-    /// Waiting for a doorbell or a listed queue.
+    /// Waits for a doorbell or a listed queue.
     Idle,
-    /// Asking how the queue stands,
+    /// Asks for the queue's state.
     Look,
-    /// and being told.
+    /// Gets the queue's state.
     See,
-    /// Comparing the doorbell with that.
+    /// Compares the doorbell with the queue's state.
     Measure,
-    /// Dropping the doorbell or not.
+    /// Decides whether the doorbell is dropped.
     Judge,
-    /// Finding how many blocks could be read,
+    /// Computes how many blocks could be read.
     Cut,
-    /// and how many are.
+    /// Computes how many blocks are read.
     Size,
-    /// The pool learns it.
+    /// Gives the pool the result.
     Commit,
-    /// They are asked for.
+    /// Asks for the blocks.
     Request,
-    /// The queue's owner is broken: what was posted is flushed.
+    /// Reports that something was posted to the queue of a broken queue pair.
     Tell,
 }
 
 /// A read that is under way.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct UnderWay {
-    /// Its queue,
+    /// The queue whose blocks are read.
     pub queue: Bits<QUEUE>,
-    /// and its life.
+    /// The queue's life when the read was made.
     pub life: Bits<LIFE>,
 }
 
-/// See the [module](self).
+/// Decides about reads. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Planner {
     /// Clock.
@@ -81,25 +82,25 @@ pub struct Planner {
     pub doorbell: Stream<In, Doorbell>,
     /// Queues that need further blocks.
     pub list: Flow<In, Named>,
-    /// A queue is looked at,
+    /// Asks for the state of a queue.
     pub look: Stream<Out, Named>,
-    /// and stands so in the next cycle.
+    /// State of the queue that was looked at in the cycle before.
     pub seen: Signals<In, QueueState>,
-    /// What becomes of it.
+    /// What is decided for a queue.
     pub plan: Stream<Out, Plan>,
-    /// Places of the pool that are free, and that no block on its way needs.
+    /// Free places of the pool that no block on its way needs.
     pub unreserved: Signal<In, Bits<13>>,
-    /// A message waits for a block,
+    /// A message waits for a block of `waits_for`.
     pub waits: Signal<In, Bit>,
-    /// of this queue.
+    /// With `waits`: the queue.
     pub waits_for: Signal<In, Bits<QUEUE>>,
-    /// Reads of host memory,
+    /// Reads of host memory.
     pub read: Stream<Out, HostReadRequest>,
-    /// and what they bring.
+    /// Bytes that the reads bring.
     pub beat: Stream<In, HostReadBeat>,
-    /// The blocks of it.
+    /// Blocks that were read, for the pool.
     pub append: Stream<Out, Arrived>,
-    /// Something was posted to the queue of a broken queue pair.
+    /// Queue pairs that are broken, and to whose queue something was posted.
     pub flush: Stream<Out, QueuePairIndex>,
     /// Doorbells or reads are not used up.
     pub busy: Signal<Out, Bit>,
@@ -121,17 +122,17 @@ pub struct Planner {
     logs: Table<8, QUEUE>,
     owners: Ram<QP, 1, QUEUE>,
 
-    // Work that waits.
+    // Doorbells and listed queues that wait.
     bells: StreamFifo<Doorbell, 10, 11>,
     work: StreamFifo<Named, 12, 13>,
     reads: StreamFifo<UnderWay, 6, 7>,
-    /// Of both kinds of work, a doorbell was taken last.
+    /// The last pass was for a doorbell.
     bell_last: DFF<Bit>,
 
-    // The queue that is at work.
+    // The queue of the pass.
     state: DFF<PlannerState>,
     queue: DFF<Bits<QUEUE>>,
-    /// It is a doorbell's.
+    /// The pass is for a doorbell.
     rings_bell: DFF<Bit>,
     position: DFF<Bits<32>>,
     then: DFF<QueueState>,
@@ -153,7 +154,7 @@ pub struct Planner {
     cut: DFF<Bits<5>>,
     least: Signal<Local, Bits<17>>,
     unused_least: Signal<Local, Bits<17>>,
-    /// They are fewer than [`MOST`].
+    /// The blocks are fewer than [`MOST`].
     few: Signal<Local, Bit>,
     ends_first: Signal<Local, Bit>,
     fills_first: Signal<Local, Bit>,
@@ -190,7 +191,7 @@ impl Logic for Planner {
         self.owners.write_address.next = self.cfg.index.val().get_bits::<QUEUE>(0);
         self.owners.write_data.next = self.cfg.data.val().get_bits::<QP>(0);
 
-        // How many blocks a queue may hold.
+        // Blocks that a queue may hold.
         self.cap.d.next = 0.into();
         if self.unreserved.val() > RESERVE {
             self.cap.d.next = 1.into();
@@ -204,7 +205,7 @@ impl Logic for Planner {
         if self.unreserved.val() > 2048 {
             self.cap.d.next = 64.into();
         }
-        // A read comes after 350 cycles, in which a queue pair's messages take 70 receives of a block.
+        // A read takes 350 cycles, in which a queue pair's messages take 70 receives of a block.
         if self.unreserved.val() > MANY {
             self.cap.d.next = 112.into();
         }
@@ -224,7 +225,7 @@ impl Logic for Planner {
         self.plan.fetched.next = self.then.q.val().fetched + bit_cast::<32, 5>(self.cut.q.val());
         self.plan.blocks.next = self.cut.q.val();
         self.plan.more.next = self.wanted.q.val() != bit_cast::<17, 5>(self.cut.q.val());
-        // More could be read at once but for the ring's end, or the length of a read.
+        // More could be read at once, were it not for the ring's end or the length of a read.
         self.plan.lists.next = self.plan.more.val()
             && self.cut.q.val().any()
             && (self.room.q.val() != bit_cast::<HELD, 5>(self.cut.q.val()));
@@ -365,7 +366,7 @@ impl Logic for Planner {
         self.owners.read_enable.next = true;
         self.owners.read_address.next = self.queue.q.val();
 
-        // What the reads bring, in their order.
+        // Blocks that the reads bring, in their order.
         self.append.valid.next = self.beat.valid.val() && self.reads.output.valid.val();
         self.beat.ready.next = self.append.ready.val() && self.reads.output.valid.val();
         self.append.queue.next = self.reads.output.data.val().queue;

@@ -1,12 +1,13 @@
-//! The blocks of receive queues that were read ahead, in a list for each queue, and how the queues stand.
+//! Keeps the blocks of receive queues that were read ahead, in a list for each queue, and the state of the queues.
 //!
-//! Blocks of all queues share 4,096 places of 64 B. Free places are a list, too, so that what a queue holds is
+//! Blocks of all queues share 4,096 places of 64 B. Free places are a list, too, so that all that a queue holds is
 //! given back at once when the host writes its `enable`.
 //!
-//! Contract: one operation starts a cycle, in the order of the ports below; it sees all that started before it.
+//! Contract: one operation starts in a cycle, in the order of the ports below; it sees all that started before it.
 //! `seen` belongs to the look that was taken in the cycle before, `popped` to the pop two cycles before. A
-//! pop takes two turns. One that `keeps` leaves the entry of a receive that appends where it is, and finds nothing where the entry has many regions and there is no
-//! room for them. The host's words are taken at once: they come at least two cycles apart, except while all
+//! pop takes two turns. A pop that `keeps` leaves the entry of a receive that appends in its queue, and finds nothing
+//! if the entry has many regions and there is no
+//! room for them. The host's words are accepted at once: they come at least two cycles apart, except while all
 //! tables are cleared, when nothing else may be offered.
 
 use super::record::*;
@@ -18,44 +19,46 @@ use drdma_emit::prelude::*;
 
 /// Bits of a [`QueueState`].
 const STATE: usize = 3 * 32 + 2 * BLOCK + 2 * HELD + LIFE + 5;
-/// Bits of a block in the pool: 64 B, whether they could not be read, and whether they would be the first block of an entry of many regions.
+/// Bits of a block in the pool: 64 B, whether they could not be read, and whether they have many regions if they are
+/// the first block of an entry.
 const STORED: usize = 514;
 const UNREAD_BIT: usize = 512;
 const MANY_BIT: usize = 513;
-/// Where the number and the types of an entry's regions stand in its head.
+/// First bit of the number of an entry's regions in its head, and of their types.
 const REGIONS_AT: usize = 16;
 const TYPES_AT: usize = 96;
-/// A receive of so many regions has few.
+/// Regions of a receive that has few, at most.
 const FEW: u64 = super::in_use::FEW;
-/// A queue with no more blocks than this gets further ones: then 16 fit at least. The first holds while so many places are free that the planner
+/// A queue with no more blocks than this gets further ones, so that a read of 16 fits at least. The first value holds
+/// while so many places are free that the planner
 /// gives a queue 112 blocks.
 const REFILL_OF_MANY: u64 = 96;
 const REFILL: u64 = 48;
-/// Free places with which it does.
+/// Free places from which on a queue gets 112 blocks.
 pub const MANY: u64 = 3072;
 
-/// What is done with a queue.
+/// Operations on a queue.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum PoolOperation {
-    /// Nothing.
+    /// No operation.
     Rest,
-    /// The host has written its `enable`.
+    /// The host has written the queue's `enable`.
     Renew,
-    /// What the planner decided becomes true.
+    /// What the planner has decided takes effect.
     Plan,
-    /// Its flags change.
+    /// The queue's flags change.
     Mark,
-    /// The planner looks at it.
+    /// The planner asks for the queue's state.
     Look,
-    /// Its first block is looked up,
+    /// The queue's first block is looked up.
     Pop,
-    /// and given.
+    /// The first block is given to the taker.
     Give,
-    /// A block of it has come.
+    /// A block of the queue has come.
     Append,
 }
 
-/// See the [module](self).
+/// Keeps blocks. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 #[check(ReceiveHeader::field("flags").start == FLAGS_AT)]
 #[check(ReceiveHeader::field("regions").start == REGIONS_AT && ReceiveHeader::field("types").start == TYPES_AT)]
@@ -68,37 +71,38 @@ pub struct Pool {
     pub cfg: Flow<In, ConfigWrite>,
     /// What the planner has decided.
     pub plan: Stream<In, Plan>,
-    /// Queues that halt, of `scatter`.
+    /// Queues that halt, from scatter.
     pub halt: Stream<In, Mark>,
-    /// Changes of the taker's.
+    /// Changes of queues' flags, from the taker.
     pub mark: Stream<In, Mark>,
-    /// The planner looks at a queue.
+    /// The planner asks for the state of a queue.
     pub look: Stream<In, Named>,
-    /// It stands so.
+    /// State of the queue of `look`, one cycle before.
     pub seen: Signals<Out, QueueState>,
-    /// The taker may want a block in this cycle: blocks that were read wait. Without it `pop` is not valid.
+    /// The taker may ask for a block in this cycle: blocks that were read wait meanwhile. Without it `pop` must not be
+    /// valid.
     pub may_pop: Signal<In, Bit>,
-    /// It does.
+    /// The taker asks for a block.
     pub pop: Stream<In, Pop>,
     /// There is room for a receive of many regions.
     pub many_room: Signal<In, Bit>,
-    /// That block.
+    /// Answer to the pop two cycles before.
     pub popped: Flow<Out, Popped>,
     /// Blocks that were read.
     pub append: Stream<In, Arrived>,
-    /// A queue that needs further blocks: it is listed now.
+    /// A queue that needs further blocks, and is listed now.
     pub list: Flow<Out, Named>,
-    /// Places that are free, and that no block on its way needs.
+    /// Places that are free and that no block on its way needs.
     pub unreserved: Signal<Out, Bits<13>>,
 
-    // The host's word waits for its turn: at most a cycle.
+    // The host's word waits for its turn, for at most a cycle.
     select: TableSelect,
     renews: DFF<Bit>,
     wipes: DFF<Bit>,
     enables: DFF<Bit>,
     renewed: DFF<Bits<QUEUE>>,
 
-    // What is chosen in this cycle is done in the next.
+    // The operation that is chosen in a cycle is carried out in the next.
     halts: StreamSkid<Mark>,
     open: Signal<Local, Bit>,
     marks: Signal<Local, Bit>,
@@ -120,14 +124,14 @@ pub struct Pool {
     changed: Flatten<QueueState, STATE>,
     then: Signal<Local, QueueState>,
     usable: Signal<Local, Bit>,
-    /// The block stays.
+    /// The block stays in its queue.
     stays: Signal<Local, Bit>,
-    /// It would need room that there is not.
+    /// The block's entry needs room that there is not.
     no_room: Signal<Local, Bit>,
-    /// The block that comes has many regions, if it is an entry's first one.
+    /// The block that comes has many regions, if it is the first one of an entry.
     many: Signal<Local, Bit>,
 
-    // The pool; each block's successor in its list, for both who read it.
+    // The pool, and each block's successor in its list, twice: for both that read it.
     #[init(Ram::new(RamStyle::Ultra))]
     blocks: Ram<STORED, 1, BLOCK>,
     links: Table<BLOCK, BLOCK>,
@@ -151,7 +155,7 @@ impl Logic for Pool {
         self.select.number.next = self.cfg.table.val();
         self.select.word.next = self.cfg.word.val();
 
-        // One operation is chosen.
+        // Choice of the operation.
         self.halt.join(&mut self.halts.input);
         self.chosen.next = PoolOperation::Rest;
         self.chosen_queue.next = self.queue.q.val();
@@ -188,7 +192,7 @@ impl Logic for Pool {
             self.chosen.next = PoolOperation::Append;
             self.chosen_queue.next = self.append.queue.val();
         }
-        // Late: the queue is looked up whether it comes or not.
+        // `pop` comes late: the queue is looked up whether it comes or not.
         if self.pops.val() && self.may_pop.val() {
             self.chosen.next = PoolOperation::Rest;
             self.chosen_queue.next = self.pop.queue.val();
@@ -215,7 +219,7 @@ impl Logic for Pool {
             self.renewed.d.next = self.cfg.index.val().get_bits::<QUEUE>(0);
         }
 
-        // The one that was chosen a cycle before is done.
+        // The operation that was chosen in the cycle before is carried out.
         self.standing.bits.next = self.states.read_data.val();
         self.then.next = self.standing.record.val();
         self.states.write_enable.next = self.operation.q.val() != PoolOperation::Rest;
@@ -261,7 +265,7 @@ impl Logic for Pool {
                 self.then.next.halted = false;
                 self.then.next.more = false;
                 if self.wiping.q.val() {
-                    // Nothing is known of what it was. Every block is a free one.
+                    // Clearing all tables: every block is free.
                     self.then.next.life = 0.into();
                     self.then.next.listed = false;
                     self.then.next.flushing = false;
@@ -369,7 +373,7 @@ impl Logic for Pool {
         self.free_links.write_address.next = self.link_at.val();
         self.free_links.write_data.next = self.link_to.val();
 
-        // What is given back or reserved counts a cycle later.
+        // Blocks that are given back or reserved count a cycle later.
         self.left.d.next = (self.left.q.val() + bit_cast::<13, HELD>(self.given.q.val()))
             - bit_cast::<13, 5>(self.reserved.q.val());
         self.unreserved.next = self.left.q.val();

@@ -1,4 +1,4 @@
-//! The completions of receives.
+//! Makes the completions of receives.
 
 use super::record::Name;
 use crate::context::QP;
@@ -7,50 +7,50 @@ use crate::receive::record::{Placing, Receipt};
 use drdma_abi::receive::ReceiveOpcode;
 use drdma_emit::prelude::*;
 
-/// The opcodes.
+/// Opcode of a receive without immediate data.
 const RECEIVE: u64 = ReceiveOpcode::Receive as u64;
-/// See `RECEIVE`.
+/// Opcode of a receive with immediate data.
 const WITH_IMM: u64 = ReceiveOpcode::ReceiveWithImm as u64;
 /// Bits of a [`Line`].
 const LINE: usize = 256;
 
-/// A `ReceiveCompletion`.
+/// The bits of a `ReceiveCompletion`.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Line {
-    /// The receive's name.
+    /// The application's name for the receive.
     pub wr_id: Bits<64>,
     /// Bytes of the message.
     pub byte_len: Bits<32>,
-    /// Immediate data, or a key.
+    /// Immediate data, or the key that was made invalid.
     pub imm: Bits<32>,
-    /// The receive queue.
+    /// Number of the receive queue.
     pub receive_queue: Bits<16>,
     /// The queue pair.
     pub qp: Bits<15>,
-    /// 1.
+    /// Always 1: the completion is of a receive.
     pub receive: Bit,
-    /// What came.
+    /// Opcode of the completion.
     pub opcode: Bits<8>,
-    /// What else is to be known of it.
+    /// Flags of the completion.
     pub flags: Bits<8>,
-    /// How it ended.
+    /// Status of the completion.
     pub status: Bits<8>,
-    /// 0: the completion queue's ring gives it.
+    /// Always 0: the phase is set where the completion is written to its ring.
     pub phase: Bits<8>,
-    /// The ring position of the receive.
+    /// Ring position of the receive, in blocks.
     pub position: Bits<32>,
     /// The sender's queue pair number, or the first row of what was appended.
     pub source: Bits<32>,
 }
 
-/// The completion of the receive with a name that a placing completes. Combinational.
+/// Makes the completion of a receive that a placing completes; combinational.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Receipts {
-    /// The placing.
+    /// The placing that completes the receive.
     pub placing: Signals<In, Placing>,
-    /// The receive.
+    /// Name of the receive.
     pub name: Signals<In, Name>,
-    /// Its completion.
+    /// The completion.
     pub receipt: Signals<Out, Receipt>,
 
     unused_placing: Signal<Local, Placing>,

@@ -1,4 +1,4 @@
-//! What the parts of `receives` hand to each other.
+//! What the parts of `receives` give to each other.
 
 use crate::context::{CQ, QP, QUEUE};
 use drdma_abi::described::receive_entry_flags;
@@ -7,16 +7,16 @@ use drdma_emit::prelude::*;
 
 const _: () = assert!(RECEIVE_PLACES == 32, "places of a receive have numbers of 5 bits");
 
-/// Bits of a block's number in the pool.
+/// Bits of the number of a block in the pool.
 pub const BLOCK: usize = 12;
-/// Bits of a number of a queue's blocks in the pool, or on their way there: up to 112.
+/// Bits of a count of a queue's blocks in the pool, or on their way there: up to 112.
 pub const HELD: usize = 7;
 /// Bits of a queue's life: how often the host has written its `enable`. A block that was asked for in an
-/// earlier life is known by it, unless 65,536 of them lie between.
+/// earlier life is recognized by it, unless a multiple of 65,536 lives lie between.
 pub const LIFE: usize = 16;
-/// Bits of a number of regions: up to 16.
+/// Bits of a count of regions: up to 16.
 pub const REGIONS: usize = 5;
-/// Bits of a number of places of a receive: up to [`RECEIVE_PLACES`].
+/// Bits of a count of places of a receive: up to [`RECEIVE_PLACES`].
 pub const PLACES: usize = 6;
 
 /// Bits of the number of a slot for the places of a receive of many regions.
@@ -25,127 +25,127 @@ const _: () = assert!(MANY_RECEIVES == 1 << SLOT, "slots have numbers of 9 bits"
 
 /// The bit of an entry's first block that says that the receive appends.
 pub const APPEND_BIT: usize = FLAGS_AT + receive_entry_flags::APPEND.trailing_zeros() as usize;
-/// Where the flags of an entry's head stand.
+/// First bit of the flags in an entry's head.
 pub const FLAGS_AT: usize = 8;
 
-/// How a receive queue stands. Positions count blocks, modulo 2^32.
+/// State of a receive queue. Positions count blocks, modulo 2^32.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct QueueState {
-    /// The host's position: what lies before it is posted.
+    /// The host's position: the blocks before it are posted.
     pub producer: Bits<32>,
-    /// The next block that is read.
+    /// Position of the next block that is read.
     pub fetched: Bits<32>,
-    /// The next block that is taken.
+    /// Position of the next block that is taken.
     pub position: Bits<32>,
-    /// The first and the last of the blocks in the pool, if there are any.
+    /// First block of the queue's list in the pool; valid if `here` is not 0.
     pub head: Bits<BLOCK>,
-    /// See `head`.
+    /// Last block of the queue's list in the pool; valid if `here` is not 0.
     pub tail: Bits<BLOCK>,
     /// Blocks in the pool.
     pub here: Bits<HELD>,
-    /// Those, and the ones that were asked for.
+    /// Blocks in the pool, or asked for.
     pub held: Bits<HELD>,
-    /// See [`LIFE`].
+    /// The queue's life, of [`LIFE`] bits.
     pub life: Bits<LIFE>,
-    /// The host has enabled it.
+    /// The host has enabled the queue.
     pub enabled: Bit,
-    /// A receive of it has failed: nothing more is taken.
+    /// A receive of the queue has failed: no more are taken.
     pub halted: Bit,
-    /// More is posted than was asked for: `producer` is not `fetched`.
+    /// More blocks are posted than were asked for: `producer` is not `fetched`.
     pub more: Bit,
-    /// It waits in the planner's work list.
+    /// The queue waits in the planner's work list.
     pub listed: Bit,
-    /// Its queue pair is broken: what is posted is flushed.
+    /// The queue's queue pair is broken: what is posted is flushed.
     pub flushing: Bit,
 }
 
-/// A queue, to look at.
+/// Names a queue.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Named {
-    /// The queue.
+    /// Number of the queue.
     pub queue: Bits<QUEUE>,
 }
 
 /// What the planner has decided for a queue.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Plan {
-    /// The queue.
+    /// Number of the queue.
     pub queue: Bits<QUEUE>,
-    /// Its life when it was looked at. In another one, only `blocks` and the list count.
+    /// Life of the queue when it was looked at. If it is another one by now, only `blocks` and the list fields count.
     pub life: Bits<LIFE>,
-    /// What these become.
+    /// The new `producer` of the queue.
     pub producer: Bits<32>,
-    /// See `producer`.
+    /// The new `fetched` of the queue.
     pub fetched: Bits<32>,
     /// Blocks that are asked for.
     pub blocks: Bits<5>,
-    /// What `more` becomes.
+    /// The new `more` of the queue.
     pub more: Bit,
-    /// Its turn in the work list has come: it is not listed any more.
+    /// The queue's turn in the work list has come: it is not listed any more.
     pub unlists: Bit,
-    /// It is to be listed, if it is not.
+    /// The queue is to be listed, if it is not.
     pub lists: Bit,
 }
 
 /// A block that was read.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Arrived {
-    /// Its queue.
+    /// The queue of the block.
     pub queue: Bits<QUEUE>,
-    /// The queue's life when it was asked for.
+    /// Life of the queue when the block was asked for.
     pub life: Bits<LIFE>,
-    /// 64 bytes.
+    /// Bytes of the block.
     pub data: Bits<512>,
-    /// It could not be read.
+    /// The block could not be read.
     pub error: Bit,
 }
 
-/// What becomes of a queue.
+/// Changes of a queue's flags.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum MarkKind {
-    /// It is halted, if it still has the same life.
+    /// The queue halts, if it still has the same life.
     Halt,
-    /// What is posted to it is flushed from now on.
+    /// What is posted to the queue is flushed from now on.
     Flush,
-    /// It is not.
+    /// What is posted to the queue is not flushed any more.
     Calm,
 }
 
 /// A change of a queue's flags.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Mark {
-    /// The queue.
+    /// Number of the queue.
     pub queue: Bits<QUEUE>,
-    /// See [`MarkKind::Halt`].
+    /// Of [`MarkKind::Halt`]: life of the queue that halts.
     pub life: Bits<LIFE>,
-    /// What changes.
+    /// The change.
     pub kind: MarkKind,
 }
 
-/// The next block of a queue is asked for.
+/// Asks for the next block of a queue.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Pop {
-    /// The queue.
+    /// Number of the queue.
     pub queue: Bits<QUEUE>,
-    /// It is flushed. A queue that is being flushed has blocks for nobody else, and others none for this. With the
-    /// block, the queue halts.
+    /// The block is flushed, and the queue halts with it. A queue that is being flushed has blocks only for such pops,
+    /// and another queue has none for them.
     pub flush: Bit,
-    /// It is a further block of an entry, which is there only in this life.
+    /// The block is a further one of an entry, which is there only in the life `life`.
     pub goes_on: Bit,
-    /// See `goes_on`.
+    /// With `goes_on`: life of the queue.
     pub life: Bits<LIFE>,
-    /// An entry of a receive that appends is shown, and stays.
+    /// The first block of a receive that appends is given, and stays in its queue.
     pub keeps: Bit,
 }
 
-/// What became of a [`Pop`].
+/// Result of a [`Pop`].
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum PoppedKind {
     /// Nothing is posted, or the queue is halted or not enabled.
     Nothing,
-    /// The block is posted, and will come.
+    /// The block is posted, and has not come yet.
     Later,
-    /// Here it is.
+    /// The block is in `data`.
     Block,
 }
 
@@ -154,36 +154,36 @@ pub enum PoppedKind {
 pub struct Popped {
     /// Whether there is a block.
     pub kind: PoppedKind,
-    /// 64 bytes.
+    /// Bytes of the block.
     pub data: Bits<512>,
-    /// It could not be read.
+    /// The block could not be read.
     pub error: Bit,
-    /// Its position in the ring.
+    /// Position of the block in the ring.
     pub position: Bits<32>,
-    /// Blocks that are posted, from it on.
+    /// Blocks that are posted, from this one on.
     pub posted: Bits<32>,
-    /// The queue's life.
+    /// Life of the queue.
     pub life: Bits<LIFE>,
 }
 
 /// A granule of a receive whose regions are not all contiguous or strided.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct ReceiveGranule {
-    /// The queue pair that takes it.
+    /// The queue pair that takes the receive.
     pub qp: Bits<QP>,
-    /// Its slot,
+    /// Slot of the receive.
     pub slot: Bits<SLOT>,
-    /// and its number, behind the entry's head.
+    /// Number of the granule behind the entry's head.
     pub index: Bits<5>,
-    /// It.
+    /// Bytes of the granule.
     pub data: Bits<128>,
-    /// The type of its region, of which it is the first granule.
+    /// Type of the region of which this is the first granule.
     pub kind: Bits<2>,
-    /// That is the last region of the receive.
+    /// That region is the last one of the receive.
     pub of_last: Bit,
 }
 
-/// What a granule of an entry is.
+/// Kinds of granules of an entry.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum GranuleKind {
     /// A contiguous region.
@@ -192,84 +192,85 @@ pub enum GranuleKind {
     Header,
     /// Its second granule.
     Shape,
-    /// An extent of its pattern, or a column.
+    /// An extent of the region's pattern, or a column.
     Extent,
 }
 
-/// A block of an entry that is taken, a granule of one, or that nothing was found.
+/// A block or a granule of an entry that is taken; or reports that nothing was found.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Piece {
-    /// The queue pair that takes it.
+    /// The queue pair that takes the entry.
     pub qp: Bits<QP>,
-    /// Its protection domain.
+    /// Protection domain of that queue pair.
     pub pd: Bits<32>,
-    /// It is taken to be flushed: nobody waits for the answer.
+    /// The entry is taken to be flushed: nobody waits for the answer.
     pub flush: Bit,
-    /// There is one.
+    /// There is an entry.
     pub found: Bit,
-    /// Something is wrong with its head or shapes, or it could not be read.
+    /// The entry's head or shapes are malformed, or it could not be read.
     pub malformed: Bit,
-    /// It could not be read: it has no name.
+    /// The entry could not be read, and has no name.
     pub nameless: Bit,
-    /// Its first block.
+    /// The piece has the entry's first block.
     pub starts: Bit,
-    /// Its last one, as far as it matters.
+    /// The piece is the entry's last one that matters.
     pub ends: Bit,
-    /// Granules to look at, from the first one of `data` on; those of one piece are of one kind.
+    /// Granules to check, from the first one of `data` on; those of one piece are of one kind.
     pub here: Bits<3>,
-    /// What they are.
+    /// Kind of these granules.
     pub kind: GranuleKind,
-    /// It is the last extent of its region.
+    /// The granule is the last extent of its region.
     pub closes: Bit,
-    /// The type of its region, if that is known from the granule,
+    /// Type of the granule's region, for the first granule of a region.
     pub region_kind: Bits<2>,
-    /// and whether that is the last one.
+    /// The granule's region is the entry's last one.
     pub of_last: Bit,
     /// The receive appends: `data` begins with the append region's number.
     pub appends: Bit,
-    /// The granules, without the head.
+    /// Granules, without the head.
     pub data: Bits<512>,
-    /// What its completion will need.
+    /// What the receive's completion will need.
     pub name: Name,
 }
 
-/// What is known of the receive that a queue pair has in use.
+/// What is known of a receive that a queue pair has in use.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Name {
     /// The application's name for it.
     pub wr_id: Bits<64>,
-    /// The ring position of its first block.
+    /// Ring position of the receive's first block.
     pub position: Bits<32>,
-    /// Its queue.
+    /// Receive queue of the receive.
     pub queue: Bits<QUEUE>,
-    /// The queue's life.
+    /// Life of the queue when the receive was taken.
     pub life: Bits<LIFE>,
-    /// The queue's completion queue.
+    /// Completion queue of the receive queue.
     pub cq: Bits<CQ>,
-    /// The queue is shared.
+    /// The receive queue is shared.
     pub shared: Bit,
-    /// Places of its regions.
+    /// Places of the receive's regions.
     pub places: Bits<PLACES>,
-    /// It has many regions, or a strided one: it is in use alone.
+    /// The receive has many regions, or a strided one: it is in use alone.
     pub wide: Bit,
-    /// It has a bitmapped or a pointer-mapped region: [`pieces`](crate::receive::pieces) knows its regions, and it has no places.
+    /// The receive has a bitmapped or a pointer-mapped region: [`pieces`](crate::receive::pieces) knows its regions,
+    /// and it has no places.
     pub pieces: Bit,
 }
 
 /// Bits of a [`Name`].
 pub const NAME: usize = 64 + 32 + QUEUE + LIFE + CQ + 1 + PLACES + 2;
 
-/// A place of a receive in use: a contiguous region; or the shape of a strided one, behind which its extents have
-/// places of their own.
+/// A place of a receive in use: a contiguous region, the shape of a strided one, or an extent of that shape, which
+/// follows it.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Span {
-    /// First byte; of an extent, in the first row. Of a shape: bytes from one row to the next.
+    /// Address of the first byte; of an extent, in the first row. Of a shape: bytes from one row to the next.
     pub addr: Bits<64>,
-    /// Bytes. Of a shape: rows.
+    /// Bytes of the region or extent. Of a shape: rows.
     pub len: Bits<32>,
-    /// It is a shape.
+    /// The place is a shape.
     pub strided: Bit,
-    /// Of a shape: extents.
+    /// Of a shape: extents that follow.
     pub extents: Bits<5>,
 }
 
@@ -279,57 +280,59 @@ pub const SPAN: usize = 96 + 1 + 5;
 /// Why a receive is given up.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum GiveUpKind {
-    /// The queue pair is broken: what it has in use, or else its own queue's oldest.
+    /// The queue pair is broken: the receive in use is given up, or else the oldest one of its own queue.
     Broken,
-    /// The host has reset it or its attributes: what it has in use of a shared queue. Its own queue is not flushed any
-    /// more, unless it is broken still.
+    /// The host has reset the queue pair or its attributes: a receive of a shared queue that is in use is given up. The
+    /// queue pair's own queue is not flushed any
+    /// more, unless it is still broken.
     Reset,
-    /// The host has made it ready: the same of its own queue.
+    /// The host has made the queue pair ready: its own queue is not flushed any more.
     Ready,
-    /// Something was posted to its own queue, which is flushed: that.
+    /// Something was posted to the queue pair's own queue, which is flushed: it is given up.
     Posted,
 }
 
-/// A queue pair whose receive is given up.
+/// Names a queue pair whose receive is given up.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct GiveUp {
     /// The queue pair.
     pub qp: Bits<QP>,
-    /// Why.
+    /// Why the receive is given up.
     pub kind: GiveUpKind,
 }
 
-/// What a [`GiveUp`] has met.
+/// The result of a [`GiveUp`].
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct GivenUp {
-    /// It had a receive in use.
+    /// The queue pair had a receive in use.
     pub used: Bit,
 }
 
 /// Where the next byte of a receive goes.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Cursor {
-    /// Its address.
+    /// Address of the next byte.
     pub addr: Bits<64>,
     /// Bytes of the region or extent from there on.
     pub left: Bits<32>,
-    /// The place behind that one: of the next region, or of the extent that comes next.
+    /// Number of the place behind that one: of the next region, or of the next extent.
     pub behind: Bits<PLACES>,
     /// There are further extents of a strided region.
     pub strided: Bit,
-    /// Of that one: bytes from one row to the next,
+    /// Of a strided region: bytes from one row to the next. Of an append region, whose columns have a distance each: 1.
     pub period: Bits<64>,
-    /// and from the first one to that of the next extent. Of an append region, whose columns have a distance each: 1, and the row.
+    /// Of a strided region: bytes from the first row to that of the next extent. Of an append region: the row.
     pub row: Bits<64>,
-    /// Rows that are not through, that of the next extent included.
+    /// Rows that are not finished, that of the next extent included.
     pub rows: Bits<32>,
-    /// The first extent's place,
+    /// Number of the first extent's place.
     pub first: Bits<PLACES>,
-    /// and that behind the last one.
+    /// Number of the place behind the last extent's.
     pub past: Bits<PLACES>,
-    /// The extents are dense columns for the transposer, as far as is known. Then the next byte is one of the place `behind`,
+    /// The extents are dense columns for the transposer, as far as is known. Then the next byte belongs to the place
+    /// `behind`.
     pub dense: Bit,
-    /// behind so many bytes of its value in the row.
+    /// With `dense`: bytes of that place's value in the row that come before the next byte.
     pub into: Bits<6>,
     /// No region of the receive is for the transposer.
     pub plain: Bit,

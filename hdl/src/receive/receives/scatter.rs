@@ -1,14 +1,19 @@
 //! Cuts payload along the regions of receives, and completes them.
 //!
-//! Contract: a placing leads to at least one order, the last of which has its `frame_end` and its completion; one
-//! with one order takes 4 cycles, each further order 2. A strided region that is begun takes 3 more, a receive's first one 2. Each of its extents is an
-//! order of its own in every row, unless they are dense columns of at most 64 B: these go to the transposer, with one order for all bytes of the placing that the region takes,
-//! after 5 cycles, one for each column, and what the transposer takes to plan them. Columns of an append region take 7 more. What begins with bytes to skip
-//! is not for the transposer. Where a placing's bytes are placed piece by piece, each piece is an order; dense columns that come in place of pieces go to the transposer, with
+//! Contract: a placing leads to at least one order, the last of which has its `frame_end` and its completion. A placing
+//! with one order takes 4 cycles, each further order 2. A strided region that is begun takes 3 more, a receive's first
+//! one 2. Each of its extents is an
+//! order of its own in every row, unless they are dense columns of at most 64 B: these go to the transposer, with one
+//! order for all bytes of the placing that the region takes,
+//! after 5 cycles, one for each column, and what the transposer takes to plan them. Columns of an append region take 7
+//! more. Payload that begins with bytes to skip
+//! does not go to the transposer. If a placing's bytes are placed piece by piece, each piece is an order; dense columns
+//! that come in place of pieces go to the transposer, with
 //! one order for all of them. The bytes of a receive that is not in use any more are
 //! not written, and nothing completes; nor are bytes written for which its regions have no room. A receive that is
-//! given up completes behind the placings that were there before: the turn comes when no placing waits, or
-//! after 15 of them; further ones of its queue pair go without a completion. One that fails halts its queue, if that is not shared, or the entry itself was wrong.
+//! given up completes behind the placings that were there before: its turn comes when no placing waits, or
+//! after 15 of them; further placings of its queue pair pass without a completion. A receive that fails halts its
+//! queue, if that is not shared, or if the entry itself was malformed.
 
 use super::columns::{Columns, OPENING};
 use super::dense::Dense;
@@ -22,102 +27,102 @@ use crate::receive::transposer::runs::{Planned, Target};
 use drdma_abi::completion::Status;
 use drdma_emit::prelude::*;
 
-/// The receive is given up.
+/// Status of a receive that is given up.
 const FLUSHED: u64 = Status::WrFlushError as u64;
-/// The entry itself was wrong.
+/// Status of a receive whose entry is malformed.
 const MALFORMED: u64 = Status::LocalQpOperationError as u64;
-/// Bytes of a value that the transposer takes.
+/// Bytes of a value that the transposer takes, at most.
 const WIDEST: u64 = 64;
-/// Cycles from the last column that is made to go on at a row until the first one is asked for, which is the last one if there is one.
+/// Cycles from the last column that is made to go on at a row until the first one is asked for, which may be the same.
 const SOUGHT: u64 = OPENING - 2;
-/// Bits of a life of a queue, and whether it is one.
+/// Bits of a life of a queue and a flag that says whether there is one.
 const FAILURE: usize = LIFE + 1;
 const LIFE_BITS: u64 = LIFE as u64;
-/// What scatter is doing.
+/// What scatter does.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum ScatterState {
-    /// Waiting for a placing or for what is given up.
+    /// Waits for a placing, or for a receive that is given up.
     Idle,
-    /// Where the queue pair's receive stands is there.
+    /// Has the cursor of the queue pair's receive.
     Load,
-    /// A strided region begins.
+    /// Begins a strided region.
     Open,
-    /// Columns of an append region are made to go on at a row,
+    /// Makes columns of an append region go on at a row.
     Seek,
-    /// and do.
+    /// Waits until all of them do.
     Sought,
-    /// The transposer is told of dense extents,
+    /// Gives the transposer dense extents.
     Aim,
-    /// and plans what becomes of the bytes.
+    /// Waits for the transposer's plan.
     Plan,
-    /// Cutting an order off,
+    /// Cuts an order off.
     Cut,
-    /// and offering it.
+    /// Offers the order.
     Offer,
-    /// A piece is told.
+    /// Gets a piece.
     Piece,
-    /// A failed receive halts its queue.
+    /// Halts the queue of a failed receive.
     Halt,
-    /// Whether the queue pair that gives up has a receive in use still:
+    /// Finds out whether the queue pair that gives up still has a receive in use.
     Recount,
-    /// it is used up as well. If there is none, what is given up is answered.
+    /// Uses that receive up as well; if there is none, answers the giving up.
     Answer,
 }
 
-/// See the [module](self).
+/// Cuts payload. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Scatter {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset; all tables are cleared after it.
     pub rst: Signal<In, Bit>,
-    /// Words that the host writes into tables,
+    /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// and of append regions.
+    /// Words that the host writes to append regions.
     pub word: Flow<In, AppendWord>,
-    /// Where bytes go,
+    /// What is to be done with the payload of packets.
     pub placing: Stream<In, Placing>,
-    /// and, where it says so, piece by piece.
+    /// Pieces of the payload of placings that have `pieces`.
     pub piece: Stream<In, PiecePlace>,
-    /// A queue pair's receive is given up,
+    /// A queue pair whose receive is given up.
     pub give_up: Stream<In, GiveUp>,
-    /// if there was one in use.
+    /// Whether that queue pair had a receive in use.
     pub given_up: Flow<Out, GivenUp>,
-    /// Runs of bytes, or what the transposer makes runs of.
+    /// Runs of bytes to write, and orders in place of which the transposer makes runs.
     pub order: Stream<Out, WriteOrder>,
-    /// Columns for the transposer,
+    /// Dense columns for the transposer.
     pub target: Stream<Out, Target>,
-    /// and what becomes of the bytes.
+    /// What the transposer plans for each payload.
     pub planned: Stream<In, Planned>,
-    /// A queue halts.
+    /// A queue that halts.
     pub halt: Stream<Out, Mark>,
 
-    /// The queue pair that is asked for in the next cycle:
+    /// The queue pair that is asked for in the next cycle.
     pub next_qp: Signal<Out, Bits<QP>>,
-    /// whether it has a receive in use,
+    /// The queue pair of `next_qp`, one cycle before, has a receive in use.
     pub used: Signal<In, Bit>,
-    /// its name,
+    /// Name of that queue pair's oldest receive; valid with `used`.
     pub name: Signals<In, Name>,
-    /// and its first region.
+    /// First place of that receive; valid with `used`.
     pub first_region: Signals<In, Span>,
-    /// The place that is asked for in the next cycle.
+    /// Number of the place that is asked for in the next cycle.
     pub next_span: Signal<Out, Bits<PLACE>>,
-    /// What is there, if the queue pair is that of the cycle before.
+    /// The place of `next_span`, one cycle before, of the oldest receive of the queue pair of `next_qp` then.
     pub region: Signals<In, Span>,
-    /// A queue pair's oldest receive is used up,
+    /// The oldest receive of `cleared_qp` is used up.
     pub cleared: Signal<Out, Bit>,
-    /// this one's.
+    /// With `cleared`: the queue pair.
     pub cleared_qp: Signal<Out, Bits<QP>>,
-    /// The entry of a queue pair is cleared with all tables:
+    /// The entry of a queue pair is cleared, with all tables.
     pub wiped: Signal<In, Bit>,
-    /// this one's.
+    /// With `wiped`: that queue pair.
     pub wiped_qp: Signal<In, Bits<QP>>,
-    /// Something is at work.
+    /// A placing or a receive that is given up is at work.
     pub busy: Signal<Out, Bit>,
 
     columns: Columns,
     dense: Dense,
-    /// The columns that are gone through are for the transposer.
+    /// The columns that are walked are for the transposer.
     aims: DFF<Bit>,
     /// Extents that were asked for, or columns that came in place of pieces.
     aimed: DFF<Bits<5>>,
@@ -125,61 +130,61 @@ pub struct Scatter {
     unused_place: Signal<Local, Bits<PLACES>>,
     extents: Signal<Local, Bits<PLACES>>,
     unused_extents: Signal<Local, Bits<PLACES>>,
-    /// The order is one of the transposer's.
+    /// The order stands for runs of the transposer.
     turned: DFF<Bit>,
     /// The bytes are appended.
     appends: Signal<Local, Bit>,
-    /// The append region still was what it had been, a cycle before.
+    /// The append region was unchanged, a cycle before.
     intact: DFF<Bit>,
-    /// The region, extent or column that comes next.
+    /// Address and bytes of the region, extent or column that comes next.
     target_addr: Signal<Local, Bits<64>>,
     target_len: Signal<Local, Bits<32>>,
-    /// It is the shape of a strided region.
+    /// What comes next is the shape of a strided region.
     is_shape: Signal<Local, Bit>,
     /// A column's value is begun.
     begins: Signal<Local, Bit>,
     begun: DFF<Bit>,
     begun_column: DFF<Bits<4>>,
-    /// The column that is made to go on at a row, and cycles since the last one.
+    /// The column that is made to go on at a row; `since`: cycles since the last one was.
     sought: DFF<Bits<5>>,
     since: DFF<Bits<3>>,
     placings: StreamSkid<Placing>,
     cursors: Table<CURSOR, QP>,
-    /// The life in which a receive of a queue pair's own queue has failed, if there is one: no other one completes in it.
+    /// The life of a queue pair's own queue in which a receive has failed, if one has: no other one completes in it.
     failures: Table<FAILURE, QP>,
     failure: Signal<Local, Bits<FAILURE>>,
     cursor_in: Flatten<Cursor, CURSOR>,
     cursor_out: Restore<Cursor, CURSOR>,
     state: DFF<ScatterState>,
-    /// Placings that went before one that is given up.
+    /// Placings that went before a receive that is given up.
     passed: DFF<Bits<4>>,
     current: DFF<Placing>,
-    /// It is one that is given up.
+    /// A receive that is given up is at hand, instead of a placing.
     gives_up: DFF<Bit>,
     resets: DFF<Bit>,
-    /// The bytes go to a receive.
+    /// The payload goes to a receive.
     receives: DFF<Bit>,
-    /// There is one.
+    /// There is a receive in use.
     present: DFF<Bit>,
-    /// There was one when the queue pair gave up.
+    /// The queue pair had a receive in use when it gave up.
     had_one: DFF<Bit>,
     held: DFF<Name>,
     cursor: DFF<Cursor>,
-    /// Bytes that are left, to skip and to write.
+    /// Bytes that are left to skip, and to write.
     skip: DFF<Bits<6>>,
     bytes: DFF<Bits<13>>,
     ram: DFF<Bits<STORE>>,
     unused_first: Signal<Local, Span>,
-    // What fits the region.
+    // Bytes that fit into the region.
     skips: Signal<Local, Bits<6>>,
     fits: Signal<Local, Bits<13>>,
     whole: Signal<Local, Bit>,
     skips_all: Signal<Local, Bit>,
-    /// What lies behind the region that the cursor is in.
+    /// What is left behind the region of the cursor.
     past_left: Signal<Local, Bits<64>>,
     /// There are further regions or extents.
     more: Signal<Local, Bit>,
-    /// The cursor at the next one of these.
+    /// The cursor at the next region or extent.
     following: Signal<Local, Cursor>,
     behind_next: Signal<Local, Bits<PLACES>>,
     /// Row 0 of the append region comes next.
@@ -189,11 +194,11 @@ pub struct Scatter {
     addr: DFF<Bits<64>>,
     part: DFF<Bits<13>>,
     last: DFF<Bit>,
-    /// The receive is used up, completes, and does not because one has failed before it.
+    /// The receive is used up; it completes; it does not, because one before it has failed.
     uses_up: Signal<Local, Bit>,
     completes: Signal<Local, Bit>,
     silent: DFF<Bit>,
-    /// What is given up has its turn.
+    /// A receive that is given up has its turn.
     has_turn: Signal<Local, Bit>,
     fails: Signal<Local, Bit>,
     receipts: Receipts,
@@ -216,7 +221,7 @@ impl Logic for Scatter {
         self.cleared_qp.next = self.current.q.val().qp;
 
         self.unused_first.next = self.first_region.val();
-        // What fits the region that the cursor is in.
+        // Bytes that fit into the region of the cursor.
         self.skips.next = self.skip.q.val();
         self.skips_all.next = true;
         if self.cursor.q.val().left < bit_cast::<32, 6>(self.skip.q.val()) {
@@ -273,7 +278,7 @@ impl Logic for Scatter {
                 self.following.next.addr = self.target_addr.val();
             }
             if self.behind_next.val() == self.cursor.q.val().past {
-                // The next row, if there is one. If not, the next region.
+                // The next row, if there is one; otherwise the next region.
                 self.following.next.row = self.cursor.q.val().row + self.cursor.q.val().period;
                 self.following.next.rows = self.cursor.q.val().rows - 1;
                 self.following.next.strided = self.cursor.q.val().rows != 1;
@@ -329,7 +334,8 @@ impl Logic for Scatter {
         self.failures.write_enable.next = self.wiped.val();
         self.failures.write_address.next = self.wiped_qp.val();
         self.failures.write_data.next = 0.into();
-        // Not within the states: simulators that run a process again for every change would go round for ever
+        // This is not within the states: event simulators that run a process again for every change would alternate for
+        // ever
         // between this block's and the taker's.
         self.has_turn.next = !self.placings.output.valid.val() || self.passed.q.val().all();
         self.give_up.ready.next = (self.state.q.val() == ScatterState::Idle) && self.has_turn.val();
@@ -364,7 +370,7 @@ impl Logic for Scatter {
                         && !self.placings.output.data.val().completes
                         && !self.placings.output.data.val().returns
                     {
-                        // An acknowledgement, or what is dropped: it gives its frame back.
+                        // An acknowledgement, or a packet that is dropped: its frame is given back.
                         self.part.d.next = 0.into();
                         self.last.d.next = true;
                         self.receives.d.next = false;
@@ -386,7 +392,8 @@ impl Logic for Scatter {
                 self.bytes.d.next = 0.into();
                 self.skip.d.next = 0.into();
                 self.cursor.d.next = self.cursor_out.record.val();
-                // Early, because the place behind it is asked for in this cycle. A receive's first place is told with its name.
+                // Early, because the place behind it is asked for in this cycle. A receive's first place comes with its
+                // name.
                 if self.current.q.val().first {
                     self.cursor.d.next.behind = 1.into();
                     if self.current.q.val().appends {
@@ -429,7 +436,7 @@ impl Logic for Scatter {
                     && self.current.q.val().first
                     && self.current.q.val().appends
                 {
-                    // As many rows as the region has follow the first one.
+                    // As many rows follow as the region has.
                     self.cursor.d.next.left = 0.into();
                     self.cursor.d.next.strided = true;
                     self.cursor.d.next.period = 1.into();
@@ -456,7 +463,7 @@ impl Logic for Scatter {
                 }
             }
             ScatterState::Open => {
-                // The cursor has the shape as if that were bytes; the place behind it is the first extent's.
+                // The cursor holds the shape as if it were bytes; the place behind it is the first extent's.
                 self.cursor.d.next.period = self.cursor.q.val().addr;
                 self.cursor.d.next.row = 0.into();
                 self.cursor.d.next.rows = self.cursor.q.val().left;
@@ -475,7 +482,7 @@ impl Logic for Scatter {
                 self.state.d.next = ScatterState::Cut;
             }
             ScatterState::Seek => {
-                // In row 0 the values go to the columns' first bytes anyway.
+                // In row 0 the values go to the columns' first bytes in any case.
                 self.columns.opens.next = true;
                 self.dense.odd.next = self.columns.width.val() > WIDEST;
                 self.dense.comes.next = self.aims.q.val() && self.columns.opened.val();
@@ -486,7 +493,7 @@ impl Logic for Scatter {
                 }
             }
             ScatterState::Sought => {
-                // All of them do before the first one is begun.
+                // All columns must go on at the row before the first one is begun.
                 self.since.d.next = self.since.q.val() + 1;
                 self.dense.comes.next = self.aims.q.val() && self.columns.opened.val();
                 if self.since.q.val() == SOUGHT {
@@ -503,7 +510,7 @@ impl Logic for Scatter {
                 }
             }
             ScatterState::Aim => {
-                // An extent is here in the cycle after it was asked for.
+                // An extent comes in the cycle after it was asked for.
                 self.aimed.d.next = self.aimed.q.val() + 1;
                 if self.aimed.q.val().any() {
                     self.dense.comes.next = true;
@@ -562,7 +569,7 @@ impl Logic for Scatter {
                     && (self.skip.q.val().any() || self.bytes.q.val().any())
                     && self.more.val()
                 {
-                    // The next region or extent.
+                    // The cursor goes to the next region or extent.
                     self.cursor.d.next = self.following.val();
                     self.begins.next = true;
                     self.state.d.next = ScatterState::Cut;
@@ -594,7 +601,7 @@ impl Logic for Scatter {
                 }
             }
             ScatterState::Piece => {
-                // Those of a receive that is not in use any more are passed over.
+                // Pieces of a receive that is not in use any more are passed over.
                 self.piece.ready.next = true;
                 self.addr.d.next = self.piece.addr.val();
                 self.part.d.next = self.piece.bytes.val();
@@ -606,7 +613,7 @@ impl Logic for Scatter {
                         self.state.d.next = ScatterState::Offer;
                     }
                 } else if self.piece.column.val() {
-                    // The transposer has room for all columns before the first one goes there.
+                    // The transposer must have room for all columns before the first one goes there.
                     self.piece.ready.next = self.dense.roomy.val() || self.aimed.q.val().any();
                     self.dense.addr.next = self.piece.addr.val();
                     self.dense.width.next = self.piece.bytes.val().get_bits::<7>(0);
@@ -653,7 +660,7 @@ impl Logic for Scatter {
                 }
             }
             ScatterState::Halt => {
-                // The queue pair's next take finds its queue halted.
+                // The queue pair's next take will find its queue halted.
                 self.halt.valid.next = true;
                 if !self.held.q.val().shared {
                     self.failures.write_enable.next = true;
@@ -720,7 +727,7 @@ impl Logic for Scatter {
             self.next_span.next = 0.into();
             self.columns.next_column.next = 0.into();
         }
-        // Columns from the first one on, each a cycle ahead.
+        // Columns from the first one on, each asked for a cycle ahead.
         if self.state.q.val() == ScatterState::Seek {
             self.columns.next_column.next = self.sought.d.val().get_bits::<4>(0);
         }

@@ -1,8 +1,10 @@
-//! Looks at the granules of an entry with regions that are not contiguous, one after the other.
+//! Checks the granules of an entry with regions that are not contiguous, one after the other.
 //!
 //! Contract: `starts` comes with what the entry's head says of its regions. From the next cycle on `bad`, `kind` and
-//! `closes` tell of `granule` in the same cycle; `step` goes on to the next one. An entry is wrong if a field of a granule
-//! is, if its regions end before its granules do or behind them, or if they need more than [`RECEIVE_PLACES`]. Where one of its regions is bitmapped or
+//! `closes` describe `granule` in the same cycle; `step` goes on to the next one. An entry is malformed if a field of a
+//! granule
+//! is, if its regions end before its granules do or behind them, or if they need more than [`RECEIVE_PLACES`]. If one
+//! of its regions is bitmapped or
 //! pointer-mapped, every granule takes a place.
 
 use super::record::*;
@@ -10,55 +12,55 @@ use drdma_abi::receive::RECEIVE_PLACES;
 use drdma_abi::work_request::{MAX_ELEMENTS, RegionType, shape_flags};
 use drdma_emit::prelude::*;
 
-/// Places that there are.
+/// Places that a receive may have.
 const MOST_PLACES: u64 = RECEIVE_PLACES as u64;
 /// Extents of a pattern, at most.
 const MOST_EXTENTS: u64 = MAX_ELEMENTS as u64;
-/// Types of regions.
+/// Codes of the types of regions.
 const CONTIGUOUS: u64 = RegionType::Contiguous as u64;
 const STRIDED: u64 = RegionType::Strided as u64;
 const BITMAPPED: u64 = RegionType::Bitmapped as u64;
 const POINTER_MAPPED: u64 = RegionType::PointerMapped as u64;
-/// What a bitmapped region may have; nothing is fetched of what is filled.
+/// The flag that a bitmapped region may have; it has no effect on regions that are filled.
 const FETCH_ROWS: u64 = shape_flags::FETCH_ROWS as u64;
 
-/// See the [module](self).
+/// Checks granules. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Shapes {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// An entry begins,
+    /// An entry begins.
     pub starts: Signal<In, Bit>,
-    /// in which every granule takes a place,
+    /// With `starts`: every granule of the entry takes a place.
     pub pieces: Signal<In, Bit>,
-    /// with regions of these types,
+    /// With `starts`: types of the regions, 2 bits each.
     pub types: Signal<In, Bits<32>>,
-    /// so many of them.
+    /// With `starts`: number of the regions.
     pub regions: Signal<In, Bits<REGIONS>>,
-    /// The granule that is looked at.
+    /// The granule that is checked.
     pub granule: Signal<In, Bits<128>>,
-    /// It is the entry's last one.
+    /// The granule is the entry's last one.
     pub last: Signal<In, Bit>,
-    /// It was looked at.
+    /// The granule was checked, and the next one comes.
     pub step: Signal<In, Bit>,
-    /// It is wrong.
+    /// The granule is malformed.
     pub bad: Signal<Out, Bit>,
-    /// What it is.
+    /// Kind of the granule.
     pub kind: Signal<Out, GranuleKind>,
-    /// It is the last extent of its region.
+    /// The granule is the last extent of its region.
     pub closes: Signal<Out, Bit>,
-    /// The type of its region.
+    /// Type of the granule's region.
     pub region_kind: Signal<Out, Bits<2>>,
-    /// That is the last one.
+    /// The granule's region is the entry's last one.
     pub of_last: Signal<Out, Bit>,
 
-    /// Types of the regions that are to come, that of the granule first.
+    /// Types of the regions from that of the granule on.
     types_left: DFF<Bits<32>>,
-    /// Regions that are to come, that of the granule included.
+    /// Number of the regions from that of the granule on.
     regions_left: DFF<Bits<REGIONS>>,
-    /// The granule's kind, but that a region begins with a header.
+    /// Kind of the granule, if it does not begin a region.
     expected: DFF<GranuleKind>,
-    /// Extents that are to come.
+    /// Extents of the region that are still to come.
     extents: DFF<Bits<5>>,
     counts_all: DFF<Bit>,
     right_period: Signal<Local, Bit>,
@@ -66,11 +68,11 @@ pub struct Shapes {
     type_now: Signal<Local, Bits<2>>,
     /// Places that are taken.
     places: DFF<Bits<PLACES>>,
-    /// The granule says what it must,
+    /// The granule's fields are right.
     sound: Signal<Local, Bit>,
-    /// and ends its region.
+    /// The granule ends its region.
     over: Signal<Local, Bit>,
-    /// It ends the last one.
+    /// The granule ends the last region.
     all_over: Signal<Local, Bit>,
     full: Signal<Local, Bit>,
     low: Signal<Local, Bits<64>>,
@@ -88,7 +90,8 @@ impl Logic for Shapes {
         self.type_now.next = self.types_left.q.val().get_bits::<2>(0);
         self.region_kind.next = self.type_now.val();
         self.of_last.next = self.regions_left.q.val() == 1;
-        // Strided: the period. Bitmapped, with fetch rows: where these are. Pointer-mapped: the key of the records.
+        // Flags. Strided: the period. Bitmapped, with fetch rows: where these are. Pointer-mapped: the key of the
+        // records.
         self.right_flags.next = !self.top.val().get_bits::<16>(16).any();
         self.right_period.next = !self.low.val().any() && !self.high.val().any();
         if self.type_now.val() == STRIDED {
@@ -123,7 +126,7 @@ impl Logic for Shapes {
                     && !self.full.val();
             }
             GranuleKind::Extent => {
-                // A column has a key.
+                // A column must have a key.
                 self.sound.next = self.high.val().any()
                     && (!self.top.val().any() || (self.type_now.val() == BITMAPPED))
                     && !self.full.val();

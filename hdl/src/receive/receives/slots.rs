@@ -1,15 +1,17 @@
-//! Numbers of slots that are taken and given back.
+//! Hands out numbers of slots, which are given back later.
 
 use crate::context::Table;
 use drdma_emit::prelude::*;
 
 /// Hands out the numbers of 2^`N` slots; `C` = `N` + 1 is the width of their count.
 ///
-/// Contract: all are free after a reset. While `free` is not 0, `number` is one that is free, and stays so until it is taken. One is taken and one given
-/// back a cycle; both count in the next one. A number that was given back is taken again after all that were free before it.
+/// Contract: all slots are free after a reset. While `free` is not 0, `number` is that of a free slot, and stays so
+/// until it is taken. One slot is taken and one given
+/// back in a cycle; both count in the next one. A number that was given back is handed out again after all that were
+/// free before it.
 ///
 /// # Inputs
-/// `clk`, `rst`; `take`, only while one is free; `give`.
+/// `clk`, `rst`; `take`, only while a slot is free; `give`, `given`.
 ///
 /// # Outputs
 /// `number`, `free`.
@@ -17,26 +19,26 @@ use drdma_emit::prelude::*;
 pub struct Slots<const N: usize, const C: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Synchronous reset: all are free.
+    /// Synchronous reset: all slots are free.
     pub rst: Signal<In, Bit>,
-    /// `number` is taken.
+    /// The slot `number` is taken.
     pub take: Signal<In, Bit>,
-    /// A number is given back:
+    /// The slot `given` is given back.
     pub give: Signal<In, Bit>,
-    /// this one.
+    /// With `give`: number of the slot.
     pub given: Signal<In, Bits<N>>,
-    /// The number that is taken next.
+    /// Number of the slot that is taken next; valid while `free` is not 0.
     pub number: Signal<Out, Bits<N>>,
-    /// So many are free.
+    /// Number of free slots.
     pub free: Signal<Out, Bits<C>>,
 
     #[init(Constant::new((1_u64 << N).into()))]
     all: Constant<Bits<C>>,
     count: DFF<Bits<C>>,
-    /// The numbers from this one on were never taken, unless all were.
+    /// Numbers from this one on were never handed out, unless all were.
     unused: DFF<Bits<N>>,
     all_used: DFF<Bit>,
-    // Behind those come the ones that were given back, in their order.
+    // Behind those come the numbers that were given back, in their order.
     returned: Table<N, N>,
     oldest: DFF<Bits<N>>,
     newest: DFF<Bits<N>>,

@@ -1,7 +1,8 @@
-//! How far a strided region reaches, and how many bytes it holds.
+//! Computes how far a strided region reaches, and how many bytes it holds.
 //!
 //! Contract: the header, the shape and each extent of a region come in this order, in cycles of their own; the last
-//! extent comes with `closes`. `done` is a pulse [`LATENCY`] cycles later; `start`, `limit` and `bytes` hold from then until the next
+//! extent comes with `closes`. `done` is a pulse [`LATENCY`] cycles later; `start`, `limit` and `bytes` are valid from
+//! then until the next
 //! header. No sum wraps.
 
 use crate::primitive::Multiplier;
@@ -10,7 +11,7 @@ use drdma_emit::prelude::*;
 /// Cycles from the last extent to `done`.
 pub const LATENCY: u64 = 10;
 
-/// See the [module](self).
+/// Measures strided regions. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Strided {
     /// Clock.
@@ -19,54 +20,54 @@ pub struct Strided {
     pub rst: Signal<In, Bit>,
     /// The region's first granule comes: `low` is its base, `high` its rows.
     pub header: Signal<In, Bit>,
-    /// Its second one: `low` is the bytes from one row to the next.
+    /// The region's second granule comes: `low` is the bytes from one row to the next.
     pub shape: Signal<In, Bit>,
-    /// One of its extents: `low` is the offset, `high` the length.
+    /// One of the region's extents comes: `low` is the offset, `high` the length.
     pub extent: Signal<In, Bit>,
-    /// It is the last one.
+    /// With `extent`: it is the region's last one.
     pub closes: Signal<In, Bit>,
-    /// The first 8 bytes of a granule,
+    /// The first 8 bytes of the granule.
     pub low: Signal<In, Bits<64>>,
-    /// and the next 4.
+    /// The next 4 bytes of the granule.
     pub high: Signal<In, Bits<32>>,
-    /// Where the extent that comes lies in the first row. In the same cycle.
+    /// Address of the extent that comes in the first row, in the same cycle.
     pub addr: Signal<Out, Bits<64>>,
-    /// Rows, from the cycle behind the header on.
+    /// Rows of the region, from the cycle behind the header on.
     pub rows: Signal<Out, Bits<32>>,
-    /// All of it is known.
+    /// `some`, `start`, `limit` and `bytes` are valid.
     pub done: Signal<Out, Bit>,
     /// The region has rows.
     pub some: Signal<Out, Bit>,
-    /// Its lowest byte is here;
+    /// Address of the region's lowest byte.
     pub start: Signal<Out, Bits<65>>,
-    /// its highest one is in front of this address; all ones if that is beyond 2^65.
+    /// Address behind the region's highest byte; all ones if that is beyond 2^65.
     pub limit: Signal<Out, Bits<65>>,
-    /// Bytes that it holds, at most 2^32 - 1.
+    /// Bytes that the region holds, at most 2^32 - 1.
     pub bytes: Signal<Out, Bits<32>>,
 
     base: DFF<Bits<64>>,
     count: DFF<Bits<32>>,
     period: DFF<Bits<64>>,
-    /// Where the extent that came last ends in its row,
+    /// Where the extent that came last ends in its row.
     ends: DFF<Bits<65>>,
-    /// and where the one that ends last does.
+    /// Where the extent that ends last does so in its row.
     reach: DFF<Bits<65>>,
-    /// Where the extent that came last begins in its row,
+    /// Where the extent that came last begins in its row.
     begins: DFF<Bits<64>>,
-    /// and where the one does that begins first.
+    /// Where the extent that begins first does so in its row.
     least: DFF<Bits<64>>,
-    /// Bytes of a row.
+    /// Bytes of all extents of a row.
     row: DFF<Bits<36>>,
 
     #[init(Multiplier::new(5))]
     multiplier: Multiplier<32, 64, 96>,
     factor: DFF<Bits<32>>,
     step: DFF<Bits<64>>,
-    /// Cycles since the last extent; 0: none is under way.
+    /// Cycles since the last extent; 0: no region is under way.
     since: DFF<Bits<4>>,
-    /// Where the last row begins,
+    /// Address of the last row.
     last_row: DFF<Bits<97>>,
-    /// and where it ends.
+    /// Address behind the last row's last byte.
     behind: DFF<Bits<98>>,
     /// Bytes of all rows.
     total: DFF<Bits<96>>,
@@ -109,7 +110,7 @@ impl Logic for Strided {
             self.period.d.next = self.low.val();
         }
 
-        // From the first row to the last; then the bytes.
+        // The distance from the first row to the last; then the bytes.
         self.factor.d.next = self.count.q.val() - 1;
         self.step.d.next = self.period.q.val();
         if self.since.q.val().any() {
@@ -125,7 +126,7 @@ impl Logic for Strided {
         if self.extent.val() && self.closes.val() {
             self.since.d.next = 1.into();
         }
-        // Cycles 6 and 7 have the two products.
+        // The two products come in cycles 6 and 7.
         if self.since.q.val() == 6 {
             self.last_row.d.next = bit_cast::<97, 96>(self.multiplier.product.val())
                 + bit_cast::<97, 64>(self.base.q.val());

@@ -1,13 +1,19 @@
 //! Takes entries of receive queues for messages, one after the other, and gives up those of broken queue pairs.
 //!
-//! An entry comes from the pool block by block. The taker looks at its head and shapes, and hands what they
-//! describe to the checker, which looks at keys. One whose regions are not all contiguous goes there granule by granule.
+//! An entry comes from the pool block by block. The taker checks its head and shapes, and gives what they
+//! describe to the checker, which checks keys. An entry whose regions are not all contiguous goes there granule by
+//! granule.
 //!
-//! Contract: a take of a receive that is there occupies the taker for 5 cycles a block, and for 2 more each granule of an
-//! entry with strided regions. One whose blocks are not
-//! there yet waits for them, and tells the planner so; nothing overtakes it. A take of a shared queue by a queue pair whose last
-//! receive is still in use waits for its completion, which must be on its way; what is taken of a queue of its own waits until there is room among those in
-//! use, and a slot for its regions. An entry of many regions for which there is no slot is as if it were not posted. A receive that appends stays in its queue until `append_taken` says that it is used up; nothing is taken before. What is given up has its turn
+//! Contract: a take of a receive that is there occupies the taker for 5 cycles a block, and for 2 more for each granule
+//! of an
+//! entry with strided regions. A take whose blocks are not
+//! there yet waits for them, and the planner is notified; nothing overtakes it. A take of a shared queue by a queue
+//! pair whose last
+//! receive is still in use waits for its completion, which must be on its way; a take of the queue pair's own queue
+//! waits until there is room among those in
+//! use, and a slot for its regions. An entry of many regions for which there is no slot counts as not posted. A receive
+//! that appends stays in its queue until `append_taken` says that it is used up; nothing is taken before. A receive
+//! that is given up has its turn
 //! when all takes before it are answered, and before all behind it.
 
 use super::events::Events;
@@ -24,24 +30,24 @@ use drdma_abi::receive::{
 use drdma_abi::work_request::{GRANULE, MAX_REGIONS};
 use drdma_emit::prelude::*;
 
-/// The head's magic.
+/// The magic of an entry's head.
 const MAGIC: u64 = RECEIVE_MAGIC as u64;
-/// Magic and flags of a receive that appends, and its granules.
+/// Magic and flags of a receive that appends, and number of its granules.
 const APPEND_MAGIC: u64 = MAGIC | (receive_entry_flags::APPEND as u64) << 8;
 const APPEND_GRANULES: u64 = ((ReceiveHeader::SIZE + AppendTarget::SIZE) / GRANULE) as u64;
 /// Regions of an entry, at most.
 const MOST_REGIONS: u64 = MAX_REGIONS as u64;
-/// The upper one of the two bits of each type: neither a contiguous region nor a strided one has it, and all others have.
+/// The upper bit of each of the 16 types: contiguous and strided regions do not have it, all others do.
 const ODD_BITS: u64 = 0xaaaa_aaaa;
-/// Bits of a number of granules behind a head: a header for each strided region, and one for each place.
+/// Bits of a count of granules behind a head: a header for each strided region, and one for each place.
 const GRANULES: usize = 6;
-/// So many at most.
+/// Granules behind a head, at most.
 const MOST_GRANULES: u64 = (RECEIVE_PLACES + MAX_REGIONS) as u64;
-/// A receive of so many regions has few.
+/// Regions of a receive that has few, at most.
 const FEW: u64 = super::in_use::FEW;
-/// Bits of where a queue's receives complete, and whether it is shared.
+/// Bits of a queue's completion queue, and of a flag that says whether the queue is shared.
 const PLACE: usize = CQ + 1;
-/// Bits of a queue pair's receive queue, and whether it has one.
+/// Bits of a queue pair's receive queue, and of a flag that says whether there is one.
 const OWN: usize = QUEUE + 1;
 
 fn word_of<L: Layout>(field: &str) -> Constant<Bits<4>> {
@@ -52,42 +58,42 @@ fn bit_of<L: Layout>(field: &str) -> Constant<Bits<5>> {
     Constant::new((L::field(field).start as u64 % 32).into())
 }
 
-/// What the taker is doing.
+/// What the taker does.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum TakerState {
-    /// Waiting for a take, or for what is given up.
+    /// Waits for a take, or for a receive that is given up.
     Ready,
-    /// Asking for a block, once the queue pair has no receive in use,
+    /// Asks for a block, once the queue pair has no receive in use.
     Ask,
-    /// and waiting for it.
+    /// Waits for the block.
     Answer,
-    /// It will come: waiting some cycles.
+    /// Waits some cycles: the block has not come yet.
     Pause,
-    /// Handing it on.
+    /// Gives the block to the checker.
     Judge,
-    /// Handing its granules on.
+    /// Gives the block's granules to the checker.
     Walk,
-    /// Until it is known what becomes of a receive that appends,
+    /// Waits until it is known what becomes of a receive that appends.
     Append,
-    /// which is taken out of its queue,
+    /// Takes the receive that appends out of its queue.
     Discard,
-    /// and is not there any more.
+    /// Waits until that receive is out of its queue.
     Discarded,
-    /// A queue's flags change.
+    /// Changes a queue's flags.
     Mark,
-    /// Finding the queue of what is given up,
+    /// Finds the queue of the queue pair that gives up.
     Find,
-    /// and whether it is shared.
+    /// Finds out whether that queue is shared.
     Place,
-    /// The receive in use is given up,
+    /// Gives up the receive in use.
     GiveUp,
-    /// and whether there was one is told.
+    /// Learns whether there was one.
     Told,
-    /// There was none: waiting for the one that was taken instead.
+    /// Waits until the receive that was taken instead is in use.
     Settle,
 }
 
-/// See the [module](self).
+/// Takes entries. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Taker {
     /// Clock.
@@ -96,47 +102,48 @@ pub struct Taker {
     pub rst: Signal<In, Bit>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// What is asked for.
+    /// Asks for receives for messages.
     pub take: Stream<In, Take>,
-    /// There is room for its answer.
+    /// There is room for the answer to a take.
     pub room: Signal<In, Bit>,
     /// Queue pairs that have entered the error state.
     pub broken: Flow<In, QueuePairIndex>,
-    /// Those of queues that something was posted to.
+    /// Broken queue pairs to whose queues something was posted.
     pub posted: Stream<In, QueuePairIndex>,
-    /// A block may be asked for in this cycle: nothing that has its turn after `pop` has it now.
+    /// A block may be asked for in this cycle: no operation that has its turn after `pop` has it in this cycle.
     pub may_pop: Signal<Out, Bit>,
-    /// It is.
+    /// Asks for a block.
     pub pop: Stream<Out, Pop>,
-    /// Here it is.
+    /// The block, two cycles later.
     pub popped: Flow<In, Popped>,
-    /// A queue's flags change.
+    /// Changes of a queue's flags.
     pub mark: Stream<Out, Mark>,
-    /// A message waits for a block,
+    /// A message waits for a block of `waits_for`.
     pub waits: Signal<Out, Bit>,
-    /// of this queue.
+    /// With `waits`: the queue.
     pub waits_for: Signal<Out, Bits<QUEUE>>,
-    /// What the checker looks at.
+    /// Pieces of entries, for the checker.
     pub piece: Stream<Out, Piece>,
-    /// What becomes of a receive that appends.
+    /// Decides about the receive that appends and was taken last.
     pub append_taken: Flow<In, AppendTaken>,
-    /// The checker is done with all of it.
+    /// The checker has no entry.
     pub settled: Signal<In, Bit>,
-    /// A queue pair's receive is given up,
+    /// A queue pair whose receive is given up.
     pub give_up: Stream<Out, GiveUp>,
-    /// which is told some cycles later.
+    /// Whether that queue pair had a receive in use, some cycles later.
     pub given_up: Flow<In, GivenUp>,
-    /// The queue pair of which it is asked whether it has a receive in use in the next cycle.
+    /// The queue pair whose `in_use` is asked for in the next cycle.
     pub next_qp: Signal<Out, Bits<QP>>,
-    /// That of the cycle before has.
+    /// The queue pair of `next_qp`, one cycle before, has a receive in use.
     pub in_use: Signal<In, Bit>,
-    /// As many as that of the cycle before had in use then, of those that were named until then: any,
+    /// The queue pair of `next_qp`, one cycle before, had a receive in use then, of those that were named until then.
     pub had_any: Signal<In, Bit>,
-    /// or as many as it may, or one of many regions.
+    /// That queue pair had as many in use then as it may, or one of many regions.
     pub had_all: Signal<In, Bit>,
-    /// There is a slot for a receive of few regions. For one of many there is, if the pool gives its entry.
+    /// There is a slot for a receive of few regions. For one of many regions there is a slot if the pool gives its
+    /// entry.
     pub few_room: Signal<In, Bit>,
-    /// Something is at work.
+    /// A take or a receive that is given up is at work.
     pub busy: Signal<Out, Bit>,
 
     select: TableSelect,
@@ -153,7 +160,7 @@ pub struct Taker {
     #[init(bit_of::<AttributesEntry>("receives"))]
     receives_at: Constant<Bits<5>>,
     places: Table<PLACE, QUEUE>,
-    /// The last take of a queue pair has found nothing.
+    /// Of each queue pair: its last take has found nothing.
     dry: Table<1, QP>,
     owns: Table<OWN, QP>,
 
@@ -168,33 +175,33 @@ pub struct Taker {
     event: DFF<GiveUp>,
     /// The entry is taken to be flushed.
     flush: DFF<Bit>,
-    /// It goes on: a block of it was taken.
+    /// A block of the entry was taken, and others follow.
     goes_on: DFF<Bit>,
     waiting: DFF<Bit>,
-    /// In the cycle before no block could be asked for.
+    /// No block could be asked for in the cycle before.
     denied: DFF<Bit>,
     pause: DFF<Bits<3>>,
     block: DFF<Popped>,
     name: DFF<Name>,
-    /// Regions of it in further blocks.
+    /// Regions of the entry in further blocks.
     left: DFF<Bits<REGIONS>>,
-    // An entry with strided regions.
+    // An entry whose regions are not all contiguous.
     shapes: Shapes,
-    /// It is one.
+    /// The entry is one of these.
     walks: DFF<Bit>,
-    /// Its head is wrong.
+    /// The entry's head is malformed.
     wrong: DFF<Bit>,
-    /// No granule of it was handed on.
+    /// No granule of the entry was given to the checker.
     starts: DFF<Bit>,
-    /// Granules that were not,
+    /// Granules of the entry that were not given to the checker.
     granules_left: DFF<Bits<GRANULES>>,
-    /// and those of this block.
+    /// Granules of this block that were not given to the checker.
     granules_here: DFF<Bits<3>>,
-    /// What `mark` is.
+    /// The change that `mark` makes.
     kind: DFF<MarkKind>,
-    /// The queue pair of what is given up has a receive queue,
+    /// The queue pair that gives up has a receive queue.
     has: DFF<Bit>,
-    /// of its own.
+    /// That queue is not a shared one.
     owned: DFF<Bit>,
 
     // The block that is judged.
@@ -210,29 +217,29 @@ pub struct Taker {
     now: Signal<Local, Name>,
     regions: Signal<Local, Bits<REGIONS>>,
     first_of_walk: Signal<Local, Bit>,
-    /// Its queue pair has nothing in use.
+    /// The queue pair has no receive in use.
     alone: Signal<Local, Bit>,
-    /// It is one that appends.
+    /// The entry is of a receive that appends.
     appends: Signal<Local, Bit>,
     described: Signal<Local, Bit>,
     types: Signal<Local, Bits<32>>,
-    /// Types of regions that there are not.
+    /// Types of regions beyond those that the entry has.
     extra: Signal<Local, Bits<32>>,
     described_head: Signal<Local, Bit>,
     described_blocks: Signal<Local, Bits<32>>,
-    /// The granule is wrong.
+    /// The granule is malformed.
     walk_bad: DFF<Bit>,
-    /// It was looked at.
+    /// The granule was checked.
     looked: DFF<Bit>,
     walk_ends: Signal<Local, Bit>,
     asks: Signal<Local, Bit>,
-    /// It is one of a shared queue, which waits until its queue pair has none in use.
+    /// The take is of a shared queue, and waits until its queue pair has no receive in use.
     only_alone: Signal<Local, Bit>,
-    /// Nothing else is in its way.
+    /// Nothing else prevents asking for a block.
     could_ask: Signal<Local, Bit>,
-    /// There is room for it among those in use.
+    /// There is room among those in use for the entry.
     fits: Signal<Local, Bit>,
-    /// Nothing is found, whatever is posted.
+    /// The take finds nothing, whatever is posted.
     refuses: Signal<Local, Bit>,
     unused: Signal<Local, Bits<6>>,
 }
@@ -240,7 +247,7 @@ pub struct Taker {
 impl Logic for Taker {
     #[hdl_gen]
     fn update(&mut self) {
-        // Known at the end of a cycle, so used in the next one.
+        // Known at the end of a cycle, and so used in the next one.
         self.settles.d.next = self.append_taken.valid.val();
         self.settles_returned.d.next = self.append_taken.returned.val();
         self.settles_halted.d.next = self.append_taken.halts.val();
@@ -257,7 +264,7 @@ impl Logic for Taker {
         if self.cfg.data.val().get_bits::<8>(self.shared_at.val().index()) == 1 {
             self.places.write_data.next = self.places.write_data.val().replace_bit(CQ, true);
         }
-        // Nobody has one after a reset: `data` is 0 then.
+        // No queue pair has a queue after a reset: `data` is 0 then.
         self.owns.write_enable.next = self.select.attributes.val()
             && (self.select.every.val() || (self.cfg.word.val() == self.own_word.val()));
         self.owns.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
@@ -268,7 +275,7 @@ impl Logic for Taker {
             self.owns.write_data.next = self.owns.write_data.val().replace_bit(QUEUE, true);
         }
 
-        // What is given up waits, and so do takes.
+        // Receives that are given up wait, and so do takes.
         self.cfg.join(&mut self.events.cfg);
         self.broken.join(&mut self.events.broken);
         self.posted.join(&mut self.events.posted);
@@ -276,7 +283,7 @@ impl Logic for Taker {
         self.take.join(&mut self.takes.input);
         self.takes.output.ready.next = false;
 
-        // The block that came last: its head, if it is an entry's first one.
+        // The block that came last, with its head if it is an entry's first one.
         self.now.next = self.name.q.val();
         self.now.next.cq = self.places.read_data.val().get_bits::<CQ>(0);
         self.now.next.shared = self.places.read_data.val().get_bit(CQ);
@@ -302,7 +309,7 @@ impl Logic for Taker {
                 && !self.flush.q.val();
             self.now.next.pieces = (self.types.val() & ODD_BITS).any();
             self.granules.next = bit_cast::<512, 256>(self.block.q.val().data.get_bits::<256>(256));
-            // Two regions, then four a block.
+            // A head block has two regions, further ones four.
             self.blocks.next =
                 (bit_cast::<32, REGIONS>(self.block.q.val().data.get_bits::<REGIONS>(16)) + 5) >> 2;
             self.head.next = (self.block.q.val().data.get_bits::<16>(0) == MAGIC)
@@ -328,7 +335,7 @@ impl Logic for Taker {
                 self.empty.next = true;
             }
         }
-        // Of the first block, behind the head.
+        // The granules of the first block, behind the head.
         for k in 0..2 {
             if self.zero[k + 2].val()
                 && !self.goes_on.q.val()
@@ -351,7 +358,7 @@ impl Logic for Taker {
         self.bad.next = (self.block.q.val().error || !self.head.val() || self.empty.val())
             && !self.appends.val();
 
-        // Regions that are not all contiguous. A head is wrong if there are types of regions that there are not.
+        // Regions that are not all contiguous. A head is malformed if it has types for regions that it does not have.
         self.described.next = self.found.val()
             && !self.block.q.val().error
             && !self.flush.q.val()
@@ -383,7 +390,7 @@ impl Logic for Taker {
         self.looked.d.next = (self.state.q.val() == TakerState::Walk)
             && !(self.looked.q.val() && self.piece.ready.val());
 
-        // What is taken of a shared queue may fail and halt it first. A queue of its own is not asked behind that.
+        // What is taken of a shared queue may fail and halt it first. A queue of its own is not asked about that.
         self.only_alone.next =
             !self.goes_on.q.val() && self.places.read_data.val().get_bit(CQ) && !self.flush.q.val();
         self.asks.next = !self.only_alone.val() || !self.in_use.val();
@@ -392,7 +399,7 @@ impl Logic for Taker {
             || self.flush.q.val()
             || !self.had_any.val()
             || (!self.had_all.val() && !self.now.val().wide);
-        // What the checker has gets its slot first.
+        // The entry that the checker has gets its slot first.
         if self.found.val()
             && !self.goes_on.q.val()
             && !self.now.val().wide
@@ -488,8 +495,9 @@ impl Logic for Taker {
                 }
             }
             TakerState::Ask => {
-                // Whether it is asked for is known late, and so the pool is told early that it may be. What cannot be
-                // asked for leaves the turn to others until it can.
+                // Whether a block is asked for is known late; so the pool is told early that one may be. A take that
+                // cannot
+                // ask leaves the turn to other operations until it can.
                 self.denied.d.next = !self.asks.val() || self.refuses.val();
                 self.may_pop.next = !self.denied.q.val();
                 self.pop.valid.next =
@@ -500,7 +508,7 @@ impl Logic for Taker {
                 } else if self.asks.val() && !self.denied.q.val() && self.pop.ready.val() {
                     self.state.d.next = TakerState::Answer;
                 } else if self.flush.q.val() && !self.asks.val() {
-                    // The host has reset its queue pair meanwhile.
+                    // The host has reset the queue pair meanwhile.
                     self.waiting.d.next = false;
                     self.state.d.next = TakerState::Ready;
                 }
@@ -524,14 +532,15 @@ impl Logic for Taker {
                 }
             }
             TakerState::Judge => {
-                // It waits until there is room among those in use. One that is looked at granule by granule waits as
-                // well until all before it are named.
+                // The entry waits until there is room among those in use. One that is checked granule by granule waits
+                // also
+                // until all before it are named.
                 self.piece.valid.next = !self.described.val() && self.fits.val();
                 self.dry.write_enable.next = !self.goes_on.q.val() && !self.flush.q.val();
                 if self.described.val() && !self.walks.q.val() && !self.alone.val() {
                     self.state.d.next = TakerState::Judge;
                 } else if self.described.val() {
-                    // The head goes by itself.
+                    // The head is given to the checker alone.
                     self.granules_here.d.next = 4.into();
                     self.goes_on.d.next = true;
                     self.walks.d.next = true;
@@ -569,7 +578,7 @@ impl Logic for Taker {
                     if self.settles_halted.q.val() {
                         self.state.d.next = TakerState::Mark;
                     } else if self.settles_returned.q.val() {
-                        // What follows it finds nothing either.
+                        // A take that follows finds nothing either.
                         self.dry.write_enable.next = true;
                         self.dry.write_data.next = 1.into();
                         self.state.d.next = TakerState::Ready;
@@ -609,7 +618,7 @@ impl Logic for Taker {
                 self.mark.valid.next = true;
                 if self.mark.ready.val() {
                     self.state.d.next = TakerState::Ready;
-                    // What follows the mark of a queue that is flushed.
+                    // What comes after the mark of a queue that is flushed.
                     if self.kind.q.val() == MarkKind::Flush {
                         self.state.d.next = TakerState::GiveUp;
                     }
@@ -621,7 +630,7 @@ impl Logic for Taker {
                 self.state.d.next = TakerState::Place;
             }
             TakerState::Place => {
-                // A shared queue has no flags of its queue pairs.
+                // A shared queue has no flags for its queue pairs.
                 self.owned.d.next = self.has.q.val() && !self.places.read_data.val().get_bit(CQ);
                 self.state.d.next = TakerState::GiveUp;
                 self.kind.d.next = MarkKind::Flush;

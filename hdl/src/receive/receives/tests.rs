@@ -1,4 +1,4 @@
-//! Against `drdma_semantics`, with a host that posts and a responder that asks.
+//! Compares the receive queues with `drdma_semantics`, with a host that posts and a responder that asks.
 
 mod appends;
 mod giving_up;

@@ -1,4 +1,4 @@
-//! Is a packet for its queue pair, and is it the next one?
+//! Checks whether a packet is for its queue pair, and whether it is the next one.
 
 use super::contexts::Contexts;
 use super::flights::{Failure, Fate, Flights};
@@ -13,49 +13,56 @@ use drdma_abi::receive::GLOBAL_ROUTE;
 use drdma_abi::roce::{Transport, syndrome};
 use drdma_emit::prelude::*;
 
-/// Codes and opcode bits of the transports.
+/// Codes of the transports, and their bits in the opcode.
 const RC: u64 = Transport::Rc as u64;
 const UC: u64 = Transport::Uc as u64;
 const UD: u64 = Transport::Ud as u64;
 const RC_BITS: u64 = (Transport::Rc.opcode_bits() >> 5) as u64;
 const UC_BITS: u64 = (Transport::Uc.opcode_bits() >> 5) as u64;
 const UD_BITS: u64 = (Transport::Ud.opcode_bits() >> 5) as u64;
-/// Syndromes: an acknowledgement without credits, and the question for the packet that is expected.
+/// Syndromes: an ACK without credits, and a NAK that asks for the expected packet.
 const ACK_SYNDROME: u64 = (syndrome::ACK | 31) as u64;
 const NAK_PSN: u64 = syndrome::NAK_PSN as u64;
 /// Bytes in front of a datagram in its receive.
 const ROUTE: u64 = GLOBAL_ROUTE as u64;
-/// Bytes of an atomic.
+/// Bytes that an atomic changes.
 const ATOMIC_BYTES: u64 = 8;
-/// Where the IPv4 header begins in a frame, without a tag and with one.
+/// First byte of the IPv4 header in a frame, without a tag and with one.
 const HEADER: u64 = 14;
 const TAGGED_HEADER: u64 = 18;
 
-/// How far a packet's check is.
+/// Steps of a packet's check.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum AdmissionState {
-    /// Waits for a packet, and until nothing of its queue pair is under way that it has to wait for.
+    /// Waits for a packet, and until those of its queue pair that it must wait for are done.
     Wait,
-    /// What is known of the queue pair is there.
+    /// What is known of the queue pair has been read.
     Read,
-    /// What is to be done is known.
+    /// It is known what is to be done about the packet.
     Decide,
 }
 
 /// Checks whose packets they are, and their order; see the [module](self).
 ///
-/// Contract: a packet in 3 cycles. A packet of a SEND or a WRITE that is the next one of an RC queue pair leaves as if those under way before it were executed;
-/// how far the queue pair comes with it is in the table a cycle later. If one of them is not (`fails`), `write` has put
-/// right what is in the table, and those behind it are void (`fate`). Any other packet, and the first one of a SEND from a shared queue, waits until those before
-/// it are done, and those behind it too; so does what follows a READ, an atomic, the first of several packets that take a receive, or a further one that is appended. When the host says that a queue
-/// pair begins anew, or one of its packets fails, the check of its packet starts again.
+/// Contract: a packet in 3 cycles. A packet of a SEND or a WRITE that is the next one of an RC queue pair leaves as if
+/// those under way before it were executed;
+/// the queue pair's progress with it is in the table a cycle later. If one of them is not executed (`fails`), `write`
+/// has corrected
+/// the table, and those behind it are void (`fate`). Any other packet, and the first one of a SEND from a shared queue,
+/// waits until those before
+/// it are done, and those behind it wait too; so do packets behind a READ, an atomic, the first of several packets that
+/// take a receive, or a further one that is appended. When the host makes a queue
+/// pair begin anew, or one of its packets fails, the check of its packet starts again.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; stream `located`; `qp_error` of `error_next` of the cycle before; `ended`: the oldest job is done; `fails`; `lingers`: the queue pair
-/// of a placing that was not taken; `write`: how far a queue pair has come, not in a cycle with `begins`, nor in two that follow each other; `answered`.
+/// `clk`, `rst`; `cfg`; stream `located`; `qp_error`, of the cycle after `error_next`; `ended`: the oldest job is done;
+/// `fails`; `lingers`: the queue pair
+/// of a placing that was not taken; `write`: a queue pair's progress, not in a cycle with `begins`, nor in two
+/// successive cycles; `answered`.
 ///
 /// # Outputs
-/// Stream `job` (one a packet); `fate` of the oldest one; `error_next`; `begins`; `count_dropped`, `count_ignored`.
+/// Stream `job` (one for each packet); `fate` of the oldest one; `error_next`; `begins`; `count_dropped`,
+/// `count_ignored`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Admission {
     /// Clock.
@@ -64,31 +71,32 @@ pub struct Admission {
     pub rst: Signal<In, Bit>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// Packets.
+    /// Packets, in order.
     pub located: Stream<In, Located>,
-    /// The queue pair whose state is asked for in the next cycle.
+    /// The queue pair whose `qp_error` is asked for in the next cycle.
     pub error_next: Signal<Out, Bits<QP>>,
-    /// That of the cycle before is in error.
+    /// The queue pair of `error_next`, one cycle before, is in the error state.
     pub qp_error: Signal<In, Bit>,
-    /// The oldest job is done.
+    /// The oldest job under way is done.
     pub ended: Signal<In, Bit>,
-    /// One has failed, and `write` was told so in the cycle before.
+    /// A job has failed; `write` had the queue pair's progress in the cycle before.
     pub fails: Flow<In, Failure>,
-    /// The queue pair of a placing that was not taken.
+    /// The queue pair of a placing that is on offer.
     pub lingers: Flow<In, QueuePairIndex>,
-    /// What is known of the oldest job besides itself.
+    /// What has happened to the oldest job since it left.
     pub fate: Signals<Out, Fate>,
-    /// How far a queue pair has come.
+    /// Progress of a queue pair, as execution leaves it.
     pub write: Flow<In, ProgressWrite>,
-    /// A READ or an atomic was answered, or given up.
+    /// A READ or an atomic was answered or given up, unless it was a repetition.
     pub answered: Flow<In, Answered>,
     /// What is to be done about each packet.
     pub job: Stream<Out, Job>,
     /// A queue pair begins anew: what is under way for it is stale.
     pub begins: Flow<Out, QueuePairIndex>,
-    /// A packet was dropped that no queue pair takes.
+    /// A packet was dropped because no queue pair takes it.
     pub count_dropped: Signal<Out, Bit>,
-    /// One was dropped that a queue pair does not need: twice there, out of order, or of a message that was given up.
+    /// A packet was dropped because its queue pair does not need it: a duplicate, one out of order, or one of a message
+    /// that was given up.
     pub count_ignored: Signal<Out, Bit>,
 
     contexts: Contexts,
@@ -99,7 +107,8 @@ pub struct Admission {
     flatten: Flatten<Progress, PROGRESS>,
     restore: Restore<Progress, PROGRESS>,
     operation: Operation,
-    /// Of each queue pair: the numbers of the last READ or atomic that was accepted, and of the last one that was answered.
+    /// Of each queue pair: the number of the last READ or atomic that was accepted, and of the last one that was
+    /// answered.
     accepted: Table<RESOURCE, QP>,
     gone: Table<RESOURCE, QP>,
     clears: Signal<Local, Bit>,
@@ -111,32 +120,32 @@ pub struct Admission {
     /// The packet waits until nothing of its queue pair is under way.
     alone: DFF<Bit>,
     lingering: Signal<Local, Bit>,
-    // Something of its queue pair is under way; and takes a receive.
+    // Something of the queue pair is under way; `follows`: something of it that takes a receive.
     shares: DFF<Bit>,
     follows: DFF<Bit>,
-    /// How far the packet that has left brings its queue pair, until that is written.
+    /// `foreseen` holds the progress of a queue pair if the packet that left last is executed, until it is written.
     foresees: DFF<Bit>,
     foreseen: DFF<Foreseen>,
     then: Signal<Local, Progress>,
     writes: Signal<Local, Bit>,
     written_qp: Signal<Local, Bits<QP>>,
-    /// What was executed.
+    /// `executed` holds the progress of a queue pair that execution has reported.
     executes: DFF<Bit>,
     executed: DFF<ProgressWrite>,
-    /// One of them is not in the table yet.
+    /// One of the two is not in the table yet.
     waits: Signal<Local, Bit>,
     /// What was foreseen does not hold any more.
     revokes: Signal<Local, Bit>,
-    /// A SEND or WRITE that is the next one of an RC queue pair.
+    /// The packet is of a SEND or WRITE, and the next one of an RC queue pair.
     regular: Signal<Local, Bit>,
-    /// It need not wait for those before it.
+    /// The packet need not wait for those before it.
     able: Signal<Local, Bit>,
     leaves: Signal<Local, Bit>,
-    // What is known of the queue pair, in `Decide`.
+    // What is known of the queue pair, valid in `Decide`.
     settings: DFF<Settings>,
     stamp: DFF<Bits<32>>,
     here: DFF<Progress>,
-    /// How far the packet is ahead of the one that is expected.
+    /// How far the packet's sequence number is ahead of the expected one, modulo 2^24.
     ahead: DFF<Bits<24>>,
     reliable: DFF<Bit>,
     connected: DFF<Bit>,
@@ -146,9 +155,9 @@ pub struct Admission {
     of_peer: DFF<Bit>,
     of_qkey: DFF<Bit>,
     receiving: DFF<Bit>,
-    /// The queue pair still has the packet's number.
+    /// The queue pair still has the number that the packet names.
     of_number: DFF<Bit>,
-    /// So many READs and atomics wait for their answers that there is no room for another.
+    /// As many READs and atomics wait for their answers as the queue pair may have.
     crowded: DFF<Bit>,
     resource: DFF<Bits<RESOURCE>>,
 
@@ -159,7 +168,7 @@ pub struct Admission {
     known: Signal<Local, Bit>,
     counts: Signal<Local, Bit>,
     drops: Signal<Local, Bit>,
-    // Of UC: the message before is given up; the one that is left; the packet follows it.
+    // On UC: the message before is given up; the message that is left then; the packet continues that one.
     breaks_off: Signal<Local, Bit>,
     left: Signal<Local, Message>,
     goes_on: Signal<Local, Bit>,
@@ -172,7 +181,7 @@ impl Logic for Admission {
     fn update(&mut self) {
         self.cfg.join(&mut self.contexts.cfg);
         self.contexts.begins.join(&mut self.begins);
-        // What was foreseen waits while something else is written.
+        // What was foreseen is written when nothing else is.
         self.then.next = self.foreseen.q.val().progress;
         self.then.next.expected = self.foreseen.q.val().psn + 1;
         self.then.next.message = Message::None;
@@ -209,7 +218,7 @@ impl Logic for Admission {
         if (!self.executes.q.val() && !self.begins.valid.val()) || self.revokes.val() {
             self.foresees.d.next = false;
         }
-        // What was executed is written a cycle later, or two if a queue pair begins anew in the first.
+        // Execution's progress is written a cycle later, or two if a queue pair begins anew in the first.
         if !self.begins.valid.val() || (self.begins.qp.val() == self.executed.q.val().qp) {
             self.executes.d.next = false;
         }
@@ -265,7 +274,7 @@ impl Logic for Admission {
             self.now.next.pieces = false;
             self.now.next.accepted = 0.into();
         }
-        // Of those that wait only what was accepted since the queue pair began counts.
+        // Of the READs and atomics that wait, only those count that were accepted since the queue pair began.
         self.waiting.next = self.accepted.read_data.val() - self.gone.read_data.val();
         self.lingering.next =
             self.lingers.valid.val() && (self.lingers.qp.val() == self.located.qp.val());
@@ -370,7 +379,7 @@ impl Logic for Admission {
             self.work.next.progress.rkey = self.located.rkey.val();
         }
 
-        // UC: something was lost, or the message before has no end.
+        // UC: a packet was lost, or the message before has no end.
         self.breaks_off.next = self.ahead.q.val().any() || self.operation.first.val();
         self.left.next = self.here.q.val().message;
         if self.connected.q.val() && self.breaks_off.val() {
@@ -391,7 +400,7 @@ impl Logic for Admission {
             if self.operation.responds.val() {
                 self.counts.next = true;
             } else if self.ahead.q.val().get_bit(23) {
-                // It was there before: the last one is acknowledged again.
+                // A duplicate: the last packet is acknowledged again.
                 self.work.next.progress = self.here.q.val();
                 self.work.next.psn = self.here.q.val().expected - 1;
                 if self.located.ack_req.val()
@@ -402,7 +411,7 @@ impl Logic for Admission {
                     self.work.next.psn = self.located.psn.val();
                     self.work.next.kind = JobKind::Again;
                 } else if self.operation.atomic.val() && self.kept.val().any() {
-                    // Whether its answer is kept is seen where these are.
+                    // Whether the atomic's answer is kept is found out where these are.
                     self.work.next.psn = self.located.psn.val();
                     self.work.next.kind = JobKind::Again;
                 } else {
@@ -473,7 +482,7 @@ impl Logic for Admission {
                 self.counts.next = true;
             }
         }
-        // What a READ or an atomic asks for.
+        // The range that a READ or an atomic names.
         if (self.operation.read.val() || self.operation.atomic.val())
             && (self.work.val().kind != JobKind::Answer)
         {
@@ -495,7 +504,7 @@ impl Logic for Admission {
             self.work.next.missing = !self.settings.q.val().has_queue;
         }
 
-        // Packets that are the next ones of RC queue pairs follow each other.
+        // Packets that are the next ones of RC queue pairs follow each other without waiting.
         self.regular.next = self.known.val()
             && self.receiving.q.val()
             && self.reliable.q.val()
@@ -507,7 +516,8 @@ impl Logic for Admission {
             && !(self.contexts.shared.val()
                 && ((self.operation.send.val() && self.operation.first.val())
                     || self.operation.with_imm.val()));
-        // How much the receive holds that is taken now is not known; and without a queue there is none. An append region may have no
+        // How much the receive holds that is taken now is not known, and without a queue there is no receive. An append
+        // region may have no
         // rows in the middle of a message.
         self.work.next.foreseen = self.regular.val()
             && (self.settings.q.val().has_queue
@@ -517,7 +527,7 @@ impl Logic for Admission {
                 && ((self.operation.first.val() && !self.operation.last.val())
                     || (!self.operation.first.val() && self.here.q.val().appends)));
 
-        // Three steps.
+        // The three steps of the check.
         self.restarts.next = (self.begins.valid.val()
             && (self.begins.qp.val() == self.located.qp.val()))
             || (self.fails.valid.val() && (self.fails.qp.val() == self.located.qp.val()));
@@ -573,7 +583,7 @@ impl Logic for Admission {
             }
         }
 
-        // What is under way.
+        // The jobs that are under way.
         self.flights.begun.valid.next = self.leaves.val();
         self.flights.begun.qp.next = self.located.qp.val();
         self.flights.begun.ahead.next = self.work.val().foreseen;

@@ -1,4 +1,4 @@
-//! Lengths, receive and remote key: what decides whether a packet that is the next one is executed.
+//! Checks lengths, receive and remote key: decides whether a packet that is the next one is executed.
 
 use super::keys::{KEY_REGION, Keys};
 use super::record::Job;
@@ -10,80 +10,84 @@ use drdma_emit::prelude::*;
 /// Bytes of a message, at most.
 const LONGEST_MESSAGE: u64 = MAX_MESSAGE;
 
-/// What the checks say.
+/// Result of the checks.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum Verdict {
-    /// It is executed.
+    /// The packet is executed.
     Good,
     /// There is no receive.
     Missing,
-    /// The receive cannot be used.
+    /// The receive is malformed.
     Malformed,
-    /// The request is wrong.
+    /// The request is invalid.
     Invalid,
-    /// It does not fit its receive.
+    /// The message does not fit into its receive.
     TooLong,
-    /// The remote key does not allow it.
+    /// The remote key does not allow the access.
     Access,
-    /// Memory that it needs is not there.
+    /// Memory that the packet needs is not there.
     Unreachable,
     /// The key cannot be made invalid.
     Irrevocable,
 }
 
-/// Says what is wrong with a job that is to be executed. The first check that fails decides, in the order of
+/// Finds what is wrong with a job that is to be executed. The first check that fails decides, in the order of
 /// docs/semantics.md, "Receiving"; order, opcode and rights were checked before.
 ///
-/// Contract: while `at` stays, `sum` holds from the cycle after the first on, the verdict from the second on as far as lengths and the receive
-/// go. The key's answer is there in the third cycle after the first; `sample` keeps it. Any other job's verdict means nothing.
+/// Contract: while `at` stays, `sum` is valid from the cycle after the first on, and the verdict from the second on as
+/// far as lengths and the receive
+/// are concerned. The key's answer comes in the third cycle after the first; `sample` keeps it. For any other job the
+/// verdict means nothing.
 ///
 /// # Inputs
-/// `clk`; `cfg`; `at`; `sample`; stream `revoke`; `append`, of a SEND that is appended, in the cycle before its verdict is looked at; `found`, of a packet whose bytes are placed piece by piece,
-/// likewise.
+/// `clk`; `cfg`; `at`; `sample`; stream `revoke`; `append`, for a SEND that is appended, in the cycle before its
+/// verdict is used; `found`, likewise for a packet whose
+/// bytes are placed piece by piece.
 ///
 /// # Outputs
-/// `verdict`; `described`, `region`: the key of a WRITE is a described one, of this region, if it is looked up; `sum`: of a SEND the bytes with this packet; `packets`: of a READ those of its answer.
+/// `verdict`; `described`, `region`: the key of a WRITE is a described one, of this region, if it is looked up; `sum`:
+/// of a SEND, the bytes up to the packet's end; `packets`: of a READ, those of its answer.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Checks {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// The job.
+    /// The job that is checked.
     pub at: Signal<In, Job>,
-    /// The key has been looked up.
+    /// The key's answer is there, and is kept.
     pub sample: Signal<In, Bit>,
-    /// The SEND is appended: what the append regions say.
+    /// For a SEND that is appended: the answer of the append regions.
     pub append: Signals<In, AppendTold>,
-    /// The bytes are placed piece by piece: what the regions say, or `Reached` as long as they have not.
+    /// For bytes that are placed piece by piece: the regions' verdict, or `Reached` until there is one.
     pub found: Signal<In, RegionVerdict>,
-    /// What the checks say.
+    /// The first check that fails, or `Good`.
     pub verdict: Signal<Out, Verdict>,
-    /// The job is a WRITE to a described key,
+    /// The job is a WRITE to a described key.
     pub described: Signal<Out, Bit>,
-    /// of this region.
+    /// With `described`: number of the key's region.
     pub region: Signal<Out, Bits<KEY_REGION>>,
-    /// Bytes that came before, and those of the packet.
+    /// Bytes of the message up to the packet's end.
     pub sum: Signal<Out, Bits<32>>,
-    /// Packets of a READ's answer, in the third cycle and later.
+    /// Packets of a READ's answer; valid in the third cycle and later.
     pub packets: Signal<Out, Bits<24>>,
-    /// The job's key becomes invalid.
+    /// The job's key is to be made invalid.
     pub revoke_valid: Signal<In, Bit>,
-    /// It does so in this cycle.
+    /// The key is made invalid in this cycle.
     pub revoke_ready: Signal<Out, Bit>,
 
     keys: Keys,
     mtu: Signal<Local, Bits<13>>,
     total: DFF<Bits<33>>,
-    /// Bytes of a READ, rounded up to packets, and how many these are.
+    /// Bytes of a READ, rounded up to packets, and the number of these.
     rounded: DFF<Bits<33>>,
     count: DFF<Bits<24>>,
-    // What is wrong with the lengths: of the packet, of a WRITE, of any message, of a SEND's receive.
+    // What is wrong with the lengths: of the packet; of a WRITE; of any message; against a SEND's receive.
     misshapen: DFF<Bit>,
     uneven: DFF<Bit>,
     overlong: DFF<Bit>,
     exceeds: DFF<Bit>,
-    /// A WRITE or a READ of no bytes needs no key.
+    /// The job needs a key: it is no WRITE or READ of no bytes.
     needs_key: DFF<Bit>,
     // What the key allows.
     writable: DFF<Bit>,
@@ -95,7 +99,7 @@ pub struct Checks {
     is_described: DFF<Bit>,
     region_held: DFF<Bits<KEY_REGION>>,
     unused_kind: Signal<Local, Bit>,
-    /// It is appended, and cannot be.
+    /// The SEND is appended, and there are no rows for it.
     appends: Signal<Local, Bit>,
     refused: DFF<Bit>,
     refusal: DFF<Verdict>,
@@ -115,7 +119,7 @@ impl Logic for Checks {
         self.keys.revoke_index.next = self.at.val().progress.rkey.get_bits::<REGION>(0);
         self.revoke_ready.next = self.keys.revoke_ready.val();
 
-        // Lengths.
+        // Checks of lengths.
         self.mtu.next = bit_cast::<13, 1>(1.into()) << self.at.val().log_mtu;
         self.total.d.next = bit_cast::<33, 32>(self.at.val().progress.len)
             + bit_cast::<33, 13>(self.at.val().bytes);
@@ -142,7 +146,7 @@ impl Logic for Checks {
         if !self.needs_key.q.val() {
             self.packets.next = 1.into();
         }
-        // A WRITE is as long as it says.
+        // A WRITE is exactly as long as its RETH says.
         self.uneven.d.next =
             bit_cast::<32, 13>(self.at.val().bytes) > self.at.val().progress.remaining;
         if self.at.val().last {
@@ -168,7 +172,7 @@ impl Logic for Checks {
             self.revocable.d.next = self.keys.revocable.val();
         }
 
-        // What append regions say.
+        // Answer of the append regions.
         self.unused_append.next = self.append.val();
         self.appends.next = self.at.val().progress.appends && !self.at.val().write;
         self.whole.d.next = self.append.whole.val();

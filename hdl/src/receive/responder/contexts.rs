@@ -1,4 +1,4 @@
-//! The responder's copies of the queue pairs' tables.
+//! Keeps the responder's copies of the queue pairs' tables.
 
 use super::record::Settings;
 use crate::context::{
@@ -12,14 +12,14 @@ use drdma_abi::receive::{AttributesEntry, MAX_RD_ATOMIC, ReceiveQueueEntry, righ
 use drdma_abi::register::QueuePairEntry;
 use drdma_emit::prelude::*;
 
-/// Words of a queue pair's entry that are kept, and those of its attributes.
+/// Words of a queue pair's entry that are kept, and words of its attributes.
 const ENTRY_WORDS: usize = 6;
 const ATTRIBUTES_WORDS: usize = 2;
-/// Bits of them.
+/// Bits of these words.
 const ENTRY: usize = 32 * ENTRY_WORDS;
 const ATTRIBUTES: usize = 32 * ATTRIBUTES_WORDS;
 
-/// Where words stand among those that are kept.
+/// Places of the words among those that are kept.
 const DEST_IP: usize = 0;
 const QKEY: usize = 32;
 const SHAPE: usize = 64;
@@ -29,11 +29,11 @@ const QPN: usize = 160;
 const QUEUE_OF: usize = 0;
 const TIMER: usize = 32;
 
-/// The bits of `rights` for WRITEs, READs and atomics.
+/// Bits of `rights` that allow WRITEs, READs and atomics.
 const WRITE_RIGHT: usize = 24 + rights::REMOTE_WRITE.trailing_zeros() as usize;
 const READ_RIGHT: usize = 24 + rights::REMOTE_READ.trailing_zeros() as usize;
 const ATOMIC_RIGHT: usize = 24 + rights::REMOTE_ATOMIC.trailing_zeros() as usize;
-/// READs and atomics that are kept, and the most of them.
+/// Place of the number of READs and atomics that are kept, and the largest such number.
 const LIMIT: usize = TIMER + 8;
 const MOST: u64 = MAX_RD_ATOMIC as u64;
 
@@ -45,18 +45,20 @@ fn stands<L: Layout>(field: &str, at: usize) -> bool {
     L::field(field).start % 32 == at
 }
 
-/// What the host has said of a queue pair, and where its packets begin.
+/// Knows what the host has written about a queue pair, and the sequence number with which its packets begin.
 ///
-/// An entry and attributes are valid from when their last words say so until any word of them is written.
-/// Attributes take effect a cycle later than other words: where packets begin is looked up.
+/// An entry and attributes are valid from the write of their last word, if that says so, until any word of them is
+/// written.
+/// Attributes take effect a cycle later than other words, because the first sequence number is looked up.
 ///
-/// Contract: asked a cycle ahead, one queue pair a cycle. `used` does not come in a cycle with `begins`.
+/// Contract: one queue pair a cycle, asked for a cycle ahead. `used` must not come in a cycle with `begins`.
 ///
 /// # Inputs
-/// `clk`; `cfg`; `next_qp`; `used`: the queue pair is not fresh any more.
+/// `clk`; `cfg`; `next_qp`; `used`: a packet of the queue pair has come.
 ///
 /// # Outputs
-/// `settings` of the queue pair that `next_qp` was in the cycle before; `shared`: whether the queue of those of the cycle before is
+/// `settings` of the queue pair of `next_qp` one cycle before; `shared`: the receive queue of `settings` one cycle
+/// before is
 /// a shared one. `begins`: the queue pair begins anew, from the next cycle on.
 #[derive(LogicBlock, BlockDefault)]
 #[check(stands::<QueuePairEntry>("dest_ip", 0) && stands::<QueuePairEntry>("qkey", 0))]
@@ -73,15 +75,15 @@ pub struct Contexts {
     pub clk: Signal<In, Clock>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// The queue pair that is asked for in the next cycle.
+    /// The queue pair whose settings are asked for in the next cycle.
     pub next_qp: Signal<In, Bits<QP>>,
-    /// What is known of that of the cycle before.
+    /// Settings of the queue pair of `next_qp`, one cycle before.
     pub settings: Signals<Out, Settings>,
-    /// The receive queue of `settings` of the cycle before is a shared one.
+    /// The receive queue of the `settings` of the cycle before is a shared one.
     pub shared: Signal<Out, Bit>,
-    /// A queue pair begins anew.
+    /// A queue pair that begins anew, from the next cycle on.
     pub begins: Flow<Out, QueuePairIndex>,
-    /// A queue pair has begun.
+    /// A queue pair of which a packet has come.
     pub used: Flow<In, QueuePairIndex>,
 
     #[init(Ram::new(RamStyle::Ultra))]
@@ -113,7 +115,7 @@ pub struct Contexts {
     #[init(word_of::<AttributesEntry>("state"))]
     receive_state_word: Constant<Bits<4>>,
     receiving: Table<1, QP>,
-    /// The numbers as they were written, and as they were when packets were to begin.
+    /// Sequence numbers as they were written, and as they were when packets were to begin.
     written_psns: Table<24, QP>,
     start_psns: Table<24, QP>,
     fresh: Table<1, QP>,
@@ -122,7 +124,7 @@ pub struct Contexts {
     shared_word: Constant<Bits<4>>,
     shared_queues: Table<1, QUEUE>,
 
-    /// A word of attributes was written in the cycle before; it was `state`, or all entries are cleared.
+    /// A word of attributes was written in the cycle before; it was `state`; or all entries are cleared.
     late: DFF<Bit>,
     late_state: DFF<Bit>,
     late_every: DFF<Bit>,
@@ -204,7 +206,7 @@ impl Logic for Contexts {
         }
         self.receiving.ahead.next = self.next_qp.val();
 
-        // One begins anew.
+        // A queue pair begins anew.
         self.begins.valid.next = self.late.q.val()
             && (self.late_every.q.val()
                 || (self.late_state.q.val() && self.late_data.q.val().get_bit(0)));

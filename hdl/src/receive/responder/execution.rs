@@ -1,4 +1,4 @@
-//! What follows from a packet: placings, answers, progress, queue pairs that break.
+//! Carries out what follows from a packet: placings, answers, progress, queue pairs that break.
 
 use super::checks::{Checks, Verdict};
 use super::flights::{Failure, Fate};
@@ -14,14 +14,14 @@ use drdma_abi::receive::{GLOBAL_ROUTE, MAX_RD_ATOMIC, receive_flags};
 use drdma_abi::roce::{Ipv4, syndrome};
 use drdma_emit::prelude::*;
 
-/// Statuses of receives.
+/// Statuses with which receives complete.
 const TOO_LONG: u64 = Status::LocalLengthError as u64;
 const FLUSHED: u64 = Status::WrFlushError as u64;
 const INVALID: u64 = Status::RemoteInvalidRequestError as u64;
 const NO_ACCESS: u64 = Status::RemoteAccessError as u64;
 const MALFORMED: u64 = Status::LocalQpOperationError as u64;
 const FORBIDDEN: u64 = Status::LocalProtectionError as u64;
-/// Syndromes.
+/// Syndromes of answers.
 const ACK: u64 = (syndrome::ACK | 31) as u64;
 const RNR_NAK: u64 = syndrome::RNR_NAK as u64;
 const NAK_INVALID: u64 = syndrome::NAK_INVALID_REQUEST as u64;
@@ -32,61 +32,67 @@ const ROUTE_FLAG: u64 = receive_flags::GLOBAL_ROUTE as u64;
 const IMM_FLAG: u64 = receive_flags::IMM as u64;
 const INVALIDATED_FLAG: u64 = receive_flags::INVALIDATED as u64;
 const APPENDED_FLAG: u64 = receive_flags::APPENDED as u64;
-/// Bytes of an IPv4 header, and those in front of it in a receive.
+/// Bytes of an IPv4 header, and bytes in front of it in a receive.
 const IP_HEADER: u64 = Ipv4::SIZE as u64;
 /// READs and atomics that are counted, at most.
 const MOST: u64 = MAX_RD_ATOMIC as u64;
 const UNUSED_ROUTE: u64 = (GLOBAL_ROUTE - Ipv4::SIZE) as u64;
 
-/// How far a job is.
+/// Steps of a job.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum ExecutionState {
-    /// There is none.
+    /// There is no job.
     Empty,
-    /// A message that was given up holds its append region no longer,
+    /// Asks the append regions to release the region of a message that was given up.
     Release,
-    /// which is told.
+    /// Waits until that is settled.
     Released,
-    /// Its key is looked up; sums are made.
+    /// Looks its key up, and makes sums.
     Sums,
-    /// Lengths are compared.
+    /// Compares lengths.
     Lengths,
-    /// An append region is asked for rows,
+    /// Asks an append region for rows.
     Rows,
-    /// and answers.
+    /// Waits for the append region's answer.
     Told,
-    /// Until the key is known.
+    /// Waits for the key's answer: first cycle.
     Bounds,
-    /// The same.
+    /// Waits for the key's answer: second cycle.
     Key,
-    /// It is asked whether its bytes can be placed piece by piece,
+    /// Asks whether the bytes can be placed piece by piece.
     Find,
-    /// and told.
+    /// Waits for that answer.
     Found,
-    /// Everything is known.
+    /// Everything is known: the first placing is made.
     Finish,
-    /// The second part of a datagram.
+    /// Makes the second placing of a datagram, for its payload.
     Payload,
-    /// The key is made invalid here.
+    /// Makes the key invalid here.
     Revoke,
-    /// And in the rest of the card.
+    /// Has the key made invalid in the rest of the card.
     Tell,
-    /// The queue pair is put into error.
+    /// Puts the queue pair into the error state.
     Break,
 }
 
 /// Executes jobs; see the [module](self).
 ///
-/// Contract: a packet of a WRITE, a READ and an atomic take 5 cycles, one of a SEND 3, a datagram 5, a SEND that makes a key invalid 8; any other
-/// job 2, for its placing; what is void takes as long as if it were not; one that breaks its queue pair 2 more. An atomic waits for a slot. Each is done, and its queue pair's progress written,
-/// when its first placing is put out. May stall at any time; no ready of an output reaches that of `job` within a cycle.
+/// Contract: a packet of a WRITE, a READ and an atomic take 5 cycles, a packet of a SEND 3, a datagram 5, a SEND that
+/// makes a key invalid 8; any other
+/// job 2, for its placing. A void job takes as long as if it were not; one that breaks its queue pair 2 more. An atomic
+/// waits for a slot. A job is done, and its queue pair's progress written,
+/// when its first placing is put out. May stall at any time; no ready of an output reaches that of `job` within a
+/// cycle.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; stream `job`; `begins`; `fate` of the job at hand; `has_slot`, `slot`; `append_told`; `region_told`.
+/// `clk`, `rst`; `cfg`; stream `job`; `begins`; `fate` of the job at hand; `has_slot`, `slot`; `append_told`;
+/// `region_told`.
 ///
 /// # Outputs
-/// Streams `placing`, `answer`, `invalidate`, `set_qp_error`, `append_ask`, `region_ask`; `append_settle`, `append_taken`, `region_settle`; `accepted`; `write`; `ended`: the job at hand is done; `fails`: one was not
-/// executed, a cycle later; `lingers`: the queue pair of the placing that is put out; `count_dropped`, `count_ignored`; `idle`: there is neither a job nor a
+/// Streams `placing`, `answer`, `invalidate`, `set_qp_error`, `append_ask`, `region_ask`; `append_settle`,
+/// `append_taken`, `region_settle`; `accepted`; `write`; `ended`: the job at hand is done; `fails`: a job was not
+/// executed, a cycle later; `lingers`: the queue pair of the placing that is put out; `count_dropped`, `count_ignored`;
+/// `idle`: there is neither a job nor a
 /// placing.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Execution {
@@ -96,93 +102,93 @@ pub struct Execution {
     pub rst: Signal<In, Bit>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// What is to be done.
+    /// Jobs, in the order of packets.
     pub job: Stream<In, Job>,
-    /// A queue pair begins anew: no job is done in this cycle.
+    /// A queue pair begins anew: no job ends in this cycle.
     pub begins: Signal<In, Bit>,
-    /// What is known of the job at hand besides.
+    /// What has happened to the job at hand since it left admission.
     pub fate: Signals<In, Fate>,
-    /// What becomes of the packets' bytes.
+    /// What is to be done with the packets' payload.
     pub placing: Stream<Out, Placing>,
-    /// Answers to send.
+    /// ACKs and NAKs to send, READs and atomics to answer.
     pub answer: Stream<Out, Answer>,
     /// There is a free slot for an atomic.
     pub has_slot: Signal<In, Bit>,
-    /// It.
+    /// Number of the free slot; valid with `has_slot`.
     pub slot: Signal<In, Bits<SLOT>>,
-    /// An atomic has it.
+    /// An atomic that is accepted takes the free slot.
     pub accepted: Flow<Out, Operands>,
     /// Memory regions whose keys become invalid, in all copies of the table.
     pub invalidate: Stream<Out, RegionIndex>,
-    /// The append regions are asked,
+    /// Questions to the append regions.
     pub append_ask: Stream<Out, AppendAsk>,
-    /// answer,
+    /// Answers of the append regions.
     pub append_told: Flow<In, AppendTold>,
-    /// and are told what has become of the packet.
+    /// What has become of the packet that was asked about.
     pub append_settle: Flow<Out, AppendSettle>,
     /// What becomes of a receive that appends.
     pub append_taken: Flow<Out, AppendTaken>,
-    /// Whether bytes can be placed piece by piece is asked,
+    /// Asks whether bytes can be placed piece by piece.
     pub region_ask: Stream<Out, RegionAsk>,
-    /// told,
+    /// Answer to `region_ask`.
     pub region_told: Flow<In, RegionTold>,
-    /// and settled with the packet.
+    /// What has become of the packet that was asked about.
     pub region_settle: Flow<Out, RegionSettle>,
-    /// Queue pairs that break.
+    /// Queue pairs that enter the error state.
     pub set_qp_error: Stream<Out, QueuePairIndex>,
-    /// How far a queue pair has come.
+    /// Progress of a queue pair.
     pub write: Flow<Out, ProgressWrite>,
     /// The job at hand is done.
     pub ended: Signal<Out, Bit>,
-    /// One was not executed in the cycle before, though its order was right.
+    /// A job was not executed in the cycle before, though its order was right.
     pub fails: Flow<Out, Failure>,
     /// The queue pair of the placing that is put out.
     pub lingers: Flow<Out, QueuePairIndex>,
-    /// A packet is dropped behind one that has broken their queue pair.
+    /// A packet is dropped because one before it has broken the queue pair.
     pub count_dropped: Signal<Out, Bit>,
-    /// A READ came again that is not answered, or a packet is dropped behind one that will come again.
+    /// A repeated READ is not answered, or a packet is dropped because one before it will be sent again.
     pub count_ignored: Signal<Out, Bit>,
-    /// Nothing is under way.
+    /// Neither a job nor a placing is held.
     pub idle: Signal<Out, Bit>,
 
     checks: Checks,
     state: DFF<ExecutionState>,
     held: DFF<Job>,
     at: Signal<Local, Job>,
-    /// Nothing of it is done.
+    /// Nothing of the job is done: it is stale or void.
     lost: Signal<Local, Bit>,
-    /// What an append region has said of the job, if it was asked.
+    /// An append region was asked about the job; `told`: its answer.
     asked: DFF<Bit>,
     told: DFF<AppendTold>,
-    /// Its bytes are appended.
+    /// The job's bytes are appended.
     appends: Signal<Local, Bit>,
-    /// They are placed piece by piece: whether that can be done was asked, of the header of a datagram first,
+    /// The job's bytes are placed piece by piece; whether they can be was asked, of a datagram's header first.
     pieces: Signal<Local, Bit>,
     sought: DFF<Bit>,
     sought_header: DFF<Bit>,
-    /// and told.
+    /// The answer to that question.
     found: DFF<RegionVerdict>,
-    /// It is to be asked.
+    /// The question is to be asked.
     seeks: Signal<Local, Bit>,
     of_header: Signal<Local, Bit>,
     /// The receive that was taken stays in its queue.
     returns: Signal<Local, Bit>,
-    /// Where it begins.
+    /// The step with which the job begins.
     begins_at: Signal<Local, ExecutionState>,
     failed: DFF<Bit>,
     failure: DFF<Failure>,
     unused: Signal<Local, Job>,
-    /// The key has been made invalid.
+    /// The key has been made invalid here.
     revoked: DFF<Bit>,
-    /// Frames whose last placing was taken since the reset.
+    /// Frames whose last placing was taken, since the reset, modulo 2^32.
     frames: DFF<Bits<32>>,
     /// Sequence numbers that the packet takes.
     takes: Signal<Local, Bits<24>>,
-    /// How far a READ that comes again lies before the packet that is expected.
+    /// How far a repeated READ lies before the expected packet, in sequence numbers.
     behind: Signal<Local, Bits<24>>,
 
     verdict: Signal<Local, Verdict>,
-    /// It is a READ or an atomic that is accepted; an atomic.
+    /// The job is a READ or an atomic that is accepted; an atomic that is.
     accepts: Signal<Local, Bit>,
     changes: Signal<Local, Bit>,
     executes: Signal<Local, Bit>,
@@ -192,11 +198,11 @@ pub struct Execution {
     syndrome: Signal<Local, Bits<8>>,
     breaks: Signal<Local, Bit>,
     writes: Signal<Local, Bit>,
-    /// How far the queue pair is then.
+    /// The queue pair's progress after the job.
     then: Signal<Local, Progress>,
     next_msn: Signal<Local, Bits<24>>,
     place: Signal<Local, Placing>,
-    /// The whole of the payload.
+    /// The placing of the whole payload.
     payload: Signal<Local, Placing>,
     splits: Signal<Local, Bit>,
     finishes: Signal<Local, Bit>,
@@ -212,7 +218,8 @@ impl Logic for Execution {
     #[hdl_gen]
     fn update(&mut self) {
         self.at.next = self.held.q.val();
-        // What is on its way for a queue pair that is broken otherwise is dropped as well, if that is seen.
+        // If the queue pair was broken by something else, what is on its way for it is dropped as well, if that is
+        // noticed.
         self.lost.next = self.fate.stale.val()
             || self.fate.void.val()
             || (self.asked.q.val() && (self.told.q.val().verdict == AppendVerdict::Gone));
@@ -220,7 +227,7 @@ impl Logic for Execution {
         self.cfg.join(&mut self.checks.cfg);
         self.checks.at.next = self.at.val();
         self.checks.sample.next = self.state.q.val() == ExecutionState::Key;
-        // Late, and so not among the checks.
+        // This condition comes late, and so is not among the checks.
         self.verdict.next = self.checks.verdict.val();
         if ((self.at.val().kind != JobKind::Execute) && (self.at.val().kind != JobKind::Again))
             || self.lost.val()
@@ -281,7 +288,7 @@ impl Logic for Execution {
             Verdict::Missing => {
                 self.answers.next = self.at.val().reliable;
                 self.syndrome.next = bit_cast::<8, 5>(self.at.val().rnr_timer) | RNR_NAK;
-                // There is a receive, but no rows.
+                // There is a receive, but the append region has no rows.
                 self.returns.next = self.at.val().taken;
                 self.completes.next = !self.at.val().reliable
                     && self.at.val().shared
@@ -375,7 +382,8 @@ impl Logic for Execution {
             }
             JobKind::Refuse | JobKind::Execute => {}
         }
-        // The host has let the queue pair begin anew, or a packet before has failed: its receive, if one was taken, is given back.
+        // The host has let the queue pair begin anew, or a packet before has failed: a receive that was taken is given
+        // back.
         if self.lost.val() && (self.at.val().kind != JobKind::Abandon) {
             self.completes.next = self.at.val().taken;
             self.status.next = FLUSHED.into();
@@ -385,7 +393,7 @@ impl Logic for Execution {
             self.returns.next = false;
         }
 
-        // How far the queue pair is then.
+        // The queue pair's progress after the job.
         self.then.next = self.at.val().progress;
         if self.executes.val() {
             self.then.next.expected = self.at.val().psn + self.takes.val();
@@ -411,7 +419,7 @@ impl Logic for Execution {
                 }
             }
             if (self.verdict.val() == Verdict::Missing) && self.at.val().reliable {
-                // It comes again: those behind it are dropped in silence until then.
+                // The packet will come again: those behind it are dropped without an answer until then.
                 self.then.next = self.at.val().progress;
                 self.then.next.asked = true;
             }
@@ -424,7 +432,7 @@ impl Logic for Execution {
             self.then.next.accepted = self.at.val().progress.accepted + 1;
         }
 
-        // What becomes of its bytes: nothing, unless all is well.
+        // Where the payload goes: nowhere, unless all is well.
         self.payload.next.kind = PlacingKind::Nothing;
         self.payload.next.qp = self.at.val().qp;
         self.payload.next.addr = self.at.val().progress.addr;
@@ -486,7 +494,7 @@ impl Logic for Execution {
                 }
             }
         }
-        // A datagram's route goes before it.
+        // The route of a datagram is placed before its payload.
         self.splits.next = self.at.val().datagram && (self.verdict.val() == Verdict::Good);
         self.place.next = self.payload.val();
         if self.splits.val() && (self.state.q.val() == ExecutionState::Finish) {
@@ -513,13 +521,13 @@ impl Logic for Execution {
         self.checks.revoke_valid.next = self.state.q.val() == ExecutionState::Revoke;
         self.invalidate.valid.next = self.state.q.val() == ExecutionState::Tell;
         self.invalidate.region.next = self.at.val().progress.rkey.get_bits::<REGION>(0);
-        // Not before everybody has what the packet led to.
+        // The queue pair breaks when placing and answer of the packet were taken.
         self.set_qp_error.valid.next = (self.state.q.val() == ExecutionState::Break)
             && !self.placing_full.q.val()
             && !self.answer_full.q.val();
         self.set_qp_error.qp.next = self.at.val().qp;
 
-        // What is asked of append regions.
+        // Questions to the append regions.
         self.append_ask.valid.next = (self.state.q.val() == ExecutionState::Rows)
             || (self.state.q.val() == ExecutionState::Release);
         self.append_ask.request.next = AppendRequest::Rows;
@@ -531,7 +539,7 @@ impl Logic for Execution {
         self.append_ask.number.next = self.at.val().progress.capacity;
         self.append_ask.bytes.next = self.at.val().bytes;
         self.append_ask.first.next = self.at.val().first;
-        // Whether bytes can be placed piece by piece.
+        // Whether the bytes can be placed piece by piece.
         self.region_ask.valid.next = self.state.q.val() == ExecutionState::Find;
         self.region_ask.receive.next = !self.at.val().write;
         self.region_ask.qp.next = self.at.val().qp;
@@ -728,7 +736,7 @@ impl Logic for Execution {
         self.count_ignored.next = self.finishes.val()
             && (((self.at.val().kind == JobKind::Again) && !self.answers.val())
                 || (self.fate.void.val() && !self.fate.broken.val()));
-        // What was foreseen is in the table, and perhaps more than that.
+        // Foreseen progress is in the table already, and perhaps that of later packets.
         self.write.valid.next = self.finishes.val()
             && self.writes.val()
             && (!self.at.val().foreseen || (self.verdict.val() != Verdict::Good));
@@ -747,7 +755,7 @@ impl Logic for Execution {
             self.write.resource.next = self.at.val().resource + 1;
         }
 
-        // What gives up another message's receive is the first half of a job.
+        // Giving up another message's receive is the first half of a job.
         self.ended.next = (self.ends.val()
             && (self.state.q.val() != ExecutionState::Empty)
             && (self.at.val().kind != JobKind::Abandon))
@@ -788,7 +796,7 @@ impl Logic for Execution {
             self.found.d.next = RegionVerdict::Reached;
             self.frames.d.next = 0.into();
         }
-        // A cycle ahead.
+        // The answer is given to the checks a cycle ahead.
         self.checks.append.next = self.told.d.val();
     }
 }

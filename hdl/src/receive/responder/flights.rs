@@ -1,53 +1,56 @@
-//! The jobs that are under way, in their order, and what makes them void.
+//! Remembers the jobs that are under way, in their order, and what makes them void.
 
 use crate::context::{QP, QueuePairIndex};
 use drdma_emit::prelude::*;
 
-/// As many jobs may be under way.
+/// Jobs that may be under way at once.
 const JOBS: usize = 8;
 
-/// A job that is under way.
+/// A job that leaves admission.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Flight {
-    /// The queue pair.
+    /// The queue pair that the job is for.
     pub qp: Bits<QP>,
-    /// How far the queue pair has come is known as if the job had been executed: further ones may follow at once.
+    /// The queue pair's progress is known as if the job had been executed: further ones may follow at once.
     pub ahead: Bit,
-    /// It takes a receive.
+    /// The job takes a receive.
     pub takes: Bit,
 }
 
-/// A job was not executed as it was foreseen.
+/// Reports that a job was not executed as it was foreseen.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Failure {
-    /// Its queue pair.
+    /// The queue pair of the job.
     pub qp: Bits<QP>,
-    /// That breaks; else its peer sends the packet again.
+    /// The queue pair breaks; otherwise its peer sends the packet again.
     pub breaks: Bit,
 }
 
-/// What is known of the oldest job besides itself.
+/// What has happened to a job since it left admission.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Fate {
-    /// Its queue pair begins anew: nothing of its packet is done any more.
+    /// The queue pair begins anew: nothing more of the packet is done.
     pub stale: Bit,
-    /// One before it in its queue pair has failed: nothing of its packet is done.
+    /// A job before this one of the queue pair has failed: nothing of the packet is done.
     pub void: Bit,
-    /// That has broken the queue pair.
+    /// With `void`: that job has broken the queue pair.
     pub broken: Bit,
 }
 
 /// Remembers which queue pairs have jobs under way, from admission to the end of their execution.
 ///
-/// Contract: what is asked for is told in the same cycle, as of all earlier cycles. Up to 8 jobs; while there are so many, none may
+/// Contract: `qp` is answered in the same cycle, as of all earlier cycles. Up to 8 jobs; while there are so many, none
+/// may
 /// begin.
 ///
 /// # Inputs
-/// `clk`, `rst`; `begun`: a job leaves admission; `ended`: the oldest one is done; `begins`; `fails`; `qp`: the queue pair that
-/// is asked for.
+/// `clk`, `rst`; `begun`: a job leaves admission; `ended`: the oldest one is done; `begins`; `fails`; `qp`: the queue
+/// pair that
+/// is asked about.
 ///
 /// # Outputs
-/// `shares`: it has jobs under way; `blocks`: one of them must be done before another follows; `takes`: one takes a receive;
+/// `shares`: the queue pair has jobs under way; `blocks`: one of them must be done before another follows; `takes`: one
+/// of them takes a receive;
 /// `full`; `fate` of the oldest job.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Flights {
@@ -57,34 +60,34 @@ pub struct Flights {
     pub rst: Signal<In, Bit>,
     /// A job leaves admission.
     pub begun: Flow<In, Flight>,
-    /// The oldest one is done.
+    /// The oldest job is done.
     pub ended: Signal<In, Bit>,
     /// A queue pair begins anew.
     pub begins: Flow<In, QueuePairIndex>,
-    /// A job has failed: those behind it are void.
+    /// A job has failed: those of its queue pair behind it are void.
     pub fails: Flow<In, Failure>,
-    /// The queue pair that is asked for.
+    /// The queue pair that is asked about.
     pub qp: Signal<In, Bits<QP>>,
-    /// It has jobs under way.
+    /// The queue pair has jobs under way.
     pub shares: Signal<Out, Bit>,
-    /// One of them must be done before another follows.
+    /// One of the queue pair's jobs must be done before another follows.
     pub blocks: Signal<Out, Bit>,
-    /// One of them takes a receive.
+    /// One of the queue pair's jobs takes a receive.
     pub takes: Signal<Out, Bit>,
-    /// No further job may begin.
+    /// As many jobs are under way as may be.
     pub full: Signal<Out, Bit>,
-    /// Of the oldest job.
+    /// What has happened to the oldest job.
     pub fate: Signals<Out, Fate>,
 
-    // The oldest one first.
+    // The jobs, the oldest one first.
     present: [DFF<Bit>; JOBS],
     flights: [DFF<Flight>; JOBS],
     fates: [DFF<Fate>; JOBS],
-    // As they are at the end of the cycle, but in their old places; behind the last one there is none.
+    // The jobs at the end of the cycle, in their old places; behind the last one there is none.
     there: [Signal<Local, Bit>; 9],
     marked: [Signal<Local, Flight>; 9],
     bound: [Signal<Local, Fate>; 9],
-    // In their new places.
+    // The jobs in their new places.
     stays: [Signal<Local, Bit>; JOBS],
 }
 
@@ -108,7 +111,7 @@ impl Logic for Flights {
         self.full.next = self.present[7].q.val();
         self.fate.next = self.fates[0].q.val();
 
-        // What has become of them.
+        // What has happened to each job.
         self.there[8].next = false;
         self.marked[8].next = self.begun.val();
         self.bound[8].next.stale = false;
@@ -129,7 +132,7 @@ impl Logic for Flights {
             }
         }
 
-        // The oldest one leaves, and a new one comes behind the last.
+        // The oldest job leaves, and a new one comes behind the last.
         for k in 0..8 {
             self.stays[k].next = self.there[k].val();
             self.flights[k].d.next = self.marked[k].val();

@@ -1,4 +1,4 @@
-//! Remote keys: may a peer access a range, or make a key invalid?
+//! Looks remote keys up: whether a peer may access a range, or make a key invalid.
 
 use crate::context::{ConfigWrite, REGION, REGION_TABLE, Table, TableSelect};
 use crate::primitive::{Pack, Ram, RamStyle};
@@ -10,27 +10,27 @@ use drdma_emit::prelude::*;
 
 /// Words of an entry that are kept: address and length two each, key, rights, protection domain.
 const WORDS: usize = 7;
-/// Bits of them.
+/// Bits of these words.
 const ENTRY: usize = 32 * WORDS;
-/// Where they stand.
+/// First bits of the fields.
 const ADDR: usize = 0;
 const LEN: usize = 64;
 const KEY: usize = 128;
 const RIGHTS: usize = 160;
 const PD: usize = 192;
-/// Bits of rights.
+/// Bits of the rights that are looked at.
 const RIGHT: usize = 4;
-/// Which of them allows the card's own host to have it written, which a WRITE, which a READ, and which an atomic.
+/// Bits of the rights to let the card write for its own host, to WRITE, to READ, and to execute atomics.
 const LOCAL_RIGHT: usize = rights::LOCAL_WRITE.trailing_zeros() as usize;
 const WRITE_RIGHT: usize = rights::REMOTE_WRITE.trailing_zeros() as usize;
 const READ_RIGHT: usize = rights::REMOTE_READ.trailing_zeros() as usize;
 const ATOMIC_RIGHT: usize = rights::REMOTE_ATOMIC.trailing_zeros() as usize;
-/// What a valid entry's last word says: it is of memory, or of a region.
+/// Values of a valid entry's last word: the entry is of memory, or of a region.
 const MEMORY: u64 = 1;
 const REGION_BYTES: u64 = DESCRIBED as u64;
-/// Bits of that.
+/// Bits of that value.
 const KIND: usize = 2;
-/// Bits of the number of a described region.
+/// Bits of the number of a key's described region.
 pub const KEY_REGION: usize = KEY_REGIONS.index_bits();
 
 const _: () = assert!(rights::ALL < 1 << RIGHT && WORDS == 7, "rights have more bits");
@@ -39,20 +39,23 @@ fn word_of(field: &str, further: u64) -> Constant<Bits<4>> {
     Constant::new((MemoryRegionEntry::field(field).start as u64 / 32 + further).into())
 }
 
-/// The memory regions, as remote keys name them.
+/// Keeps the memory regions, and looks them up by remote keys.
 ///
-/// A key is valid from when the last word of its entry says so until any word of it is written, or it is revoked.
+/// A key is valid from the write of the last word of its entry, if that says so, until any word of the entry is
+/// written, or the key is revoked.
 ///
-/// Contract: a look-up a cycle; the answer is of the key, protection domain and range of 3 cycles before. All sums are
+/// Contract: a look-up a cycle; the answer is for the key, protection domain and range of 3 cycles before. All sums are
 /// exact: no range wraps around the end of the address space. `revoke` waits while the host writes.
-/// The bytes of a described key begin at 0. They may be written and READ, and nothing else.
+/// The bytes of a described key begin at 0; they may be written and READ, and nothing else.
 ///
 /// # Inputs
 /// `clk`; `cfg`; `key`, `pd`, `addr`, `bytes`; stream `revoke`.
 ///
 /// # Outputs
-/// `writable`, `readable`, `changeable`: a peer may WRITE the range, READ it, or execute atomics there. `revocable`: a peer may make the key invalid.
-/// `covers`: the key is one of memory, which has the range; `fillable`: and the card may write there for its own host. `described`, `region`: it is one of a region, which is this one.
+/// `writable`, `readable`, `changeable`: a peer may WRITE the range, READ it, or execute atomics there. `revocable`: a
+/// peer may make the key invalid.
+/// `covers`: the key is one of memory, which has the range; `fillable`: and the card may write there for its own host.
+/// `described`, `region`: the key is a described one, of this region.
 #[derive(LogicBlock, BlockDefault)]
 #[check(MemoryRegionEntry::field("addr").start % 32 == 0 && MemoryRegionEntry::field("pd").start % 32 == 0)]
 pub struct Keys {
@@ -60,35 +63,35 @@ pub struct Keys {
     pub clk: Signal<In, Clock>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// A key.
+    /// The key that is looked up.
     pub key: Signal<In, Bits<32>>,
-    /// The protection domain of the queue pair.
+    /// Protection domain of the queue pair.
     pub pd: Signal<In, Bits<32>>,
-    /// The first byte that is accessed.
+    /// Address of the first byte of the range.
     pub addr: Signal<In, Bits<64>>,
-    /// Bytes.
+    /// Bytes of the range.
     pub bytes: Signal<In, Bits<64>>,
-    /// The range may be written.
+    /// A peer may WRITE the range.
     pub writable: Signal<Out, Bit>,
-    /// The range may be read.
+    /// A peer may READ the range.
     pub readable: Signal<Out, Bit>,
-    /// Atomics may be executed in the range.
+    /// A peer may execute atomics in the range.
     pub changeable: Signal<Out, Bit>,
-    /// The key may be made invalid.
+    /// A peer may make the key invalid.
     pub revocable: Signal<Out, Bit>,
     /// The key is one of memory, and has the range, whatever its rights.
     pub covers: Signal<Out, Bit>,
-    /// So it is, and its rights let the card write there for its own host.
+    /// The key is one of memory that has the range, and its rights let the card write there for its own host.
     pub fillable: Signal<Out, Bit>,
-    /// The key is a described one,
+    /// The key is a described one.
     pub described: Signal<Out, Bit>,
-    /// of this region.
+    /// With `described`: number of the key's region.
     pub region: Signal<Out, Bits<KEY_REGION>>,
-    /// A key becomes invalid.
+    /// A key is to be made invalid.
     pub revoke_valid: Signal<In, Bit>,
-    /// It does so in this cycle.
+    /// The key is made invalid in this cycle.
     pub revoke_ready: Signal<Out, Bit>,
-    /// Its memory region.
+    /// Index of the key's memory region.
     pub revoke_index: Signal<In, Bits<REGION>>,
 
     select: TableSelect,
@@ -107,12 +110,12 @@ pub struct Keys {
     written: Pack<WORDS, 32, ENTRY>,
     live: Table<KIND, REGION>,
 
-    // A cycle later: what was asked.
+    // One cycle later: what was asked.
     key1: DFF<Bits<32>>,
     pd1: DFF<Bits<32>>,
     addr1: DFF<Bits<64>>,
     bytes1: DFF<Bits<64>>,
-    // Two: where the range begins in the memory region, whose key this is.
+    // Two cycles later: where the range begins in the memory region, and whether the key is that region's.
     named2: DFF<Bit>,
     memory2: DFF<Bit>,
     region2: DFF<Bits<KEY_REGION>>,
@@ -124,7 +127,7 @@ pub struct Keys {
     offset2: DFF<Bits<65>>,
     len2: DFF<Bits<64>>,
     bytes2: DFF<Bits<64>>,
-    // Three: where it ends there.
+    // Three cycles later: where the range ends in the memory region.
     named3: DFF<Bit>,
     memory3: DFF<Bit>,
     region3: DFF<Bits<KEY_REGION>>,
@@ -199,7 +202,7 @@ impl Logic for Keys {
         if self.live.read_data.val() == MEMORY {
             self.first_byte.next = self.entry.val().get_bits::<64>(ADDR);
         }
-        // The top bit: the range begins before the memory region.
+        // The top bit is set if the range begins before the memory region.
         self.offset2.d.next =
             bit_cast::<65, 64>(self.addr1.q.val()) - bit_cast::<65, 64>(self.first_byte.val());
         self.len2.d.next = self.entry.val().get_bits::<64>(LEN);
@@ -238,7 +241,7 @@ mod tests {
     use drdma_verilated::testbench::Random;
     use std::collections::VecDeque;
 
-    /// A value that is often at an edge.
+    /// Draws a value that is often at an edge.
     fn edge(random: &mut Random) -> u64 {
         match random.below(5) {
             0 => 0,
@@ -270,7 +273,7 @@ mod tests {
                     pd: random.below(2) as u32,
                     valid: random.below(3) as u32,
                 };
-                // What was asked before is answered first.
+                // Questions of before are answered first.
                 for _ in 0..3 {
                     model.cycle();
                 }
@@ -347,7 +350,7 @@ mod tests {
             model.tick();
             model.set("revoke_valid", 0);
             if revokes {
-                // The look-up of the same cycle may see it.
+                // A look-up of the same cycle may still see the entry.
                 entries[key as usize & 7].valid = 0;
                 asked.clear();
                 told.clear();
@@ -367,7 +370,7 @@ mod tests {
             ("cfg_index", index),
             ("cfg_word", word),
             ("cfg_data", data),
-            // Revoking waits.
+            // `revoke` waits while the host writes.
             ("revoke_valid", 1),
             ("revoke_index", 5),
         ] {

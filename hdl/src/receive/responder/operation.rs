@@ -1,9 +1,9 @@
-//! What a packet's opcode says.
+//! Decodes a packet's opcode.
 
 use drdma_abi::roce::operation;
 use drdma_emit::prelude::*;
 
-// The codes, as numbers of the kernel.
+// The codes, as the kernel's numbers.
 const SEND_LAST_IMM: u64 = operation::SEND_LAST_IMM as u64;
 const SEND_ONLY_IMM: u64 = operation::SEND_ONLY_IMM as u64;
 const SEND_FIRST: u64 = operation::SEND_FIRST as u64;
@@ -20,10 +20,10 @@ const READ_REQUEST: u64 = operation::READ_REQUEST as u64;
 const COMPARE_AND_SWAP: u64 = operation::COMPARE_AND_SWAP as u64;
 const FETCH_AND_ADD: u64 = operation::FETCH_AND_ADD as u64;
 const ATOMIC_ACKNOWLEDGE: u64 = operation::ATOMIC_ACKNOWLEDGE as u64;
-/// The first packet of a READ's answer has the first code of a response.
+/// The lowest code of an answer: the first packet of a READ's answer.
 const RESPONSE_FIRST: u64 = 0x0d;
 
-/// Reads the low five bits of an opcode.
+/// Decodes the low five bits of an opcode.
 ///
 /// Combinational.
 ///
@@ -31,30 +31,30 @@ const RESPONSE_FIRST: u64 = 0x0d;
 /// `code`.
 ///
 /// # Outputs
-/// The others. Nothing is set for what nobody knows.
+/// All others. None is set for an unknown code.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Operation {
-    /// The operation.
+    /// The low five bits of the opcode.
     pub code: Signal<In, Bits<5>>,
-    /// A packet of a SEND.
+    /// The packet is of a SEND.
     pub send: Signal<Out, Bit>,
-    /// A packet of a WRITE.
+    /// The packet is of a WRITE.
     pub write: Signal<Out, Bit>,
-    /// A READ.
+    /// The packet is a READ.
     pub read: Signal<Out, Bit>,
-    /// An atomic.
+    /// The packet is an atomic.
     pub atomic: Signal<Out, Bit>,
-    /// One that compares and swaps.
+    /// The packet is a compare and swap.
     pub swaps: Signal<Out, Bit>,
-    /// The first packet of a SEND or a WRITE.
+    /// The packet is the first one of a SEND or a WRITE.
     pub first: Signal<Out, Bit>,
-    /// The last packet of one.
+    /// The packet is the last one of a SEND or a WRITE.
     pub last: Signal<Out, Bit>,
-    /// It has immediate data.
+    /// The packet has immediate data.
     pub with_imm: Signal<Out, Bit>,
-    /// It invalidates a key.
+    /// The packet names a key to invalidate.
     pub invalidates: Signal<Out, Bit>,
-    /// An answer to a request.
+    /// The packet is an answer to a request.
     pub responds: Signal<Out, Bit>,
 }
 

@@ -1,81 +1,81 @@
-//! What the parts of the responder hand on, and what they keep of a queue pair.
+//! What the parts of the responder give to each other, and what they keep of a queue pair.
 
 use crate::context::{QP, QUEUE};
 use crate::receive::record::{FRAME_WORDS, KEPT, RESOURCE, STORE, STORE_WORD};
 use drdma_emit::prelude::*;
 
-/// Bits of a number of bytes of payload.
+/// Bits of a count of bytes of payload.
 pub const PAYLOAD: usize = 13;
 
-/// What the responder needs of a packet. Fields as in [`Packet`](crate::receive::record::Packet).
+/// What the responder needs to know of a packet.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Located {
-    /// See `Packet`.
+    /// BTH: destination queue pair number.
     pub qpn: Bits<24>,
-    /// See `Packet`. It may have got another number meanwhile.
+    /// Index of the queue pair that had this number when the frame came.
     pub qp: Bits<QP>,
-    /// See `Packet`.
+    /// BTH: opcode, which is transport and operation.
     pub opcode: Bits<8>,
-    /// See `Packet`.
+    /// BTH: the packet asks for an acknowledgement.
     pub ack_req: Bit,
-    /// See `Packet`.
+    /// BTH: there are pad bytes behind the payload.
     pub padded: Bit,
-    /// See `Packet`.
+    /// BTH: partition key.
     pub pkey: Bits<16>,
-    /// See `Packet`.
+    /// BTH: sequence number.
     pub psn: Bits<24>,
-    /// See `Packet`.
+    /// IPv4: source address.
     pub source_ip: Bits<32>,
-    /// See `Packet`.
+    /// 802.1Q: number of the VLAN; 0: none.
     pub vlan: Bits<12>,
-    /// See `Packet`.
+    /// 802.1Q: the frame has a tag, so that its IPv4 header starts 4 bytes later.
     pub tagged: Bit,
-    /// See `Packet`.
+    /// RETH or AtomicETH: remote address.
     pub addr: Bits<64>,
-    /// See `Packet`.
+    /// RETH or AtomicETH: remote key. IETH: the key to invalidate.
     pub rkey: Bits<32>,
-    /// See `Packet`.
+    /// RETH: bytes of the message.
     pub len: Bits<32>,
-    /// See `Packet`.
+    /// AtomicETH: the value that is swapped in or added.
     pub swap_or_add: Bits<64>,
-    /// See `Packet`.
+    /// AtomicETH: the value that is compared with.
     pub compare: Bits<64>,
-    /// See `Packet`.
+    /// DETH: queue key.
     pub qkey: Bits<32>,
-    /// See `Packet`.
+    /// DETH: the sender's queue pair number.
     pub source_qp: Bits<24>,
-    /// See `Packet`.
+    /// Immediate data.
     pub imm: Bits<32>,
-    /// See `Packet`.
+    /// Number of the frame's first word in the store.
     pub start: Bits<STORE_WORD>,
-    /// See `Packet`.
+    /// Place of the payload's first byte in the frame, in bytes.
     pub offset: Bits<7>,
-    /// See `Packet`.
+    /// Bytes of payload without padding, 0 to 4,096, or 4,097 for any more.
     pub bytes: Bits<PAYLOAD>,
-    /// See `Packet`.
+    /// Words of 64 B of the frame in the store.
     pub words: Bits<FRAME_WORDS>,
 }
 
-/// What the host has said of a queue pair.
+/// What the host has written about a queue pair.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Settings {
-    /// Its entry is valid: ready to receive, or to send.
+    /// The queue pair's entry is valid: ready to receive, or to send.
     pub exists: Bit,
-    /// Its attributes are valid.
+    /// The queue pair's attributes are valid.
     pub receiving: Bit,
-    /// No packet has come since the host said where to begin.
+    /// No packet has come since the host wrote the first sequence number.
     pub fresh: Bit,
-    /// Where: the first sequence number.
+    /// The sequence number of the first packet.
     pub start_psn: Bits<24>,
-    /// Its number on the wire.
+    /// The queue pair's number on the wire.
     pub qpn: Bits<24>,
-    /// The code of its transport.
+    /// Code of the queue pair's transport.
     pub transport: Bits<8>,
-    /// Binary logarithm of its MTU.
+    /// Binary logarithm of the queue pair's MTU in bytes.
     pub log_mtu: Bits<4>,
     /// Partition key.
     pub pkey: Bits<16>,
-    /// VLAN; 0: none.
+    /// Number of the VLAN; 0: none.
     pub vlan: Bits<12>,
     /// The peer's IPv4 address.
     pub dest_ip: Bits<32>,
@@ -89,20 +89,20 @@ pub struct Settings {
     pub readable: Bit,
     /// The peer may execute atomics, and these are kept for their repetition.
     pub changeable: Bit,
-    /// READs and atomics that are kept, at most 16.
+    /// READs and atomics that are kept for their repetition, at most 16.
     pub limit: Bits<KEPT>,
-    /// There is a receive queue.
+    /// The queue pair has a receive queue.
     pub has_queue: Bit,
-    /// Which.
+    /// With `has_queue`: number of the receive queue.
     pub queue: Bits<QUEUE>,
-    /// What an RNR NAK asks for.
+    /// The timer that an RNR NAK of the queue pair asks for, as the AETH encodes it.
     pub rnr_timer: Bits<5>,
 }
 
-/// The message of which packets are still to come.
+/// Which message has packets that are still to come.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum Message {
-    /// There is none.
+    /// No message.
     None,
     /// A SEND.
     Send,
@@ -113,122 +113,124 @@ pub enum Message {
 /// How far a queue pair has come.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Progress {
-    /// The sequence number of the next packet.
+    /// Sequence number of the next packet.
     pub expected: Bits<24>,
-    /// Messages completed so far.
+    /// Messages completed so far, modulo 2^24.
     pub msn: Bits<24>,
-    /// The packet that is expected was asked for: silence until it comes.
+    /// A NAK has asked for the expected packet: nothing is answered until it comes.
     pub asked: Bit,
-    /// The message of which packets are still to come.
+    /// The message that has packets still to come.
     pub message: Message,
-    /// A receive was taken, and has not completed: that of the message, or one that can be used again.
+    /// A receive was taken and has not completed: that of the message, or one that can be used again.
     pub in_use: Bit,
-    /// Bytes that it holds, or the number of the append region.
+    /// Bytes that this receive holds; of one that appends, the number of the append region.
     pub capacity: Bits<32>,
-    /// It appends.
+    /// This receive appends.
     pub appends: Bit,
-    /// Its bytes are placed piece by piece.
+    /// The bytes of this receive are placed piece by piece.
     pub pieces: Bit,
-    /// Of a WRITE: where the next byte goes. Of a READ or an atomic: its first byte.
+    /// Of a WRITE: remote address of the next byte. Of a READ or an atomic: of its first byte.
     pub addr: Bits<64>,
-    /// Of a WRITE, a READ or an atomic: its key.
+    /// Of a WRITE, a READ or an atomic: its remote key.
     pub rkey: Bits<32>,
-    /// Of a WRITE, a READ or an atomic: its bytes. Of a SEND: those that have come.
+    /// Of a WRITE, a READ or an atomic: all of its bytes. Of a SEND: the bytes that have come.
     pub len: Bits<32>,
     /// Of a WRITE: the bytes that are still to come.
     pub remaining: Bits<32>,
-    /// READs and atomics that were accepted, or 16 if these are more.
+    /// READs and atomics that were accepted since the queue pair began; 16 stands for any more.
     pub accepted: Bits<KEPT>,
 }
 
-/// Bits of it.
+/// Bits of a [`Progress`].
 pub const PROGRESS: usize = 24 + 24 + 1 + 2 + 1 + 32 + 1 + 1 + 64 + 32 + 32 + 32 + KEPT;
 
-/// How far which queue pair has come.
+/// Writes how far a queue pair has come.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct ProgressWrite {
     /// The queue pair.
     pub qp: Bits<QP>,
-    /// How far it has come.
+    /// The queue pair's progress.
     pub progress: Progress,
-    /// The number of the last READ or atomic that was accepted of it. It goes on when the queue pair begins anew.
+    /// Number of the last READ or atomic of the queue pair that was accepted. The numbers go on when the queue pair
+    /// begins anew.
     pub resource: Bits<RESOURCE>,
 }
 
 /// What is to be done about a packet.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum JobKind {
-    /// Nothing: its frame's place is given back.
+    /// Nothing, except that its frame's place is given back.
     Nothing,
     /// An answer is sent.
     Answer,
-    /// It is an invalid request: it breaks its queue pair.
+    /// The request is invalid, and breaks its queue pair.
     Refuse,
-    /// A message is given up, of which nothing is in use.
+    /// A message is given up for which no receive is in use.
     Forget,
     /// The receive in use completes as that of a message that was given up; the packet's own job follows.
     Abandon,
-    /// It is the next one of a message, and is executed if all else is right.
+    /// The packet is the next one of a message, and is executed if all else is right.
     Execute,
-    /// It is a READ or an atomic that was accepted before: it is answered again if all else is right, or dropped.
+    /// The packet is a READ or an atomic that was accepted before: it is answered again if all else is right, or
+    /// dropped.
     Again,
 }
 
-/// A packet whose order was checked, and what the rest of the work needs.
+/// A packet whose order was checked, and what is needed for its execution.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Job {
-    /// What is to be done.
+    /// What is to be done about the packet.
     pub kind: JobKind,
-    /// The queue pair.
+    /// The queue pair that the packet is for.
     pub qp: Bits<QP>,
-    /// The stamp that its entry had when the packet was checked.
+    /// The stamp that the queue pair's entry had when the packet was checked.
     pub stamp: Bits<32>,
-    /// How far the queue pair has come; what a WRITE's first packet says is already in it, and for a datagram
+    /// The queue pair's progress. What a WRITE's first packet says is already in it; for a datagram,
     /// `len` is that of its route.
     pub progress: Progress,
-    /// It is of a WRITE, else of a SEND, a READ or an atomic.
+    /// The packet is of a WRITE; otherwise of a SEND, a READ or an atomic.
     pub write: Bit,
-    /// It is a READ, of which all is already in `progress`, as of a WRITE.
+    /// The packet is a READ, whose range is already in `progress`, as for a WRITE.
     pub read: Bit,
-    /// It is an atomic, likewise.
+    /// The packet is an atomic, whose range is already in `progress`.
     pub atomic: Bit,
-    /// It compares and swaps.
+    /// The atomic is a compare and swap; otherwise a fetch and add.
     pub swaps: Bit,
-    /// See `Packet`.
+    /// Of an atomic: the value that is swapped in or added.
     pub swap_or_add: Bits<64>,
-    /// See `Packet`.
+    /// Of an atomic: the value that is compared with.
     pub compare: Bits<64>,
-    /// The number of the queue pair's last READ or atomic.
+    /// Number of the queue pair's last READ or atomic.
     pub resource: Bits<RESOURCE>,
-    /// How many of these are kept for their repetition.
+    /// READs and atomics of the queue pair that are kept for their repetition.
     pub kept: Bits<KEPT>,
-    /// It is the first packet of its message.
+    /// The packet is the first one of its message.
     pub first: Bit,
-    /// It is the last one.
+    /// The packet is the last one of its message.
     pub last: Bit,
-    /// The queue pair is RC.
+    /// The queue pair is an RC one.
     pub reliable: Bit,
-    /// The queue pair is UD.
+    /// The queue pair is a UD one.
     pub datagram: Bit,
-    /// It has immediate data.
+    /// The packet has immediate data.
     pub with_imm: Bit,
-    /// It invalidates the key `rkey`.
+    /// The packet invalidates the key `progress.rkey`.
     pub invalidates: Bit,
-    /// It asks for an acknowledgement.
+    /// The packet asks for an acknowledgement.
     pub ack_req: Bit,
-    /// It has pad bytes.
+    /// There are pad bytes behind the payload.
     pub padded: Bit,
-    /// Sequence number, or that of an `Answer`.
+    /// Sequence number of the packet; of an `Answer`, that of the answer.
     pub psn: Bits<24>,
-    /// Of an `Answer`.
+    /// Of an `Answer`: syndrome of the AETH.
     pub syndrome: Bits<8>,
-    /// The first byte of its payload in the store.
+    /// Byte address of the payload in the frame store.
     pub ram: Bits<STORE>,
-    /// The first byte of its IPv4 header there.
+    /// Byte address of the IPv4 header in the frame store.
     pub header: Bits<STORE>,
-    /// Bytes of payload, or more than the longest MTU.
+    /// Bytes of payload, 0 to 4,096, or 4,097 for any more.
     pub bytes: Bits<PAYLOAD>,
-    /// Words of the frame.
+    /// Words of 64 B of the frame in the store.
     pub words: Bits<FRAME_WORDS>,
     /// Immediate data.
     pub imm: Bits<32>,
@@ -236,47 +238,47 @@ pub struct Job {
     pub source_qp: Bits<24>,
     /// The queue pair's protection domain.
     pub pd: Bits<32>,
-    /// Binary logarithm of its MTU.
+    /// Binary logarithm of the queue pair's MTU in bytes.
     pub log_mtu: Bits<4>,
-    /// What an RNR NAK asks for.
+    /// The timer that an RNR NAK of the queue pair asks for, as the AETH encodes it.
     pub rnr_timer: Bits<5>,
-    /// Its receive queue.
+    /// Number of the queue pair's receive queue.
     pub queue: Bits<QUEUE>,
-    /// That is a shared one.
+    /// The receive queue is a shared one.
     pub shared: Bit,
-    /// Before it, the receive in use completes as that of a message that was given up.
+    /// Before the packet's own job, the receive in use completes as that of a message that was given up.
     pub abandons: Bit,
-    /// The message that is given up before it was appended: it holds its append region no longer.
+    /// The message that is given up before was appended: it releases its append region.
     pub releases: Bit,
-    /// A receive has to be taken.
+    /// A receive must be taken for the packet.
     pub takes: Bit,
-    /// It needs a receive, and there is none.
+    /// The packet needs a receive, and the queue pair has no queue.
     pub missing: Bit,
-    /// A receive was taken.
+    /// A receive was taken for the packet.
     pub taken: Bit,
-    /// The status with which that one completes, if it cannot be used; else 0.
+    /// 0: the receive can be used. Otherwise the status with which it completes.
     pub status: Bits<8>,
-    /// How far its queue pair comes with it is known already, if it is executed.
+    /// The queue pair's progress, if the packet is executed, is known already.
     pub foreseen: Bit,
-    /// A job before it in its queue pair, which is still under way, takes a receive, too.
+    /// A job before this one of the queue pair, still under way, takes a receive, too.
     pub follows: Bit,
 }
 
-/// How far a queue pair will have come, if a job is executed.
+/// The progress of a queue pair if a job is executed.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Foreseen {
-    /// The queue pair.
+    /// The queue pair of the job.
     pub qp: Bits<QP>,
-    /// How far it has come, as in the `Job`.
+    /// The queue pair's progress before the job, as in the [`Job`].
     pub progress: Progress,
-    /// The packet's sequence number.
+    /// Sequence number of the packet.
     pub psn: Bits<24>,
-    /// Bytes of its payload.
+    /// Bytes of the packet's payload.
     pub bytes: Bits<PAYLOAD>,
-    /// It is of a WRITE, else of a SEND.
+    /// The packet is of a WRITE; otherwise of a SEND.
     pub write: Bit,
-    /// It is the last packet of its message.
+    /// The packet is the last one of its message.
     pub last: Bit,
-    /// A receive completes with it.
+    /// A receive completes with the packet.
     pub completes: Bit,
 }

@@ -1,4 +1,4 @@
-//! Receives for the messages that begin.
+//! Takes receives for the messages that begin.
 
 use super::record::{Job, JobKind};
 use crate::primitive::{StreamFifo, StreamSkid};
@@ -6,32 +6,35 @@ use crate::receive::record::{Take, Taken};
 use drdma_abi::completion::Status;
 use drdma_emit::prelude::*;
 
-/// No datagram is appended.
+/// Status of a receive that appends, taken for a datagram: datagrams are not appended.
 const MALFORMED: u64 = Status::LocalQpOperationError as u64;
 
 /// What is done for the oldest job.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum SupplyState {
-    /// It goes on, as soon as it has its receive, or gives up another one first.
+    /// Passes the job on as soon as it has its receive, or gives up another message's receive first.
     Pass,
-    /// Until it is known outside that the receive was given up.
+    /// Waits until all blocks behind have seen that the receive was given up.
     Abandoned,
-    /// A receive is asked for.
+    /// Asks for a receive.
     Ask,
-    /// Until the answer comes.
+    /// Waits for the answer.
     Await,
-    /// It goes on.
+    /// Passes the job on.
     Resume,
 }
 
 /// Takes a receive for each job that needs one.
 ///
-/// Contract: a job in a cycle; it goes on after 1 cycle, or with the answer to its take, which is offered after 1 cycle. 8
-/// jobs wait, and their takes do not wait for each other's answers. A job that gives up another message's receive goes on twice: first
-/// as [`JobKind::Abandon`]; it asks for another when that has left the responder (`idle`), and no job comes in until it has left.
+/// Contract: a job a cycle; it is passed on after 1 cycle, or with the answer to its take, which is offered after 1
+/// cycle. 8
+/// jobs wait, and their takes do not wait for each other's answers. A job that gives up another message's receive is
+/// passed on twice: first
+/// as [`JobKind::Abandon`]; it asks for its own receive when that has left the responder (`idle`), and no other job
+/// comes in until it has left.
 ///
 /// # Inputs
-/// `clk`, `rst`; stream `job`; stream `taken`; `idle`: no job is under way behind this block.
+/// `clk`, `rst`; streams `job` and `taken`; `idle`: no job is under way behind this block.
 ///
 /// # Outputs
 /// Streams `take`, `supplied`.
@@ -41,29 +44,29 @@ pub struct Supply {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Jobs.
+    /// Jobs of admission, in order.
     pub job: Stream<In, Job>,
-    /// A receive is asked for.
+    /// Asks for receives.
     pub take: Stream<Out, Take>,
-    /// The answer.
+    /// Answers to the takes, in their order.
     pub taken: Stream<In, Taken>,
     /// No job is under way behind this block.
     pub idle: Signal<In, Bit>,
-    /// The same jobs, and what receive they have.
+    /// The jobs, with the receives that were taken for them.
     pub supplied: Stream<Out, Job>,
 
     state: DFF<SupplyState>,
     #[init(StreamFifo::prompt())]
     jobs: StreamFifo<Job, 3, 4>,
     takes: StreamSkid<Take>,
-    /// A job that gives up a receive waits here.
+    /// The job at hand gives up a receive, and is alone here.
     alone: DFF<Bit>,
     head: Signal<Local, Job>,
     /// The oldest job waits for the answer to its take.
     awaits: Signal<Local, Bit>,
-    /// It goes on if that is there.
+    /// The oldest job is passed on when that answer comes.
     passes: Signal<Local, Bit>,
-    /// Another message's receive is given up.
+    /// The oldest job gives up another message's receive.
     gives_up: Signal<Local, Bit>,
     offers: Signal<Local, Bit>,
 }
@@ -91,7 +94,7 @@ impl Logic for Supply {
         }
         self.takes.output.join(&mut self.take);
 
-        // The oldest one goes on.
+        // The oldest job is passed on.
         self.head.next = self.jobs.output.data.val();
         self.supplied.next = self.head.val();
         self.awaits.next = self.state.q.val() == SupplyState::Await;

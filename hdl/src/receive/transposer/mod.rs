@@ -1,8 +1,10 @@
 //! Turns the rows of a packet into runs of columns.
 //!
-//! Stands beside the receive queues' scatter. Packed rows that go to a region whose columns are dense each (a value follows the one of the row
-//! before) would be a DMA write a value. Here the payload is read from the frame store and written into the memory of columns, in
-//! which the values of a column follow each other; so a packet is a DMA write a column.
+//! Stands beside the receive queues' scatter. Packed rows that go to a region of dense columns (each value follows the
+//! one of the row
+//! before) would take a DMA write for each value. This block reads the payload from the frame store and writes it into
+//! the memory of columns, in
+//! which the values of a column follow each other; so a packet takes a DMA write for each column.
 //!
 //! ```text
 //! column --> pieces --16 pieces a cycle--> shift --> lanes, crossbar, column memory --> host_write
@@ -10,13 +12,18 @@
 //!                  frame store --^
 //! ```
 //!
-//! A value is cut into pieces of up to 4 bytes. In a cycle 16 consecutive pieces go to the memory's 128 banks of a byte: 64 bytes where all values have
-//! a multiple of 4 bytes, 48 where they have 3, 16 where they have one. Pieces that would meet in a bank take turns; up to 8 wait in each of 16 lanes. Columns should begin
+//! A value is cut into pieces of up to 4 bytes. In a cycle 16 consecutive pieces go to the memory's 128 banks of a
+//! byte: 64 bytes if all values have
+//! a multiple of 4 bytes, 48 if they have 3, 16 if they have one. Pieces that would meet in a bank take turns; up to 8
+//! wait in each of 16 lanes. Columns should begin
 //! `128 / n` banks from each other, so that columns of equal widths never meet.
 //!
-//! Contract: a job is the columns of its row, in their order: at most 16, of at most 64 B. Its payload is any part of at most 4,096 B of consecutive rows.
-//! `done` comes when all of it is in memory, in the order of jobs; then it may be read, for as long as its places are not used again.
-//! Jobs are prepared while the ones before them are carried out: a job takes about 6 cycles more than its payload, and at least one a column and for each 16 pieces another one a column.
+//! Contract: a job is the columns of a row, in their order: at most 16, of at most 64 B. Its payload is any part of
+//! consecutive rows, at most 4,096 B.
+//! `done` comes when all of it is in the memory, in the order of jobs; then it may be read, until its places are used
+//! again.
+//! Jobs are prepared while the ones before them are carried out: a job takes about 6 cycles more than its payload, and
+//! at least one cycle for each column and for each 16 pieces of another one.
 
 use crate::primitive::Pack;
 use crate::receive::record::{PLACE, STORE, STORE_WORD};
@@ -35,40 +42,41 @@ use window::Window;
 
 /// Bits of an offset in 64 bytes.
 const FROM: usize = 6;
-/// Pieces whose bytes are cut out of the payload together, and how many such groups there are.
+/// Pieces whose bytes are cut out of the payload together, and the number of such groups.
 const GROUP: usize = 4;
 const GROUPS: usize = PIECES / GROUP;
-/// Bits that a group may reach from the word on in which it begins: its 16 bytes, and 3 before them.
+/// Bits that a group may reach, counted from the word in which it begins: its 16 bytes, and 3 before them.
 const REACH: usize = (GROUP * LANES + 3) * 8;
-/// ... and what it is chosen from, of 4, 8 or 16 words in which it may begin.
+/// Bits that this reach is chosen from, of 4, 8 or 16 words in which the group may begin.
 const CHOICE_OF_4: usize = REACH + 3 * 32;
 const CHOICE_OF_8: usize = REACH + 7 * 32;
 const CHOICE_OF_16: usize = REACH + 15 * 32;
-/// The payload, and 0 up to where the last group might reach.
+/// Bits of the payload, with zeros up to where the last group might reach.
 const WINDOW: usize = 96 + CHOICE_OF_16;
-/// Pieces that may begin before byte 3, and thus have bytes that are not payload: each piece has at least a byte.
+/// Pieces that may begin before byte 3, and so have bytes that are not payload: each piece has at least a byte.
 const SKIPPERS: usize = 3;
 
-/// A column of a job. What is told of the job is the same in all of its columns.
+/// A column of a job. The fields of the job are the same in all of its columns.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Column {
-    /// Bytes of a value, 1 to 64.
+    /// Bytes of a value of the column, 1 to 64.
     pub width: Bits<7>,
-    /// Where the value of the row goes in which the payload begins, whether or not it has that value.
+    /// Place in the memory of columns of the value in the row in which the payload begins, whether or not the payload
+    /// has it.
     pub place: Bits<PLACE>,
-    /// It is the last one of the row.
+    /// The column is the last one of the row.
     pub last: Bit,
-    /// Of the job: its first piece in the frame store,
+    /// Of the job: byte address of its first piece in the frame store.
     pub ram: Bits<STORE>,
-    /// the bytes of it that are not payload,
+    /// Of the job: bytes of that piece that are not payload.
     pub skip: Bits<2>,
-    /// bytes with these,
+    /// Of the job: bytes of payload, with these.
     pub bytes: Bits<13>,
-    /// and the number of that piece in its row.
+    /// Of the job: number of that piece in its row.
     pub piece: Bits<8>,
 }
 
-/// See the [module](self).
+/// Transposes packets. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Transposer {
     /// Clock.
@@ -77,51 +85,51 @@ pub struct Transposer {
     pub rst: Signal<In, Bit>,
     /// Columns of jobs.
     pub column: Stream<In, Column>,
-    /// A job's payload is in the memory of columns.
+    /// A job's payload is in the memory of columns; jobs end in order.
     pub done: Signal<Out, Bit>,
 
     // The frame store.
-    /// A word is wanted:
+    /// A word of the frame store is wanted.
     pub store_read: Signal<Out, Bit>,
-    /// this one.
+    /// Number of that word.
     pub store_word: Signal<Out, Bits<STORE_WORD>>,
-    /// It is read in this cycle,
+    /// The word is read in this cycle.
     pub store_granted: Signal<In, Bit>,
-    /// and here two cycles later.
+    /// The word, two cycles after it was read.
     pub store_data: Signal<In, Bits<512>>,
 
     // The memory of columns.
-    /// Segments of 64 B that are read,
+    /// Segments of 64 B of the memory of columns that are read, a bit each.
     pub read_enable: Signal<In, Bits<2>>,
-    /// their rows, 7 bits each,
+    /// Rows that are read, 7 bits for each segment.
     pub read_row: Signal<In, Bits<14>>,
-    /// and what was read, two cycles later.
+    /// The rows, 512 bits for each segment, two cycles after they were asked for.
     pub read_data: Signal<Out, Bits<1024>>,
 
     pieces: Pieces,
     window: Window,
 
-    // Which bytes of the pieces count.
+    // Which bytes of the pieces are payload.
     left: DFF<Bits<13>>,
     skip: DFF<Bits<2>>,
     fires: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
     limit: Signal<Local, Bits<7>>,
-    /// From a piece's first byte to the end of the payload; bit 7: that was before.
+    /// Bytes from a piece's first one to the end of the payload; bit 7: the payload ends before the piece.
     rooms: [Signal<Local, Bits<8>>; PIECES],
     offsets: [Signal<Local, Bits<4>>; SKIPPERS * LANES],
     lens: [Signal<Local, Bits<3>>; PIECES],
     counts: [Signal<Local, Bit>; BYTES],
     masks_in: Pack<BYTES, 1, 64>,
 
-    // Three stages beside the window's.
+    // Three stages beside those of the window.
     valid: [DFF<Bit>; 3],
     over: [DFF<Bit>; 3],
     beats: [DFF<Beat>; 3],
     masks: [DFF<Bits<64>>; 3],
     padded: Signal<Local, Bits<WINDOW>>,
 
-    // The bytes of each piece: those around a group, from there the words around a piece, and its bytes.
+    // The bytes of each piece: first those around a group, then the words around a piece, then its own.
     words_1: Signal<Local, Bits<2>>,
     words_2: Signal<Local, Bits<3>>,
     words_3: Signal<Local, Bits<4>>,
@@ -153,7 +161,7 @@ impl Logic for Transposer {
         self.window.granted.next = self.store_granted.val();
         self.window.data.next = self.store_data.val();
 
-        // Pieces meet their payload.
+        // Pieces and their payload are brought together.
         self.flows.next = self.banks.flows.val();
         self.fires.next = self.pieces.valid.val() && self.window.enough.val() && self.flows.val();
         self.pieces.flows.next = self.fires.val();
@@ -215,7 +223,7 @@ impl Logic for Transposer {
             }
         }
 
-        // The bytes of each piece. Each has 1 to 4, so that group `g` begins in words `g` to `4 g`.
+        // The bytes of each piece. Each piece has 1 to 4, so group `g` begins in one of the words `g` to `4 g`.
         self.padded.next = bit_cast::<WINDOW, 512>(self.window.payload.val());
         self.words_1.next = self.beats[2].q.val().from.get_bits::<2>(GROUP * FROM + 2) - 1;
         self.words_2.next = self.beats[2].q.val().from.get_bits::<3>(2 * GROUP * FROM + 2) - 2;
@@ -277,7 +285,7 @@ impl Logic for Transposer {
             }
         }
 
-        // Those that would meet take turns.
+        // Pieces that would meet in a bank take turns.
         self.banks.valid.next = self.cut_valid.q.val();
         self.banks.over.next = self.cut_over.q.val();
         self.banks.bytes.next = self.bytes_in.whole.val();

@@ -1,12 +1,15 @@
-//! The pieces of packed rows, 16 a cycle: where each lies in the payload, and in the memory of columns.
+//! Lists the pieces of packed rows, 16 a cycle: where each lies in the payload, and in the memory of columns.
 //!
-//! A value of `w` bytes is `(w + 3) / 4` pieces, of 4 bytes but for the last one. The pieces of a row, and those of
-//! the next rows that 16 pieces from its last one on reach, are written into a table, a column a cycle; piece `q` is in bank `q mod 16`. Then 16 consecutive
+//! A value of `w` bytes is `(w + 3) / 4` pieces, of 4 bytes except the last one. The pieces of a row, and those of
+//! the next rows that 16 pieces from its last one on reach, are written into a table, a column a cycle; piece `q` is in
+//! bank `q mod 16`. Then 16 consecutive
 //! pieces from any one on are read in a cycle. While one table is read, the next one is written.
 //!
-//! Contract: the columns of a job come in the order of a row, at most 16 of at most 64 B. A job takes one cycle a column, one more, and then one a column until
-//! so many pieces are written as the row has and 16 more. `begins` tells that a job's pieces come next; the first ones come 3 cycles after its table is there and
-//! the job before has ended. 16 a cycle then, while `flows`, until `ends`.
+//! Contract: the columns of a job come in the order of a row, at most 16 of at most 64 B. A job takes one cycle a
+//! column, one more, and then one a column until
+//! as many pieces are written as the row has, and 16 more. `begins` announces that a job's pieces come next; the first
+//! ones come 3 cycles after its table is there and
+//! the job before has ended. Then 16 come in a cycle, while `flows`, until `ends`.
 
 use super::{Column, PIECES};
 use crate::primitive::{Lutram, Pack, Turn};
@@ -14,41 +17,41 @@ use crate::receive::record::PLACE;
 use crate::receive::transposer::window::Stretch;
 use drdma_emit::prelude::*;
 
-/// Bits of the number of a piece in a row, and of the number of its row in a bank.
+/// Bits of the number of a piece in a row, and of the number of its entry in a bank.
 const PIECE: usize = 8;
 const ROW: usize = 5;
-/// Bits of an entry: column 4, offset from the row's first value 7, offset in the payload modulo 64, bytes but one 2.
+/// Bits of an entry: column 4, offset from the row's first value 7, offset in the payload modulo 64, bytes less one 2.
 const ENTRY: usize = 4 + 7 + 6 + 2;
 
-/// What the writing of a table is doing.
+/// Steps of writing a table.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum TableState {
-    /// Columns come.
+    /// Takes the columns.
     Load,
-    /// The pieces of a row are counted.
+    /// Counts the pieces of a row.
     Count,
-    /// What follows the row's last piece is written.
+    /// Writes the pieces that follow the row's last one.
     Extend,
-    /// All of it is written.
+    /// The table is written.
     Ready,
 }
 
-/// 16 pieces in their order.
+/// 16 consecutive pieces.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Beat {
-    /// Offsets in the 64 bytes of payload from the first of them on, 6 bits each.
+    /// Offset of each piece in the 64 bytes of payload from the first piece on, 6 bits each.
     pub from: Bits<96>,
-    /// Places in the memory of columns, 14 bits each.
+    /// Place of each piece in the memory of columns, 14 bits each.
     pub places: Bits<224>,
-    /// Bytes but one, 2 bits each.
+    /// Bytes of each piece less one, 2 bits each.
     pub lens: Bits<32>,
-    /// Bytes of payload that they are together.
+    /// Bytes of payload of all 16 pieces.
     pub bytes: Bits<7>,
-    /// They are the first ones of a job.
+    /// The pieces are the first ones of a job.
     pub first: Bit,
 }
 
-/// See the [module](self).
+/// Lists pieces. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Pieces {
     /// Clock.
@@ -57,28 +60,28 @@ pub struct Pieces {
     pub rst: Signal<In, Bit>,
     /// Columns of jobs.
     pub column: Stream<In, Column>,
-    /// The payload of a job whose columns have come.
+    /// The payload of each job whose columns have come.
     pub stretch: Stream<Out, Stretch>,
 
-    /// A job begins:
+    /// A job begins.
     pub begins: Signal<Out, Bit>,
-    /// bytes of its payload,
+    /// With `begins`: bytes of the job's payload.
     pub bytes: Signal<Out, Bits<13>>,
-    /// the first of which are not written.
+    /// With `begins`: how many of its first bytes are not written.
     pub skip: Signal<Out, Bits<2>>,
-    /// There are pieces,
+    /// `beat` has pieces.
     pub valid: Signal<Out, Bit>,
-    /// these.
+    /// 16 consecutive pieces of the job; valid with `valid`.
     pub beat: Signals<Out, Beat>,
-    /// They are taken.
+    /// The pieces are taken in this cycle.
     pub flows: Signal<In, Bit>,
-    /// The job ends with them.
+    /// The job ends with these pieces.
     pub ends: Signal<In, Bit>,
 
     // Writing.
     state: DFF<TableState>,
     set: DFF<Bit>,
-    /// The column that is written, how many there are, and the number of the row.
+    /// The column that is written, the number of columns, and the number of the row.
     index: DFF<Bits<5>>,
     columns: DFF<Bits<5>>,
     times: DFF<Bits<5>>,
@@ -89,16 +92,16 @@ pub struct Pieces {
     /// Pieces of a row.
     row_pieces: DFF<Bits<9>>,
     needed: Signal<Local, Bits<9>>,
-    /// Rows that 16 pieces are, and pieces beyond these.
+    /// Whole rows in 16 pieces, and pieces beyond these.
     whole: DFF<Bits<5>>,
     rest: DFF<Bits<5>>,
     widths: [DFF<Bits<7>>; PIECES],
     places: [DFF<Bits<PLACE>>; PIECES],
     /// Of each column: bytes from the first row's value to that of the row that is written.
     ahead: [DFF<Bits<7>>; PIECES],
-    /// And bytes of `whole` rows.
+    /// Of each column: bytes of `whole` rows.
     steps: [DFF<Bits<7>>; PIECES],
-    // Of 8 or 16 bits each, so that a number is a place without multiplication.
+    // With 8 or 16 bits each, so that a number gives a place without multiplication.
     all_widths: Pack<PIECES, 8, 128>,
     all_ahead: Pack<PIECES, 8, 128>,
     job: DFF<Column>,
@@ -146,13 +149,13 @@ pub struct Pieces {
     read: DFF<Bit>,
     read_fresh: DFF<Bit>,
     read_wraps: DFF<Bit>,
-    /// Banks from the first piece's on up to the end.
+    /// Banks from that of the first piece up to the last bank.
     read_turn: DFF<Bits<4>>,
     turn: Signal<Local, Bits<4>>,
     entries: [DFF<Bits<ENTRY>>; PIECES],
-    /// By banks, 32 bits each,
+    /// The entries by banks, 32 bits each.
     by_banks: Pack<PIECES, 32, 512>,
-    /// turned so that the first piece is first.
+    /// The same, rotated so that the first piece is first.
     #[init(Turn::new(16))]
     turn_fours: Turn<512>,
     #[init(Turn::new(4))]
@@ -162,7 +165,7 @@ pub struct Pieces {
     run_widths: [DFF<Bits<7>>; PIECES],
     run_steps: [DFF<Bits<7>>; PIECES],
     run_places: [DFF<Bits<PLACE>>; PIECES],
-    /// What these go on by: the bytes of `whole` rows, and of another one.
+    /// What the places advance by: the bytes of `whole` rows, and of one more.
     further: [Signal<Local, Bits<7>>; PIECES],
     strides: [Signal<Local, Bits<8>>; PIECES],
     all_places: Pack<PIECES, 16, 256>,
@@ -220,7 +223,7 @@ impl Logic for Pieces {
             self.nth[k].next = k.to_bits();
             self.nth[k].next = self.nth[k].val() - self.at.q.val().get_bits::<4>(0);
             self.within[k].next = bit_cast::<6, 4>(self.nth[k].val()) << 2;
-            // Banks in front of the first piece's are in the next row.
+            // Banks in front of the first piece's have their entry in the next row.
             self.inverse[k].next = 15.into();
             self.inverse[k].next = self.inverse[k].val() - bit_cast::<9, 4>(k.to_bits());
             self.write_sum[k].next = self.at.q.val() + self.inverse[k].val();
@@ -287,7 +290,7 @@ impl Logic for Pieces {
             }
             TableState::Ready => {}
         }
-        // 16 pieces are so many rows, and so many pieces more.
+        // 16 pieces are whole rows, and some pieces more.
         self.whole.d.next = 0.into();
         self.rest.d.next = 16.into();
         if (self.row_pieces.q.val() > 8) && (self.row_pieces.q.val() <= 16) {
@@ -378,7 +381,7 @@ impl Logic for Pieces {
             }
         }
 
-        // The first one first.
+        // The entries, with that of the first piece first.
         for k in 0..PIECES {
             self.by_banks.parts[k].next = bit_cast::<32, ENTRY>(self.entries[k].q.val());
         }
@@ -388,7 +391,7 @@ impl Logic for Pieces {
         self.turn_ones.count.next = self.read_turn.q.val().get_bits::<2>(0);
         self.unused_turned.next = self.turn_ones.result.val();
 
-        // Their places.
+        // The places of the pieces.
         for k in 0..PIECES {
             self.pieces[k].next = self.turn_ones.result.val().get_bits::<ENTRY>(k * 32);
             self.all_places.parts[k].next = bit_cast::<16, PLACE>(self.run_places[k].q.val());

@@ -1,162 +1,168 @@
-//! The runs of a packet in dense columns: where each goes in host memory, and where it lies in the memory of columns until then.
+//! Computes the runs of a packet in dense columns: where each goes in host memory, and where it lies in the memory of
+//! columns until then.
 //!
-//! Stands between the receive queues' scatter, which knows where a receive stands, and the [transposer](super). Payload begins in a row
-//! (at a byte of a column's value) and ends `m` rows later, where the next payload of the message begins. So a column's run is `m`
-//! values, and the parts of the first and the last row that it has.
+//! Stands between the receive queues' scatter, which knows where a receive stands, and the [transposer](super). Payload
+//! begins in a row
+//! (at a byte of a column's value) and ends `m` rows later, where the next payload of the message begins. So a column's
+//! run is `m`
+//! values, and the parts of the first and the last row that the payload has.
 //!
-//! Contract: columns come in the order of a row, at most 16 of 1 to 64 B; all of them tell the same of the payload. `planned` comes 5 to 10 cycles
-//! after the last one, the sooner the longer the row and the shorter the payload, 15 later if the region ends first, when the job before has all its runs. Then the next job's columns may come, while each column
+//! Contract: columns come in the order of a row, at most 16 of 1 to 64 B, all with the same fields of the payload.
+//! `planned` comes 5 to 10 cycles
+//! after the last one, the sooner the longer the row and the shorter the payload, or 15 later if the region ends first,
+//! when the job before has all its runs. Then the next job's columns may come, while each column
 //! leads to a run and to a column of the transposer, one a cycle, from the 7th cycle on.
 //! Columns of which the last one is `dropped` lead to nothing.
-//! Runs come before the payload is transposed. A run may have no bytes. A job's runs begin when the memory has room for them: its rows of 128 B are in use until they are `freed`.
+//! Runs come before the payload is transposed. A run may have no bytes. A job's runs begin when the memory has room for
+//! them: its rows of 128 B are in use until they are `freed`.
 
 use super::{Column, PIECES};
 use crate::primitive::{Lutram, Multiplier};
 use crate::receive::record::{COLUMN_ROWS, PLACE, STORE};
 use drdma_emit::prelude::*;
 
-/// Bits of a number of bytes of payload, of a packet's rows, and of both together.
+/// Bits of a count of bytes of payload, or of a packet's rows, or of both together.
 const BYTES: usize = 14;
-/// Bits of a number of bytes of a row.
+/// Bits of a count of bytes of a row.
 pub const ROW: usize = 11;
-/// Bits of what a step of the division divides: two more.
+/// Bits of the remainder in a step of the division: two more.
 const STEP: usize = ROW + 2;
-/// Bits of a number of rows of the memory of columns, of which there are 128.
+/// Bits of a count of rows of the memory of columns, of which there are 128.
 const USED: usize = COLUMN_ROWS;
 const ROWS: u64 = 128;
-/// Cycles of the multiplier.
+/// Stages of the multiplier.
 const STAGES: usize = 3;
 /// Bits of what is kept of a column: address, width, bytes of the row before it.
 const KEPT: usize = 64 + 7 + ROW;
 
-/// A column of a dense region. What is told of the payload is the same in all columns.
+/// A column of a dense region. The fields of the payload are the same in all columns.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Target {
-    /// Where its value of the row goes in which the payload begins.
+    /// Address in host memory of the value in the row in which the payload begins.
     pub addr: Bits<64>,
-    /// Bytes of a value, 1 to 64.
+    /// Bytes of a value of the column, 1 to 64.
     pub width: Bits<7>,
-    /// It is the last one.
+    /// The column is the last one.
     pub last: Bit,
-    /// Of the last one: nothing becomes of all of them.
+    /// With `last`: all columns are withdrawn.
     pub dropped: Bit,
-    /// Of the payload: its first byte in the frame store,
+    /// Of the payload: byte address in the frame store.
     pub ram: Bits<STORE>,
-    /// bytes, 1 to 4,096,
+    /// Of the payload: bytes, 1 to 4,096.
     pub bytes: Bits<13>,
-    /// the column that it begins in,
+    /// Of the payload: the column in which it begins.
     pub column: Bits<4>,
-    /// the byte of its value,
+    /// Of the payload: the byte of that column's value with which it begins.
     pub offset: Bits<6>,
-    /// and the rows of the region from that one on, at least 1.
+    /// Of the payload: rows of the region from the first one on, at least 1.
     pub rows: Bits<32>,
 }
 
-/// What becomes of the payload.
+/// The plan for a payload.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Planned {
-    /// So much of it goes to this region.
+    /// Bytes of the payload that go to this region.
     pub bytes: Bits<13>,
-    /// The next byte goes so many rows further,
+    /// Rows by which the next byte lies further than the first one.
     pub rows: Bits<13>,
-    /// into this column's value,
+    /// The column of the next byte.
     pub column: Bits<4>,
-    /// at this byte.
+    /// The byte of that column's value.
     pub offset: Bits<6>,
-    /// The region ends there.
+    /// The region ends behind these bytes.
     pub ends: Bit,
 }
 
 /// A run of a column.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Run {
-    /// Where it goes in host memory.
+    /// Address in host memory of the run.
     pub addr: Bits<64>,
-    /// Its first byte in the memory of columns; it may go on at that one's beginning.
+    /// Byte address in the memory of columns; the run may go on at that memory's beginning.
     pub place: Bits<PLACE>,
-    /// Bytes, 0 to 4,096.
+    /// Bytes of the run, 0 to 4,096.
     pub bytes: Bits<13>,
-    /// It is the job's last one,
+    /// The run is the job's last one.
     pub last: Bit,
-    /// whose runs take so many rows of that memory.
+    /// With `last`: rows of the memory of columns that the job's runs take.
     pub rows: Bits<USED>,
 }
 
-/// The rows of the packet that is planned.
+/// The shape of the rows of the packet that is planned.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct RowShape {
     /// Bytes of a row,
     pub row: Bits<ROW>,
-    /// and of its last value.
+    /// Bytes of a value of a row's last column.
     pub width: Bits<7>,
-    /// Its columns.
+    /// Columns of a row.
     pub columns: Bits<5>,
-    /// Where the payload begins in its first row.
+    /// Byte of the first row with which the payload begins.
     pub start: Bits<ROW>,
 }
 
 /// What [`Runs`] does with the columns of a job.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum RunsState {
-    /// Columns come.
+    /// Takes the columns.
     Load,
-    /// Bytes are divided into rows.
+    /// Divides the bytes into rows.
     Divide,
-    /// The region may end before the payload; if not, the column is found in which the payload ends.
+    /// Checks whether the region ends before the payload; if not, finds the column in which the payload ends.
     Compare,
-    /// Bytes up to the region's end are counted.
+    /// Counts the bytes up to the region's end.
     Clip,
-    /// All of it is known.
+    /// Offers the plan.
     Tell,
 }
 
 /// What [`Runs`] does with a job that is planned.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum CutState {
-    /// There is none.
+    /// There is no planned job.
     Idle,
-    /// It waits for room in the memory.
+    /// Waits for room in the memory of columns.
     Room,
-    /// Runs.
+    /// Makes the job's runs.
     Cut,
 }
 
-/// See the [module](self).
+/// Computes runs. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Runs {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Columns of a region.
+    /// Columns of a region for a payload.
     pub target: Stream<In, Target>,
-    /// What becomes of the payload.
+    /// The plan for each payload.
     pub planned: Stream<Out, Planned>,
-    /// With that: the rows that it is of.
+    /// With `planned`: the shape of the payload's rows.
     pub shape: Signals<Out, RowShape>,
-    /// Its runs.
+    /// The job's runs, in the order of columns.
     pub run: Stream<Out, Run>,
-    /// The same for the transposer.
+    /// The job's columns, for the transposer.
     pub column: Stream<Out, Column>,
-    /// Rows of the memory of columns are free again:
+    /// Rows of the memory of columns are free again.
     pub freed: Signal<In, Bit>,
-    /// so many.
+    /// With `freed`: number of these rows.
     pub freed_rows: Signal<In, Bits<USED>>,
 
     state: DFF<RunsState>,
-    /// Which half of `kept` columns go to.
+    /// The half of `kept` that columns go to.
     set: DFF<Bit>,
-    /// Bytes of the row before each column,
+    /// Bytes of the row before each column.
     begins: [DFF<Bits<ROW>>; PIECES],
-    /// the column that the payload ends in,
+    /// Whether the payload reaches each column of its last row.
     reached: [Signal<Local, Bit>; PIECES],
     ending: DFF<Bits<4>>,
-    /// and bytes of the row before that.
+    /// Bytes of the row before the column in which the payload ends.
     nearest: DFF<Bits<ROW>>,
     end_offset: Signal<Local, Bits<ROW>>,
     unused_offset: Signal<Local, Bits<ROW>>,
     hands: Signal<Local, Bit>,
-    /// What all columns tell.
+    /// Fields that all columns share.
     job: DFF<Target>,
     index: DFF<Bits<5>>,
     columns: DFF<Bits<5>>,
@@ -166,13 +172,13 @@ pub struct Runs {
     pieces_next: Signal<Local, Bits<9>>,
     rounded: Signal<Local, Bits<7>>,
     unused_rounded: Signal<Local, Bits<7>>,
-    /// Where the payload begins in its first row, and the number of its first piece.
+    /// Byte of the first row with which the payload begins, and number of its first piece.
     start: DFF<Bits<ROW>>,
     piece: DFF<Bits<9>>,
     unused_piece: Signal<Local, Bits<9>>,
 
-    // Division, two bits a cycle. The first pairs of bits of the quotient are 0, and take no cycle, as far as the row's bytes or
-    // the dividend's tell.
+    // Division, two bits a cycle. The first pairs of bits of the quotient that must be 0, as the row's bytes or
+    // the dividend's show, take no cycle.
     sum: Signal<Local, Bits<BYTES>>,
     by_row: Signal<Local, Bits<3>>,
     skipped: Signal<Local, Bits<3>>,
@@ -183,13 +189,13 @@ pub struct Runs {
     rest_in: Signal<Local, Bits<STEP>>,
     rest_out: Signal<Local, Bits<STEP>>,
     digit: Signal<Local, Bits<2>>,
-    /// The row's bytes twice, and three times, as they were a cycle before.
+    /// Two and three times the row's bytes, as they were a cycle before.
     twice: Signal<Local, Bits<STEP>>,
     thrice: DFF<Bits<STEP>>,
     unused_high: Signal<Local, Bits<STEP>>,
     ends: DFF<Bit>,
     beyond: Signal<Local, Bit>,
-    /// Bytes of the payload that go here.
+    /// Bytes of the payload that go to this region.
     bytes: DFF<Bits<BYTES>>,
     unused_bytes: Signal<Local, Bits<BYTES>>,
     whole: DFF<Bits<BYTES>>,
@@ -222,7 +228,7 @@ pub struct Runs {
     looked_tail: DFF<Bits<7>>,
     width: Signal<Local, Bits<7>>,
     earlier: Signal<Local, Bits<ROW>>,
-    /// Bytes of the first row and of the last one that the run has not and has.
+    /// Bytes of the first row that the run does not have, and of the last row that it has.
     into: Signal<Local, Bits<12>>,
     head: Signal<Local, Bits<7>>,
     into_end: Signal<Local, Bits<12>>,
@@ -234,7 +240,7 @@ pub struct Runs {
     cut_head: DFF<Bits<7>>,
     cut_bytes: DFF<Bits<BYTES>>,
     unused_product: Signal<Local, Bits<21>>,
-    /// Where the next run may begin, in which bank it is to, and the banks between two of them.
+    /// Where the next run may begin, in which bank it is to begin, and the banks between two runs.
     place: DFF<Bits<PLACE>>,
     bank: DFF<Bits<7>>,
     apart: DFF<Bits<7>>,
@@ -243,17 +249,17 @@ pub struct Runs {
     behind: Signal<Local, Bits<PLACE>>,
     run_valid: DFF<Bit>,
     run_held: DFF<Run>,
-    /// Behind that run, and the row in which its job began.
+    /// The place behind that run, and the row in which its job began.
     run_behind: DFF<Bits<PLACE>>,
     run_row: DFF<Bits<7>>,
     column_valid: DFF<Bit>,
     column_held: DFF<Column>,
 
-    // Room.
+    // Room in the memory of columns.
     used: DFF<Bits<USED>>,
     first_row: DFF<Bits<7>>,
     needed: DFF<Bits<USED>>,
-    /// A job has all its runs since the cycle before.
+    /// The job has all its runs since the cycle before.
     closes: DFF<Bit>,
     taken: Signal<Local, Bits<7>>,
     rounded_up: Signal<Local, Bits<PLACE>>,
@@ -285,7 +291,7 @@ impl Logic for Runs {
             | (bit_cast::<5, 1>(self.set.q.val().into()) << 4);
         self.widths.write_data.next = self.target.width.val();
 
-        // Where the division begins: what is skipped of the dividend is less than the row.
+        // Where the division begins: the skipped part of the dividend is less than the row.
         self.sum.next = self.bytes.q.val() + bit_cast::<BYTES, ROW>(self.start.q.val());
         self.by_row.next = 0.into();
         if self.row.q.val().get_bits::<3>(8).any() {
@@ -321,7 +327,7 @@ impl Logic for Runs {
         }
         self.unused_high.next = self.rest_out.val();
 
-        // Runs that are under way move on.
+        // Runs that are under way advance.
         self.run.valid.next = self.run_valid.q.val();
         self.run.next = self.run_held.q.val();
         self.column.valid.next = self.column_valid.q.val();
@@ -362,7 +368,7 @@ impl Logic for Runs {
         }
         self.at_next.next = self.at.q.val() + 1;
 
-        // Where a run lies: in its bank, in this row or the next one.
+        // A run begins in its bank, in this row or the next one.
         self.start_row.next = self.place.q.val().get_bits::<7>(7);
         if self.bank.q.val() < self.place.q.val().get_bits::<7>(0) {
             self.start_row.next = self.place.q.val().get_bits::<7>(7) + 1;
@@ -546,7 +552,7 @@ impl Logic for Runs {
                 }
             }
             RunsState::Clip => {
-                // Rows times bytes, a bit a cycle; less than the dividend, so that nothing is lost.
+                // Rows times bytes, a bit a cycle; the product is less than the dividend, so nothing is lost.
                 self.round.d.next = self.round.q.val() + 1;
                 self.factor.d.next = self.factor.q.val() << 1;
                 self.whole.d.next = self.whole.q.val() << 1;
@@ -559,7 +565,7 @@ impl Logic for Runs {
                         self.whole.q.val() - bit_cast::<BYTES, ROW>(self.start.q.val());
                     self.state.d.next = RunsState::Tell;
                 }
-                // It ends behind a row.
+                // The payload ends behind a row.
                 self.ending.d.next = 0.into();
                 self.nearest.d.next = 0.into();
             }
@@ -607,7 +613,7 @@ impl Logic for Runs {
                 }
             }
         }
-        // 128 banks, divided by the columns.
+        // 128 banks, divided by the number of columns.
         self.apart.d.next = 8.into();
         if self.cut_columns.q.val() <= 2 {
             self.apart.d.next = 64.into();

@@ -1,67 +1,70 @@
-//! Payload from the frame store, 64 bytes from any byte on.
+//! Provides payload from the frame store, 64 bytes from any byte on.
 //!
-//! Contract: stretches are fetched in their order, ahead of their use, up to 16 words of 64 B. `enough` says that the next 64 bytes
-//! are there, or as many as the stretch still has. `take` goes on by `bytes` (1 to 64), and the 64 bytes from where that began
-//! are at `payload` 3 cycles with `flows` later, that of `take` counted. `over` comes with the last `take` of a stretch. Bytes behind the
+//! Contract: stretches are fetched in their order, ahead of their use, up to 16 words of 64 B. `enough` says that the
+//! next 64 bytes
+//! are there, or as many as the stretch still has. `take` advances by `bytes` (1 to 64); the 64 bytes from the old
+//! position on
+//! are at `payload` 3 cycles with `flows` later, that of `take` included. `over` comes with the last `take` of a
+//! stretch. Bytes behind the
 //! stretch's end mean nothing.
 
 use crate::primitive::{Lutram, StreamFifo};
 use crate::receive::record::{STORE, STORE_WORD};
 use drdma_emit::prelude::*;
 
-/// Bits of the number of a word that was fetched, which goes round.
+/// Bits of the number of a word that was fetched, which wraps.
 const COUNT: usize = 8;
 /// Words that are held.
 const HELD: u64 = 16;
 
-/// Consecutive bytes of the frame store; they may go on at its beginning.
+/// Consecutive bytes of the frame store, which may go on at its beginning.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Stretch {
-    /// The first one.
+    /// Byte address of the first one.
     pub ram: Bits<STORE>,
-    /// How many, at least 1.
+    /// Number of bytes, at least 1.
     pub bytes: Bits<13>,
 }
 
 /// Where a stretch lies among the words that were fetched.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Fetched {
-    /// Its first byte in its first word.
+    /// Byte of its first word with which the stretch begins.
     pub offset: Bits<6>,
-    /// Its words.
+    /// Words of the stretch.
     pub words: Bits<7>,
 }
 
-/// See the [module](self).
+/// Provides payload. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Window {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// What is to be fetched.
+    /// Stretches to fetch, in order.
     pub stretch: Stream<In, Stretch>,
 
-    /// A word of the store is wanted:
+    /// A word of the frame store is wanted.
     pub read: Signal<Out, Bit>,
-    /// this one.
+    /// Number of that word.
     pub word: Signal<Out, Bits<STORE_WORD>>,
-    /// It is read in this cycle,
+    /// The word is read in this cycle.
     pub granted: Signal<In, Bit>,
-    /// and here two cycles later.
+    /// The word, two cycles after it was read.
     pub data: Signal<In, Bits<512>>,
 
-    /// There is enough to go on.
+    /// There are 64 bytes, or all that the stretch still has.
     pub enough: Signal<Out, Bit>,
-    /// Goes on,
+    /// Bytes are taken.
     pub take: Signal<In, Bit>,
-    /// by so many bytes,
+    /// With `take`: number of bytes.
     pub bytes: Signal<In, Bits<7>>,
-    /// which are the last ones.
+    /// With `take`: the bytes are the stretch's last ones.
     pub over: Signal<In, Bit>,
-    /// The stages behind `take` move.
+    /// The stages behind `take` advance.
     pub flows: Signal<In, Bit>,
-    /// 64 bytes.
+    /// The 64 bytes from where `take` began, 3 cycles with `flows` later.
     pub payload: Signal<Out, Bits<512>>,
 
     // Fetching.
@@ -86,7 +89,7 @@ pub struct Window {
     loads: Signal<Local, Bit>,
     behind: Signal<Local, Bits<4>>,
 
-    // Two words, shifted by less and less.
+    // Two words, shifted in steps that become smaller.
     low: DFF<Bits<512>>,
     high: DFF<Bits<512>>,
     shift: DFF<Bits<6>>,
@@ -114,7 +117,7 @@ impl Logic for Window {
             self.left.d.next = self.ending.val().get_bits::<7>(6);
         }
 
-        // Its words are read while there is room.
+        // The stretch's words are read while there is room.
         self.held.next = self.issued.q.val() - self.head.q.val();
         self.read.next = self.left.q.val().any() && (self.held.val() < HELD);
         self.word.next = self.next_word.q.val();
@@ -134,7 +137,7 @@ impl Logic for Window {
             self.words[k].write_data.next = self.data.val();
         }
 
-        // What is in use.
+        // The stretch that is in use.
         self.ready_words.next = self.arrived.q.val() - self.head.q.val();
         self.enough.next = self.open.q.val()
             && ((self.ready_words.val() >= 2) || (self.arrived.q.val() == self.stop.q.val()));
@@ -157,7 +160,7 @@ impl Logic for Window {
             }
         }
 
-        // Two words, and the bytes from `offset` on.
+        // Two words, of which the bytes from `offset` on are taken.
         self.words[0].read_address[0].next = self.head.q.val().get_bits::<4>(0);
         self.behind.next = self.head.q.val().get_bits::<4>(0) + 1;
         self.words[1].read_address[0].next = self.behind.val();

@@ -1,7 +1,8 @@
-//! Orders of scatter, of which those for the transposer become the runs of their jobs.
+//! Replaces orders for columns by the runs of their jobs.
 //!
-//! Stands behind the receive queues' scatter. What scatter hands over as columns is planned and transposed here; the order that it gives for
-//! that stands in its place among the others, and becomes an order for each run that has bytes.
+//! Stands behind the receive queues' scatter. Payload that scatter gives out as columns is planned and transposed here;
+//! the order that scatter gives
+//! in its place among the others becomes an order for each run that has bytes.
 //!
 //! ```text
 //! target --> runs --planned-->
@@ -12,8 +13,10 @@
 //! order --> [16 orders] ------------/
 //! ```
 //!
-//! Contract: there is an order of `column` for each job that was planned, in their order. It waits until its job's payload is in the memory of columns, and all orders
-//! behind it wait as well. Other orders pass after 1 cycle, one a cycle. With the last run come the end of the frame, the completion and the rows of the
+//! Contract: there is an order of `column` for each job that was planned, in their order. It waits until its job's
+//! payload is in the memory of columns, and all orders
+//! behind it wait as well. Other orders pass after 1 cycle, one a cycle. The last run has the end of the frame, the
+//! completion, and the rows of the
 //! memory of columns that its job takes. May stall at any time.
 
 use super::Transposer;
@@ -22,43 +25,43 @@ use crate::primitive::StreamFifo;
 use crate::receive::record::{COLUMN_ROWS, COLUMNS_AT, PLACE, STORE, STORE_WORD, WriteOrder};
 use drdma_emit::prelude::*;
 
-/// Bits of a number of jobs whose payload is in the memory of columns: there are no more than orders wait, and one.
+/// Bits of a count of jobs whose payload is in the memory of columns: one more than orders can wait.
 const JOBS: usize = 5;
 
-/// See the [module](self).
+/// Replaces orders. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct ColumnWriter {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Columns of dense regions,
+    /// Dense columns for the transposer.
     pub target: Stream<In, Target>,
-    /// and what becomes of the payload.
+    /// The plan for each payload.
     pub planned: Stream<Out, Planned>,
     /// Orders of scatter.
     pub order: Stream<In, WriteOrder>,
-    /// The same, with runs in place of jobs.
+    /// Orders, with runs in place of jobs.
     pub written: Stream<Out, WriteOrder>,
-    /// Rows of the memory of columns that are free again.
+    /// Number of rows of the memory of columns that are free again.
     pub freed_rows: Signal<In, Bits<COLUMN_ROWS>>,
 
     // The frame store.
-    /// A word is wanted:
+    /// A word of the frame store is wanted.
     pub store_read: Signal<Out, Bit>,
-    /// this one.
+    /// Number of that word.
     pub store_word: Signal<Out, Bits<STORE_WORD>>,
-    /// It is read in this cycle,
+    /// The word is read in this cycle.
     pub store_granted: Signal<In, Bit>,
-    /// and here two cycles later.
+    /// The word, two cycles after it was read.
     pub store_data: Signal<In, Bits<512>>,
 
     // The memory of columns.
-    /// Segments of 64 B that are read,
+    /// Segments of 64 B of the memory of columns that are read, a bit each.
     pub column_enable: Signal<In, Bits<2>>,
-    /// their rows, 7 bits each,
+    /// Rows that are read, 7 bits for each segment.
     pub column_row: Signal<In, Bits<14>>,
-    /// and what was read, two cycles later.
+    /// The rows, 512 bits for each segment, two cycles after they were asked for.
     pub column_data: Signal<Out, Bits<1024>>,
     /// Orders wait.
     pub busy: Signal<Out, Bit>,
@@ -69,11 +72,11 @@ pub struct ColumnWriter {
     #[init(StreamFifo::prompt())]
     waiting: StreamFifo<WriteOrder, 4, 5>,
     cut: StreamFifo<Run, 6, 7>,
-    /// Jobs that are done and have runs here.
+    /// Jobs that are transposed and whose runs are still here.
     done: DFF<Bits<JOBS>>,
-    /// The run is one of the order that waits.
+    /// The run belongs to the order that waits.
     open: Signal<Local, Bit>,
-    /// It has no bytes, and others follow.
+    /// The run has no bytes, and others follow.
     empty: Signal<Local, Bit>,
     /// A job's last run leaves.
     ends: Signal<Local, Bit>,

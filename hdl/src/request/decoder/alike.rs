@@ -1,4 +1,4 @@
-//! Destinations whose rows lie where those of the request's first destination lie.
+//! Finds destinations whose rows lie where those of the request's first destination lie.
 
 use crate::primitive::Lutram;
 use crate::request::{BITMAPPED, STRIDED};
@@ -28,23 +28,23 @@ pub struct Alike {
     pub rst: Signal<In, Bit>,
     /// A destination begins.
     pub dest_accept: Signal<In, Bit>,
-    /// It is the request's first.
+    /// The destination is the request's first one.
     pub first: Signal<In, Bit>,
-    /// Its sets.
+    /// Number of the destination's sets.
     pub sets: Signal<In, Bits<5>>,
     /// An element is given.
     pub element_valid: Signal<In, Bit>,
-    /// It is the last one of its set.
+    /// The element is the last one of its set.
     pub element_last: Signal<In, Bit>,
-    /// Where the lane lies in row 0.
+    /// Address of the lane's value in row 0.
     pub lane_base: Signal<In, Bits<64>>,
-    /// How far it goes with every row.
+    /// Bytes from a row's value to the next one's.
     pub lane_step: Signal<In, Bits<64>>,
-    /// Its length.
+    /// Bytes of a value of the lane.
     pub lane_len: Signal<In, Bits<32>>,
-    /// Its set's region type.
+    /// Type of the region of the lane's set.
     pub lane_kind: Signal<In, Bits<2>>,
-    /// Its set's rows.
+    /// Number of rows of the lane's set.
     pub lane_count: Signal<In, Bits<32>>,
     /// The destination is alike.
     pub told: Signal<Out, Bit>,
@@ -80,7 +80,7 @@ impl Logic for Alike {
         self.valid[1].d.next = self.valid[0].q.val();
         self.last[1].d.next = self.last[0].q.val();
 
-        // The lane is kept, or compared; more than 16 are not of one set.
+        // The lane is kept, or compared; if there are more than 16, they are not of one set.
         self.lane.next = (bit_cast::<160, 64>(self.lane_base.val()) << 96)
             | (bit_cast::<160, 64>(self.lane_step.val()) << 32)
             | bit_cast::<160, 32>(self.lane_len.val());

@@ -1,4 +1,4 @@
-//! Destinations that each have a stretch of rows of their own.
+//! Finds requests whose destinations each have a stretch of rows of their own.
 
 use crate::primitive::{Lutram, Multiplier};
 use crate::request::STRIDED;
@@ -28,25 +28,25 @@ pub struct Apart {
     pub rst: Signal<In, Bit>,
     /// A destination begins.
     pub dest_accept: Signal<In, Bit>,
-    /// It is the request's first.
+    /// The destination is the request's first one.
     pub first: Signal<In, Bit>,
-    /// Its sets.
+    /// Number of the destination's sets.
     pub sets: Signal<In, Bits<5>>,
     /// An element is given.
     pub element_valid: Signal<In, Bit>,
-    /// It is the last one of its set.
+    /// The element is the last one of its set.
     pub element_last: Signal<In, Bit>,
-    /// Where the lane lies in row 0.
+    /// Address of the lane's value in row 0.
     pub lane_base: Signal<In, Bits<64>>,
-    /// How far it goes with every row.
+    /// Bytes from a row's value to the next one's.
     pub lane_step: Signal<In, Bits<64>>,
-    /// Its length.
+    /// Bytes of a value of the lane.
     pub lane_len: Signal<In, Bits<32>>,
-    /// Its set's region type.
+    /// Type of the region of the lane's set.
     pub lane_kind: Signal<In, Bits<2>>,
-    /// Its set's rows.
+    /// Number of rows of the lane's set.
     pub lane_count: Signal<In, Bits<32>>,
-    /// All destinations are apart.
+    /// All destinations are apart, 6 cycles after the last element.
     pub told: Signal<Out, Bit>,
 
     // Stages 1 and 2: the element.
@@ -57,19 +57,19 @@ pub struct Apart {
     number: DFF<Bits<5>>,
     number_after: Signal<Local, Bits<5>>,
     first_number: DFF<Bits<5>>,
-    /// All lanes of the destination have had the first destination's form.
+    /// All lanes of the destination so far have the first destination's steps and lengths.
     same: DFF<Bit>,
     form: Signal<Local, Bits<15>>,
     fits: Signal<Local, Bit>,
     /// Steps and lengths of the first destination's lanes.
     forms: Lutram<15, 4, 1>,
-    /// Where the lanes of the destination before begin.
+    /// Addresses of the lanes of the destination before.
     bases: Lutram<64, 4, 1>,
     count: DFF<Bits<32>>,
     count_before: DFF<Bits<32>>,
-    /// The destination at hand has the form.
+    /// The destination at hand has the first destination's steps and lengths.
     formed: DFF<Bit>,
-    // How far a lane lies behind that of the destination before, beside how far that goes.
+    // How far a lane lies behind that of the destination before, against how far that one's rows reach.
     #[init(Multiplier::new(STAGES))]
     span: Multiplier<32, 8, 40>,
     distances: [DFF<Bits<64>>; 3],

@@ -1,4 +1,4 @@
-//! Bounds: does a range lie in the memory region that its local key names?
+//! Checks whether a range lies in the memory region that its local key names.
 
 use super::regions::MemoryRegions;
 use crate::context::INDEX;
@@ -11,20 +11,21 @@ use rust_hdl_widgets::prelude::*;
 /// Register stages of the multiplier.
 const MULTIPLIER_STAGES: usize = 5;
 
-/// The length of a range that is `factor` times a step and a rest, exactly.
+/// Computes the length of a range, `factor` times a step and a rest, exactly.
 ///
-/// 6 cycles behind its inputs; one a cycle while `enable` is high, which must be so for 6 cycles.
+/// Contract: the length comes 6 cycles after its inputs; one a cycle while `enable` is high, which must be so for 6
+/// cycles.
 #[derive(LogicBlock)]
 pub struct Length {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Advances the pipeline.
     pub enable: Signal<In, Bit>,
-    /// How many steps.
+    /// Number of steps.
     pub factor: Signal<In, Bits<32>>,
-    /// The step.
+    /// Bytes of a step.
     pub step: Signal<In, Bits<64>>,
-    /// The rest.
+    /// Bytes of the rest.
     pub rest: Signal<In, Bits<32>>,
     /// `factor * step + rest`.
     pub length: Signal<Out, Bits<97>>,
@@ -74,7 +75,7 @@ impl Logic for Length {
 
 /// Checks ranges against the memory regions.
 ///
-/// One check a cycle, no back-pressure. `fail_*` tell the failed check with the lowest region
+/// Contract: one check a cycle, without back-pressure. `fail_*` describe the failed check with the lowest region
 /// number until `clear`; a check of a given length is in them 2 cycles after it was given, one
 /// whose length is a product 8 cycles after. All sums are exact: no range wraps around the end of
 /// the address space.
@@ -93,9 +94,9 @@ pub struct Bounds {
 
     /// A word of the memory regions' table is written.
     pub cfg_valid: Signal<In, Bit>,
-    /// It is the last word of its entry.
+    /// The word is the last one of its entry.
     pub cfg_last: Signal<In, Bit>,
-    /// The memory region.
+    /// Number of the memory region.
     pub cfg_index: Signal<In, Bits<INDEX>>,
     /// The word of its entry.
     pub cfg_word: Signal<In, Bits<4>>,
@@ -106,7 +107,7 @@ pub struct Bounds {
     pub check_valid: Signal<In, Bit>,
     /// The length is `check_factor * check_step + check_len`, else `check_span`.
     pub check_long: Signal<In, Bit>,
-    /// No check: only look the key up.
+    /// The key is only looked up, and nothing is checked.
     pub check_target: Signal<In, Bit>,
     /// The local key.
     pub check_key: Signal<In, Bits<32>>,
@@ -114,41 +115,41 @@ pub struct Bounds {
     pub check_pd: Signal<In, Bits<32>>,
     /// The range starts at `check_base + check_offset`.
     pub check_base: Signal<In, Bits<64>>,
-    /// See `check_base`.
+    /// Second part of the start: see `check_base`.
     pub check_offset: Signal<In, Bits<64>>,
-    /// See `check_long`.
+    /// Bytes of the range without `check_long`.
     pub check_span: Signal<In, Bits<35>>,
-    /// See `check_long`.
+    /// With `check_long`: number of steps.
     pub check_factor: Signal<In, Bits<32>>,
-    /// See `check_long`.
+    /// With `check_long`: bytes of a step.
     pub check_step: Signal<In, Bits<64>>,
-    /// See `check_long`.
+    /// With `check_long`: bytes of the rest.
     pub check_len: Signal<In, Bits<32>>,
     /// The range will be written.
     pub check_writes: Signal<In, Bit>,
     /// The number of the region that is checked.
     pub check_region: Signal<In, Bits<11>>,
-    /// Its destination.
+    /// Index of the region's destination.
     pub check_dest: Signal<In, Bits<DEST_INDEX>>,
 
     /// Checks are on their way.
     pub busy: Signal<Out, Bit>,
     /// A check has failed.
     pub fail_valid: Signal<Out, Bit>,
-    /// The first region of which a check has failed.
+    /// With `fail_valid`: number of the first region of which a check has failed.
     pub fail_region: Signal<Out, Bits<11>>,
-    /// Its destination.
+    /// With `fail_valid`: index of that region's destination.
     pub fail_dest: Signal<Out, Bits<DEST_INDEX>>,
-    /// A memory region that is to be written does not allow it; as long as `fail_valid`.
+    /// With `fail_valid`: the reason is that a memory region that is to be written does not allow it.
     pub lacking: Signal<Out, Bit>,
-    /// Forgets the failure.
+    /// The failure is forgotten.
     pub clear: Signal<In, Bit>,
 
-    /// A look-up has ended.
+    /// A look-up with `check_target` has ended.
     pub target_done: Signal<Out, Bit>,
-    /// The memory region's first byte; 0 if the key names none.
+    /// With `target_done`: address of the memory region's first byte; 0 if the key names none.
     pub target_addr: Signal<Out, Bits<64>>,
-    /// The memory region's bytes; 0 if the key names none.
+    /// With `target_done`: bytes of the memory region; 0 if the key names none.
     pub target_len: Signal<Out, Bits<64>>,
 
     regions: MemoryRegions,

@@ -1,4 +1,4 @@
-//! The decoder's copies of the queue pairs' and send queues' tables.
+//! Keeps the decoder's copies of the queue pairs' and send queues' tables.
 
 use super::slice::{in_word, word_of};
 use crate::context::{Flags, INDEX, QP, QUEUE, Stamps, Table};
@@ -8,10 +8,10 @@ use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// What the tables and the states say of one queue and one queue pair.
+/// Tells what the tables and the states say of one queue and one queue pair.
 ///
-/// What the tables say is of `queue` and `qp` as they are, which `next_queue` and `next_qp` tell a cycle
-/// before; `halted`, `ready` and `stamp` are of those of the cycle before.
+/// The outputs of the tables are for `queue` and `qp`, which `next_queue` and `next_qp` must announce a cycle
+/// before; `halted`, `ready` and `stamp` are for those of the cycle before.
 ///
 /// A queue pair is ready for a queue of its protection domain, once its entry's last word says so and until any
 /// word of it is written again; a reset does not change that: the last words have to be written after it.
@@ -20,8 +20,8 @@ use rust_hdl_widgets::prelude::*;
 /// `clk`, `rst`, `cfg_*`, `queue_halted`; `next_queue`, `next_qp`, `queue`, `qp`.
 ///
 /// # Outputs
-/// `shared`, `owned`, `owner`, `queue_pd`, `halted` of the queue; `ready`, `transport`, `log_mtu`, `asks`, `stamp` of the
-/// queue pair.
+/// `shared`, `owned`, `owner`, `queue_pd`, `halted` of the queue; `ready`, `transport`, `log_mtu`, `asks`, `stamp` of
+/// the queue pair.
 #[derive(LogicBlock)]
 pub struct Contexts {
     /// Clock.
@@ -34,11 +34,11 @@ pub struct Contexts {
     pub cfg_attributes: Signal<In, Bit>,
     /// A word of the send queues' table is written.
     pub cfg_queue: Signal<In, Bit>,
-    /// It is `enable`.
+    /// The word is `enable`.
     pub cfg_enable: Signal<In, Bit>,
     /// An entry of every table is cleared.
     pub cfg_every: Signal<In, Bit>,
-    /// The entry.
+    /// Entry that is written.
     pub cfg_index: Signal<In, Bits<INDEX>>,
     /// The word of the entry.
     pub cfg_word: Signal<In, Bits<4>>,
@@ -48,48 +48,48 @@ pub struct Contexts {
     pub queue_halted: Signal<In, Bit>,
     /// A queue is stopped, until it is enabled anew.
     pub stop_valid: Signal<In, Bit>,
-    /// The queue.
+    /// With `stop_valid`: the queue.
     pub stop_queue: Signal<In, Bits<QUEUE>>,
 
-    /// What `queue` is in the next cycle.
+    /// The value of `queue` in the next cycle.
     pub next_queue: Signal<In, Bits<QUEUE>>,
-    /// The queue that is asked for.
+    /// The queue that is asked about.
     pub queue: Signal<In, Bits<QUEUE>>,
-    /// It is a shared one.
+    /// The queue is a shared one.
     pub shared: Signal<Out, Bit>,
-    /// It has an owner.
+    /// The queue has an owner.
     pub owned: Signal<Out, Bit>,
-    /// The owner.
+    /// With `owned`: the queue pair that owns the queue.
     pub owner: Signal<Out, Bits<QP>>,
     /// The queue's protection domain.
     pub queue_pd: Signal<Out, Bits<32>>,
-    /// It is halted or stopped.
+    /// The queue of the cycle before is halted or stopped.
     pub halted: Signal<Out, Bit>,
-    /// What `qp` is in the next cycle.
+    /// The value of `qp` in the next cycle.
     pub next_qp: Signal<In, Bits<QP>>,
-    /// The queue pair that is asked for.
+    /// The queue pair that is asked about.
     pub qp: Signal<In, Bits<QP>>,
-    /// It was made ready, and is of the queue's protection domain.
+    /// The queue pair of the cycle before was made ready, and is of the queue's protection domain.
     pub ready: Signal<Out, Bit>,
-    /// Its transport.
+    /// Transport of the queue pair.
     pub transport: Signal<Out, Bits<2>>,
-    /// Its MTU.
+    /// Binary logarithm of the queue pair's MTU in bytes.
     pub log_mtu: Signal<Out, Bits<4>>,
-    /// It may have READs and atomics outstanding.
+    /// The queue pair may have READs and atomics outstanding.
     pub asks: Signal<Out, Bit>,
-    /// Tells this context from later ones; see [`Stamps`].
+    /// The stamp of the queue pair of the cycle before; see [`Stamps`].
     pub stamp: Signal<Out, Bits<32>>,
 
     shared_bits: Table<1, QUEUE>,
-    /// The owner, and whether there is one.
+    /// The owner of each queue, with a flag that says whether there is one.
     owners: Table<OWNER, QUEUE>,
-    /// Transport 2, MTU 4, and whether there are such.
+    /// Transport 2 and MTU 4 of each queue pair, with a flag that says whether both are legal.
     shapes: Table<SHAPE, QP>,
     ready_bits: Table<1, QP>,
     asking: Table<1, QP>,
     queue_pds: Table<32, QUEUE>,
     qp_pds: Table<32, QP>,
-    /// The queue pair's transport and MTU are ones that there are; its protection domain is the queue's.
+    /// The queue pair's transport and MTU are legal; its protection domain is the queue's.
     legal: DFF<Bit>,
     stopped: Flags<QUEUE, 1>,
     stamps: Stamps<32, QP, 1>,
@@ -107,9 +107,9 @@ pub struct Contexts {
     state_word: Constant<Bits<4>>,
 }
 
-/// Bits of a queue's owner, and whether there is one.
+/// Bits of a queue's owner and of a flag that says whether there is one.
 const OWNER: usize = QP + 1;
-/// Bits of what a queue pair's packets are like.
+/// Bits of transport and MTU of a queue pair, and of a flag.
 const SHAPE: usize = 7;
 
 const _: () = assert!(QP == 12, "the owner's bits stand elsewhere");

@@ -1,4 +1,4 @@
-//! A granule, seen as each of the layouts that it may hold.
+//! Shows a granule as each of the layouts that it may hold.
 
 use super::slice::{At, in_granule, span_in_granule};
 use drdma_abi::receive::AddressHandle;
@@ -14,9 +14,9 @@ use rust_hdl_core::prelude::*;
 /// `data`.
 ///
 /// # Outputs
-/// `head_*`, `address_*`, `dest_*` (of two granules each), `remote_*`, `region_*`, `shape_*`, `element_*`, `kind_*`: the fields of
-/// [`WqeHeader`], [`AddressHandle`], [`Destination`], [`RemoteColumn`], [`RegionHeader`], [`RegionShape`], [`Element`] and, those that an
-/// element has not, [`KindElement`].
+/// `head_*`, `address_*`, `dest_*` (of two granules each), `remote_*`, `region_*`, `shape_*`, `element_*`, `kind_*`:
+/// the fields of [`WqeHeader`], [`AddressHandle`], [`Destination`], [`RemoteColumn`], [`RegionHeader`],
+/// [`RegionShape`], [`Element`] and, those that an element has not, [`KindElement`].
 #[derive(LogicBlock)]
 pub struct Fields {
     /// The granule.

@@ -1,4 +1,4 @@
-//! One lane set of several regions.
+//! Joins several regions into one lane set.
 
 use crate::request::{BITMAPPED, POINTER_MAPPED};
 use drdma_emit::prelude::*;
@@ -6,8 +6,8 @@ use drdma_emit::prelude::*;
 /// Finds destinations whose rows are what a shuffle of columns describes: row mask Element, every
 /// region strided with one extent, all with the same count, or every region bitmapped with one
 /// column, all with the same bitmap; or a scatter-gather list: every region contiguous. Element `i` of
-/// every region is then row
-/// `i` of one region whose lanes are the regions', each with its own step; so the lanes are written
+/// every region is then row `i` of one region whose lanes are the regions', each with its own step. So the lanes are
+/// written
 /// again behind the first region's, and when all fit, the first region's set and the destination are
 /// written anew: one set, row mask Period. It then takes a cycle a row instead of a cycle an element.
 ///
@@ -35,36 +35,36 @@ pub struct Joiner {
     pub sets: Signal<In, Bits<5>>,
     /// An element is given.
     pub element_valid: Signal<In, Bit>,
-    /// Its lane.
+    /// Number of the element's lane in its set.
     pub element_lane: Signal<In, Bits<4>>,
-    /// It is the last one of its set.
+    /// The element is the last one of its set.
     pub element_last: Signal<In, Bit>,
-    /// The region's type.
+    /// Type of the element's region.
     pub element_kind: Signal<In, Bits<2>>,
-    /// The region's rows.
+    /// Rows of the element's region.
     pub element_count: Signal<In, Bits<32>>,
-    /// The region's address: a bitmap's is that of the bitmap.
+    /// Address of the element's region; of a bitmapped one, that of the bitmap.
     pub element_addr: Signal<In, Bits<64>>,
-    /// The lane's length.
+    /// Bytes of a value of the element's lane.
     pub element_len: Signal<In, Bits<32>>,
-    /// The number of its set.
+    /// Number of the element's set.
     pub set: Signal<In, Bits<11>>,
 
     /// The lane that the shaper holds is written into the joined set, too.
     pub write_valid: Signal<Out, Bit>,
-    /// The joined set.
+    /// With `write_valid`: number of the joined set.
     pub write_set: Signal<Out, Bits<11>>,
-    /// The lane's number in it.
+    /// With `write_valid`: number of the lane in the joined set.
     pub write_lane: Signal<Out, Bits<4>>,
-    /// It is the last one: now the set is written, too.
+    /// With `write_valid`: the lane is the last one, and the set is written, too.
     pub write_last: Signal<Out, Bit>,
-    /// Lanes so far.
+    /// Number of the joined set's lanes so far.
     pub write_lanes: Signal<Out, Bits<5>>,
-    /// Bytes of these lanes.
+    /// Bytes of a row in these lanes.
     pub write_row_bytes: Signal<Out, Bits<36>>,
-    /// Lanes that start a beat.
+    /// Lanes that start a beat, a bit each.
     pub write_beat_start: Signal<Out, Bits<16>>,
-    /// The destination is the joined set alone.
+    /// The destination's regions are all joined in one set.
     pub joined: Signal<Out, Bit>,
 
     begins: DFF<Bit>,
@@ -126,7 +126,7 @@ impl Logic for Joiner {
             self.begins.d.next = true;
         }
 
-        // The joined set is cut into beats as any other: 65 stands for more than 64 bytes.
+        // The joined set is cut into beats as any other; 65 stands for more than 64 bytes.
         self.is_long.next = self.len.q.val().get_bits::<25>(7).any()
             || (self.len.q.val().get_bit(6) && self.len.q.val().get_bits::<6>(0).any());
         self.cut_len.next = self.len.q.val().get_bits::<7>(0);

@@ -1,4 +1,4 @@
-//! The part of an entry that says how a partitioned request's ids are made.
+//! Decodes the part of an entry that says how a partitioned request's ids are made.
 
 use super::slice::{At, in_granule};
 use crate::request::{FunctionWrite, KEY_BITS, KeyWrite};
@@ -10,41 +10,41 @@ use drdma_emit::prelude::*;
 
 /// Codes of functions.
 const MURMUR3: u64 = PartitionBy::Murmur3 as u64;
-/// See [`MURMUR3`].
+/// Code of the function that assigns ranges.
 const RANGE: u64 = PartitionBy::Range as u64;
 /// Codes of kinds.
 const FIXED: u64 = ElementKind::Fixed as u64;
-/// See [`FIXED`].
+/// Code of the kind whose entries are bits.
 const BITS: u64 = ElementKind::Bits as u64;
 /// Codes of types.
 const INTEGER: u64 = KeyType::Integer as u64;
-/// See [`INTEGER`].
+/// Code of unsigned integers.
 const UNSIGNED: u64 = KeyType::Unsigned as u64;
-/// See [`INTEGER`].
+/// Code of floating point numbers.
 const FLOAT: u64 = KeyType::Float as u64;
-/// See [`INTEGER`].
+/// Code of truth values.
 const BOOLEAN: u64 = KeyType::Boolean as u64;
-/// See [`INTEGER`].
+/// Code of decimal numbers.
 const DECIMAL: u64 = KeyType::Decimal as u64;
-/// Keys and partitions of a hash, and partitions of a range, at most.
+/// Keys of a function, at most.
 const MOST_KEYS: u64 = MAX_ELEMENTS as u64;
-/// See [`MOST_KEYS`].
+/// Partitions of a hash, at most.
 const MOST_PARTITIONS: u64 = MAX_PARTITIONS as u64;
-/// See [`MOST_KEYS`].
+/// Partitions of a range, at most.
 const MOST_OF_RANGE: u64 = MAX_SPLITTERS as u64 + 1;
 /// Widths of values.
 const WIDTHS: [u64; 5] = [1, 2, 4, 8, 16];
-/// Partitions whose ids fit a byte.
+/// Partitions, at most, whose ids fit into a byte.
 const OF_A_BYTE: u64 = 256;
 
-/// Whether bits that begin within a byte have a byte more than as many that begin with one.
+/// Tells whether bits that begin within a byte take a byte more than the same number of bits that begin with one.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Spans {
-    /// How many bits, modulo 8.
+    /// Number of bits, modulo 8.
     pub count: Signal<In, Bits<3>>,
-    /// The place of the first one in its byte.
+    /// Place of the first bit in its byte.
     pub first: Signal<In, Bits<3>>,
-    /// They have.
+    /// The bits take a byte more.
     pub more: Signal<Out, Bit>,
     place: Signal<Local, Bits<6>>,
     /// For each of both together: they have.
@@ -70,73 +70,78 @@ impl Logic for Spans {
 /// A range of memory that a key needs.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct KeyCheck {
-    /// Its bytes are as many as the region's rows times `step`, not `span`.
+    /// The range has as many bytes as the region's rows times `step`; otherwise `span`.
     pub is_long: Bit,
-    /// Its first byte.
+    /// Address of the range's first byte.
     pub base: Bits<64>,
-    /// See `is_long`.
+    /// Without `is_long`: bytes of the range.
     pub span: Bits<35>,
-    /// See `is_long`.
+    /// With `is_long`: bytes from a row to the next.
     pub step: Bits<64>,
-    /// Its local key.
+    /// Local key of the range.
     pub key: Bits<32>,
 }
 
-/// Judges the granules of a function and its keys, and tells what they say.
+/// Checks the granules of a function and its keys, and gives out what they say.
 ///
-/// The granule at hand is named by one of `is_function`, `is_entry`, `is_source`, `is_end` and is judged in the same cycle; it counts with `take`.
-/// What is written follows a cycle later. Refused is, besides what has no meaning, what the card does not have: keys of variable length or of
+/// The granule at hand is named by one of `is_function`, `is_entry`, `is_source`, `is_end` and is checked in the same
+/// cycle; it counts with `take`.
+/// What is written follows a cycle later. Besides what has no meaning, granules are refused that ask for what the card
+/// does not have: keys of variable length or of
+/// a dictionary, bytes, and ranges of numbers of 16 B.
 /// a dictionary, bytes, and ranges of numbers of 16 B.
 ///
 /// # Inputs
-/// `clk`, `rst`, `granule`, `is_function`, `is_entry`, `is_source`, `is_end`, `given`; `addr`, `lkey`, `rows`, `bitmap`, `bitmap_more` of the region.
+/// `clk`, `rst`, `granule`, `is_function`, `is_entry`, `is_source`, `is_end`, `given`; `addr`, `lkey`, `rows`,
+/// `bitmap`, `bitmap_more` of the region.
 ///
 /// # Outputs
-/// `is_bad`; `last`: the key at hand is the last one; `check`, valid if the granule needs one; `ids`, bytes of an id, with the function;
-/// `partitions` and `group` from then on; `function_write` and `key_write`, all but the slot.
+/// `is_bad`; `last`: the key at hand is the last one; `check`, valid if the granule needs one; `ids`, bytes of an id,
+/// with the function; `partitions` and `group` from then on; `function_write` and `key_write`, all but the slot.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Keys {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// The granule.
+    /// The granule that is checked.
     pub granule: Signal<In, Bits<128>>,
-    /// It is a [`PartitionFunction`].
+    /// The granule is a [`PartitionFunction`].
     pub is_function: Signal<In, Bit>,
-    /// It is the [`KindElement`] of a key.
+    /// The granule is the [`KindElement`] of a key.
     pub is_entry: Signal<In, Bit>,
-    /// It is the [`ElementSource`](drdma_abi::work_request::ElementSource) of a key, which is all 0.
+    /// The granule is the [`ElementSource`](drdma_abi::work_request::ElementSource) of a key, and is all 0.
     pub is_source: Signal<In, Bit>,
-    /// It is a [`PartitionKey`].
+    /// The granule is a [`PartitionKey`].
     pub is_end: Signal<In, Bit>,
-    /// It is there. If it is bad, nothing of it is told, and what is checked with it means nothing; the next one begins another function.
+    /// The granule is there. If it is bad, nothing of it is given out, and what is checked with it means nothing; the
+    /// next one begins another function.
     pub given: Signal<In, Bit>,
-    /// The region's address.
+    /// Address of the region.
     pub addr: Signal<In, Bits<64>>,
-    /// Its local key.
+    /// Local key of the region.
     pub lkey: Signal<In, Bits<32>>,
-    /// Its rows.
+    /// Rows of the region.
     pub rows: Signal<In, Bits<32>>,
-    /// Bytes of a bit for each row, from a byte's first bit on,
+    /// Bytes of a bitmap with a bit for each row, beginning with a byte's first bit.
     pub bitmap: Signal<In, Bits<30>>,
-    /// and one more.
+    /// The same number and one more.
     pub bitmap_more: Signal<In, Bits<30>>,
     /// The granule is not legal here.
     pub is_bad: Signal<Out, Bit>,
-    /// The key is the last one.
+    /// The key at hand is the last one.
     pub last: Signal<Out, Bit>,
-    /// What is to be checked with the granule.
+    /// A range that is to be checked with the granule.
     pub check: Flow<Out, KeyCheck>,
-    /// Bytes of an id.
+    /// Bytes of an id: 1 or 2.
     pub ids: Signal<Out, Bits<2>>,
-    /// Partitions.
+    /// Number of partitions.
     pub partitions: Signal<Out, Bits<17>>,
-    /// Partitions of an id.
+    /// Neighbouring partitions that share an id.
     pub group: Signal<Out, Bits<16>>,
     /// The function.
     pub function_write: Flow<Out, FunctionWrite>,
-    /// A key.
+    /// A key of the function.
     pub key_write: Flow<Out, KeyWrite>,
 
     function_code: Signal<Local, Bits<8>>,
@@ -200,14 +205,14 @@ pub struct Keys {
     /// Binary logarithm of a width.
     log_width: Signal<Local, Bits<3>>,
     width_is_bad: Signal<Local, Bit>,
-    /// The granule is taken, and not bad.
+    /// The granule is taken, and is not bad.
     take: Signal<Local, Bit>,
-    /// It is of numbers of 1 to 8 B.
+    /// The key's values are numbers of 1 to 8 B.
     is_short: Signal<Local, Bit>,
     type_is_bad: Signal<Local, Bit>,
     no_splitters: Signal<Local, Bit>,
     splitters: Signal<Local, Bits<35>>,
-    /// Bytes that the rows' bits lie in, of the entries or of the validity.
+    /// Bytes in which the bits of the rows lie, of the entries or of the validity.
     bits: Spans,
     bit_bytes: Signal<Local, Bits<30>>,
 }
@@ -357,7 +362,7 @@ impl Logic for Keys {
             self.check.key.next = self.key_lkey.val();
         }
 
-        // What is told.
+        // What is given out.
         self.take.next = self.given.val() && !self.is_bad.val();
         self.tells.d.next = false;
         self.key_tells.d.next = false;

@@ -1,4 +1,4 @@
-//! The decoder: work queue entries in, checked requests and lane sets out.
+//! The decoder: turns work queue entries into checked requests and lane sets.
 //!
 //! Between `queue`, which fetches the blocks of the rings, and `sequencer`, which walks the rows of
 //! what is written here. It makes every check of `docs/semantics.md` that needs nothing but the
@@ -12,8 +12,9 @@
 //! ```
 //!
 //! *Throughput*: a cycle for an entry's head with its first destination, which fill a block (two if the request is
-//! partitioned), and one a granule behind it; besides, one cycle a destination, three a pointer-mapped
-//! region, and up to three an entry. A payload in the entry takes a cycle. An entry with it, or with one contiguous region, takes 4 cycles: its request leaves 3 cycles
+//! partitioned), and one for each granule behind it; besides, one cycle a destination, three a pointer-mapped
+//! region, and up to three an entry. An inline payload takes a cycle. An entry with one, or with one contiguous region,
+//! takes 4 cycles: its request leaves 3 cycles
 //! after its last granule, and the next one's first region is parsed then.
 //!
 //! *Latency*: `open` comes 4 cycles after an entry's first block, `request` 3 cycles after the
@@ -25,20 +26,20 @@
 //! `slot_free`, the first ones too. `wqe_ready` depends on registers only. The write ports have
 //! none.
 //!
-//! *Failures*: the first check that fails, in the order of `docs/semantics.md`, gives `status` and
-//! `bad_dest`; the request is then not executed. Its `dests` is 1 if the queue pair of that
-//! destination fails with it, as for a region that failed, and 0 if only the queue does. The queue
-//! pair enters the error state behind the requests before this one, in the segmenter. The rest of
-//! its turn is dropped, up to the block that begins the next one, and so is all that comes of this queue until its `enable` word is written
-//! anew or, if `queue_halted` has been set for it, until that is cleared. What was written of the
-//! request stays part of the rings until its release.
+//! *Failures*: the first check that fails, in the order of `docs/semantics.md`, gives `status` and `bad_dest`; the
+//! request is then not executed. Its `dests` is 1 if the queue pair of that destination fails with it, as for a region
+//! that failed, and 0 if only the queue does. The queue pair enters the error state behind the requests before this
+//! one, in the segmenter. The rest of its turn is dropped, up to the block that begins the next one, and so is all that
+//! comes of this queue until its `enable` word is written anew or, if `queue_halted` has been set for it, until that is
+//! cleared. What was written of the request stays part of the rings until its release.
 //!
-//! *A payload in the entry* becomes a contiguous set as long as it is, with a lane that is `inline`: whoever counts
-//! bytes counts them, whoever fetches them has nothing to fetch. `inline_write` hands it to the gather. One of no bytes
+//! *An inline payload* becomes a contiguous set as long as it is, with a lane that is `inline`: blocks that count
+//! bytes count them, blocks that fetch them have nothing to fetch. `inline_write` gives the payload to the gather. A
+//! payload of no bytes
 //! becomes a set of one byte, which stands for it; `dest_write_empty` tells the segmenter not to send that byte.
 //!
 //! *Partitioned requests* are opened before their region, which becomes the one set of all
-//! destinations; its failure is nobody's.
+//! destinations; a failure of the region is of no destination.
 //!
 //! Later words of a table's entry need not follow earlier ones: each word is effective at once.
 
@@ -86,7 +87,8 @@ use unpacker::Unpacker;
 /// `release_valid`.
 ///
 /// # Outputs
-/// Write ports `lane_write`, `inline_write`, `set_write`, `dest_write`, `piece_write`, `ask_write`, `address_write`, `function_write`, `key_write`; streams `open`, `request`.
+/// Write ports `lane_write`, `inline_write`, `set_write`, `dest_write`, `piece_write`, `ask_write`, `address_write`,
+/// `function_write`, `key_write`; streams `open`, `request`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Decoder {
     /// Clock.
@@ -100,216 +102,220 @@ pub struct Decoder {
     pub wqe_ready: Signal<Out, Bit>,
     /// The block.
     pub wqe_data: Signal<In, Bits<512>>,
-    /// The queue that it comes from.
+    /// Number of the queue that the block comes from.
     pub wqe_queue: Signal<In, Bits<QUEUE>>,
-    /// Its position in the ring.
+    /// Position of the block in the queue, in blocks.
     pub wqe_position: Signal<In, Bits<32>>,
-    /// Blocks of its batch from this one on.
+    /// Blocks of the batch from this one on, this one included.
     pub wqe_remaining: Signal<In, Bits<17>>,
-    /// It could not be read.
+    /// The block could not be read.
     pub wqe_error: Signal<In, Bit>,
-    /// It is the first one of a turn.
+    /// The block is the first one of a turn.
     pub wqe_begins: Signal<In, Bit>,
-    /// Which part of a message its entry stands for.
+    /// Which part of its message the block's entry stands for.
     pub wqe_part: Signal<In, Part>,
-    /// No further part of a message that was begun is to be fetched: enough are on their way to the segmenter.
+    /// Enough parts of messages are on their way to the segmenter: no further part of a message that was begun may be
+    /// fetched.
     pub parts_full: Signal<Out, Bit>,
 
     /// A word of a table is written.
     pub cfg_valid: Signal<In, Bit>,
-    /// The table.
+    /// Number of the table that is written.
     pub cfg_table: Signal<In, Bits<3>>,
-    /// Its entry.
+    /// Entry of the table that is written.
     pub cfg_index: Signal<In, Bits<INDEX>>,
     /// The word of the entry.
     pub cfg_word: Signal<In, Bits<4>>,
     /// The word's value.
     pub cfg_data: Signal<In, Bits<32>>,
-    /// The queue pair whose state is asked for in the next cycle.
+    /// The queue pair whose `qp_error` is asked for in the next cycle.
     pub error_next: Signal<Out, Bits<QP>>,
-    /// That of the cycle before is in error.
+    /// The queue pair of `error_next`, one cycle before, is in the error state.
     pub qp_error: Signal<In, Bit>,
-    /// The queue whose state is asked for in the next cycle.
+    /// The queue whose `queue_halted` is asked for in the next cycle.
     pub halted_next: Signal<Out, Bits<QUEUE>>,
-    /// That of the cycle before is halted.
+    /// The queue of `halted_next`, one cycle before, is halted.
     pub queue_halted: Signal<In, Bit>,
 
     /// A slot is given back.
     pub slot_free_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The slot is taken in this cycle.
     pub slot_free_ready: Signal<Out, Bit>,
-    /// The slot.
+    /// Number of the slot.
     pub slot_free_slot: Signal<In, Bits<8>>,
     /// The oldest request's share of the rings is given back.
     pub release_valid: Signal<In, Bit>,
 
     /// A lane is written.
     pub lane_write_valid: Signal<Out, Bit>,
-    /// Its set.
+    /// Number of the lane's set.
     pub lane_write_set: Signal<Out, Bits<11>>,
-    /// Its number.
+    /// Number of the lane in its set.
     pub lane_write_lane: Signal<Out, Bits<4>>,
-    /// Where it lies in row 0.
+    /// Address of the lane's value in row 0.
     pub lane_write_base: Signal<Out, Bits<64>>,
-    /// How far it goes with every row.
+    /// Bytes from a row's value to the next one's.
     pub lane_write_step: Signal<Out, Bits<64>>,
-    /// Its length.
+    /// Bytes of a value of the lane.
     pub lane_write_len: Signal<Out, Bits<32>>,
-    /// Its bytes are those of an `inline_write`.
+    /// The lane's bytes are those of an `inline_write`.
     pub lane_write_inline: Signal<Out, Bit>,
-    /// How its entries lead to bytes.
+    /// How the lane's entries lead to bytes.
     pub lane_write_kind: Signal<Out, LaneKind>,
 
-    /// A payload that stands in its entry is written.
+    /// An inline payload is written.
     pub inline_write_valid: Signal<Out, Bit>,
-    /// Its request.
+    /// Slot of the payload's request.
     pub inline_write_slot: Signal<Out, Bits<8>>,
-    /// The payload; what its lane does not have means nothing.
+    /// Bytes of the payload; those beyond its lane's length mean nothing.
     pub inline_write_data: Signal<Out, Bits<512>>,
 
     /// A set is written.
     pub set_write_valid: Signal<Out, Bit>,
-    /// Its number.
+    /// Number of the set.
     pub set_write_set: Signal<Out, Bits<11>>,
-    /// Its region type.
+    /// Type of the set's region.
     pub set_write_kind: Signal<Out, Bits<2>>,
-    /// Bytes of an id at `set_write_addr`: 1 or 2; 0: there are none.
+    /// Bytes of an id at `set_write_addr`: 1 or 2; 0: there are no ids.
     pub set_write_ids: Signal<Out, Bits<2>>,
-    /// They are made from keys; the address is that of splitters.
+    /// Ids are made from keys; the address is that of splitters.
     pub set_write_made: Signal<Out, Bit>,
-    /// How a request's ids are made, before its set.
+    /// How a request's ids are made; written before its set.
     pub function_write: Flow<Out, FunctionWrite>,
-    /// A key of a request, likewise.
+    /// A key of a request; written before its set.
     pub key_write: Flow<Out, KeyWrite>,
-    /// Bitmapped: there are fetch rows.
+    /// Bitmapped: the region has fetch rows.
     pub set_write_fetch: Signal<Out, Bit>,
-    /// The region's address: the bitmap, the ids or the pointer array.
+    /// Address of the bitmap, the ids or the pointer array.
     pub set_write_addr: Signal<Out, Bits<64>>,
-    /// Rows, bits, pointers; 1 if contiguous.
+    /// Number of rows, bits or pointers; 1 if contiguous.
     pub set_write_count: Signal<Out, Bits<32>>,
-    /// Lanes.
+    /// Number of lanes.
     pub set_write_lanes: Signal<Out, Bits<5>>,
-    /// Bytes of all lanes.
+    /// Bytes of a row in all lanes.
     pub set_write_row_bytes: Signal<Out, Bits<36>>,
-    /// Lanes that start a beat.
+    /// Lanes that start a beat, a bit each.
     pub set_write_beat_start: Signal<Out, Bits<16>>,
-    /// Pointer-mapped: the memory region of the records. With `set_write_fetch`: the fetch rows.
+    /// Pointer-mapped: address of the memory region of the records. With `set_write_fetch`: address of the fetch rows.
     pub set_write_target_addr: Signal<Out, Bits<64>>,
-    /// Pointer-mapped: its bytes.
+    /// Pointer-mapped: bytes of that memory region.
     pub set_write_target_len: Signal<Out, Bits<64>>,
-    /// Pointer-mapped: a record's first byte, relative to its pointer. Bitmapped: 0.
+    /// Pointer-mapped: first byte of a record, relative to its pointer. Bitmapped: 0.
     pub set_write_low: Signal<Out, Bits<64>>,
-    /// Pointer-mapped: a record's end, relative to its pointer.
+    /// Pointer-mapped: end of a record, relative to its pointer.
     pub set_write_high: Signal<Out, Bits<65>>,
-    /// With kinds of columns: what it has beside others.
+    /// What a set with kinds of columns has beside others.
     pub set_write_kinds: Signal<Out, SetKinds>,
 
     /// A destination is written.
     pub dest_write_valid: Signal<Out, Bit>,
-    /// Its number.
+    /// Number of the destination in the ring of destinations.
     pub dest_write_dest: Signal<Out, Bits<10>>,
-    /// Its queue pair.
+    /// Queue pair of the destination.
     pub dest_write_qp: Signal<Out, Bits<QP>>,
-    /// Its sets.
+    /// Number of the destination's sets.
     pub dest_write_sets: Signal<Out, Bits<5>>,
-    /// The first one; the others follow.
+    /// Number of the destination's first set; the others follow it.
     pub dest_write_first_set: Signal<Out, Bits<11>>,
-    /// What the request does.
+    /// Opcode of the request: SEND or WRITE, with immediate data or without.
     pub dest_write_opcode: Signal<Out, Bits<2>>,
-    /// Its immediate data.
+    /// Immediate data, or the key that a SEND with invalidate names.
     pub dest_write_imm: Signal<Out, Bits<32>>,
-    /// Where the first message of a WRITE goes.
+    /// Of a WRITE: remote address of the first message.
     pub dest_write_remote_addr: Signal<Out, Bits<64>>,
-    /// The remote key of a WRITE.
+    /// Of a WRITE: remote key.
     pub dest_write_rkey: Signal<Out, Bits<32>>,
-    /// The request.
+    /// Slot of the request.
     pub dest_write_slot: Signal<Out, Bits<8>>,
-    /// Its place among the request's destinations.
+    /// Index of the destination in its request.
     pub dest_write_index: Signal<Out, Bits<DEST_COUNT>>,
-    /// Of the queue pair.
+    /// Transport of the queue pair.
     pub dest_write_transport: Signal<Out, Bits<2>>,
-    /// Of the queue pair.
+    /// Binary logarithm of the queue pair's MTU in bytes.
     pub dest_write_log_mtu: Signal<Out, Bits<4>>,
-    /// The context of the queue pair that it was checked with; see `Stamps`.
+    /// The stamp of the queue pair's entry that the request was checked with; see `Stamps`.
     pub dest_write_stamp: Signal<Out, Bits<32>>,
-    /// It is a READ (1), a compare and swap (2) or a fetch and add (3): then its opcode is SEND.
+    /// The request is a READ (1), a compare and swap (2) or a fetch and add (3), and the opcode is SEND; 0: neither.
     pub dest_write_ask: Signal<Out, Bits<2>>,
-    /// It waits for the READs and atomics before it.
+    /// The destination's packets wait until the READs and atomics before them have their answers.
     pub dest_write_fenced: Signal<Out, Bit>,
-    /// Its last packets ask for a solicited event.
+    /// The last packets of the destination's messages ask for a solicited event.
     pub dest_write_solicited: Signal<Out, Bit>,
-    /// Its SENDs make the key in `imm` invalid.
+    /// The destination's SENDs make the key in `imm` invalid.
     pub dest_write_invalidates: Signal<Out, Bit>,
-    /// Its message has no bytes: that of its set stands for them, and is not sent.
+    /// The message has no bytes: the one byte of its set stands for it, and is not sent.
     pub dest_write_empty: Signal<Out, Bit>,
-    /// The row mask is `Element`.
+    /// The row mask is `Element`; otherwise `Period`.
     pub dest_write_element_mask: Signal<Out, Bit>,
     /// Units of a message.
     pub dest_write_rows_per_message: Signal<Out, Bits<32>>,
-    /// The id of its rows, where its set has ids.
+    /// The id of the destination's rows, if its set has ids.
     pub dest_write_partition: Signal<Out, Bits<16>>,
-    /// It has one set, strided or bitmapped, with the lanes and the count of the request's first
-    /// destination; or the one set of all.
+    /// The destination has one set, strided or bitmapped, with the lanes and the count of the request's first
+    /// destination; or the one set of all destinations.
     pub dest_write_alike: Signal<Out, Bit>,
-    /// It was written before: `sets`, `element_mask` and `alike` are new. The rest, but for the request's, means nothing.
+    /// The destination was written before: only `sets`, `element_mask`, `alike` and the fields of the request are
+    /// valid, and new.
     pub dest_write_again: Signal<Out, Bit>,
-    /// Of a WRITE by columns: the queue pair gets another column behind this one.
+    /// Of a WRITE by columns: the queue pair gets another column, as another destination behind this one.
     pub dest_write_more: Signal<Out, Bit>,
 
-    /// Which part of a message a request sends; of every request as it is opened, and once more before it is told if it is one.
+    /// Which part of a message a request sends: written for every request as it is opened, and for a part once more
+    /// before its `request`.
     pub part_write: Flow<Out, PartWrite>,
-    /// Where a part of what a READ or an atomic brings goes; before its request.
+    /// A region that a part of the answer to a READ or an atomic goes to; written before its request.
     pub piece_write: Flow<Out, PieceWrite>,
-    /// How much it brings; likewise.
+    /// What a READ or an atomic asks for; written before its request.
     pub ask_write: Flow<Out, AskWrite>,
-    /// Where the request's datagrams go, if it says so; of every request, with a destination's first `dest_write`.
+    /// Where the request's datagrams go, if it names an address; written for every request, with the first
+    /// `dest_write`.
     pub address_write: Flow<Out, AddressWrite>,
 
-    /// A request says how its data is fetched, or that it does not; 25 cycles or more before its
+    /// A request's fetch plan is written, or that it has none; 25 cycles or more before its
     /// `request`.
     pub fetch_write_valid: Signal<Out, Bit>,
-    /// Its slot.
+    /// Slot of the request.
     pub fetch_write_slot: Signal<Out, Bits<8>>,
-    /// What it says.
+    /// The fetch plan.
     pub fetch_write_plan: Signal<Out, Bits<FETCH_BITS>>,
     /// A request was opened.
     pub open_valid: Signal<Out, Bit>,
-    /// It is taken note of.
+    /// The opened request is taken in this cycle.
     pub open_ready: Signal<In, Bit>,
-    /// Its slot.
+    /// Slot of the opened request.
     pub open_slot: Signal<Out, Bits<8>>,
-    /// Its queue.
+    /// Send queue of the opened request.
     pub open_queue: Signal<Out, Bits<QUEUE>>,
-    /// Its name.
+    /// The application's name for the request.
     pub open_wr_id: Signal<Out, Bits<64>>,
-    /// The ring position of its first block.
+    /// Ring position of the request's first block.
     pub open_position: Signal<Out, Bits<32>>,
-    /// Its success is not told.
+    /// No completion is written if the request succeeds.
     pub open_unsignaled: Signal<Out, Bit>,
 
-    /// A request is ready.
+    /// A request is complete.
     pub request_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The request is taken in this cycle.
     pub request_ready: Signal<In, Bit>,
-    /// Its slot.
+    /// Slot of the request.
     pub request_slot: Signal<Out, Bits<8>>,
-    /// Its queue.
+    /// Send queue of the request.
     pub request_queue: Signal<Out, Bits<QUEUE>>,
-    /// Its name.
+    /// The application's name for the request.
     pub request_wr_id: Signal<Out, Bits<64>>,
-    /// Its destinations.
+    /// Number of the request's destinations.
     pub request_dests: Signal<Out, Bits<DEST_COUNT>>,
-    /// The first one.
+    /// Number of the first destination in the ring; the others follow it.
     pub request_first_dest: Signal<Out, Bits<10>>,
-    /// Its status.
+    /// Status of the request; 0: it is to be executed.
     pub request_status: Signal<Out, Bits<8>>,
-    /// The destination that failed.
+    /// Index of the destination that failed; valid with a status other than 0.
     pub request_bad_dest: Signal<Out, Bits<DEST_COUNT>>,
-    /// Its destinations have one strided set each, of one form, one behind the other in host memory.
+    /// The destinations have one strided set each, of equal form, one behind the other in host memory.
     pub request_apart: Signal<Out, Bit>,
-    /// Some region of it has kinds of columns.
+    /// Some region of the request has kinds of columns.
     pub request_kinds: Signal<Out, Bit>,
-    /// It is a WRITE by columns, of so many; else 0. Destination `d` of `dests` and column `j` have the place
+    /// Columns of a WRITE by columns; else 0. Destination `d` of `dests` and column `j` have the place
     /// `first_dest + j * dests + d`, and the set that is `j` + 1 behind that of the destination.
     pub request_columns: Signal<Out, Bits<5>>,
 
@@ -328,7 +334,7 @@ pub struct Decoder {
     part: DFF<PartWrite>,
     piece_valid: DFF<Bit>,
     piece: DFF<PieceWrite>,
-    /// A READ or an atomic is told: its bytes, with those that make a whole packet of the last, and its packets.
+    /// What a READ or an atomic asks for: its bytes, rounded up to packets, and their number.
     asked: [DFF<Bit>; 3],
     asked_slot: DFF<Bits<8>>,
     asked_mtu: DFF<Bits<4>>,
@@ -336,7 +342,7 @@ pub struct Decoder {
     rounded: DFF<Bits<33>>,
     packets: DFF<Bits<24>>,
     mtu_less_one: Signal<Local, Bits<13>>,
-    /// An atomic's operands in network order.
+    /// The operands of an atomic, in network order.
     operands: Pack<16, 8, 128>,
     dest_ask: DFF<Bits<2>>,
     dest_fenced: DFF<Bit>,
@@ -371,15 +377,15 @@ pub struct Decoder {
     dest_rows_per_message: DFF<Bits<32>>,
     dest_alike: DFF<Bit>,
     dest_partition: DFF<Bits<16>>,
-    /// The set of a partitioned request.
+    /// Number of the set of a partitioned request.
     shared_set: DFF<Bits<11>>,
-    /// An element of a destination's own region.
+    /// An element of a region of the destination's own.
     own_element: Signal<Local, Bit>,
-    /// The destination is one set.
+    /// The destination's regions are one set.
     dest_joined: DFF<Bit>,
     dest_again: DFF<Bit>,
     dest_more: DFF<Bit>,
-    /// The destination's place, and how far behind that the place of the next column is.
+    /// The destination's place, and how far behind it the place of the next column is.
     dest_base: DFF<Bits<10>>,
     column_offset: DFF<Bits<10>>,
     #[init(Constant::new((Opcode::Write as u64).to_bits()))]
@@ -570,7 +576,7 @@ impl Logic for Decoder {
         self.joiner.element_valid.next = self.own_element.val();
         self.joiner.element_lane.next = self.parser.element_lane.val();
         self.joiner.element_last.next = self.parser.element_last.val();
-        // What has kinds of columns stays as it is.
+        // Regions with kinds of columns are not joined.
         self.joiner.element_kind.next = self.parser.element_kind.val();
         if self.parser.element_kinds.val() {
             self.joiner.element_kind.next = POINTER_MAPPED.into();
@@ -835,7 +841,7 @@ impl Logic for Decoder {
                 + bit_cast::<10, DEST_COUNT>(self.parser.column_dests.val());
             self.dest_remote_addr.d.next = self.parser.remote_addr.val();
             self.dest_rkey.d.next = self.parser.rkey.val();
-            // The last column's messages alone carry immediate data.
+            // Only the last column's messages carry immediate data.
             self.dest_opcode.d.next = self.write_opcode.val();
             self.dest_more.d.next = !self.parser.column_last.val();
             if self.parser.column_last.val() {
@@ -844,7 +850,7 @@ impl Logic for Decoder {
         }
         self.dest_joined.d.next = self.joiner.joined.val();
         if self.joiner.joined.val() {
-            // Told again: one set, whose rows are the units.
+            // Written again: one set, whose rows are the units.
             self.dest_sets.d.next = 1.into();
             self.dest_element_mask.d.next = false;
         }

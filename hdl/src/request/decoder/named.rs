@@ -1,4 +1,4 @@
-//! Which numbers a request has named.
+//! Remembers which numbers a request has named.
 
 use crate::primitive::{Lutram, Ram};
 use crate::request::{DEST_COUNT, DEST_INDEX};
@@ -7,14 +7,15 @@ use drdma_emit::prelude::*;
 /// A set of at most [`MAX_DESTINATIONS`](drdma_abi::work_request::MAX_DESTINATIONS) numbers of `W` bits, which
 /// is empty again as soon as `count` is 0.
 ///
-/// The numbers are kept in a list; a table says of each number where in the list it would be. Whatever the table
+/// The numbers are kept in a list; a table says for each number where in the list it would be. Whatever the table
 /// holds, a number is in the set only if it stands there: the table is never cleared.
 ///
-/// `named` is of the number that was asked for last, from the cycle after `ask`; it counts what was added
+/// `named` answers for the number that was asked about last, from the cycle after `ask` on; it counts what was added
 /// before `ask`. Never stalls.
 ///
 /// # Inputs
-/// `clk`; `ask`, `asked`; `count`, the numbers in the set; `add`: `number`, which was asked for last and is not in the
+/// `clk`; `ask`, `asked`; `count`, the numbers in the set; `add`: `number`, which was asked about last and is not in
+/// the
 /// set, becomes its last.
 ///
 /// # Outputs
@@ -25,13 +26,13 @@ pub struct Named<const W: usize> {
     pub clk: Signal<In, Clock>,
     /// Asks whether a number is in the set.
     pub ask: Signal<In, Bit>,
-    /// That number.
+    /// With `ask`: the number.
     pub asked: Signal<In, Bits<W>>,
     /// Numbers in the set.
     pub count: Signal<In, Bits<DEST_COUNT>>,
-    /// The number that was asked for last is added.
+    /// The number that was asked about last is added.
     pub add: Signal<In, Bit>,
-    /// The number that was asked for last is in the set.
+    /// The number that was asked about last is in the set.
     pub named: Signal<Out, Bit>,
 
     number: DFF<Bits<W>>,

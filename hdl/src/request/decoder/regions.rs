@@ -1,4 +1,4 @@
-//! The decoder's copy of the memory regions' table.
+//! Keeps the decoder's copy of the memory regions' table.
 
 use super::slice::word_of;
 use crate::context::{INDEX, REGION, Table};
@@ -16,8 +16,8 @@ const _: () = assert!(rights::LOCAL_WRITE == 1, "the right's bit");
 
 /// Keeps 4,096 memory regions and looks local keys up.
 ///
-/// One look-up a cycle; its result comes in the next cycle. A reset changes nothing: the last words have to be written. An entry is
-/// valid once its last word says so, until any word of it is written again.
+/// One look-up a cycle; its result comes in the next cycle. A reset changes nothing: the last words have to be written.
+/// An entry is valid once its last word says so, until any word of it is written again.
 ///
 /// # Inputs
 /// `clk`, `cfg_*`, `key`, `pd`.
@@ -30,25 +30,25 @@ pub struct MemoryRegions {
     pub clk: Signal<In, Clock>,
     /// A word of this table is written.
     pub cfg_valid: Signal<In, Bit>,
-    /// It is the last one.
+    /// The word is the last one of its entry.
     pub cfg_last: Signal<In, Bit>,
-    /// The memory region.
+    /// Number of the memory region.
     pub cfg_index: Signal<In, Bits<INDEX>>,
     /// The word of its entry.
     pub cfg_word: Signal<In, Bits<4>>,
     /// The word's value.
     pub cfg_data: Signal<In, Bits<32>>,
-    /// A local key.
+    /// The local key that is looked up.
     pub key: Signal<In, Bits<32>>,
-    /// The protection domain that asks.
+    /// Protection domain of the queue.
     pub pd: Signal<In, Bits<32>>,
     /// The key names a memory region of that protection domain.
     pub known: Signal<Out, Bit>,
-    /// The memory region's first byte.
+    /// Address of the memory region's first byte.
     pub addr: Signal<Out, Bits<64>>,
-    /// The memory region's bytes.
+    /// Bytes of the memory region.
     pub len: Signal<Out, Bits<64>>,
-    /// The card may write to it for requests of its own host.
+    /// The card may write to the memory region for requests of its own host.
     pub writable: Signal<Out, Bit>,
 
     /// The words that hold an entry's address and length, its key and its protection domain.
@@ -59,7 +59,7 @@ pub struct MemoryRegions {
     valid: Table<1, REGION>,
     rights: Table<1, REGION>,
     rights_word: Constant<Bits<4>>,
-    /// Of the key that was given a cycle before.
+    /// The key and protection domain that were given in the cycle before.
     asked: DFF<Bits<32>>,
     asked_pd: DFF<Bits<32>>,
     index: Signal<Local, Bits<REGION>>,

@@ -1,4 +1,4 @@
-//! The requests between the decoder and the rest: slots, rings, the two streams, errors.
+//! Accounts for the requests between the decoder and the rest: slots, rings, the two streams, errors.
 
 use crate::context::QUEUE;
 use crate::primitive::Lutram;
@@ -16,10 +16,10 @@ const _: () = assert!(
 
 /// Bits of a request's share of the ring of destinations.
 const DEST_SHARE: usize = MAX_REMOTE.ilog2() as usize + 1;
-/// Places in use with which there is room for a WRITE by columns.
+/// Places in use, at most, with which there is room for a WRITE by columns.
 const COLUMN_ROOM: u64 = 1_016 - MAX_REMOTE;
 
-/// Parts with which one that is coming is the last.
+/// Parts on their way with which one that is coming is the last.
 const ALMOST: u64 = PARTS_AHEAD - 1;
 
 /// Opens requests, settles them when their last check is through, and accounts for the rings.
@@ -30,11 +30,12 @@ const ALMOST: u64 = PARTS_AHEAD - 1;
 ///
 /// # Inputs
 /// `clk`, `rst`; `slot_free`; `release_valid`; the parser's `open`, `dest_accept`, `column_accept`, `finish` with what
-/// belongs to them; `set_done` pulse, `set_told_again` (such a set may be written once more in the next 4 cycles); the bounds check's `busy` and `fail_*`.
+/// belongs to them; `set_done` pulse, `set_told_again` (such a set may be written once more in the next 4 cycles); the
+/// bounds check's `busy` and `fail_*`.
 ///
 /// # Outputs
-/// `parts_full`; `settled`, `may_open`, `set_space`, `dest_space`, `column_space` for the parser; `clear` for the bounds check;
-/// streams `open`, `request`; the pulse `stop`; `dest`, `slot`, for `dest_write`.
+/// `parts_full`; `settled`, `may_open`, `set_space`, `dest_space`, `column_space` for the parser; `clear` for the
+/// bounds check; streams `open`, `request`; the pulse `stop`; `dest`, `slot`, for `dest_write`.
 #[derive(LogicBlock, Default)]
 pub struct Requests {
     /// Clock.
@@ -44,88 +45,88 @@ pub struct Requests {
 
     /// A free slot is offered.
     pub slot_free_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The slot is taken in this cycle.
     pub slot_free_ready: Signal<Out, Bit>,
-    /// The slot.
+    /// Number of the slot.
     pub slot_free_slot: Signal<In, Bits<8>>,
     /// The oldest request's share of the rings is given back.
     pub release_valid: Signal<In, Bit>,
 
-    /// A request is opened.
+    /// A request is opened in this cycle.
     pub start: Signal<In, Bit>,
-    /// Its queue, until it finishes.
+    /// Send queue of the request, until it finishes.
     pub queue: Signal<In, Bits<QUEUE>>,
-    /// Its name, until it finishes.
+    /// The application's name for the request, until it finishes.
     pub wr_id: Signal<In, Bits<64>>,
-    /// The ring position of its first block.
+    /// Ring position of the request's first block.
     pub position: Signal<In, Bits<32>>,
-    /// Its success is not told.
+    /// No completion is written if the request succeeds.
     pub unsignaled: Signal<In, Bit>,
     /// A destination is accepted.
     pub dest_accept: Signal<In, Bit>,
-    /// It is one of a WRITE by columns,
+    /// The destination is one of a WRITE by columns.
     pub by_columns: Signal<In, Bit>,
-    /// and not the first.
+    /// With `by_columns`: the destination is not the request's first one.
     pub later: Signal<In, Bit>,
-    /// A remote address of a destination of such a one.
+    /// A remote address of a destination of a WRITE by columns is accepted.
     pub column_accept: Signal<In, Bit>,
-    /// The destinations that the request's head names.
+    /// Number of destinations that the request's head names.
     pub column_dests: Signal<In, Bits<DEST_COUNT>>,
     /// A set is complete.
     pub set_done: Signal<In, Bit>,
-    /// Its set, or its destination, may be written once more.
+    /// The set, or its destination, may be written once more.
     pub set_told_again: Signal<In, Bit>,
-    /// The request ends.
+    /// The parsing of the request ends.
     pub finish: Signal<In, Bit>,
-    /// It has failed a check of the parser.
+    /// With `finish`: the request has failed a check of the parser.
     pub failed: Signal<In, Bit>,
-    /// Because of a queue pair in error.
+    /// With `failed`: the reason is a queue pair in the error state.
     pub failed_flush: Signal<In, Bit>,
-    /// The destination's queue pair fails with it.
+    /// With `failed`: the destination's queue pair fails with the request.
     pub failed_qp: Signal<In, Bit>,
-    /// The destination that failed.
+    /// With `failed`: index of the destination that failed.
     pub dest_index: Signal<In, Bits<DEST_INDEX>>,
-    /// Its one region belongs to no destination.
+    /// The request's one region belongs to no destination.
     pub partitioned: Signal<In, Bit>,
-    /// The region that failed.
+    /// Number of the region that failed.
     pub region: Signal<In, Bits<11>>,
-    /// Sets that the request has.
+    /// Number of the request's sets.
     pub sets: Signal<In, Bits<11>>,
-    /// The queue pair cannot have such a request: that is looked at behind the bounds,
+    /// The queue pair cannot have such a request. This counts if no bounds check fails.
     pub unfit: Signal<In, Bit>,
-    /// then whether memory may be written, until the failure is taken note of,
+    /// Memory that is to be written must not be: valid until `clear`. This counts if the checks before do not fail.
     pub lacking: Signal<In, Bit>,
-    /// then the length.
+    /// The message is too long. This counts if the checks before do not fail.
     pub overlong: Signal<In, Bit>,
-    /// Destinations that the request has.
+    /// Number of the request's destinations.
     pub dests: Signal<In, Bits<DEST_COUNT>>,
     /// Columns of a WRITE by columns; else 0.
     pub columns: Signal<In, Bits<5>>,
 
-    /// It sends a part of a message; when it ends.
+    /// With `finish`: the request sends a part of a message.
     pub parted: Signal<In, Bit>,
-    /// Another one is coming.
+    /// Another part of a message is coming.
     pub part_comes: Signal<In, Bit>,
-    /// So many are on their way that no other one is to be fetched.
+    /// Enough parts of messages are on their way: no further one may be fetched.
     pub parts_full: Signal<Out, Bit>,
 
-    /// Its destinations are apart; from when its last check is through.
+    /// The request's destinations are apart; valid when its last check is done.
     pub apart: Signal<In, Bit>,
-    /// Some region of it has kinds of columns; when it ends.
+    /// With `finish`: some region of the request has kinds of columns.
     pub kinds: Signal<In, Bit>,
 
-    /// Checks are on their way.
+    /// Bounds checks are under way.
     pub busy: Signal<In, Bit>,
-    /// A check has failed.
+    /// A bounds check has failed.
     pub fail_valid: Signal<In, Bit>,
-    /// Its region.
+    /// With `fail_valid`: number of the region.
     pub fail_region: Signal<In, Bits<11>>,
-    /// Its destination.
+    /// With `fail_valid`: index of the destination.
     pub fail_dest: Signal<In, Bits<DEST_INDEX>>,
-    /// The failure is taken note of.
+    /// The failure is noted, and may be forgotten.
     pub clear: Signal<Out, Bit>,
 
-    /// The request before is settled, and its queue stopped if it has failed.
+    /// The request before is settled, and if it has failed, its queue is stopped.
     pub settled: Signal<Out, Bit>,
     /// A request may be opened.
     pub may_open: Signal<Out, Bit>,
@@ -142,50 +143,50 @@ pub struct Requests {
 
     /// A request was opened.
     pub open_valid: Signal<Out, Bit>,
-    /// It is taken note of.
+    /// The opened request is taken in this cycle.
     pub open_ready: Signal<In, Bit>,
-    /// Its slot.
+    /// Slot of the opened request.
     pub open_slot: Signal<Out, Bits<8>>,
-    /// Its queue.
+    /// Send queue of the opened request.
     pub open_queue: Signal<Out, Bits<QUEUE>>,
-    /// Its name.
+    /// The application's name for the request.
     pub open_wr_id: Signal<Out, Bits<64>>,
-    /// The ring position of its first block.
+    /// Ring position of the request's first block.
     pub open_position: Signal<Out, Bits<32>>,
-    /// Its success is not told.
+    /// No completion is written if the request succeeds.
     pub open_unsignaled: Signal<Out, Bit>,
 
-    /// A request is ready.
+    /// A request is complete.
     pub request_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The request is taken in this cycle.
     pub request_ready: Signal<In, Bit>,
-    /// Its slot.
+    /// Slot of the request.
     pub request_slot: Signal<Out, Bits<8>>,
-    /// Its queue.
+    /// Send queue of the request.
     pub request_queue: Signal<Out, Bits<QUEUE>>,
-    /// Its name.
+    /// The application's name for the request.
     pub request_wr_id: Signal<Out, Bits<64>>,
-    /// Its destinations.
+    /// Number of the request's destinations.
     pub request_dests: Signal<Out, Bits<DEST_COUNT>>,
-    /// The first one.
+    /// Number of the first destination in the ring; the others follow it.
     pub request_first_dest: Signal<Out, Bits<10>>,
-    /// Its status.
+    /// Status of the request; 0: it is to be executed.
     pub request_status: Signal<Out, Bits<8>>,
-    /// The destination that failed.
+    /// Index of the destination that failed; valid with a status other than 0.
     pub request_bad_dest: Signal<Out, Bits<DEST_COUNT>>,
-    /// Its destinations are apart.
+    /// The request's destinations are apart.
     pub request_apart: Signal<Out, Bit>,
-    /// Some region of it has kinds of columns.
+    /// Some region of the request has kinds of columns.
     pub request_kinds: Signal<Out, Bit>,
-    /// A WRITE by columns: these; else 0.
+    /// Columns of a WRITE by columns; else 0.
     pub request_columns: Signal<Out, Bits<5>>,
 
     /// A queue starts no further request.
     pub stop_valid: Signal<Out, Bit>,
-    /// The queue.
+    /// With `stop_valid`: the queue.
     pub stop_queue: Signal<Out, Bits<QUEUE>>,
 
-    /// The next request's slot is there.
+    /// The slot of the next request is at hand.
     has_slot: DFF<Bit>,
     next_slot: DFF<Bits<8>>,
     current_slot: DFF<Bits<8>>,
@@ -200,16 +201,16 @@ pub struct Requests {
     /// What each request has of the rings, from its settling to its release.
     set_shares: Lutram<11, 8, 1>,
     dest_shares: Lutram<DEST_SHARE, 8, 1>,
-    /// Which requests send parts of messages,
+    /// Requests that send parts of messages.
     part_shares: Lutram<1, 8, 1>,
-    /// and how many there are.
+    /// Number of these requests.
     parts: DFF<Bits<9>>,
     part_settles: Signal<Local, Bit>,
     part_leaves: Signal<Local, Bit>,
     full: DFF<Bit>,
-    /// What the request that is parsed has so far.
+    /// Places that the request which is parsed has so far.
     dest_share: DFF<Bits<DEST_SHARE>>,
-    /// Places that were taken in the cycle before: the next one is not taken before two cycles later.
+    /// Places that were taken in the cycle before; the next one is taken two cycles later at the earliest.
     dests_added: DFF<Bits<DEST_SHARE>>,
     share_now: Signal<Local, Bits<DEST_SHARE>>,
     share_write: DFF<Bits<8>>,
@@ -239,7 +240,7 @@ pub struct Requests {
     waiting_overlong: DFF<Bit>,
     waiting_kinds: DFF<Bit>,
     waiting_parted: DFF<Bit>,
-    /// The request fails behind its bounds, with this status.
+    /// The request fails after its bounds checks, with this status.
     late: Signal<Local, Bit>,
     late_status: Signal<Local, Bits<8>>,
     waiting_failed: DFF<Bit>,
@@ -260,14 +261,14 @@ pub struct Requests {
     ready_kinds: DFF<Bit>,
     ready_columns: DFF<Bits<5>>,
     queue_fails: DFF<Bit>,
-    /// Cycles until the queue is seen to be stopped.
+    /// Cycles until it is known that the queue is stopped.
     wait: DFF<Bits<2>>,
-    /// What may be written once more has been for so many cycles.
+    /// What may be written once more was written this many cycles ago.
     told: [DFF<Bit>; 3],
     writing: Signal<Local, Bit>,
 
     settling: Signal<Local, Bit>,
-    /// The failure is one of bounds.
+    /// The failure is of a bounds check.
     protection: Signal<Local, Bit>,
     sets_freed: Signal<Local, Bits<12>>,
     dests_freed: Signal<Local, Bits<11>>,
@@ -336,7 +337,7 @@ impl Logic for Requests {
             queue_fails,
             wait
         );
-        // A slot ahead.
+        // A slot is taken ahead.
         self.slot_free_ready.next = !self.has_slot.q.val();
         if !self.has_slot.q.val() {
             self.has_slot.d.next = self.slot_free_valid.val();
@@ -361,8 +362,8 @@ impl Logic for Requests {
             self.opened_position.d.next = self.position.val();
             self.opened_unsignaled.d.next = self.unsignaled.val();
         }
-        // Of a WRITE by columns the places of all destinations follow each other for each column: the first destination's
-        // columns make them, and the others have theirs behind it.
+        // Of a WRITE by columns the places of all destinations follow each other for each column: the first
+        // destination's columns make them, and the others have theirs behind it.
         self.dest.next = self.dest_tail.q.val();
         if self.by_columns.val() && self.later.val() {
             self.dest.next =
@@ -405,7 +406,7 @@ impl Logic for Requests {
             self.waiting_dest.d.next = self.dest_index.val();
         }
 
-        // What is told again is in the tables before the request is given.
+        // What is written once more is in the tables before the request is given out.
         for k in 0..3 {
             self.told[k].clock.next = self.clk.val();
         }
@@ -414,7 +415,7 @@ impl Logic for Requests {
         self.told[2].d.next = self.told[1].q.val();
         self.writing.next = self.told[0].q.val() || self.told[1].q.val() || self.told[2].q.val();
 
-        // Settling. Of a region, its shape comes before its bounds.
+        // Settling. The form of a region is known before its bounds are checked.
         self.settling.next = self.waiting.q.val()
             && !self.busy.val()
             && !self.writing.val()

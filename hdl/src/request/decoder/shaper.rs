@@ -1,4 +1,4 @@
-//! Lanes and sets, from elements.
+//! Makes lanes and sets of elements.
 
 use crate::request::{CONTIGUOUS, LaneKind, POINTER_MAPPED, STRIDED, SetKinds};
 use drdma_emit::prelude::*;
@@ -8,8 +8,8 @@ const POINTER_BYTES: u64 = 8;
 
 /// Turns elements into lanes, and collects what is said of a whole set.
 ///
-/// One element a cycle, no back-pressure; `lane_write` follows its element after 2 cycles,
-/// `set_write` its last element after 2 cycles. A set's number rises by one with each last
+/// Contract: one element a cycle, without back-pressure; `lane_write` follows its element after 2 cycles,
+/// `set_write` its last element after 2 cycles. The number of the set at hand rises by one with each last
 /// element.
 ///
 /// The elements of a region that is *split* come twice: each alone, which makes a set of one lane, then as a
@@ -30,116 +30,117 @@ pub struct Shaper {
 
     /// An element is given.
     pub element_valid: Signal<In, Bit>,
-    /// Its lane.
+    /// Number of the element's lane in its set.
     pub element_lane: Signal<In, Bits<4>>,
-    /// It is the last one of its set.
+    /// The element is the last one of its set.
     pub element_last: Signal<In, Bit>,
-    /// It is a set by itself, before it is part of the region's: the first lane of the set that has as many sets
-    /// between the region's and itself as it has lanes before it.
+    /// The element is a set by itself, before it is part of the region's set: behind the region's set there are as many
+    /// sets
+    /// before it as its lane has lanes before it.
     pub element_alone: Signal<In, Bit>,
     /// The elements of the region's set have sets of their own behind it.
     pub element_split: Signal<In, Bit>,
     /// The lane's base is `element_base + element_offset`.
     pub element_base: Signal<In, Bits<64>>,
-    /// See `element_base`.
+    /// Second part of the base: see `element_base`.
     pub element_offset: Signal<In, Bits<64>>,
-    /// The lane's step.
+    /// Bytes from a row's value to the next one's.
     pub element_step: Signal<In, Bits<64>>,
-    /// The lane's length.
+    /// Bytes of a value of the lane.
     pub element_len: Signal<In, Bits<32>>,
-    /// The set's region type.
+    /// Type of the set's region.
     pub element_kind: Signal<In, Bits<2>>,
-    /// Bytes of an id at that address; 0: there are none.
+    /// Bytes of an id at the region's address: 1 or 2; 0: there are no ids.
     pub element_ids: Signal<In, Bits<2>>,
-    /// They are made from keys.
+    /// Ids are made from keys.
     pub element_made: Signal<In, Bit>,
-    /// The region's address.
+    /// Address of the region: the bitmap, the ids or the pointer array.
     pub element_addr: Signal<In, Bits<64>>,
-    /// It is the payload itself: there is nothing at its base.
+    /// The element is the inline payload: there is nothing at its base.
     pub element_inline: Signal<In, Bit>,
     /// The region has fetch rows.
     pub element_fetch: Signal<In, Bit>,
-    /// Their address; known until a cycle after the element.
+    /// Address of the fetch rows; valid until a cycle after the element.
     pub fetch_addr: Signal<In, Bits<64>>,
-    /// The region's rows.
+    /// Number of the region's rows.
     pub element_count: Signal<In, Bits<32>>,
-    /// The memory region that pointers must stay in; known a cycle after the element.
+    /// First byte of the memory region that pointers must stay in; valid a cycle after the element.
     pub target_addr: Signal<In, Bits<64>>,
-    /// Its bytes.
+    /// Bytes of that memory region.
     pub target_len: Signal<In, Bits<64>>,
 
     /// How the element's entries lead to bytes.
     pub element_source: Signal<In, LaneKind>,
-    /// What the region has beside others; known until 2 cycles after the element.
+    /// What a region with kinds of columns has beside others; valid until 2 cycles after the element.
     pub element_set: Signal<In, SetKinds>,
 
-    /// The lane of 3 cycles ago is written into a joined set, too.
+    /// The lane of 3 cycles before is written into a joined set, too.
     pub join_valid: Signal<In, Bit>,
-    /// That set.
+    /// With `join_valid`: number of the joined set.
     pub join_set: Signal<In, Bits<11>>,
-    /// The lane's number in it.
+    /// With `join_valid`: number of the lane in the joined set.
     pub join_lane: Signal<In, Bits<4>>,
-    /// The set is complete, and written.
+    /// The joined set is complete, and written.
     pub join_last: Signal<In, Bit>,
-    /// Its lanes.
+    /// With `join_last`: number of the joined set's lanes.
     pub join_lanes: Signal<In, Bits<5>>,
-    /// Their bytes.
+    /// With `join_last`: bytes of a row in all lanes.
     pub join_row_bytes: Signal<In, Bits<36>>,
-    /// Lanes that start a beat.
+    /// With `join_last`: lanes that start a beat, a bit each.
     pub join_beat_start: Signal<In, Bits<16>>,
 
-    /// The number of the set that is next or being made.
+    /// Number of the set that is next or being made.
     pub set: Signal<Out, Bits<11>>,
 
     /// A lane is written.
     pub lane_write_valid: Signal<Out, Bit>,
-    /// Its set.
+    /// Number of the lane's set.
     pub lane_write_set: Signal<Out, Bits<11>>,
-    /// Its number.
+    /// Number of the lane in its set.
     pub lane_write_lane: Signal<Out, Bits<4>>,
-    /// Where it lies in row 0.
+    /// Address of the lane's value in row 0.
     pub lane_write_base: Signal<Out, Bits<64>>,
-    /// How far it goes with every row.
+    /// Bytes from a row's value to the next one's.
     pub lane_write_step: Signal<Out, Bits<64>>,
-    /// Its length.
+    /// Bytes of a value of the lane.
     pub lane_write_len: Signal<Out, Bits<32>>,
-    /// Its bytes are those of the entry.
+    /// The lane's bytes are the inline payload.
     pub lane_write_inline: Signal<Out, Bit>,
 
-    /// How its entries lead to bytes.
+    /// How the lane's entries lead to bytes.
     pub lane_write_kind: Signal<Out, LaneKind>,
 
     /// A set is written.
     pub set_write_valid: Signal<Out, Bit>,
-    /// Its number.
+    /// Number of the set.
     pub set_write_set: Signal<Out, Bits<11>>,
-    /// Its region type.
+    /// Type of the set's region.
     pub set_write_kind: Signal<Out, Bits<2>>,
-    /// Bytes of an id at `set_write_addr`: 1 or 2; 0: there are none.
+    /// Bytes of an id at `set_write_addr`: 1 or 2; 0: there are no ids.
     pub set_write_ids: Signal<Out, Bits<2>>,
-    /// They are made from keys; the address is that of splitters.
+    /// Ids are made from keys; the address is that of splitters.
     pub set_write_made: Signal<Out, Bit>,
-    /// There are fetch rows.
+    /// The region has fetch rows.
     pub set_write_fetch: Signal<Out, Bit>,
-    /// The region's address: the bitmap, the ids or the pointer array.
+    /// Address of the bitmap, the ids or the pointer array.
     pub set_write_addr: Signal<Out, Bits<64>>,
-    /// Rows, bits, pointers; 1 if contiguous.
+    /// Number of rows, bits or pointers; 1 if contiguous.
     pub set_write_count: Signal<Out, Bits<32>>,
-    /// Lanes.
+    /// Number of lanes.
     pub set_write_lanes: Signal<Out, Bits<5>>,
-    /// Bytes of all lanes.
+    /// Bytes of a row in all lanes.
     pub set_write_row_bytes: Signal<Out, Bits<36>>,
-    /// Lanes that start a beat.
+    /// Lanes that start a beat, a bit each.
     pub set_write_beat_start: Signal<Out, Bits<16>>,
-    /// Pointer-mapped: the memory region of the records. With `set_write_fetch`: the fetch rows.
+    /// Pointer-mapped: address of the memory region of the records. With `set_write_fetch`: address of the fetch rows.
     pub set_write_target_addr: Signal<Out, Bits<64>>,
-    /// Pointer-mapped: its bytes.
+    /// Pointer-mapped: bytes of that memory region.
     pub set_write_target_len: Signal<Out, Bits<64>>,
-    /// Pointer-mapped: a record's first byte, relative to its pointer. Bitmapped: 0.
+    /// Pointer-mapped: first byte of a record, relative to its pointer. Bitmapped: 0.
     pub set_write_low: Signal<Out, Bits<64>>,
-    /// Pointer-mapped: a record's end, relative to its pointer.
+    /// Pointer-mapped: end of a record, relative to its pointer.
     pub set_write_high: Signal<Out, Bits<65>>,
-    /// What it has beside others.
+    /// What a set with kinds of columns has beside others.
     pub set_write_kinds: Signal<Out, SetKinds>,
 
     next_set: DFF<Bits<11>>,
@@ -176,7 +177,7 @@ pub struct Shaper {
     inline2: DFF<Bit>,
     source2: DFF<LaneKind>,
     special2: DFF<SetKinds>,
-    /// Where a record's pointer to the next one lies, if it has one.
+    /// End of a record's pointer to the next one, if it has one.
     link_end: Signal<Local, Bits<65>>,
     kind2: DFF<Bits<2>>,
     ids2: DFF<Bits<2>>,
@@ -191,11 +192,11 @@ pub struct Shaper {
     target_len2: DFF<Bits<64>>,
     low: DFF<Bits<64>>,
     high: DFF<Bits<65>>,
-    /// Bytes in the last beat; 65 if it has more than 64.
+    /// Bytes in the last beat; 65 if a lane has more than 64.
     fill: DFF<Bits<7>>,
 
     is_first: Signal<Local, Bit>,
-    /// The length, cut to 65.
+    /// The lane's length; 65 stands for any more.
     cut_len: Signal<Local, Bits<7>>,
     filled: Signal<Local, Bits<8>>,
     starts: Signal<Local, Bit>,
@@ -320,7 +321,7 @@ impl Logic for Shaper {
             self.target_len2.d.next = self.target_len.val();
             self.alone2.d.next = self.alone.q.val();
         }
-        // What a set has so far; one that is a lane alone comes between the lanes of another.
+        // What a set has so far; a set of one lane comes between the lanes of another.
         if self.valid.q.val() && !self.alone.q.val() {
             self.lanes.d.next = bit_cast::<5, 4>(self.lane.q.val()) + 1;
             self.fill.d.next = self.cut_len.val();
@@ -368,7 +369,7 @@ impl Logic for Shaper {
         self.lane_write_base.next = self.base2.q.val();
         self.lane_write_step.next = self.step2.q.val();
         self.lane_write_len.next = self.len2.q.val();
-        // What is joined lies in memory.
+        // Lanes of joined sets lie in memory.
         self.lane_write_inline.next = self.inline2.q.val() && self.lane_valid.q.val();
         self.lane_write_kind.next = self.source2.q.val();
         self.set_write_kinds.next = self.special2.q.val();
@@ -393,7 +394,7 @@ impl Logic for Shaper {
             self.set_write_beat_start.next = 1.into();
             self.set_write_low.next = 0.into();
         }
-        // Where another lane comes in between, the set is not to be joined after all.
+        // If another lane comes in between, the set is not to be joined after all.
         if self.join_valid.val() && !self.lane_valid.q.val() {
             self.lane_write_valid.next = true;
             self.lane_write_set.next = self.join_set.val();

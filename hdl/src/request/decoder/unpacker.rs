@@ -1,4 +1,4 @@
-//! Blocks of a work queue, taken apart into granules.
+//! Takes blocks of a work queue apart into granules.
 
 use crate::context::QUEUE;
 use crate::request::Part;
@@ -27,50 +27,50 @@ pub struct Unpacker {
 
     /// A block is offered.
     pub wqe_valid: Signal<In, Bit>,
-    /// The block is taken.
+    /// The block is taken in this cycle.
     pub wqe_ready: Signal<Out, Bit>,
     /// The block.
     pub wqe_data: Signal<In, Bits<512>>,
-    /// The queue that it comes from.
+    /// Number of the queue that the block comes from.
     pub wqe_queue: Signal<In, Bits<QUEUE>>,
-    /// Its position in the ring.
+    /// Position of the block in the queue.
     pub wqe_position: Signal<In, Bits<32>>,
-    /// Blocks of its batch from this one on.
+    /// Blocks of the batch from this one on.
     pub wqe_remaining: Signal<In, Bits<17>>,
-    /// It could not be read.
+    /// The block could not be read.
     pub wqe_error: Signal<In, Bit>,
-    /// It is the first one of a turn.
+    /// The block is the first one of a turn.
     pub wqe_begins: Signal<In, Bit>,
-    /// Which part of a message its entry stands for.
+    /// Which part of its message the block's entry stands for.
     pub wqe_part: Signal<In, Part>,
 
     /// A granule is offered.
     pub granule_valid: Signal<Out, Bit>,
     /// The granule.
     pub granule_data: Signal<Out, Bits<128>>,
-    /// Which of its words of 32 bits are not 0.
+    /// Words of 32 bits of the granule that are not 0, a bit each.
     pub granule_words: Signal<Out, Bits<4>>,
-    /// It is its block's first one.
+    /// The granule is its block's first one.
     pub granule_first: Signal<Out, Bit>,
-    /// It is its block's last one.
+    /// The granule is its block's last one.
     pub granule_last: Signal<Out, Bit>,
-    /// Of its block.
+    /// Queue of the granule's block.
     pub granule_queue: Signal<Out, Bits<QUEUE>>,
-    /// Of its block.
+    /// Position of the granule's block in its queue.
     pub granule_position: Signal<Out, Bits<32>>,
-    /// Of its block.
+    /// Blocks of the batch from the granule's block on.
     pub granule_remaining: Signal<Out, Bits<17>>,
-    /// Of its block.
+    /// The granule's block could not be read.
     pub granule_error: Signal<Out, Bit>,
-    /// Of its block.
+    /// The granule's block is the first one of a turn.
     pub granule_begins: Signal<Out, Bit>,
-    /// Of its block.
+    /// Which part of its message the granule's block stands for.
     pub granule_part: Signal<Out, Part>,
-    /// Its entry is carried out in parts, as far as its block tells.
+    /// The granule's entry is sent in parts, as far as its block says.
     pub granule_parted: Signal<Out, Bit>,
-    /// So it is of a block that is at hand.
+    /// A block that is at hand is of an entry that is sent in parts.
     pub parted: Signal<Out, Bit>,
-    /// The rest of its block; only with the block's first granule.
+    /// The rest of the granule's block; valid with the block's first granule.
     pub granule_rest: Signal<Out, Bits<384>>,
     /// The granule is taken.
     pub take: Signal<In, Bit>,
@@ -87,7 +87,7 @@ pub struct Unpacker {
     block_begins: DFF<Bit>,
     block_part: DFF<Part>,
     block_parted: DFF<Bit>,
-    /// The block that is offered is of an entry in parts.
+    /// The block that is offered is of an entry that is sent in parts.
     wqe_parted: Signal<Local, Bit>,
 
     valid: DFF<Bit>,
@@ -113,7 +113,7 @@ pub struct Unpacker {
     /// The block register's next granule, and which of its words are not 0.
     next_data: Signal<Local, Bits<128>>,
     next_words: Signal<Local, Bits<4>>,
-    /// Of the first granule of the block that is offered.
+    /// Words of the first granule of the block that is offered that are not 0.
     first_words: Signal<Local, Bits<4>>,
     /// The block register is free at the end of this cycle.
     block_free: Signal<Local, Bit>,

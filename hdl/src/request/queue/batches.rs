@@ -1,4 +1,4 @@
-//! The second half of [`Queue`](super::Queue): it remembers the reads that were requested, in order,
+//! The second half of [`Queue`](super::Queue): remembers the reads that were requested, in order,
 //! and makes blocks of what they bring.
 
 use super::parts::Parts;
@@ -14,37 +14,37 @@ use drdma_emit::prelude::*;
 /// A read that was requested, or an entry that is kept.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct QueueRead {
-    /// Its queue.
+    /// The queue that is read.
     pub queue: Bits<QUEUE>,
-    /// The queue's life when the doorbell was rung.
+    /// Life of the queue when the doorbell was rung.
     pub life: Bits<LIFE>,
-    /// Position of its first block.
+    /// Position of the read's first block.
     pub position: Bits<32>,
-    /// Blocks of the batch from that one on.
+    /// Blocks of the batch from the first block on.
     pub remaining: Bits<17>,
-    /// It is the first one of its turn.
+    /// The read is the first one of its turn.
     pub first: Bit,
     /// The turn begins where one of its queue was cut, or is its queue's first one.
     pub fresh: Bit,
-    /// Its turn may end within its batch,
+    /// The turn may end within its batch.
     pub limited: Bit,
-    /// in so many blocks.
+    /// With `limited`: blocks of the turn from the first block on.
     pub left: Bits<LENGTH>,
-    /// Its turn is never cut.
+    /// The queue is shared, and its turn is never cut.
     pub shared: Bit,
-    /// Its turn has one entry while others wait.
+    /// The turn has one entry while others wait.
     pub tries: Bit,
-    /// Its queue pair's peer is silent.
+    /// The queue pair's peer is silent.
     pub silent: Bit,
-    /// Where the message of its turn's first entry goes on; 0: it was not begun.
+    /// Where the message of the turn's first entry goes on, in units; 0: it was not begun.
     pub part: Bits<PART>,
-    /// See [`Parts`].
+    /// Messages of the queue pair are sent in parts: see [`Parts`].
     pub splits: Bit,
-    /// See [`Parts`].
+    /// Binary logarithm of a part's length in units: see [`Parts`].
     pub log_units: Bits<2>,
     /// The turn is that entry alone, as it is kept: nothing is read.
     pub kept: Bit,
-    /// Where the turn ends is told even if it is not cut before.
+    /// The end of the turn is reported even if the turn is not cut.
     pub told: Bit,
 }
 
@@ -52,36 +52,36 @@ pub struct QueueRead {
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Awaited {
     read: QueueRead,
-    /// Its queue is not that of the read before.
+    /// The queue is not that of the read before.
     other: Bit,
 }
 
-/// A turn that was cut.
+/// A turn that was cut, or whose end is reported.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct CutTurn {
-    /// Its queue.
+    /// The queue of the turn.
     pub queue: Bits<QUEUE>,
-    /// Its life.
+    /// Life of the queue.
     pub life: Bits<LIFE>,
     /// Position of the first block that has not left.
     pub position: Bits<32>,
-    /// See [`Turns`].
+    /// Blocks of the entry that was too long, or 0: see [`Turns`].
     pub length: Bits<LENGTH>,
     /// The turn took too long.
     pub slow: Bit,
-    /// Its blocks.
+    /// Blocks of the turn.
     pub had: Bits<PACE>,
-    /// Where the message of the entry there goes on; 0: it was not begun.
+    /// Where the message of the entry there goes on, in units; 0: it was not begun.
     pub part: Bits<PART>,
-    /// That part is its last.
+    /// The message's next part is its last one.
     pub last_part: Bit,
-    /// It was not cut, it was used up,
+    /// The turn was not cut, but used up.
     pub used_up: Bit,
-    /// and was the last part of a message.
+    /// With `used_up`: the turn was the last part of a message.
     pub after_parts: Bit,
 }
 
-/// What goes beside a block.
+/// What accompanies a block.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Beside {
     queue: Bits<QUEUE>,
@@ -92,13 +92,14 @@ struct Beside {
     part: Part,
 }
 
-/// Up to 32 reads; one block per cycle, and one cycle more before each turn, and in a limited turn before each entry.
+/// Contract: up to 32 reads; one block per cycle, and one cycle more before each turn, and in a limited turn before
+/// each entry.
 ///
-/// Whether a turn leaves or is dropped is decided with its first block: by whether its queue is
-/// halted or was enabled anew, and whether a turn of it was cut before, unless this one is `fresh`, which is
+/// Whether a turn leaves or is dropped is decided with its first block: it is dropped if its queue is
+/// halted or was enabled anew, or if a turn of the queue was cut before, unless this one is `fresh`, that is,
 /// fetched from where that one was cut. [`Turns`] says where a turn ends before it is used up; it is *cut* there,
-/// and its other blocks are dropped. [`Parts`] says which entry is carried out in parts: a turn ends behind one, too. Of each
-/// queue the last such entry is kept, and comes again for each further part.
+/// and its other blocks are dropped. [`Parts`] says which entry is sent in parts: a turn ends behind one, too. Of each
+/// queue the last such entry is kept, and leaves again for each further part.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Batches {
     // ------------------------------------------------------------------ clock and reset
@@ -108,36 +109,36 @@ pub struct Batches {
     pub rst: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ reads, as requested
-    /// Reads, as they are requested.
+    /// Reads, in the order in which they are requested.
     pub read: Stream<In, QueueRead>,
-    /// A quarter of the room is left, and more.
+    /// More than a quarter of the places for reads are free.
     pub few: Signal<Out, Bit>,
     /// Another queue waits for the one that is being fetched from.
     pub blocked: Signal<In, Bit>,
-    /// Blocks of a turn while others wait.
+    /// Blocks that a turn may have while others wait.
     pub limit: Signal<In, Bits<PACE>>,
 
     // ------------------------------------------------------------------ the queues' states
     /// The queue whose state is asked for in the next cycle.
     pub next_queue: Signal<Out, Bits<QUEUE>>,
-    /// That of the cycle before is halted by an error.
+    /// The queue of `next_queue`, one cycle before, is halted by an error.
     pub queue_halted: Signal<In, Bit>,
-    /// Its life.
+    /// Life of that queue.
     pub life_now: Signal<In, Bits<LIFE>>,
 
-    /// What is known of a queue is cleared, after power-up:
+    /// What is known of a queue is cleared, after power-up.
     pub wipe_valid: Signal<In, Bit>,
-    /// which.
+    /// With `wipe_valid`: the queue.
     pub wipe_index: Signal<In, Bits<QUEUE>>,
 
     // ------------------------------------------------------------------ what the reads bring
-    /// A beat is offered.
+    /// A beat of a read's response is offered.
     pub resp_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The beat is taken in this cycle.
     pub resp_ready: Signal<Out, Bit>,
-    /// 64 bytes.
+    /// The 64 bytes of the beat.
     pub resp_data: Signal<In, Bits<512>>,
-    /// The last beat of its read.
+    /// The beat is the last one of its read.
     pub resp_last: Signal<In, Bit>,
     /// The read has failed.
     pub resp_error: Signal<In, Bit>,
@@ -145,21 +146,21 @@ pub struct Batches {
     // ------------------------------------------------------------------ blocks
     /// A block is offered.
     pub wqe_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The block is taken in this cycle.
     pub wqe_ready: Signal<In, Bit>,
-    /// 64 bytes.
+    /// The 64 bytes of the block.
     pub wqe_data: Signal<Out, Bits<512>>,
-    /// Queue number.
+    /// Number of the block's queue.
     pub wqe_queue: Signal<Out, Bits<QUEUE>>,
-    /// Its position in the queue.
+    /// Position of the block in its queue, modulo 2^32.
     pub wqe_position: Signal<Out, Bits<32>>,
-    /// Blocks of its batch from this one on, itself included.
+    /// Blocks of the batch from this one on, this one included.
     pub wqe_remaining: Signal<Out, Bits<17>>,
     /// The block could not be read.
     pub wqe_error: Signal<Out, Bit>,
-    /// It is the first one of a turn.
+    /// The block is the first one of a turn.
     pub wqe_begins: Signal<Out, Bit>,
-    /// Which part of a message its entry stands for.
+    /// Which part of its message the block's entry stands for.
     pub wqe_part: Signal<Out, Part>,
 
     // ------------------------------------------------------------------ turns that are cut
@@ -170,13 +171,13 @@ pub struct Batches {
     pub heard_at_work: Signal<Out, Bit>,
     /// Turns that may be cut are under way.
     pub own_at_work: Signal<Out, Bit>,
-    /// There are turns of other queues behind the one at hand,
+    /// Turns of other queues are behind the one at hand.
     pub behind: Signal<Out, Bit>,
-    /// and so many that are whole batches.
+    /// Number of these turns that are whole batches.
     pub wholes_behind: Signal<Out, Bits<BEHIND>>,
-    /// Blocks are being read,
+    /// Blocks are being read, of `queue_now`.
     pub reading: Signal<Out, Bit>,
-    /// of this queue.
+    /// With `reading`: the queue.
     pub queue_now: Signal<Out, Bits<QUEUE>>,
     /// Blocks are on their way.
     pub at_work: Signal<Out, Bit>,
@@ -188,7 +189,7 @@ pub struct Batches {
     /// The read's queue is not that of the one before.
     other: Signal<Local, Bit>,
     others: DFF<Bits<BEHIND>>,
-    /// Turns among them that are whole batches.
+    /// Number of waiting turns that are whole batches.
     wholes: DFF<Bits<BEHIND>>,
     whole_comes: Signal<Local, Bit>,
     whole_goes: Signal<Local, Bit>,
@@ -196,9 +197,9 @@ pub struct Batches {
     goes: Signal<Local, Bit>,
     turns: Turns,
     parts: Parts,
-    /// The block is not to leave yet.
+    /// The block must not leave yet.
     looking: Signal<Local, Bit>,
-    /// The block that leaves ends its turn.
+    /// The turn ends with the block that leaves.
     parted: Signal<Local, Bit>,
     /// Queues of which a turn was cut, and no fresh one has come since.
     cut_queues: Flags<QUEUE, 1>,
@@ -206,19 +207,20 @@ pub struct Batches {
 
     // The read whose beats are next.
     busy: DFF<Bit>,
-    /// That read; `position`, `remaining` and `left` are those of its next block, and `first` is set until a block of its turn was taken.
+    /// That read; `position`, `remaining` and `left` are those of its next block, and `first` is set until a block of
+    /// the turn was taken.
     at: DFF<QueueRead>,
     /// Blocks that the turn may have while others wait.
     most: Signal<Local, Bits<PACE>>,
-    /// Reads of queue pairs whose peers are not silent.
+    /// Number of reads of queue pairs whose peers are not silent.
     heard_reads: DFF<Bits<BEHIND>>,
     heard_comes: Signal<Local, Bit>,
     heard_goes: Signal<Local, Bit>,
-    /// Reads of turns that may be cut.
+    /// Number of reads of turns that may be cut.
     own_reads: DFF<Bits<BEHIND>>,
     own_comes: Signal<Local, Bit>,
     own_goes: Signal<Local, Bit>,
-    /// `dropping` tells the fate of its turn.
+    /// `dropping` is valid for the turn.
     judged: DFF<Bit>,
     dropping: DFF<Bit>,
     open: Signal<Local, Bit>,
@@ -228,7 +230,7 @@ pub struct Batches {
     take: Signal<Local, Bit>,
     done: Signal<Local, Bit>,
 
-    /// Entries in parts: their first block and what counts of the second one.
+    /// Entries in parts: the first block, and what is needed of the second one.
     #[init(Ram::new(RamStyle::Ultra))]
     entries: Ram<ENTRY, ENTRY_LANES, QUEUE>,
     entry: Join<512, LANE, ENTRY>,
@@ -239,9 +241,9 @@ pub struct Batches {
     block: Signal<Local, Bits<512>>,
     unread: Signal<Local, Bit>,
     last: Signal<Local, Bit>,
-    /// It leaves.
+    /// The block leaves in this cycle.
     left: Signal<Local, Bit>,
-    /// With it the turn is used up, which is to be told.
+    /// The turn is used up with the block, and its end is reported.
     used_up: Signal<Local, Bit>,
     part: Signal<Local, Part>,
     beside: Signal<Local, Beside>,
@@ -252,12 +254,12 @@ pub struct Batches {
     slice: ReadySlice<BLOCK>,
 }
 
-/// Bits beside a block.
+/// Bits of what accompanies a block.
 const SIDE: usize = Beside::BITS;
 /// Bits of a block, with those beside it.
 const BLOCK: usize = 512 + SIDE;
 const _: () = assert!(BEHIND == 6, "up to 32 turns are fetched");
-/// Bits of the second block of an entry in parts that count: a granule; the first one is kept whole.
+/// Bits of the second block of an entry in parts that are kept: a granule; the first block is kept whole.
 const LANE: usize = 128;
 const ENTRY: usize = 512 + LANE;
 const ENTRY_LANES: usize = ENTRY / LANE;
@@ -454,7 +456,7 @@ impl Logic for Batches {
         self.reading.next = self.busy.q.val();
         self.queue_now.next = self.at.q.val().queue;
 
-        // What is cut, up to where it is fetched anew.
+        // Turns of a queue that was cut are dropped, up to where it is fetched anew.
         self.cut_queues.clk.next = self.clk.val();
         self.cut_queues.set_valid.next = self.cut.val() || self.parted.val() || self.used_up.val();
         self.cut_queues.set_index.next = self.at.q.val().queue;
@@ -486,7 +488,7 @@ impl Logic for Batches {
             self.cut_turn.slow.next = false;
         }
         if self.parts.pauses.val() {
-            // From the entry's first block on.
+            // The position of the entry's first block.
             self.cut_turn.position.next = self.at.q.val().position - 1;
             self.cut_turn.length.next = 0.into();
             self.cut_turn.slow.next = false;

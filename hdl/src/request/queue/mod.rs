@@ -1,38 +1,48 @@
 //! Fetches the blocks of send queues' rings, doorbell by doorbell.
 //!
-//! Stands between the registers and the decoder. Doorbells of all queues wait in one FIFO. What a doorbell adds to
-//! its ring, a *batch*, is read in pieces of up to 16 blocks, several ahead of the decoder. A batch is served in
-//! one or more *turns*, between which others have theirs.
+//! Stands between the registers and the decoder. Doorbells of all queues wait in one FIFO. The blocks that a doorbell
+//! adds to
+//! its ring, a *batch*, are read in pieces of up to 16 blocks, several ahead of the decoder. A batch is served in
+//! one or more *turns*, between which other queues have theirs.
 //!
-//! Contract: 1,024 doorbells wait; one that adds nothing, more than its ring holds, or is for a
+//! Contract: 1,024 doorbells wait; a doorbell that adds nothing, more than its ring holds, or is for a
 //! halted queue is dropped. One block leaves per cycle while its data are there (one cycle is lost
 //! a turn); a doorbell's first read is requested 4 cycles after the doorbell, and one doorbell is
-//! served in 5. A turn leaves whole:
-//! a queue that halts loses those of its turns that have not begun. Writing a queue's `enable`
+//! served in 5 cycles. A turn leaves whole: a queue that halts loses those of its turns that have not begun. Writing a
+//! queue's `enable`
 //! word also drops everything that was rung before.
 //!
-//! *Turns*: A turn is the whole batch if no other queue waits or is being served, else it is *limited*, to 256
+//! *Turns*: a turn is the whole batch if no other queue waits or is being served; otherwise it is *limited*, to 256
 //! blocks, or fewer the more others there are, down to 32. The rest of its batch goes behind the others (`rests`), and
 //! is fetched from where the turn ends, although an entry may reach beyond it. The second half,
-//! [`Batches`], knows better: it *cuts* a turn before an entry that is not whole, and also before one with which the turn
-//! would go beyond its share while others wait. It says where (`cuts`), and drops all that comes of the queue up to the turn
+//! [`Batches`], sees the entries: it *cuts* a turn before an entry that is not whole, and also before one with which
+//! the turn
+//! would exceed its share while others wait. It reports where (`cuts`), and drops all that comes of the queue up to the
+//! turn
 //! that is fetched from there, a *fresh* one, which is the next one and long enough for that entry. A turn that
 //! took too long is cut as well; the queue's turns are then as short as that one until its batch is over.
-//! So no entry is ever cut, a queue alone is served without a break, and of several queues what is fetched twice is little.
+//! So no entry is ever cut, a queue alone is served without a break, and little is fetched twice if there are several
+//! queues.
 //! A doorbell for a queue that has a rest becomes part of it.
 //!
 //! *Shared queues* take no turns: their requests and those of queue pairs' own queues name the same queue pairs, and
-//! are to be in the order of the posts. A batch of a shared queue begins when all that was rung before it is over, unless that
+//! must stay in the order of the posts. A batch of a shared queue begins when all that was rung before it is over,
+//! unless that
 //! is held, and is not cut; what is rung behind it comes behind it.
 //!
-//! A doorbell of a queue whose queue pair the keeper *holds* ([`Hold`]) is *parked* when its turn comes, and those of others go on. Parked
-//! ones are looked at again in turns, one behind every 8 others or when there are none. 1,024 are parked; where there is no room for
-//! another, it is served all the same. Doorbells tell positions: one that is served behind a newer one of its queue adds
+//! A doorbell of a queue whose queue pair the keeper *holds* ([`Hold`]) is *parked* when its turn comes, and those of
+//! others go on. Parked
+//! doorbells are tried again in turns, one after every 8 others or when there are no others. 1,024 are parked; if there
+//! is no room for
+//! another, it is served all the same. Doorbells are positions: one that is served behind a newer one of its queue adds
 //! nothing. Shared queues are never parked, and neither is what was fetched.
 //!
-//! A queue pair whose peer is *silent* ([`Silence`]) is *tried*: while others wait its first turn has one entry, and what is behind that is
-//! *deferred*, which is parked as long as doorbells of others wait, or queue pairs whose peers are not silent have rests, or blocks on their
-//! way. So one whose peer never answers costs the others an entry or a few, and queue pairs that are all silent take turns like others. What is deferred still comes before
+//! A queue pair whose peer is *silent* ([`Silence`]) is *tried*: while others wait its first turn has one entry, and
+//! what is behind that is
+//! *deferred*, which means parked as long as doorbells of others wait, or queue pairs whose peers are not silent have
+//! rests, or blocks on their
+//! way. So one whose peer never answers costs the others an entry or a few, and queue pairs that are all silent take
+//! turns like others. What is deferred still comes before
 //! what a shared queue is rung for later.
 
 use crate::context::{INDEX, QP, QUEUE, Stamps, TableSelect};
@@ -58,33 +68,34 @@ use parking::Parking;
 pub use parking::{Hold, Silence};
 use share::Share;
 
-/// Where the fields of a queue's entry are among its words.
+/// Number of the word of a queue's entry that has this field.
 fn word_of(field: &str) -> u64 {
     (SendQueueEntry::field(field).start / 32) as u64
 }
 
-/// Bits of a queue's life. A doorbell is taken for one of its queue's present life if the host has written
-/// `enable` words 65,536 times, or a multiple of that, since it was rung.
+/// Bits of a queue's life. A doorbell is wrongly taken for one of its queue's present life if the host has written
+/// `enable` 65,536 times, or a multiple of that, since it was rung.
 const LIFE: usize = 16;
-/// Bits of the blocks of an entry, or of a limited turn.
+/// Bits of a count of blocks of an entry, or of a limited turn.
 const LENGTH: usize = 13;
-/// Bits of a number of turns that were fetched.
+/// Bits of a count of turns that were fetched.
 const BEHIND: usize = 6;
-/// Bits of the blocks that a turn may have if no entry needs more.
+/// Bits of a count of the blocks that a turn may have if no entry needs more.
 const PACE: usize = 9;
-/// Blocks of an entry that is carried out in parts.
+/// Blocks of an entry that is sent in parts.
 const PART_BLOCKS: u64 = 2;
-/// Blocks of a turn behind such an entry, where there are no others, and their binary logarithm: another such entry, and one before it.
+/// Blocks of a turn behind such an entry if there are no others, and their binary logarithm: another such entry, and
+/// one before it.
 const PROBE_BLOCKS: u64 = 4;
 const LOG_PROBE: usize = PROBE_BLOCKS.ilog2() as usize;
 const _: () = assert!(LOG_PROBE == 2, "the bits that a number above has");
 /// Bits of a [`Standing`].
 const STANDING: usize = Standing::BITS;
 
-/// What the host rang.
+/// A doorbell.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Doorbell {
-    /// The producer's position.
+    /// The producer's position, in blocks.
     position: Bits<32>,
     queue: Bits<QUEUE>,
 }
@@ -92,10 +103,10 @@ struct Doorbell {
 /// A queue that has a turn, or waits for one.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Waiting {
-    /// The doorbell's position.
+    /// Position up to which blocks were posted.
     target: Bits<32>,
     queue: Bits<QUEUE>,
-    /// The queue's life when it was rung.
+    /// Life of the queue when the doorbell was rung.
     life: Bits<LIFE>,
 }
 
@@ -103,11 +114,11 @@ struct Waiting {
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Parked {
     doorbell: Waiting,
-    /// Its queue pair is not held, but its peer is silent.
+    /// The queue pair is not held, but its peer is silent.
     deferred: Bit,
-    /// It is no doorbell: the queue's message goes on in another part.
+    /// This is not a doorbell: the queue's message goes on in another part.
     resumes: Bit,
-    /// Then: the peer was not silent.
+    /// With `resumes`: the queue pair's peer was not silent.
     heard: Bit,
 }
 
@@ -116,51 +127,52 @@ struct Parked {
 struct Rest {
     queue: Bits<QUEUE>,
     life: Bits<LIFE>,
-    /// The peer was not silent.
+    /// The queue pair's peer was not silent.
     heard: Bit,
 }
 
-/// How far a queue is.
+/// How far a queue has been fetched.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Standing {
-    /// The next block to be fetched.
+    /// Position of the next block that is fetched.
     position: Bits<32>,
-    /// Its last doorbell.
+    /// Position of the queue's last doorbell.
     target: Bits<32>,
-    /// It has a rest.
+    /// The queue's batch is not over: its rest waits.
     queued: Bit,
-    /// Its next turn begins where one was cut, or is its first one.
+    /// The queue's next turn begins where one was cut, or is its first one.
     fresh: Bit,
-    /// See [`Share`].
+    /// The queue's pace: see [`Share`].
     pace: Bits<PACE>,
-    /// The message of its next entry was begun, and its next part is not its last, or was not fetched yet. Doorbells only say how far its batch goes then.
+    /// The message of the queue's next entry was begun, and its next part is not the last one, or was not fetched yet.
+    /// Then doorbells only extend the batch.
     midway: Bit,
-    /// Then, while that part is parked: where it begins,
+    /// With `midway`, while the next part is parked: its beginning.
     part: Bits<PART>,
-    /// and that it is the last one.
+    /// With `midway`: the next part is the last one.
     last_part: Bit,
 }
 
-/// What the unit that fetches is doing.
+/// Steps of the unit that fetches.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum QueueState {
-    /// Waiting for a doorbell; its queue's entry is read with it.
+    /// Waits for a doorbell, and reads its queue's entry with it.
     Idle,
-    /// Comparing the doorbell with the queue's position.
+    /// Compares the doorbell with the queue's position.
     Compare,
-    /// Dropping the doorbell, or beginning its turn and, if that is not limited, cutting its first read.
+    /// Drops the doorbell, or begins its turn and, if that is not limited, cuts its first read.
     Judge,
-    /// Finding where in the ring it goes on.
+    /// Finds the place in the ring of the next read.
     Measure,
-    /// Cutting the next read.
+    /// Cuts the next read.
     Cut,
-    /// Requesting it.
+    /// Requests the read.
     Request,
-    /// Storing the position.
+    /// Stores the queue's position.
     Finish,
 }
 
-/// See the [module](self).
+/// Fetches blocks. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Queue {
     // ------------------------------------------------------------------ clock and reset
@@ -172,35 +184,35 @@ pub struct Queue {
     // ------------------------------------------------------------------ doorbells
     /// A doorbell is offered.
     pub doorbell_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The doorbell is taken in this cycle.
     pub doorbell_ready: Signal<Out, Bit>,
-    /// Queue number.
+    /// Number of the queue.
     pub doorbell_queue: Signal<In, Bits<QUEUE>>,
-    /// The producer's position, in blocks.
+    /// The producer's position, in blocks, modulo 2^32.
     pub doorbell_position: Signal<In, Bits<32>>,
 
     // ------------------------------------------------------------------ queue pairs that are held
-    /// A queue pair is held from now on, or is not any more.
+    /// A queue pair is held from now on, or not any more.
     pub hold_valid: Signal<In, Bit>,
-    /// Which.
+    /// With `hold_valid`: the queue pair.
     pub hold_qp: Signal<In, Bits<QP>>,
-    /// It is.
+    /// With `hold_valid`: the queue pair is held.
     pub hold_held: Signal<In, Bit>,
 
-    /// The peer of a queue pair is silent from now on, or is not any more.
+    /// The peer of a queue pair is silent from now on, or not any more.
     pub silence_valid: Signal<In, Bit>,
-    /// Whose.
+    /// With `silence_valid`: the queue pair.
     pub silence_qp: Signal<In, Bits<QP>>,
-    /// It is.
+    /// With `silence_valid`: the queue pair's peer is silent.
     pub silence_silent: Signal<In, Bit>,
 
-    /// No further part of a message that was begun is to be fetched: enough are on their way.
+    /// Enough parts of messages are on their way: no further part of a message that was begun may be fetched.
     pub parts_full: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ tables
     /// The host writes a word of a table.
     pub cfg_valid: Signal<In, Bit>,
-    /// Which table; 2: send queues.
+    /// Number of the table that is written; 2: send queues.
     pub cfg_table: Signal<In, Bits<3>>,
     /// Which entry.
     pub cfg_index: Signal<In, Bits<INDEX>>,
@@ -218,21 +230,21 @@ pub struct Queue {
     pub batch_halted: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ host_read
-    /// A read is requested.
+    /// A read of host memory is offered.
     pub read_req_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The read is taken in this cycle.
     pub read_req_ready: Signal<In, Bit>,
-    /// First byte in host memory.
+    /// Address of the read's first byte.
     pub read_req_addr: Signal<Out, Bits<64>>,
-    /// Bytes.
+    /// Bytes of the read.
     pub read_req_bytes: Signal<Out, Bits<13>>,
     /// A beat of a read's response is offered.
     pub read_resp_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The beat is taken in this cycle.
     pub read_resp_ready: Signal<Out, Bit>,
-    /// 64 bytes.
+    /// The 64 bytes of the beat.
     pub read_resp_data: Signal<In, Bits<512>>,
-    /// The last beat of its read.
+    /// The beat is the last one of its read.
     pub read_resp_last: Signal<In, Bit>,
     /// The read has failed.
     pub read_resp_error: Signal<In, Bit>,
@@ -240,22 +252,22 @@ pub struct Queue {
     // ------------------------------------------------------------------ blocks
     /// A block is offered.
     pub wqe_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The block is taken in this cycle.
     pub wqe_ready: Signal<In, Bit>,
-    /// 64 bytes.
+    /// The 64 bytes of the block.
     pub wqe_data: Signal<Out, Bits<512>>,
-    /// Queue number.
+    /// Number of the block's queue.
     pub wqe_queue: Signal<Out, Bits<QUEUE>>,
-    /// Its position in the queue.
+    /// Position of the block in its queue, modulo 2^32.
     pub wqe_position: Signal<Out, Bits<32>>,
-    /// Blocks of its batch from this one on, itself included.
+    /// Blocks of the batch from this one on, this one included.
     pub wqe_remaining: Signal<Out, Bits<17>>,
     /// The block could not be read.
     pub wqe_error: Signal<Out, Bit>,
-    /// It is the first one of a turn, which is another one's or the same queue's next one: what is missing of an
+    /// The block is the first one of a turn, of another queue or the next one of the same: what is missing of an
     /// entry of the turn before does not come.
     pub wqe_begins: Signal<Out, Bit>,
-    /// Which part of a message its entry stands for.
+    /// Which part of its message the block's entry stands for.
     pub wqe_part: Signal<Out, Part>,
     /// A doorbell is not used up, or its blocks are on their way.
     pub busy: Signal<Out, Bit>,
@@ -271,7 +283,7 @@ pub struct Queue {
     log_at: Constant<Bits<5>>,
     select: TableSelect,
     cfg_enable: Signal<Local, Bit>,
-    /// The ring's address: low word, high word.
+    /// Address of each queue's ring: low word, high word.
     #[init(Ram::new(RamStyle::Ultra))]
     entry_addr: Ram<64, 2, QUEUE>,
     entry_log: Ram<5, 1, QUEUE>,
@@ -281,11 +293,11 @@ pub struct Queue {
     standing_out: Restore<Standing, STANDING>,
     new_standing: Signal<Local, Standing>,
     standing: Signal<Local, Standing>,
-    /// Which write of an `enable` word a queue's last one was: a batch of an earlier life is known by it.
+    /// Number of the last write of each queue's `enable` word: a batch of an earlier life is recognized by it.
     /// Read for doorbells, for the fetching unit, and for the batches.
     lives: Stamps<LIFE, QUEUE, 3>,
 
-    // Doorbells. What life their queues had follows a cycle later.
+    // Doorbells. The life of their queue follows a cycle later.
     #[init(StreamFifo::prompt())]
     doorbells: StreamFifo<Doorbell, 10, 11>,
     rung: DFF<Bit>,
@@ -293,23 +305,23 @@ pub struct Queue {
     parking: Parking,
     /// Doorbells of queue pairs that are held, or deferred.
     parked: StreamFifo<Parked, 10, 11>,
-    /// Those that are deferred.
+    /// Number of deferred doorbells.
     deferred: DFF<Bits<11>>,
     /// Messages whose next part is parked, and those of peers that are not silent.
     midways: DFF<Bits<11>>,
     heard_midways: DFF<Bits<11>>,
-    /// Batches that are not over, and what is deferred.
+    /// Number of batches that are not over, and of deferred ones.
     behind_turns: Signal<Local, Bits<11>>,
-    /// Rests of queue pairs whose peers were not silent.
+    /// Number of rests of queue pairs whose peers were not silent.
     heard_rests: DFF<Bits<11>>,
     /// Others wait, or have blocks on their way: see the module.
     rivals: DFF<Bit>,
     is_held: Signal<Local, Bit>,
     defers: Signal<Local, Bit>,
-    /// A silent queue pair's turn is its first one.
+    /// The turn is the first one of a silent queue pair.
     tries: DFF<Bit>,
     silent: DFF<Bit>,
-    /// Doorbells since one of them was looked at.
+    /// Doorbells since a parked one was tried.
     turn: DFF<Bits<3>>,
     takes_parked: Signal<Local, Bit>,
     /// Batches that are not over, and turns that were cut.
@@ -322,15 +334,15 @@ pub struct Queue {
     /// A doorbell of a shared queue waits until what was rung before it is over.
     waits: DFF<Bit>,
     waiting: DFF<Waiting>,
-    /// The one whose turn comes next.
+    /// The doorbell or rest whose turn comes next.
     next: Signal<Local, Waiting>,
     takes_waiting: Signal<Local, Bit>,
-    /// It has to wait.
+    /// That one has to wait.
     must_wait: Signal<Local, Bit>,
     shared: DFF<Bit>,
-    /// The turn before was a rest's.
+    /// The turn before was that of a rest.
     rest_before: DFF<Bit>,
-    /// What is at work is not a doorbell of just now: its life came with it; is a rest; is where a turn was cut.
+    /// What is at work came with its life, because it is not a new doorbell; is a rest; begins where a turn was cut.
     known: DFF<Bit>,
     is_rest: DFF<Bit>,
     is_cut: DFF<Bit>,
@@ -338,7 +350,7 @@ pub struct Queue {
     cut_length: DFF<Bits<LENGTH>>,
     cut_slow: DFF<Bit>,
     cut_had: DFF<Bits<PACE>>,
-    /// What is at work is a message's next part: where it begins, and that it is the last one.
+    /// What is at work is a message's next part: its beginning, and whether it is the last one.
     resumes: DFF<Bit>,
     part: DFF<Bits<PART>>,
     last_part: DFF<Bit>,
@@ -346,43 +358,43 @@ pub struct Queue {
     log_units: DFF<Bits<2>>,
     /// See [`Standing::midway`].
     midway: DFF<Bit>,
-    /// The turn is an entry that is kept.
+    /// The turn is an entry that `Batches` keeps.
     kept: DFF<Bit>,
-    /// Where the turn ends is told.
+    /// `Batches` reports the end of the turn.
     told: DFF<Bit>,
-    /// What is at work begins where a turn was used up,
+    /// What is at work begins where a turn was used up.
     used_up: DFF<Bit>,
-    /// which was the last part of a message: the next entry may have parts as well.
+    /// With `used_up`: that turn was the last part of a message, and the next entry may have parts as well.
     after_parts: DFF<Bit>,
-    /// The turn is not all of its batch, and the rest goes to the others.
+    /// The turn is not all of its batch, and the rest goes behind the others.
     has_rest: DFF<Bit>,
-    /// The queue's turn goes on from where the queue stands, or where a turn was cut.
+    /// The queue's turn goes on from where the queue stands, or from where a turn was cut.
     goes_on: Signal<Local, Bit>,
-    // What is known of its queue.
+    // What is known of the queue at work.
     from: Signal<Local, Bits<32>>,
     goal: Signal<Local, Bits<32>>,
     was_queued: DFF<Bit>,
     fresh: DFF<Bit>,
-    /// What its rest would add.
+    /// Blocks that its rest would add.
     rest_adds: DFF<Bits<32>>,
     share: Share,
     limited: DFF<Bit>,
     limits: Signal<Local, Bit>,
     /// There are others, for whom a rest may be left.
     crowds: Signal<Local, Bit>,
-    /// Its batch does not end with the entry that is kept.
+    /// The batch goes on behind the entry that is kept.
     goes_beyond: Signal<Local, Bit>,
-    /// The turn has a few blocks, and its end is told.
+    /// The turn has only a few blocks, and its end is reported.
     probes: Signal<Local, Bit>,
     may_read: Signal<Local, Bit>,
-    /// Blocks of the turn.
+    /// Blocks of the turn that are not fetched.
     left: DFF<Bits<17>>,
     /// What is being fetched has been cut.
     aborted: DFF<Bit>,
     blocked: DFF<Bit>,
-    /// The rest goes to the others.
+    /// The rest goes behind the others.
     leaves_rest: Signal<Local, Bit>,
-    /// The queue's standing is that of the life that it had.
+    /// The queue's standing is of its present life.
     lives_on: Signal<Local, Bit>,
 
     // The batch that is being fetched.
@@ -402,14 +414,14 @@ pub struct Queue {
     one: Constant<Bits<17>>,
     entry_blocks: Signal<Local, Bits<17>>,
     entry: Signal<Local, Bits<QUEUE>>,
-    // Its next read.
+    // The next read.
     offset: DFF<Bits<17>>,
-    /// Blocks from it to the ring's end, less one.
+    /// Blocks from there to the ring's end, less one.
     behind: DFF<Bits<17>>,
     wanted: Signal<Local, Bits<17>>,
     to_end: Signal<Local, Bits<5>>,
     most: Signal<Local, Bits<5>>,
-    /// Those of a turn that probes.
+    /// Blocks of a turn with `probes`.
     few: Signal<Local, Bits<5>>,
     cut: DFF<Bits<5>>,
     cut_addr: DFF<Bits<64>>,
@@ -507,7 +519,7 @@ impl Logic for Queue {
         self.lives.written.next = self.cfg_enable.val();
         self.lives.index.next = self.cfg_index.val().get_bits::<QUEUE>(0);
 
-        // Doorbells wait, and their queues' lives.
+        // Doorbells wait, with the lives of their queues.
         self.doorbells.clk.next = self.clk.val();
         self.doorbells.rst.next = self.rst.val();
         self.doorbells.input.valid.next = self.doorbell_valid.val();
@@ -521,7 +533,7 @@ impl Logic for Queue {
         self.doorbell_lives.in_valid.next = self.rung.q.val();
         self.doorbell_lives.in_data.next = self.lives.stamp[0].val();
 
-        // Those of queue pairs that are held.
+        // Queue pairs that are held, or silent.
         self.parking.clk.next = self.clk.val();
         self.parking.rst.next = self.rst.val();
         self.parking.cfg.valid.next = self.cfg_valid.val();
@@ -539,7 +551,7 @@ impl Logic for Queue {
         self.parked.clk.next = self.clk.val();
         self.parked.rst.next = self.rst.val();
         self.parked.input.valid.next = false;
-        // What was begun goes on where a shared queue waits for its end.
+        // A message that was begun goes on if a shared queue waits for its end.
         self.is_held.next =
             self.parking.held.val() && !(self.resumes.q.val() && self.waits.q.val());
         self.defers.next = self.parking.silent.val()
@@ -602,7 +614,7 @@ impl Logic for Queue {
             self.aborted.d.next = true;
         }
 
-        // The entry of the queue that is at work, or will be.
+        // The entry of the queue that is at work in the next cycle.
         self.next.next.target = self.doorbells.output.data.val().position;
         self.next.next.queue = self.doorbells.output.data.val().queue;
         self.next.next.life = self.life.q.val();
@@ -646,7 +658,7 @@ impl Logic for Queue {
         self.gone.d.next =
             (self.lives.stamp[1].val() != self.life_then.val()) || self.fetch_halted.val();
 
-        // A queue that is enabled is at 0, and its first turn is fresh.
+        // A queue that is enabled stands at position 0, and its first turn is fresh.
         self.standings.write_lanes.next = bit_cast::<1, 1>(self.cfg_enable.val().into());
         self.standings.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
         self.new_standing.next.position = 0.into();
@@ -658,7 +670,7 @@ impl Logic for Queue {
         self.new_standing.next.part = 0.into();
         self.new_standing.next.last_part = false;
         self.entry_blocks.next = self.one.val() << self.entry_log.read_data.val();
-        // What is known of its queue, where it goes on, and how long its turn may be.
+        // What is known of the queue, where it goes on, and how long its turn may be.
         self.from.next = self.standing.val().position;
         self.goal.next = self.target.q.val();
         self.goes_on.next = self.is_rest.q.val() || self.is_cut.q.val() || self.resumes.q.val();
@@ -669,7 +681,7 @@ impl Logic for Queue {
             self.from.next = self.cut_from.q.val();
         }
         self.share.clk.next = self.clk.val();
-        // What is deferred will have turns as well: no more is fetched for this one than it may have then.
+        // What is deferred will have turns as well: for this queue no more is fetched than it may have then.
         self.behind_turns.next = self.rests.count.val() + self.deferred.q.val();
         self.share.rests.next = self.behind_turns.val();
         self.share.doorbells.next = self.doorbells.count.val();
@@ -680,7 +692,7 @@ impl Logic for Queue {
         self.share.judges.next = self.state.q.val() == QueueState::Compare;
         self.share.idle.next = self.standing.val().position == self.standing.val().target;
         self.share.pace.next = self.standing.val().pace;
-        // A part says nothing of how long turns should be, and neither does a turn that was used up.
+        // A part says nothing about how long turns should be, and neither does a turn that was used up.
         self.share.is_cut.next =
             self.is_cut.q.val() && !self.resumes.q.val() && !self.used_up.q.val();
         self.share.cut_slow.next = self.cut_slow.q.val();
@@ -690,7 +702,7 @@ impl Logic for Queue {
         self.lives_on.next = self.lives.stamp[1].val() == self.life.q.val();
         self.crowds.next = self.share.crowded.val() && self.rests.input.ready.val();
         self.goes_beyond.next = (self.difference.q.val() ^ PART_BLOCKS).any();
-        // Behind a message in parts there may be another one: what would be fetched behind that is fetched again.
+        // Behind a message in parts there may be another one: then what is fetched behind it would be fetched again.
         self.probes.next =
             self.used_up.q.val() && self.after_parts.q.val() && !self.share.crowded.val();
         self.limits.next = self.crowds.val()
@@ -829,7 +841,7 @@ impl Logic for Queue {
                 } else if self.goes_on.val()
                     && (self.difference.q.val() > bit_cast::<32, 17>(self.blocks.q.val()))
                 {
-                    // More was rung for than the ring holds, before what it held had been fetched for good.
+                    // More was rung for than the ring holds before what it held had been fetched for good.
                     self.difference.d.next = bit_cast::<32, 17>(self.blocks.q.val());
                     self.target.d.next =
                         self.position.q.val() + bit_cast::<32, 17>(self.blocks.q.val());
@@ -841,13 +853,13 @@ impl Logic for Queue {
                         self.state.d.next = QueueState::Finish;
                     }
                 } else if !self.goes_on.val() && (self.was_queued.q.val() || self.midway.q.val()) {
-                    // The rest goes on up to here.
+                    // The rest extends up to here.
                     self.state.d.next = QueueState::Idle;
                     if self.difference.q.val() > self.rest_adds.q.val() {
                         self.state.d.next = QueueState::Finish;
                     }
                 } else if self.is_rest.q.val() && self.midway.q.val() {
-                    // It is not one any more: what is behind the message comes with its last part.
+                    // The rest ends: what is behind the message comes with its last part.
                     self.state.d.next = QueueState::Finish;
                 } else if self.parking.is_shared.val() && self.must_wait.val() {
                     self.waits.d.next = true;
@@ -875,14 +887,16 @@ impl Logic for Queue {
                         self.state.d.next = QueueState::Finish;
                     }
                 } else if self.resumes.q.val() {
-                    // Behind the last part others have their turns, or else the queue goes on when that was taken.
+                    // Behind the last part others have their turns; if there are none, the queue goes on when that part
+                    // was taken.
                     self.parking.tries.next = self.parking.silent.val();
                     self.limited.d.next = true;
                     if self.last_part.q.val() && self.crowds.val() {
                         self.midway.d.next = false;
                         self.has_rest.d.next = self.goes_beyond.val();
                     } else {
-                        // If it is the last part after all, for the queue pair's packets are longer now, the queue does not wait for another.
+                        // If it is the last part after all, because the queue pair's packets are longer now, the queue
+                        // does not wait for another.
                         self.told.d.next = true;
                     }
                     self.state.d.next = QueueState::Request;
@@ -921,7 +935,7 @@ impl Logic for Queue {
                 self.state.d.next = QueueState::Request;
             }
             QueueState::Request => {
-                // A queue alone leaves a quarter of the places to those that come.
+                // A queue alone leaves a quarter of the places to others that come.
                 self.may_read.next = self.batches.read.ready.val()
                     && (self.limited.q.val() || self.shared.q.val() || self.batches.few.val());
                 self.read_req_valid.next = self.may_read.val() && !self.kept.q.val();
@@ -973,7 +987,7 @@ impl Logic for Queue {
         self.read_req_addr.next = self.cut_addr.q.val();
         self.read_req_bytes.next = bit_cast::<13, 5>(self.cut.q.val()) << 6;
 
-        // Its reads come back as blocks.
+        // The reads come back as blocks.
         self.batches.clk.next = self.clk.val();
         self.batches.rst.next = self.rst.val();
         self.batches.read.queue.next = self.queue.q.val();

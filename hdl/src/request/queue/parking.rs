@@ -1,4 +1,5 @@
-//! Whose doorbells wait: those of queues whose queue pair is held, and those whose peer is silent while others have something to
+//! Tells whose doorbells wait: those of queues whose queue pair is held, and those whose peer is silent while others
+//! have something to
 //! send.
 
 use crate::context::{ConfigWrite, QP, QUEUE, Table, TableSelect};
@@ -10,33 +11,34 @@ use drdma_emit::prelude::*;
 
 use crate::request::{LOG_PART_UNIT, PART_PACKETS};
 
-/// Bits of a number of queue pairs.
+/// Bits of a count of queue pairs.
 const HELD: usize = QP + 1;
-/// Bits of a term's number, and of the cycles of a term (4.2 ms).
+/// Bits of the number of a term, and binary logarithm of its cycles (4.2 ms).
 const TERM: usize = 2;
 const TERM_CYCLES: usize = 20;
-/// Bits of a trial: `term` 2, whether there was one.
+/// Bits of a trial: `term` 2, and a flag that says whether there was one.
 const TRIAL: usize = TERM + 1;
-/// The bit that says so.
+/// The bit of that flag.
 const TRIED: u64 = 1 << TERM;
 /// Bits of the time.
 const TIME: usize = TERM_CYCLES + TERM;
 
-/// The keeper holds a queue pair from now on, or does not any more.
+/// The keeper holds a queue pair from now on, or not any more.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Hold {
-    /// Queue pair.
+    /// The queue pair.
     pub qp: Bits<QP>,
-    /// It is held, and was not; or the other way round.
+    /// The queue pair is held, and was not; or the other way round.
     pub held: Bit,
 }
 
-/// The peer of a queue pair is silent from now on, or is not any more.
+/// The peer of a queue pair is silent from now on, or not any more.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Silence {
-    /// Queue pair.
+    /// The queue pair.
     pub qp: Bits<QP>,
-    /// Of what it sends nothing was acknowledged since its entry was written, although acknowledgements are waited for.
+    /// Nothing that the queue pair sends was acknowledged since its entry was written, although acknowledgements are
+    /// awaited.
     pub silent: Bit,
 }
 
@@ -44,26 +46,26 @@ fn word(name: &str) -> Constant<Bits<4>> {
     Constant::new((SendQueueEntry::field(name).start / 32).to_bits())
 }
 
-/// Where MTU and transport of a queue pair stand.
+/// Number of the word that has MTU and transport of a queue pair.
 fn shape_word() -> Constant<Bits<4>> {
     Constant::new((QueuePairEntry::field("log_mtu").start / 32).to_bits())
 }
 
-/// Where it stands how often it sends again.
+/// Number of the word that says how often a queue pair sends again.
 fn tries_word() -> Constant<Bits<4>> {
     Constant::new((AttributesEntry::field("retry_cnt").start / 32).to_bits())
 }
 
-/// Bits of what is known of a queue pair's messages: `log_units` 2, whether it is of UC, and of RC.
+/// Bits of what is known of a queue pair's messages: `log_units` 2, a flag for UC, and one for RC.
 const SHAPE: usize = 4;
-/// These two bits.
+/// The bits of these flags.
 const UNRELIABLE: u64 = 1 << 2;
 const RELIABLE: u64 = 1 << 3;
-/// Transports, as the entry has them.
+/// Codes of the transports.
 const UC: u64 = Transport::Uc as u64;
 const RC: u64 = Transport::Rc as u64;
 
-/// Binary logarithms of MTUs of which a part of a message has one or two units: [`PART_PACKETS`] packets.
+/// Binary logarithms of MTUs with which a part of [`PART_PACKETS`] packets has one or two units.
 const SHORT_MTU: u64 = 8;
 const MEDIUM_MTU: u64 = 9;
 const _: () = assert!(
@@ -71,7 +73,7 @@ const _: () = assert!(
     "a part of the shortest packets has a unit"
 );
 
-/// Fails unless the fields stand where the kernel takes them from.
+/// Fails at compile time unless the fields stand where the kernel takes them from.
 fn fields_stand() -> bool {
     assert_eq!(SendQueueEntry::field("qp").start % 32, 0, "qp stands elsewhere");
     assert_eq!(SendQueueEntry::field("shared").start % 32, 8, "shared stands elsewhere");
@@ -83,18 +85,23 @@ fn fields_stand() -> bool {
     true
 }
 
-/// Tells whether a queue's own queue pair is held, and whether its peer is silent. That of a shared queue, which has many, never is.
+/// Tells whether a queue's own queue pair is held, and whether its peer is silent. A shared queue, which has many queue
+/// pairs, is neither.
 ///
-/// A silent queue pair is *tried* when a turn of its queue begins, for one to two terms of 4.2 ms, or until its entry is written: so one that
-/// got no answer because what was tried was never sent is tried again. Terms have numbers of 2 bits, so a trial counts once more four terms later,
+/// A silent queue pair is *tried* when a turn of its queue begins, for one to two terms of 4.2 ms, or until its entry
+/// is written: so one that
+/// got no answer because what was tried was never sent is tried again. Terms have numbers of 2 bits; so a trial counts
+/// once more four terms later,
 /// again for one to two of them, if there was none meanwhile.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; `hold`, `silence`; `next_queue`: the queue that is asked for; `tries`: a turn of the `next_queue` of two cycles before begins.
+/// `clk`, `rst`; `cfg`; `hold`, `silence`; `next_queue`: the queue that is asked for; `tries`: a turn of the
+/// `next_queue` of two cycles before begins.
 ///
 /// # Outputs
-/// `held`, `silent`, `tried`: the queue pair of the `next_queue` of two cycles before is; `is_shared`: that queue is shared; `splits`: long messages of its queue pair
-/// are sent in parts, those of RC only if it sends again what is lost; `log_units`: the binary logarithm of the units that a part has.
+/// `held`, `silent`, `tried`: the queue pair of the `next_queue` of two cycles before is; `is_shared`: that queue is
+/// shared; `splits`: long messages of its queue pair are sent in parts, those of RC only if it sends again what is
+/// lost; `log_units`: the binary logarithm of the units that a part has.
 #[derive(LogicBlock, BlockDefault)]
 #[check(fields_stand())]
 pub struct Parking {
@@ -104,25 +111,25 @@ pub struct Parking {
     pub rst: Signal<In, Bit>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// Queue pairs that are held.
+    /// Queue pairs that are held, or not any more.
     pub hold: Flow<In, Hold>,
-    /// Queue pairs whose peers are silent.
+    /// Queue pairs whose peers are silent, or not any more.
     pub silence: Flow<In, Silence>,
-    /// The queue that is asked for.
+    /// The queue that is asked about.
     pub next_queue: Signal<In, Bits<QUEUE>>,
-    /// The queue pair of that of two cycles before is held.
+    /// The queue pair of `next_queue`, two cycles before, is held.
     pub held: Signal<Out, Bit>,
-    /// Its peer is silent.
+    /// The peer of that queue pair is silent.
     pub silent: Signal<Out, Bit>,
-    /// It is tried.
+    /// That queue pair is tried.
     pub tried: Signal<Out, Bit>,
-    /// It is from now on.
+    /// A turn of the queue of `next_queue`, two cycles before, begins: its queue pair is tried from now on.
     pub tries: Signal<In, Bit>,
-    /// That of two cycles before is shared.
+    /// The queue of `next_queue`, two cycles before, is shared.
     pub is_shared: Signal<Out, Bit>,
-    /// Long messages of its queue pair are sent in parts.
+    /// Long messages of that queue's queue pair are sent in parts.
     pub splits: Signal<Out, Bit>,
-    /// Binary logarithm of the units of a part.
+    /// Binary logarithm of the length of a part in units.
     pub log_units: Signal<Out, Bits<2>>,
 
     select: TableSelect,
@@ -150,7 +157,7 @@ pub struct Parking {
     term: Signal<Local, Bits<TERM>>,
     terms_since: Signal<Local, Bits<TERM>>,
     holds: Table<1, QP>,
-    /// How many there are.
+    /// Number of queue pairs that are held.
     count: DFF<Bits<HELD>>,
 }
 
@@ -171,7 +178,7 @@ impl Logic for Parking {
         self.shared.write_address.next = self.cfg.index.val().get_bits::<QUEUE>(0);
         self.shared.write_data.next = self.cfg.data.val().get_bits::<1>(8);
 
-        // What the keeper says.
+        // What the keeper reports.
         self.holds.write_enable.next = self.hold.valid.val() || self.select.every.val();
         self.holds.write_address.next = self.hold.qp.val();
         self.holds.write_data.next = bit_cast::<1, 1>(self.hold.held.val().into());
@@ -194,7 +201,7 @@ impl Logic for Parking {
             self.silences.write_data.next = 0.into();
         }
 
-        // What was tried. What the host writes goes before; then it is tried once more.
+        // Trials. A write of the host goes first; then the queue pair is tried once more.
         self.clock.d.next = self.clock.q.val() + 1;
         self.term.next = self.clock.q.val().get_bits::<TERM>(TERM_CYCLES);
         self.trials.write_enable.next = self.tries.val() || self.select.state.val();
@@ -207,7 +214,7 @@ impl Logic for Parking {
         }
         self.terms_since.next = self.term.val() - self.trials.read_data.val().get_bits::<TERM>(0);
 
-        // How long parts of its messages are.
+        // Lengths of the parts of messages.
         self.shapes.write_enable.next =
             self.select.queue_pair.val() && (self.cfg.word.val() == self.shape_word.val());
         self.shapes.write_address.next = self.cfg.index.val().get_bits::<QP>(0);

@@ -1,4 +1,4 @@
-//! Which entries are carried out in parts, and where a part ends.
+//! Finds the entries that are sent in parts, and where a part ends.
 
 use crate::request::decoder::fields::Fields;
 use crate::request::{LOG_PART_UNIT, PART};
@@ -6,7 +6,7 @@ use drdma_abi::receive::{ReliableOpcode, request_flags};
 use drdma_abi::work_request::{MAX_MESSAGE, Opcode, WQE_MAGIC, flags};
 use drdma_emit::prelude::*;
 
-/// Flags of entries that have no parts.
+/// Flags of entries that are not sent in parts.
 const OTHERS: u64 = (flags::PARTITIONED | flags::INLINE | request_flags::ADDRESS) as u64;
 /// Granules of an entry of one destination with one contiguous region.
 const GRANULES: u64 = 5;
@@ -17,20 +17,22 @@ const _: () = assert!(
 );
 const _: () = assert!(MAX_MESSAGE == 1 << 31, "the bit that a longer message has");
 
-/// Finds entries that are carried out in *parts*: a SEND or a WRITE of a queue pair's own queue, with one contiguous
+/// Finds entries that are sent in *parts*: a SEND or a WRITE of a queue pair's own queue, with one contiguous
 /// region of more bytes than a part may have.
 ///
-/// Such an entry has two blocks. The second one, which has the region's length, is looked at for a cycle before it leaves, if the
+/// Such an entry has two blocks. The second one, which has the region's length, is held for a cycle before it leaves,
+/// if the
 /// region has at least a unit of parts (`2^LOG_PART_UNIT` bytes).
 ///
 /// # Inputs
-/// `clk`; `begins`: the next block is the first one of a turn; `offered`, with `head`, `dest`, `unread`, `heads` (it begins an entry), `splits` (its queue pair's messages have parts), `shared` (of a shared queue),
-/// `lone` (there is no block behind it in its batch): a block; `taken`: it leaves; `part`: where the part of the entry at hand begins, `log_units`: the
-/// binary logarithm of the units that it has, but for the last.
+/// `clk`; `begins`: the next block is the first one of a turn; `offered`, with `head`, `dest`, `unread`, `heads` (it
+/// begins an entry), `splits` (its queue pair's messages have parts), `shared` (of a shared queue), `lone` (there is no
+/// block behind it in its batch): a block; `taken`: it leaves; `part`: where the part of the entry at hand begins,
+/// `log_units`: the binary logarithm of the units that it has, but for the last.
 ///
 /// # Outputs
-/// `looking`: the block is not to leave yet; `pauses`: with it a part leaves that is not the last; then `next_part`: where the next one begins, and
-/// `next_is_last`.
+/// `looking`: the block is not to leave yet; `pauses`: with it a part leaves that is not the last; then `next_part`:
+/// where the next one begins, and `next_is_last`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Parts {
     /// Clock.
@@ -39,33 +41,33 @@ pub struct Parts {
     pub begins: Signal<In, Bit>,
     /// A block is offered.
     pub offered: Signal<In, Bit>,
-    /// Its first granule: that of a head, or a region,
+    /// The block's first granule: that of a head, or a region.
     pub head: Signal<In, Bits<128>>,
-    /// and its last two: if it is a head, those of a destination.
+    /// The block's last two granules: if it is a head, those of a destination.
     pub dest: Signal<In, Bits<256>>,
-    /// It could not be read.
+    /// The block could not be read.
     pub unread: Signal<In, Bit>,
-    /// It is the first one of an entry.
+    /// The block is the first one of an entry.
     pub heads: Signal<In, Bit>,
-    /// Messages of its queue pair are sent in parts.
+    /// Messages of the queue pair are sent in parts.
     pub splits: Signal<In, Bit>,
-    /// Its queue is shared.
+    /// The block's queue is shared.
     pub shared: Signal<In, Bit>,
-    /// It is the last one of its batch.
+    /// The block is the last one of its batch.
     pub lone: Signal<In, Bit>,
-    /// Where the part begins.
+    /// Beginning of the part, in units.
     pub part: Signal<In, Bits<PART>>,
-    /// Binary logarithm of its units: up to 2.
+    /// Binary logarithm of the part's length in units, 0 to 2.
     pub log_units: Signal<In, Bits<2>>,
-    /// The block leaves.
+    /// The block leaves in this cycle.
     pub taken: Signal<In, Bit>,
-    /// It is not to leave yet.
+    /// The block must not leave yet.
     pub looking: Signal<Out, Bit>,
-    /// The message goes on in another part.
+    /// A part leaves with this block, and the message goes on in another one.
     pub pauses: Signal<Out, Bit>,
-    /// That one begins here.
+    /// With `pauses`: beginning of the next part, in units.
     pub next_part: Signal<Out, Bits<PART>>,
-    /// It is the last one.
+    /// With `pauses`: the next part is the message's last one.
     pub next_is_last: Signal<Out, Bit>,
 
     head_fields: Fields,
@@ -76,7 +78,7 @@ pub struct Parts {
     divides: Signal<Local, Bit>,
     /// The next block is the second one of an entry that may have parts.
     second: DFF<Bit>,
-    /// It was looked at.
+    /// The second block was held for its cycle.
     weighed: DFF<Bit>,
     weighs: Signal<Local, Bit>,
     units: Signal<Local, Bits<PART>>,
@@ -117,7 +119,7 @@ impl Logic for Parts {
             self.second.d.next = self.heads.val() && self.divides.val();
         }
 
-        // The region: how long it is, in units and what is beyond them.
+        // The region's length, in units and bytes beyond them.
         self.units.next = bits::<PART>(1) << self.log_units.val();
         self.next.d.next = self.part.val() + self.units.val();
         self.after_next.d.next = self.next.q.val() + self.units.val();

@@ -1,69 +1,69 @@
-//! How long a turn may be.
+//! Computes how long a turn may be.
 
 use drdma_emit::prelude::*;
 
 use super::{BEHIND, LENGTH, PACE};
 
-/// A turn that is cut before an entry that was too long is a measure of the next ones from so many blocks on: they are
-/// then as long, so that they end between two entries where all are alike.
+/// Blocks from which on a turn that was cut before an entry that was too long is a measure of the next ones: they are
+/// then as long, so that they end between two entries if all entries are equal.
 const MEASURE: usize = 16;
 const _: () = assert!(MEASURE == 1 << 4, "the kernel looks at the bits from the fourth on");
 
 /// Judges a turn by how many others there are, and by what its queue's turns were like.
 ///
-/// A turn has 256 blocks at most where there is one other, 128 from two on, 64 from four on, and 32 from eight on. A queue
-/// whose turn was cut has a *pace* until its batch is over: its turns have as many blocks, at most, as that one had, if
-/// it was slow or cut before an entry that was too long, else 256. A turn that begins with an entry that was too long has at
-/// least that one's blocks.
+/// A turn has 256 blocks at most where there is one other, 128 from two on, 64 from four on, and 32 from eight on. A
+/// queue whose turn was cut has a *pace* until its batch is over: its turns have as many blocks, at most, as that one
+/// had, if it was slow or cut before an entry that was too long, else 256. A turn that begins with an entry that was
+/// too long has at least that one's blocks.
 ///
 /// # Inputs
-/// `clk`; `rests`, `doorbells` if `elsewhere`, `behind`: how many there are of others; `other`: there is another one; `judges`: the turn
-/// is judged, with `idle` (its queue has no batch that is not over), `pace` (0: none), `is_cut` (a turn was cut before,
-/// with `cut_slow`, `cut_length` and `cut_had`).
+/// `clk`; `rests`, `doorbells` if `elsewhere`, `behind`: how many there are of others; `other`: there is another one;
+/// `judges`: the turn is judged, with `idle` (its queue has no batch that is not over), `pace` (0: none), `is_cut` (a
+/// turn was cut before, with `cut_slow`, `cut_length` and `cut_had`).
 ///
 /// # Outputs
-/// `limit`: the most blocks of a turn, if there are others. From the next cycle on: `crowded`: there are others, or the queue has a pace; `size`: blocks of the
-/// turn, then; `pace_now`.
+/// `limit`: the most blocks of a turn, if there are others. From the next cycle on: `crowded`: there are others, or the
+/// queue has a pace; `size`: blocks of the turn, then; `pace_now`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Share {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Batches that are not over, or deferred.
+    /// Number of batches that are not over, or deferred.
     pub rests: Signal<In, Bits<11>>,
-    /// Doorbells that wait,
+    /// Number of doorbells that wait; counts with `elsewhere`.
     pub doorbells: Signal<In, Bits<11>>,
-    /// and the first one is of another queue: else they do not count.
+    /// The first doorbell that waits is of another queue.
     pub elsewhere: Signal<In, Bit>,
-    /// Whole batches that were fetched, each of another queue than the one before.
+    /// Number of whole batches that were fetched, each of another queue than the one before.
     pub behind: Signal<In, Bits<BEHIND>>,
     /// There is another queue.
     pub other: Signal<In, Bit>,
-    /// The turn is judged.
+    /// The turn is judged in this cycle.
     pub judges: Signal<In, Bit>,
     /// The queue has no batch that is not over.
     pub idle: Signal<In, Bit>,
-    /// The queue's pace.
+    /// The queue's pace, in blocks a turn; 0: none.
     pub pace: Signal<In, Bits<PACE>>,
-    /// A turn was cut where this one begins.
+    /// The turn begins where one was cut.
     pub is_cut: Signal<In, Bit>,
-    /// Because it took too long.
+    /// With `is_cut`: that turn took too long.
     pub cut_slow: Signal<In, Bit>,
-    /// Blocks of the entry there that was too long, or 0.
+    /// With `is_cut`: blocks of the entry there that was too long, or 0.
     pub cut_length: Signal<In, Bits<LENGTH>>,
-    /// Blocks that the turn had.
+    /// With `is_cut`: blocks of that turn.
     pub cut_had: Signal<In, Bits<PACE>>,
-    /// The most blocks of a turn if there are others.
+    /// Blocks of a turn, at most, if there are others.
     pub limit: Signal<Out, Bits<PACE>>,
-    /// There are others, or the queue has a pace.
+    /// There are others, or the queue has a pace; from the cycle after `judges` on.
     pub crowded: Signal<Out, Bit>,
-    /// Blocks of the turn.
+    /// With `crowded`: blocks of the turn.
     pub size: Signal<Out, Bits<LENGTH>>,
-    /// The queue's pace from now on.
+    /// The queue's new pace.
     pub pace_now: Signal<Out, Bits<PACE>>,
 
     fair: DFF<Bits<PACE>>,
     most: Signal<Local, Bits<PACE>>,
-    /// It is cut before an entry that was too long, and a measure.
+    /// The turn was cut before an entry that was too long, and is a measure of the next ones.
     measured: Signal<Local, Bit>,
     own: Signal<Local, Bits<PACE>>,
     base: Signal<Local, Bits<PACE>>,

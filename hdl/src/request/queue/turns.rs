@@ -1,4 +1,4 @@
-//! Where a turn of a queue ends before it is used up.
+//! Finds where a turn of a queue ends before it is used up.
 
 use drdma_abi::Layout;
 use drdma_abi::work_request::{MAX_WQE_GRANULES, WqeHeader};
@@ -14,25 +14,26 @@ const _: () = assert!(
     "lengths have more bits"
 );
 
-/// Fails unless the field stands where the kernel takes it from.
+/// Fails at compile time unless the field stands where the kernel takes it from.
 fn fields_stand() -> bool {
     assert_eq!(WqeHeader::field("granules").start % 32, 0, "granules stands elsewhere");
     true
 }
 
 /// Finds the heads of entries among the blocks of a turn, and ends the turn before one of them: before an entry
-/// that is longer than what is left of a limited turn, and where turns of other queues wait and this one has had
+/// that is longer than what is left of a limited turn, and, if turns of other queues wait, when this one has had
 /// its share of blocks or of time.
 ///
-/// An entry's length is what its head says. One that no entry can have, or that goes beyond its batch, is taken
-/// for one block: the decoder refuses such an entry, and drops what follows it.
+/// An entry's length is what its head says. A length that no entry can have, or that goes beyond its batch, counts
+/// as one block: the decoder refuses such an entry, and drops what follows it.
 ///
-/// A block passes in the cycle in which it comes; a head in a limited turn is looked at for a cycle before.
+/// Contract: a block passes in the cycle in which it comes; a head in a limited turn is held for a cycle before.
 ///
 /// # Inputs
-/// `clk`; `begins`: the next block is the first one of a turn, which counts with the one before if it `goes_on` with that; `offered`, with `granules` (where a head has
-/// its length), `unread`, `remaining` (blocks of its batch), `left` (of its turn, if that is `limited`): a block;
-/// `taken`: it leaves; `others`: other queues wait, and a turn may have `limit` blocks.
+/// `clk`; `begins`: the next block is the first one of a turn, which counts with the one before if it `goes_on` with
+/// that; `offered`, with `granules` (where a head has its length), `unread`, `remaining` (blocks of its batch), `left`
+/// (of its turn, if that is `limited`): a block; `taken`: it leaves; `others`: other queues wait, and a turn may have
+/// `limit` blocks.
 ///
 /// # Outputs
 /// `looking`: the block is not to leave yet; `ends`: the turn ends before the block that is offered, if it is not
@@ -43,58 +44,58 @@ fn fields_stand() -> bool {
 pub struct Turns {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// The next block is the first one of a turn,
+    /// The next block is the first one of a turn.
     pub begins: Signal<In, Bit>,
-    /// which goes on with the one before: it has its queue, and is not fresh.
+    /// With `begins`: the turn goes on with the one before: it has the same queue, and is not fresh.
     pub goes_on: Signal<In, Bit>,
     /// A block is offered.
     pub offered: Signal<In, Bit>,
-    /// What its head says of its length, if it is a head.
+    /// Length in granules that the block's head gives, if it is a head.
     pub granules: Signal<In, Bits<32>>,
-    /// It could not be read.
+    /// The block could not be read.
     pub unread: Signal<In, Bit>,
-    /// Blocks of its batch from this one on.
+    /// Blocks of the batch from this one on.
     pub remaining: Signal<In, Bits<17>>,
-    /// Of its turn, if that is limited.
+    /// With `limited`: blocks of the turn from this one on.
     pub left: Signal<In, Bits<LENGTH>>,
     /// The turn may end within its batch.
     pub limited: Signal<In, Bit>,
-    /// It leaves.
+    /// The block leaves in this cycle.
     pub taken: Signal<In, Bit>,
     /// Other queues wait.
     pub others: Signal<In, Bit>,
-    /// Blocks of a turn then: 1, 32, 64, 128 or 256.
+    /// With `others`: blocks that a turn may have: 1, 32, 64, 128 or 256.
     pub limit: Signal<In, Bits<PACE>>,
-    /// The block is not to leave yet.
+    /// The block must not leave yet.
     pub looking: Signal<Out, Bit>,
-    /// The turn ends before it.
+    /// The turn ends before the block that is offered.
     pub ends: Signal<Out, Bit>,
-    /// Blocks that its entry needs, if that is why.
+    /// With `ends`: blocks of the entry that was too long, if that is the reason; else 0.
     pub length: Signal<Out, Bits<LENGTH>>,
-    /// The turn took too long.
+    /// With `ends`: the turn took too long.
     pub slow: Signal<Out, Bit>,
-    /// Blocks that it had, up to 511.
+    /// With `ends`: blocks that the turn had; 511 stands for any more.
     pub had: Signal<Out, Bits<PACE>>,
     /// The block that is offered begins an entry.
     pub heads: Signal<Out, Bit>,
 
     /// The next block is a head.
     at_head: DFF<Bit>,
-    /// It was looked at:
+    /// The head was held for its cycle.
     looked: DFF<Bit>,
-    /// its entry's blocks,
+    /// Blocks of the head's entry.
     entry: DFF<Bits<LENGTH>>,
-    /// which are more than are left.
+    /// The entry has more blocks than are left.
     too_long: DFF<Bit>,
     /// Blocks up to the next head.
     rest: DFF<Bits<LENGTH>>,
-    /// Blocks that have left, up to 511,
+    /// Blocks that have left; 511 stands for any more.
     count: DFF<Bits<PACE>>,
-    /// and cycles since the first one, up to 1,024.
+    /// Cycles since the first block; 1,024 stands for any more.
     time: DFF<Bits<11>>,
-    /// The turn has had its share of blocks,
+    /// The turn has had its share of blocks.
     served: DFF<Bit>,
-    /// or of time.
+    /// The turn has had its share of time.
     late: DFF<Bit>,
     blocks: Signal<Local, Bits<LENGTH>>,
     less_one: Signal<Local, Bits<LENGTH>>,
@@ -123,7 +124,7 @@ impl Logic for Turns {
             && (self.granules.val().get_bits::<15>(0)
                 > (bit_cast::<15, LENGTH>(self.left.val()) << 2));
 
-        // What the turn has had.
+        // What the turn has had so far.
         self.served.d.next = self.others.val() && (self.count.q.val() >= self.limit.val());
         self.late.d.next = self.others.val() && self.time.q.val().get_bit(10);
         if self.count.q.val().any() && !self.time.q.val().get_bit(10) {

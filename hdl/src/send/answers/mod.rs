@@ -1,16 +1,22 @@
-//! ACKs and NAKs that wait for their turn on the wire, READs and atomics that wait to be answered.
+//! Queues what the responder answers until [`replies`](super::replies) takes it: ACKs and NAKs that wait for their turn
+//! on the wire, READs and atomics that wait to be answered.
 //!
-//! Takes them from the responder and gives them to [`replies`](super::replies), in order, but for one thing: an ACK that still
-//! waits gives way to a newer one of its queue pair, which gets its place (docs/semantics.md, "Receiving"). An
-//! ACK covers all before it, so nothing is lost by that; and as the place is kept, a queue pair that is acknowledged
-//! all the time waits no longer than the others. NAKs, READs and atomics never give way, and no ACK passes one: it gets a place behind.
+//! Answers leave in the order in which they came, with one exception: an ACK that still waits gives way to a newer one
+//! of its queue pair,
+//! which gets its place (docs/semantics.md, "Receiving"). An ACK covers all before it, so nothing is lost; and as the
+//! place is kept, a queue pair that
+//! is acknowledged all the time waits no longer than the others. NAKs, READs and atomics never give way, and no ACK
+//! passes one: it gets a place behind.
 //!
-//! Contract: an answer every 3 cycles; 2 replies every 3 cycles, the first one 5 cycles after its answer; 4,096
-//! places, and the next answer waits while all of them are taken. What has left its place does not give way any more: up to
-//! two of them. Every reply has the stamp that its queue pair's entry had when the packet was checked; the
-//! packetizer drops it if the host has written to the entry since.
+//! Contract: an answer every 3 cycles; 2 replies every 3 cycles, the first one 5 cycles after its answer. There are
+//! 4,096
+//! places; while all are taken, the next answer waits. Answers that have left their places, up to two of them, do not
+//! give way any more.
+//! Every reply has the stamp that its queue pair's entry had when the packet was checked; the
+//! packetizer drops the reply if the host has written to the entry since.
 //!
-//! Nothing is cleared after a reset: where a queue pair's last answer lies is believed only if that place
+//! Nothing is cleared after a reset: the table of the queue pairs' last answers is believed only if the place that it
+//! names
 //! is taken, and by that queue pair.
 
 use crate::context::{QP, Table};
@@ -21,51 +27,51 @@ use drdma_emit::prelude::*;
 #[cfg(test)]
 mod tests;
 
-/// Bits of a place's number.
+/// Bits of the number of a place.
 const PLACE: usize = 12;
-/// Bits of the number of places that are taken.
+/// Bits of the count of places that are taken.
 const TAKEN: usize = PLACE + 1;
-/// Bits of what is looked up of a place: queue pair, and whether an ACK has it.
+/// Bits of what is looked up of a place: queue pair, and whether an ACK has the place.
 const KEY: usize = QP + 1;
 /// Bits of an [`Answer`].
 const ANSWER: usize = 307 + QP;
 
-/// An ACK or a NAK, and the context that it belongs to.
+/// An ACK or a NAK, with the stamp of the queue pair's entry that it belongs to.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Acknowledgement {
-    /// Queue pair.
+    /// The queue pair that sends it.
     pub qp: Bits<QP>,
-    /// The stamp of its entry.
+    /// The stamp of the queue pair's entry when the packet was checked.
     pub stamp: Bits<32>,
-    /// AETH: syndrome.
+    /// Syndrome of the AETH.
     pub syndrome: Bits<8>,
     /// Sequence number.
     pub psn: Bits<24>,
-    /// AETH: messages completed so far.
+    /// Messages completed so far, modulo 2^24, for the AETH.
     pub msn: Bits<24>,
 }
 
-/// What happens to an answer.
+/// What is done with the answer at hand.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum AnswersState {
-    /// One is accepted.
+    /// Accepts an answer.
     Accept,
-    /// Where the last one of its queue pair lies is known, and that place is read.
+    /// Reads the place of the queue pair's last answer.
     Find,
-    /// It gets that place or a new one.
+    /// Writes the answer to that place or to a new one.
     Place,
 }
 
-/// See the [module](self).
+/// Queues answers. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Answers {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// What the responder answers.
+    /// Answers of the responder.
     pub answer: Stream<In, Answer>,
-    /// What is sent.
+    /// Answers for `replies`, in the order in which they leave.
     pub reply: Stream<Out, Answer>,
 
     // The answer that looks for a place.
@@ -73,18 +79,18 @@ pub struct Answers {
     held: DFF<Answer>,
     is_ack: Signal<Local, Bit>,
     key: Signal<Local, Bits<KEY>>,
-    /// Of each queue pair: where its last answer lies, or lay.
+    /// Of each queue pair: the place of its last answer, which may have left.
     lasts: Table<PLACE, QP>,
     last: DFF<Bits<PLACE>>,
-    /// Of each place: who has it, or had it.
+    /// Of each place: who has it, or had it last.
     keys: Table<KEY, PLACE>,
     behind: Signal<Local, Bits<PLACE>>,
-    /// The queue pair's last answer waits, if its place is still that queue pair's.
+    /// The place of the queue pair's last answer is taken; maybe by another queue pair by now.
     waits: DFF<Bit>,
     gives_way: Signal<Local, Bit>,
     place: Signal<Local, Bits<PLACE>>,
 
-    // The places: those from `head` on, up to `tail`, are taken.
+    // The places: those from `head` up to `tail` are taken.
     head: DFF<Bits<PLACE>>,
     tail: DFF<Bits<PLACE>>,
     taken: DFF<Bits<TAKEN>>,
@@ -93,7 +99,7 @@ pub struct Answers {
     places: Ram<ANSWER, 1, PLACE>,
     coming: Restore<Answer, ANSWER>,
 
-    // The oldest one leaves.
+    // The oldest answer leaves its place.
     fetch: Signal<Local, Bit>,
     fetched: DFF<Bit>,
     stage: StreamStage<Answer>,
@@ -102,11 +108,11 @@ pub struct Answers {
 impl Logic for Answers {
     #[hdl_gen]
     fn update(&mut self) {
-        // An answer is accepted; its queue pair's last answer is looked up,
+        // Accepting an answer: the place of its queue pair's last answer is looked up.
         self.lasts.ahead.next = self.answer.qp.val();
         self.answer.ready.next =
             (self.state.q.val() == AnswersState::Accept) && !self.taken.q.val().get_bit(PLACE);
-        // then who has that one's place, and whether it is taken.
+        // A cycle later: who has that place, and whether it is taken.
         self.keys.ahead.next = self.lasts.read_data.val();
         self.behind.next = self.lasts.read_data.val() - self.head.q.val();
         self.is_ack.next = !self.held.q.val().syndrome.get_bits::<2>(5).any()
@@ -136,7 +142,7 @@ impl Logic for Answers {
         self.lasts.write_address.next = self.held.q.val().qp;
         self.lasts.write_data.next = self.place.val();
 
-        // None leaves in the cycle in which one gets a place: it could be the one that gives way.
+        // No answer leaves its place in the cycle in which one is written: it could be the one that gives way.
         self.fetch.next = self.taken.q.val().any()
             && (self.state.q.val() != AnswersState::Place)
             && (!self.fetched.q.val() || self.stage.input.ready.val());
@@ -164,7 +170,7 @@ impl Logic for Answers {
             }
             AnswersState::Find => {
                 self.last.d.next = self.lasts.read_data.val();
-                // It may leave just now.
+                // The answer in that place may leave in this cycle.
                 self.waits.d.next = (bit_cast::<TAKEN, PLACE>(self.behind.val())
                     < self.taken.q.val())
                     && (self.behind.val().any() || !self.fetch.val());

@@ -1,4 +1,4 @@
-//! What leaves against what came: nothing is lost, and nothing is overtaken.
+//! Compares what leaves with what came: nothing is lost, and nothing is overtaken.
 
 use super::*;
 use crate::testing;
@@ -132,7 +132,7 @@ fn what_waits_keeps_its_place() {
     let all = [
         (1, ACK),
         (2, ACK),
-        // From here on none can leave.
+        // From here on no answer can leave.
         (3, ACK),
         (1, ACK),
         (2, ACK),

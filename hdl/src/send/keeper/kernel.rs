@@ -1,4 +1,4 @@
-//! What the keeper does in every cycle.
+//! The logic of the keeper.
 
 use drdma_abi::roce::{operation, syndrome};
 use drdma_emit::prelude::*;
@@ -10,15 +10,15 @@ use super::{
 use crate::context::QP;
 use crate::receive::reads::BAD_RESPONSE;
 
-/// Operations that have an answer.
+/// Operations that are answered.
 const READ_REQUEST: u64 = operation::READ_REQUEST as u64;
 const COMPARE_AND_SWAP: u64 = operation::COMPARE_AND_SWAP as u64;
 const FETCH_AND_ADD: u64 = operation::FETCH_AND_ADD as u64;
 
-/// An answer to a READ that is none of what was asked for.
+/// Syndrome that stands for an answer to a READ that is not what was asked for.
 const BAD: u64 = BAD_RESPONSE as u64;
 
-/// The last entry of the tables that are cleared after a reset.
+/// The last queue pair, whose entries are cleared last after a reset.
 const LAST: u64 = (1 << QP) - 1;
 
 impl Logic for Keeper {
@@ -91,12 +91,12 @@ impl Logic for Keeper {
         self.turn_qp.d.next = self.who.val();
         self.tells.input.data.next = self.reply.val();
 
-        // What the tables say of the queue pair that is looked up.
+        // What the tables hold of the queue pair of the chosen event.
         self.list_out.bits.next = self.lists.read_data.val();
         self.is_current.next = self.stamps.stamp[0].val() == self.held.q.val().total.get_bits::<32>(0);
         self.keeps.next = self.policies.policy.val().keeps && !self.quits.read_data.val().get_bit(0);
 
-        // The packet of its list that matters.
+        // The packet of the queue pair's list that matters: the oldest one, or the one that is sent next.
         self.follower.next = self.followers.read_data.val();
         if self.linked.q.val() {
             self.follower.next = self.linked_page.q.val();
@@ -158,25 +158,25 @@ impl Logic for Keeper {
         self.is_rnr.next =
             self.reply.val().syndrome.get_bits::<3>(5) == usize::from(syndrome::RNR_NAK >> 5).to_bits();
         self.is_sequence.next = self.reply.val().syndrome == self.sequence_nak.val();
-        // What `receive::reads` makes of a wrong answer is as final as a NAK.
+        // A wrong answer, as `receive::reads` reports it, is as final as a NAK.
         self.is_fatal.next = (!self.is_sequence.val()
             && (self.reply.val().syndrome.get_bits::<6>(2)
                 == usize::from(syndrome::NAK_PSN >> 2).to_bits()))
             || (self.reply.val().syndrome == BAD);
         self.beyond.next = (self.list.q.val().newest - self.act_answer.q.val().psn).get_bit(23);
-        // Of the event in the pipeline; `covers` is of the one that takes longer.
+        // `beyond` and `awaited` are for the event in the pipeline; `covers` is for the one that takes longer.
         self.awaited.next = !(self.act_answer.q.val().psn - self.list.q.val().oldest).get_bit(23)
             && !self.beyond.val()
             && (self.is_ack.val() || self.is_rnr.val() || self.is_sequence.val() || self.is_fatal.val());
         self.covers.next = !(self.walk_answer.q.val().psn - self.walk.q.val().oldest).get_bit(23)
             && (self.is_ack.val() || (self.walk_answer.q.val().psn != self.walk.q.val().oldest));
-        // An acknowledgement of the oldest packet alone, where all is as it should be.
+        // An acknowledgement of the oldest packet alone, of a list in its normal state.
         self.plain.next = self.is_ack.val()
             && !self.list.q.val().resending
             && !self.list.q.val().paused
             && !self.fresh.q.val()
             && (self.act_answer.q.val().psn == self.list.q.val().oldest);
-        // Up to the end of the oldest packet, or a part of it.
+        // Whether the acknowledgement reaches the end of the oldest packet.
         self.is_short.next = (self.walk_answer.q.val().psn - self.record.val().psn).get_bit(23);
         if self.record_reads.val() {
             self.is_short.next =
@@ -204,7 +204,7 @@ impl Logic for Keeper {
                 && ((self.is_sequence.val() && !self.retries.val().any())
                     || (self.is_rnr.val() && !self.rnr_retries.val().any())));
         self.goes_back.next = !self.is_ack.val() && !self.blocked.val() && !self.fails.val();
-        // Of an event that takes longer, a cycle ahead.
+        // The pause of an event that takes longer, computed a cycle ahead.
         self.pause.next = 0.into();
         for k in 0..32 {
             if self.walk_answer.q.val().syndrome.get_bits::<5>(0) == k.to_bits() {
@@ -220,7 +220,7 @@ impl Logic for Keeper {
         self.quit_data.next = 1.into();
         self.early_taken.next = false;
 
-        // What is looked up will be known.
+        // The event that was chosen goes to the third stage, with what was read for it.
         if self.runs.val() {
             self.act.d.next = self.look.q.val();
             self.act_event.d.next = self.event.q.val();
@@ -246,7 +246,7 @@ impl Logic for Keeper {
 
         // An event takes effect.
         if self.runs.val() && self.act.q.val() {
-            // A `sent` item comes along.
+            // A `sent` item goes along.
             self.items.input.valid.next = self.act_carries.q.val();
             match self.act_event.q.val() {
                 KeeperEvent::Packet => {
@@ -270,7 +270,7 @@ impl Logic for Keeper {
                             self.after.next.retries = self.policy.q.val().retry_cnt;
                             self.after.next.rnr_retries = self.policy.q.val().rnr_retry;
                         }
-                        // While packets are sent again it waits for its turn.
+                        // While packets are sent again, the new one waits for its turn.
                         self.sent.next = self.new_packet.val();
                         self.sends.next = !self.list.q.val().paced
                             && (!self.list.q.val().used
@@ -282,7 +282,7 @@ impl Logic for Keeper {
                             self.after.next.cursor = self.act_held.q.val().page;
                         }
                     } else {
-                        // As it is.
+                        // The packet passes as it is.
                         self.items.input.valid.next = true;
                     }
                 }
@@ -340,14 +340,14 @@ impl Logic for Keeper {
                 }
                 KeeperEvent::Resend => {
                     self.writes.next = true;
-                    // What it would be: whether it leaves takes longer to know.
+                    // The packet as it would be sent: whether it leaves is known later in the cycle.
                     self.sent.next = self.record.val();
                     self.sent_end.next = self.record_end.val();
                     self.sent.next.again = !self.first_time.val();
                     if !self.first_time.val()
                         && self.record_reads.val()
                     {
-                        // It goes on behind the answer that has come.
+                        // A READ goes on behind the answers that have come.
                         self.sent.next.imm = 0.into();
                         if self.list.q.val().cursor == self.list.q.val().head {
                             self.sent.next.psn = self.list.q.val().oldest;
@@ -360,7 +360,8 @@ impl Logic for Keeper {
                     if self.list.q.val().used && self.list.q.val().resending && !self.list.q.val().paused {
                         self.turn.d.next = true;
                         if (self.first_time.val() && self.record_waits.val()) || self.list.q.val().paced {
-                            // Until an answer has come, or `go`. What is under way is sent again when the packetizer has done with it.
+                            // The packet waits for an answer, or for `go`. A packet that is under way is sent again
+                            // when the packetizer has done with it.
                             self.after.next.queued = false;
                             self.turn.d.next = false;
                         } else if !self.pages.under_way.val() {
@@ -377,7 +378,7 @@ impl Logic for Keeper {
                     }
                 }
                 KeeperEvent::Tick => {
-                    // Whether it is held may have changed though nothing has come for it.
+                    // Whether the queue pair is held may have changed without an event of its own.
                     self.writes.next = self.list.q.val().used;
                     if self.list.q.val().used && self.pause_over.val() {
                         self.after.next.paused = false;
@@ -393,7 +394,7 @@ impl Logic for Keeper {
                             self.after.next.queued = true;
                             self.turn.d.next = !self.list.q.val().queued;
                         } else {
-                            // The last try is over.
+                            // All tries are used up.
                             self.quit.next = true;
                             self.tells.input.valid.next = true;
                             self.tells.input.data.next.qp = self.act_qp.q.val();
@@ -426,7 +427,7 @@ impl Logic for Keeper {
                 // The oldest packet leaves the list.
                 self.state.d.next = KeeperState::Read;
                 if (self.walk_event.q.val() != KeeperEvent::Forget) && !self.reaches.val() {
-                    // A part of a READ's answer.
+                    // The acknowledgement covers a part of a READ's answer.
                     self.progressed.d.next = true;
                     self.walk.d.next.oldest = self.reply.val().psn;
                     if self.is_ack.val() {
@@ -467,7 +468,7 @@ impl Logic for Keeper {
                         self.after.next.resending = false;
                     }
                     if self.progressed.q.val() {
-                        // What has waited for an answer may go on.
+                        // A packet that has waited for an answer may go on.
                         if self.walk.q.val().used
                             && self.walk.q.val().resending
                             && !self.walk.q.val().paused
@@ -525,12 +526,12 @@ impl Logic for Keeper {
                 }
             }
             KeeperState::Resume => {
-                // What waits in the pipeline needs its packet again.
+                // The event that waits in the pipeline gets its packet again.
                 self.state.d.next = KeeperState::Run;
             }
         }
 
-        // The next event, unless its queue pair's list is about to change.
+        // Choice of the next event, unless the list of its queue pair is about to change.
         self.due.next = self.events.q.val().all() && self.tells_roomy.val();
         self.leads.next = (self.event.q.val() == KeeperEvent::Packet)
             || (self.event.q.val() == KeeperEvent::Response);
@@ -594,7 +595,7 @@ impl Logic for Keeper {
                 self.event.d.next = KeeperEvent::Tick;
                 self.look.d.next = true;
             }
-            // A `sent` item goes along with what sends nothing itself.
+            // A `sent` item goes along with an event that sends nothing itself.
             if self.packet.valid.val()
                 && self.packet.marker.val()
                 && self.sends_roomy.val()
@@ -607,7 +608,7 @@ impl Logic for Keeper {
             }
         }
 
-        // What is chosen first waits in a register, which is filled when it is empty.
+        // The event that has priority waits in a register, which is filled when it is empty.
         self.go.ready.next = !self.early.q.val() && !self.renewed.output.valid.val();
         if self.early_taken.val() {
             self.early.d.next = false;
@@ -622,7 +623,7 @@ impl Logic for Keeper {
             }
         }
 
-        // A packet goes out.
+        // A packet of a queue pair that keeps is sent.
         self.is_older.next =
             (self.act_event.q.val() == KeeperEvent::Resend) && !self.first_time.val();
         self.asks_anew.next = self.new_asks.val();
@@ -668,7 +669,7 @@ impl Logic for Keeper {
             self.kept.d.next = self.kept.q.val() - 1;
         }
 
-        // Is it held?
+        // Whether new requests of the queue pair are held back.
         if self.writes.val() {
             self.after.next.held = self.after.val().used
                 && (self.crowded.val()
@@ -694,7 +695,7 @@ impl Logic for Keeper {
             self.wrote.q.val() && (self.change.q.val().held != self.was_held.q.val());
         self.hold.next = self.change.q.val();
 
-        // The next event of the same queue pair goes on with it.
+        // The next event of the same queue pair goes on with the list as it is now.
         if self.runs.val() {
             self.list.d.next = self.list_out.record.val();
             if self.follows.q.val() {
@@ -709,7 +710,7 @@ impl Logic for Keeper {
             }
         }
 
-        // The page that it needs. What is written in the same cycle is not read.
+        // The page that the chosen event needs. What is written in the same cycle is not read.
         self.wanted.next = self.list_out.record.val().head;
         if self.follows.q.val() {
             self.wanted.next = self.after.val().head;
@@ -738,7 +739,7 @@ impl Logic for Keeper {
         self.fresh.d.next = self.records.write_lanes.val().any()
             && (self.records.write_address.val() == self.wanted.val());
 
-        // The list becomes what it becomes.
+        // The list is written.
         self.list_in.record.next = self.after.val();
         self.lists.write_enable.next = self.writes.val();
         self.lists.write_address.next = self.who.val();
@@ -781,7 +782,7 @@ impl Logic for Keeper {
             self.events.d.next = 0.into();
         }
 
-        // What the tables are asked for the next cycle.
+        // The tables are addressed for the next cycle.
         self.lists.ahead.next = self.qp.d.val();
         self.policies.next_qp.next = self.qp.d.val();
         self.stamps.ahead[0].next = self.qp.d.val();

@@ -1,4 +1,4 @@
-//! Who still needs a page.
+//! Knows who still needs each page.
 
 use drdma_emit::prelude::*;
 
@@ -6,26 +6,27 @@ use crate::context::{Flags, Table};
 use crate::primitive::StreamFifo;
 use crate::send::PAGE;
 
-/// Bits that number a free page's FIFO: 16 of them.
+/// Binary logarithm of the places of the FIFO of released pages.
 const RELEASED: usize = 4;
-/// Bits that count them.
+/// Bits of a count of these places.
 const RELEASED_COUNT: usize = RELEASED + 1;
 
-/// A page.
+/// The number of a payload page.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Page {
-    /// Its number.
+    /// Number of the page.
     pub page: Bits<PAGE>,
 }
 
 /// Gives a page back when neither a list of unacknowledged packets nor the packetizer needs it any more.
 ///
-/// The keeper says which pages it *holds*, and which are *under way*: given to the packetizer, and not given
-/// back by it. A page that is not held goes back as soon as the packetizer gives it back, a cycle later. `release` ends
+/// The keeper says which pages it *holds*, and which are *under way*: given to the packetizer, which has not given them
+/// back. A page that is not held goes back a cycle after the packetizer gives it back. `release` ends
 /// holding: the page goes back now, or when the packetizer has done with it.
 ///
-/// Contract: whoever asks (`ahead`) is told in the next cycle. `release_page` is the `ahead` of the cycle before;
-/// `release` only with `roomy`. `hold` and `release` are not for the same cycle. After a reset `wipe` is given for
+/// Contract: `under_way` answers `ahead` in the next cycle. `release.page` must be the `ahead` of the cycle before;
+/// `release` is allowed only with `roomy`. `hold` and `release` must not come in the same cycle. After a reset `wipe`
+/// must be given for
 /// every page.
 #[derive(LogicBlock, BlockDefault)]
 pub struct PageUse {
@@ -33,30 +34,30 @@ pub struct PageUse {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// The packetizer gives a page back.
+    /// A page that the packetizer gives back.
     pub done: Flow<In, Page>,
-    /// A page goes back to the segmenter.
+    /// A page that goes back to the segmenter.
     pub free: Flow<Out, Page>,
-    /// A page is held.
+    /// A page that is held from now on.
     pub hold: Flow<In, Page>,
-    /// It is given to the packetizer.
+    /// A page that is given to the packetizer.
     pub send: Flow<In, Page>,
-    /// The page that is asked for in the next cycle.
+    /// The page whose `under_way` is asked for in the next cycle.
     pub ahead: Signal<In, Bits<PAGE>>,
-    /// That of the cycle before is under way.
+    /// The page of `ahead`, one cycle before, is under way.
     pub under_way: Signal<Out, Bit>,
-    /// A page is not held any more.
+    /// A page that is not held any more.
     pub release: Flow<In, Page>,
-    /// One can be released in the next cycle.
+    /// A page can be released in the next cycle.
     pub roomy: Signal<Out, Bit>,
-    /// Nothing is known of a page.
+    /// A page of which nothing is known any more: neither held nor under way.
     pub wipe: Flow<In, Page>,
 
     held: Table<1, PAGE>,
     flying: Flags<PAGE, 1>,
     done_valid: DFF<Bit>,
     done_page: DFF<Bits<PAGE>>,
-    /// The packetizer gives this one back in the same cycle.
+    /// The packetizer gives back, in this cycle, the page that is released.
     together: Signal<Local, Bit>,
     released: StreamFifo<Page, RELEASED, RELEASED_COUNT>,
     has_room: DFF<Bit>,
@@ -65,7 +66,7 @@ pub struct PageUse {
 impl Logic for PageUse {
     #[hdl_gen]
     fn update(&mut self) {
-        // What the packetizer gives back.
+        // A page that the packetizer gives back.
         self.held.ahead.next = self.done.page.val();
         self.done_valid.d.next = self.done.valid.val();
         self.done_page.d.next = self.done.page.val();
@@ -80,7 +81,8 @@ impl Logic for PageUse {
         self.flying.ahead[0].next = self.ahead.val();
         self.under_way.next = self.flying.flag[0].val();
 
-        // What the keeper gives up. If the packetizer gives it back now, each of the two believes that the other
+        // A page that the keeper releases. If the packetizer gives it back in the same cycle, each of the two finds
+        // that the other
         // one needs it.
         self.together.next =
             self.done_valid.q.val() && (self.done_page.q.val() == self.release.page.val());
@@ -102,7 +104,7 @@ impl Logic for PageUse {
             self.held.write_data.next = 0.into();
         }
 
-        // The packetizer's go first.
+        // Pages that the packetizer gives back go first.
         self.free.valid.next = self.done_valid.q.val() && !self.held.read_data.val().any();
         self.free.page.next = self.done_page.q.val();
         self.released.output.ready.next = !self.free.valid.val();

@@ -1,4 +1,4 @@
-//! Which queue pairs keep what they send, and how often they send it again.
+//! Says which queue pairs keep what they send, and how often they send it again.
 
 use drdma_abi::Layout;
 use drdma_abi::receive::AttributesEntry;
@@ -8,7 +8,7 @@ use drdma_emit::prelude::*;
 
 use crate::context::{ATTRIBUTES_TABLE, ConfigWrite, EVERY_TABLE, QP, QUEUE_PAIR_TABLE, Table};
 
-/// The word of a field.
+/// The number of the word that has a field.
 fn word<L: Layout>(name: &str) -> Constant<Bits<4>> {
     Constant::new((L::field(name).start / 32).to_bits())
 }
@@ -17,7 +17,7 @@ fn table(number: u64) -> Constant<Bits<3>> {
     Constant::new(number.into())
 }
 
-/// Fails unless the fields stand where the kernel takes them from.
+/// Fails at compile time unless the fields stand where the kernel takes them from.
 fn fields_stand() -> bool {
     assert_eq!(QueuePairEntry::field("transport").start % 32, 16, "transport stands elsewhere");
     for (name, bit) in
@@ -34,25 +34,26 @@ fn fields_stand() -> bool {
 /// What a queue pair does when packets are lost.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Policy {
-    /// It is reliable, has attributes, and sends again, or READs.
+    /// The queue pair keeps what it sends: it is reliable, has attributes, and sends again, or READs.
     pub keeps: Bit,
-    /// READs and atomics that it may have outstanding; 0: it sends none.
+    /// READs and atomics that the queue pair may have outstanding; 0: it sends none.
     pub max_rd_atomic: Bits<5>,
-    /// After a timeout, or a NAK without progress.
+    /// Tries after a timeout or a NAK without progress, 0 to 7.
     pub retry_cnt: Bits<3>,
-    /// After an RNR NAK; 7: for ever.
+    /// Tries after an RNR NAK, 0 to 6; 7: no limit.
     pub rnr_retry: Bits<3>,
-    /// Binary logarithm of the time to wait, in units of 4.096 us; 0: none, as without tries.
+    /// Binary logarithm of the time to wait for an acknowledgement, in units of 4.096 us; 0: there is no timeout, as
+    /// without tries.
     pub timeout: Bits<5>,
 }
 
-/// The queue pairs' policies.
+/// Knows the policy of each queue pair.
 ///
 /// # Inputs
-/// `clk`; `cfg`; `next_qp`: the queue pair that is asked for in the next cycle.
+/// `clk`; `cfg`; `next_qp`: the queue pair whose policy is asked for in the next cycle.
 ///
 /// # Outputs
-/// `policy` of the `next_qp` of the cycle before, as the writes of the cycles before have left it.
+/// `policy`: that of `next_qp` one cycle before, with all writes of earlier cycles.
 #[derive(LogicBlock, BlockDefault)]
 #[check(fields_stand())]
 pub struct Policies {
@@ -60,9 +61,9 @@ pub struct Policies {
     pub clk: Signal<In, Clock>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// The queue pair that is asked for in the next cycle.
+    /// The queue pair whose policy is asked for in the next cycle.
     pub next_qp: Signal<In, Bits<QP>>,
-    /// The policy of the one of the cycle before.
+    /// The policy of the queue pair of `next_qp`, one cycle before.
     pub policy: Signal<Out, Policy>,
 
     every: Signal<Local, Bit>,
@@ -112,7 +113,7 @@ impl Logic for Policies {
             self.attributes.val() && (self.cfg.word.val() == self.timeout_word.val());
         self.times.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
         self.times.write_data.next = self.cfg.data.val().get_bits::<5>(24);
-        // In the same word.
+        // `max_rd_atomic` is in the same word.
         self.outstanding.write_enable.next = self.times.write_enable.val();
         self.outstanding.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
         self.outstanding.write_data.next = self.cfg.data.val().get_bits::<5>(16);

@@ -1,38 +1,40 @@
-//! READs that are asked again for the rest of their answer.
+//! Shortens READs that are sent again to the rest of their answer.
 
 use crate::send::packetizer::Packet;
 use drdma_abi::roce::operation;
 use drdma_emit::prelude::*;
 
-/// The operation of a READ.
+/// Operation of a READ.
 const READ_REQUEST: u64 = operation::READ_REQUEST as u64;
 
-/// How far a READ is.
+/// What is done with the item at hand.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum ShortenState {
-    /// Items pass.
+    /// Lets items pass.
     Pass,
-    /// The bytes that have come are counted.
+    /// Computes how many bytes of the answer have come.
     Count,
-    /// They are left out.
+    /// Adds them to the address and subtracts them from the length.
     Leave,
-    /// The READ is offered.
+    /// Offers the READ.
     Offer,
 }
 
-/// Makes a READ that is sent again one for the bytes that have not come: `imm` says how many packets have, of `status` (as a
-/// binary logarithm) bytes each. Everything else passes as it is.
+/// Makes a READ that is sent again ask only for the bytes that have not come: `imm` says how many packets have come,
+/// and `status` of how many
+/// bytes each, as a binary logarithm. Everything else passes as it is.
 ///
-/// Contract: an item passes in its own cycle; a READ that is sent again takes 4. `item.ready` depends on `out.ready`.
+/// Contract: an item passes in its own cycle; a READ that is sent again takes 4 cycles. `item.ready` depends on
+/// `out.ready`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Shorten {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Packets and `sent` items.
+    /// Packets and `sent` items of the keeper.
     pub item: Stream<In, Packet>,
-    /// The same.
+    /// Packets and `sent` items for the packetizer.
     pub out: Stream<Out, Packet>,
 
     state: DFF<ShortenState>,

@@ -1,4 +1,4 @@
-//! What the pacer does in every cycle.
+//! The logic of the pacer.
 
 use drdma_emit::prelude::*;
 
@@ -8,9 +8,9 @@ use super::{
 };
 use crate::context::QP;
 
-/// Bits of a product of a rate and an alpha that are no part of a half of it.
+/// How far the product of a rate and an alpha is shifted right for half of alpha's part of the rate.
 const HALF: usize = ALPHA + 1;
-/// The last step of a division.
+/// Bits of the quotient of a division, less one.
 const LAST: u64 = UNIT_TIME as u64 - 1;
 
 impl Logic for Pacer {
@@ -34,7 +34,7 @@ impl Logic for Pacer {
         self.renewed.input.data.next.qp = self.cfg.index.val().get_bits::<QP>(0);
         self.renewed.output.ready.next = false;
 
-        // What comes.
+        // Events that come, and wait.
         self.cnps.input.valid.next = self.notified.valid.val();
         self.cnps.input.data.next.qp = self.notified.qp.val();
         self.cnps.output.ready.next = false;
@@ -52,7 +52,7 @@ impl Logic for Pacer {
         self.since_alpha.next = self.period.val() - self.it.q.val().alpha_since;
         self.since_rate.next = self.period.val() - self.it.q.val().rate_since;
 
-        // Arithmetic: what half an alpha's part of the rate is, and how long a packet takes.
+        // Arithmetic: the rate less half of alpha's part of it, and how long a packet takes.
         self.cut.enable.next = true;
         self.cut.a.next = self.it.q.val().rate;
         self.cut.b.next = self.it.q.val().alpha;
@@ -86,7 +86,7 @@ impl Logic for Pacer {
         self.is_limited.ahead.next = self.limited_next.val();
         self.limited.next = self.is_limited.read_data.val().get_bit(0);
 
-        // What may go.
+        // The `go` that is offered.
         self.go.valid.next = self.going.q.val();
         self.go.qp.next = self.going_qp.q.val();
         if self.go.ready.val() {
@@ -151,7 +151,7 @@ impl Logic for Pacer {
                         }
                     }
                     PacerEvent::Packet => {
-                        // It may have left the ring just before.
+                        // The queue pair may have left the ring in the event before.
                         self.it.d.next.rings = true;
                         self.state.d.next = PacerState::Multiply;
                     }
@@ -240,7 +240,7 @@ impl Logic for Pacer {
                 }
             }
             PacerState::Raise => {
-                // First the target, then half of the way to it.
+                // First the target, then the rate: halfway to it.
                 if self.step.q.val() == 0 {
                     self.added.d.next = bit_cast::<18, RATE>(self.it.q.val().target);
                     if self.time_over.val() && self.bytes_over.val() {
@@ -264,7 +264,8 @@ impl Logic for Pacer {
                 }
             }
             PacerState::Divide => {
-                // The remainder takes a bit of the dividend, then the divisor leaves it if that fits: the first step only takes.
+                // Each step shifts a bit of the dividend into the remainder, and subtracts the divisor if that fits;
+                // the first step only shifts.
                 self.dividend.d.next = self.dividend.q.val() << 1;
                 self.remainder.d.next = (self.remainder.q.val() << 1)
                     | bit_cast::<REMAINDER, 1>(self.dividend.q.val().get_bits::<1>(UNIT_TIME - 1));

@@ -1,18 +1,24 @@
-//! The rates of queue pairs that congestion notification packets (CNPs) have limited, and when each may send its next packet (DCQCN's
+//! Paces queue pairs that congestion notification packets (CNPs) have limited: keeps their rates, and says when each
+//! may send its next packet (DCQCN's
 //! reaction point; docs/semantics.md, "Congestion control").
 //!
-//! Its place is beside the [`keeper`](super::keeper): that asks whether a queue pair is limited, tells of every packet that such a one
-//! sends, and sends no other one of it until `go`.
+//! Stands beside the [`keeper`](super::keeper), which asks whether a queue pair is limited, reports every packet that a
+//! limited one
+//! sends, and sends no other packet of it until `go`.
 //!
-//! Contract: one event at a time: a CNP, a packet, an entry that the host writes, or a look at a queue pair that is limited; these take
-//! turns, in a ring. A look takes 4 cycles, a packet 8, a CNP 29, and a look
-//! that raises a rate 27: so with up to 100 queue pairs that are limited each
-//! is looked at as often as its periods end; rates of more of them are raised later. A `go` comes at most a round of the ring late, which
-//! is made up for by the next ones, as long as all limited queue pairs together send no more than a packet in 16 cycles. 64 CNPs wait, and further ones are dropped; one packet of each queue pair may wait. Of a queue pair
-//! whose entry has no ECN 1 or 2 in `tos`, CNPs are dropped. When the host writes a queue pair's state, its rate is the link's again; a `go`
-//! that is due still comes. Nothing is known of a queue pair 4,096 cycles after a reset.
+//! Contract: one event at a time: a CNP, a packet, a write of an entry by the host, or a look at a limited queue pair;
+//! limited queue pairs are looked at in
+//! turns, in a ring. A look takes 4 cycles, a packet 8, a CNP 29, and a look that raises a rate 27: with up to 100
+//! limited queue pairs each
+//! is looked at as often as its periods end; with more, rates are raised later. A `go` comes late by at most one round
+//! of the ring, which
+//! the next ones make up for, as long as all limited queue pairs together send no more than a packet in 16 cycles. 64
+//! CNPs wait, and further ones are dropped; one packet of each queue pair may wait. CNPs of a queue pair
+//! whose entry has no ECN 1 or 2 in `tos` are dropped. When the host writes a queue pair's state, its rate is the
+//! link's again; a `go`
+//! that is due still comes. The tables are clear 4,096 cycles after a reset.
 //!
-//! Time is counted in units of 256 cycles where periods are compared, and goes round after 2^16 of them; periods are at most 60,000.
+//! Periods are compared in units of 256 cycles. That time wraps after 2^16 units; periods are at most 60,000.
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, Table, TableSelect};
 use crate::primitive::{Flatten, Multiplier, Restore, StreamFifo};
@@ -26,109 +32,109 @@ mod kernel;
 #[cfg(test)]
 mod tests;
 
-/// Bits of a rate in Mb/s.
+/// Bits of a rate, in Mb/s.
 const RATE: usize = 17;
-/// The rate of the link.
+/// The rate of the link, in Mb/s.
 const LINE: u64 = LINE_RATE as u64;
-/// Bits of an alpha, and the largest.
+/// Bits of an alpha; and the largest, which stands for 1.
 const ALPHA: usize = 16;
 const ONE: u64 = ALPHA_ONE as u64;
-/// Bits of the time of 64 B in parts of a cycle, of which each is a step of a division.
+/// Bits of the time of 64 B, in 2^-8 cycles. A division takes a step for each.
 const UNIT_TIME: usize = 19;
-/// What of the dividend is less than any rate: its bits above the quotient's.
+/// The dividend's bits above those of the quotient: less than any rate.
 const DIVIDEND_HIGH: u64 = AT_ONE_MBPS as u64 >> UNIT_TIME;
-/// Its other bits.
+/// The other bits of the dividend.
 const DIVIDEND_LOW: u64 = AT_ONE_MBPS as u64 & ((1 << UNIT_TIME) - 1);
-/// Bits of the remainder of a division, doubled.
+/// Bits of the doubled remainder of a division.
 const REMAINDER: usize = RATE + 1;
-/// Bits of a time in parts of a cycle.
+/// Bits of a time, in 2^-8 cycles.
 const TIME: usize = 32;
-/// The parts of a cycle, as a power of 2.
+/// Binary digits of a fraction of a cycle.
 const FRACTION: usize = 8;
-/// Bits of a number of units of 256 cycles.
+/// Bits of a time in units of 256 cycles.
 const PERIODS: usize = 16;
-/// Bits of a number of units of 64 B that a packet has.
+/// Bits of the length of a packet, in units of 64 B.
 pub const UNITS: usize = 7;
-/// Bits of the units that were sent.
+/// Bits of a count of units of 64 B that were sent.
 const SENT: usize = 18;
-/// Bits of a stage.
+/// Bits of a count of raises.
 const STAGE: usize = 3;
-/// A queue pair that has not sent for a while may send 2^this parts of a cycle's worth at once.
+/// Binary logarithm of the time, in 2^-8 cycles, for which a queue pair that was quiet may send at once.
 const BURST: usize = 12 + FRACTION;
-/// Bits of a product of a rate and an alpha, and of units and their time.
+/// Bits of the product of a rate and an alpha; and of units and their time.
 const CUT: usize = RATE + ALPHA;
 const PAUSE: usize = UNITS + UNIT_TIME;
-/// Cycles of a multiplication.
+/// Cycles that a multiplication takes.
 const PRODUCT: u64 = 3;
 /// Bits of a [`Limit`].
 const LIMIT: usize = 2 * RATE + ALPHA + 2 * PERIODS + SENT + 2 * STAGE + UNIT_TIME + TIME + 2;
 
-/// A packet that a limited queue pair sends.
+/// Tells that a limited queue pair sends a packet.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct PacedPacket {
-    /// Queue pair.
+    /// The queue pair.
     pub qp: Bits<QP>,
-    /// Units of 64 B that it is counted as.
+    /// Length that the packet counts as, in units of 64 B.
     pub units: Bits<UNITS>,
 }
 
-/// What is known of a queue pair that is limited.
+/// What is kept of a limited queue pair.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Limit {
-    /// The rate that it has, and the one that it goes to, in Mb/s.
+    /// The current rate, and the target rate that it is raised towards, in Mb/s.
     rate: Bits<RATE>,
     target: Bits<RATE>,
-    /// How much congestion there is.
+    /// Estimate of the congestion; [`ONE`] stands for 1.
     alpha: Bits<ALPHA>,
-    /// When the periods began that are under way.
+    /// Times, in units of 256 cycles, at which the current periods of alpha and of the rate began.
     alpha_since: Bits<PERIODS>,
     rate_since: Bits<PERIODS>,
-    /// Units of 64 B since the last raise by bytes.
+    /// Units of 64 B that were sent since the last raise by bytes.
     sent: Bits<SENT>,
-    /// Raises since the last cut, by time and by bytes.
+    /// Raises since the last cut, by time and by bytes; each count stops at its maximum.
     time_stage: Bits<STAGE>,
     byte_stage: Bits<STAGE>,
-    /// The time of 64 B at this rate.
+    /// Time that 64 B take at the current rate, in 2^-8 cycles.
     unit_time: Bits<UNIT_TIME>,
-    /// When the next packet may be sent.
+    /// Time at which the next packet may be sent, in 2^-8 cycles.
     due: Bits<TIME>,
-    /// It is in the ring.
+    /// The queue pair is in the ring of those that are looked at.
     rings: Bit,
-    /// A `go` is due.
+    /// The queue pair has sent a packet, and waits for a `go`.
     waits: Bit,
 }
 
-/// What there is to do.
+/// Kinds of events.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum PacerEvent {
-    /// A CNP has come.
+    /// A CNP has come for the queue pair.
     Notified,
-    /// A packet was sent.
+    /// The queue pair has sent a packet.
     Packet,
-    /// The host has written its state.
+    /// The host has written the queue pair's state.
     Renewed,
-    /// It is its turn in the ring.
+    /// It is the queue pair's turn in the ring.
     Look,
 }
 
-/// How far that is.
+/// Steps in which an event is handled.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum PacerState {
-    /// The next event is chosen.
+    /// Chooses the next event.
     Choose,
-    /// What is known of its queue pair is read.
+    /// Reads what is kept of its queue pair.
     Load,
-    /// It takes effect.
+    /// Decides what the event changes.
     Act,
-    /// A product is being made.
+    /// Waits for the products.
     Multiply,
-    /// The rate is cut.
+    /// Cuts the rate after a CNP, or counts a packet.
     Cut,
-    /// The rate goes up.
+    /// Raises the rate.
     Raise,
-    /// The time of 64 B is being made.
+    /// Divides, for the time of 64 B at the new rate.
     Divide,
-    /// All of it is written.
+    /// Writes back what is kept.
     Store,
 }
 
@@ -136,14 +142,14 @@ fn word(name: &str) -> Constant<Bits<4>> {
     Constant::new((QueuePairEntry::field(name).start / 32).to_bits())
 }
 
-/// Fails unless the field stands where the kernel takes it from.
+/// Fails at compile time unless the field stands where the kernel takes it from.
 fn fields_stand() -> bool {
     assert_eq!(QueuePairEntry::field("tos").start % 32, 16, "tos stands elsewhere");
     assert_eq!(AT_ONE_MBPS >> UNIT_TIME, 62, "the quotient has more bits");
     true
 }
 
-/// See the [module](self).
+/// Paces limited queue pairs. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 #[check(fields_stand())]
 pub struct Pacer {
@@ -153,17 +159,17 @@ pub struct Pacer {
     pub rst: Signal<In, Bit>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// What the host has set; `cnp_interval` is not used.
+    /// Parameters of congestion control that the host has set; `cnp_interval` is not used here.
     pub settings: Signals<In, Congestion>,
-    /// A CNP has come for a queue pair.
+    /// A CNP has come for this queue pair.
     pub notified: Flow<In, QueuePairIndex>,
     /// A limited queue pair sends a packet.
     pub packet: Flow<In, PacedPacket>,
-    /// It may send another one.
+    /// A queue pair that may send its next packet.
     pub go: Stream<Out, QueuePairIndex>,
-    /// The queue pair that is asked for in the next cycle.
+    /// The queue pair whose `limited` is asked for in the next cycle.
     pub limited_next: Signal<In, Bits<QP>>,
-    /// That of the cycle before is limited.
+    /// The queue pair of `limited_next`, one cycle before, is limited.
     pub limited: Signal<Out, Bit>,
 
     select: TableSelect,
@@ -174,7 +180,7 @@ pub struct Pacer {
     unused_raised: Signal<Local, Bits<18>>,
     #[init(word("tos"))]
     tos_word: Constant<Bits<4>>,
-    /// Whether packets of a queue pair may be marked.
+    /// Whether packets of a queue pair may be marked as having met congestion.
     marks: Table<1, QP>,
     may_mark: Signal<Local, Bit>,
 
@@ -182,7 +188,7 @@ pub struct Pacer {
     packets: StreamFifo<PacedPacket, QP, 13>,
     renewed: StreamFifo<QueuePairIndex, 10, 11>,
     ring: StreamFifo<QueuePairIndex, QP, 13>,
-    /// The last event was a turn of the ring.
+    /// The event before was a turn of the ring.
     looked: DFF<Bit>,
 
     state: DFF<PacerState>,
@@ -202,7 +208,7 @@ pub struct Pacer {
     period: Signal<Local, Bits<PERIODS>>,
     since_alpha: Signal<Local, Bits<PERIODS>>,
     since_rate: Signal<Local, Bits<PERIODS>>,
-    /// How long ago the next packet could have been sent; negative if it could not yet.
+    /// How long ago the next packet could have been sent, in 2^-8 cycles; negative if it may not be sent yet.
     behind: DFF<Bits<TIME>>,
     is_free: DFF<Bit>,
     is_stale: DFF<Bit>,

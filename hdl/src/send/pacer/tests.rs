@@ -1,4 +1,4 @@
-//! Limited queue pairs against the reference, which is written from the paper's rules.
+//! Compares limited queue pairs with the reference, which is written from the paper's rules.
 
 use super::*;
 use crate::context::QUEUE_PAIR_TABLE;
@@ -23,7 +23,7 @@ fn library() -> Library {
 /// A queue pair that always has something to send, and what the reference sends of it.
 struct Sender {
     qp: u64,
-    /// It waits for a `go`.
+    /// The queue pair waits for a `go`.
     waits: bool,
     units: u64,
     reference: Option<Limiter>,
@@ -59,8 +59,8 @@ impl Sender {
         self.rate = self.reference.map_or(0, |limiter| limiter.rate);
     }
 
-    /// No raise of the rate was due just now, and none will be soon. Where one is, it may come before a CNP here and behind it there,
-    /// and the rates are different ones from then on.
+    /// No raise of the rate was due just now, and none will be soon. Where one is, it may come before a CNP here and
+    /// behind it there, and the rates are different ones from then on.
     fn is_settled(&self, now: u64, settings: &congestion::Settings) -> bool {
         let Some(limiter) = self.reference else { return true };
         let mut ahead = limiter;
@@ -192,7 +192,8 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// What was sent is what the reference has sent, but for a few packets: an event may come before a period's end here, and behind it there.
+    /// What was sent is what the reference has sent, but for a few packets: an event may come before a period's end
+    /// here, and behind it there.
     fn check(&self) {
         for Sender { qp, units, reference_units, reference, .. } in &self.senders {
             let off = units.abs_diff(*reference_units);
@@ -216,7 +217,8 @@ fn settings() -> congestion::Settings {
     }
 }
 
-/// Four of them may be near the link's rate, which is four times what the link carries: more packets than that are not paced in time.
+/// Four of them may be near the link's rate, which is four times what the link carries: more packets than that are not
+/// paced in time.
 #[test]
 fn queue_pairs_have_the_rates_of_the_reference() {
     let library = library();
@@ -270,7 +272,7 @@ fn cnps_count_only_where_packets_may_be_marked_and_end_with_the_state() {
     lab.run(500, 0.0);
     let units = lab.senders[0].units;
     assert!(units > 0);
-    // The host makes it ready anew.
+    // The host makes the queue pair ready anew.
     lab.write(5, 15, 1);
     lab.run(500, 0.0);
     let after = lab.senders[0].units;

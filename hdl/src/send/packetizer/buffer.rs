@@ -1,4 +1,4 @@
-//! Beats that are done.
+//! Buffers beats until they leave.
 
 use crate::request::DEST_COUNT;
 use crate::shell::corundum::FrameBeat;
@@ -13,20 +13,20 @@ use crate::primitive::{Flatten, PromptFifo, Restore, StreamFifo};
 /// Bits of a [`Sent`].
 pub const SENT: usize = 82 + QP + DEST_COUNT;
 
-/// A beat that is done.
+/// A beat of a frame that is ready to leave, or a `sent` item.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Output {
-    /// Its bytes; of a `sent` item, that.
+    /// Bytes of the beat, the first one lowest; or a `sent` item.
     pub data: Bits<512>,
-    /// How many.
+    /// Bytes of the beat, 1 to 64.
     pub count: Bits<7>,
-    /// The frame's last beat.
+    /// The beat is the frame's last one.
     pub last: Bit,
-    /// A `sent` item.
+    /// The beat is a `sent` item.
     pub marker: Bit,
-    /// Bytes of the frame's payload.
+    /// Bytes of payload in the whole frame.
     pub payload: Bits<13>,
-    /// The frame's 802.1Q tag, which is not among its bytes yet.
+    /// The frame's 802.1Q tag, which the bytes do not contain yet.
     pub tag: Bits<TAG>,
 }
 
@@ -34,16 +34,16 @@ pub struct Output {
 const OUTPUT: usize = 534 + TAG;
 /// Bytes of a tag.
 const TAG_BYTES: u64 = 4;
-/// Beats that are held.
+/// Beats that the buffer holds.
 const ROOM: u64 = 256;
-/// Beats of the longest frame, and some.
+/// Beats of the longest frame, and a few more.
 const FRAME_ROOM: u64 = 72;
 
-/// Holds beats until they are taken, tells `sent` items from the beats of frames, and counts what
+/// Holds beats until they are taken, separates `sent` items from the beats of frames, and counts what
 /// leaves.
 ///
-/// A beat a cycle goes in and out, and follows after 1 cycle; there are 256 places. Whoever issues a beat
-/// says so (`issued`) when it starts on its way, and starts no frame without `roomy`: that is why beats
+/// Contract: a beat a cycle goes in and out, and follows after 1 cycle; there are 256 places. Whoever issues a beat
+/// announces it (`issued`) when the beat starts on its way, and starts no frame without `roomy`: that is why beats
 /// come without a `ready`. 16 `sent` items wait without stopping the frames behind them.
 #[derive(LogicBlock, BlockDefault)]
 pub struct OutputBuffer {
@@ -51,30 +51,30 @@ pub struct OutputBuffer {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// A beat starts on its way.
+    /// A beat starts on its way to this buffer.
     pub issued: Signal<In, Bit>,
     /// There is room for the longest frame beside all beats that were issued.
     pub roomy: Signal<Out, Bit>,
-    /// Beats.
+    /// Beats of frames and `sent` items, in order.
     pub input: Flow<In, Output>,
 
-    /// Frames.
+    /// Frames, not tagged yet.
     pub tx: Stream<Out, FrameBeat>,
     /// The 802.1Q tag of the frame whose beat is offered.
     pub tag: Signal<Out, Bits<TAG>>,
-    /// Bytes of the frame before, which the tag has moved behind it, have not left: no item is passed on.
+    /// Bytes of the frame before, moved behind its end by the tag, have not left: no `sent` item is passed on.
     pub rests: Signal<In, Bit>,
 
-    /// `sent` items.
+    /// `sent` items, when all frames before them have left.
     pub sent: Stream<Out, Sent>,
-    /// The queue pair of the item that is offered in the next cycle.
+    /// The queue pair of the `sent` item that is offered in the next cycle.
     pub next_qp: Signal<Out, Bits<QP>>,
 
-    /// Frames that left.
+    /// Frames that left in the cycle before.
     pub count_packets: Signal<Out, Bits<16>>,
-    /// Payload bytes, counted at the frame's end.
+    /// Bytes of payload that left in the cycle before, counted at the frame's end.
     pub count_payload_bytes: Signal<Out, Bits<16>>,
-    /// Frame bytes, with tags.
+    /// Bytes of frames that left in the cycle before, with tags.
     pub count_frame_bytes: Signal<Out, Bits<16>>,
 
     room: DFF<Bits<9>>,
@@ -98,7 +98,7 @@ pub struct OutputBuffer {
 impl Logic for OutputBuffer {
     #[hdl_gen]
     fn update(&mut self) {
-        // Room was counted when the beat was issued.
+        // Room for the beat was counted when it was issued.
         self.beats.in_valid.next = self.input.valid.val();
         self.coming.record.next = self.input.val();
         self.beats.in_data.next = self.coming.bits.val();
@@ -126,7 +126,7 @@ impl Logic for OutputBuffer {
         self.has_room.d.next = self.room.q.val() >= FRAME_ROOM;
         self.roomy.next = self.has_room.q.val();
 
-        // An item is in a register before it is offered: its queue pair is looked up meanwhile.
+        // An item waits in a register before it is offered; meanwhile its queue pair is looked up.
         self.moves.next = !self.offers.q.val() || self.sent.ready.val();
         self.items.output.ready.next = self.moves.val();
         if self.moves.val() {

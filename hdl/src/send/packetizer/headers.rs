@@ -1,4 +1,4 @@
-//! Headers of packets.
+//! Makes the headers of packets.
 
 use super::Packet;
 use super::Sending;
@@ -22,115 +22,121 @@ use crate::primitive::{Flatten, Pack, Ram, RamStyle, Restore};
 
 /// Bits of the longest header: Ethernet, IPv4, UDP, BTH, RETH, ImmDt.
 pub const HEADER: usize = 592;
-/// What is known about a frame.
+/// The dimensions of a frame, or of what takes its place.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Frame {
-    /// The page of its payload.
+    /// Number of the page that holds the payload.
     pub page: Bits<PAGE>,
-    /// Its beats.
+    /// Beats of the frame.
     pub slots: Bits<7>,
     /// The header is longer than a beat.
     pub long: Bit,
-    /// Bytes of the header beyond whole beats.
+    /// Bytes of the header beyond whole beats, 0 to 63.
     pub rotate: Bits<6>,
     /// Bytes of header and payload.
     pub end: Bits<13>,
-    /// It is no frame but a `sent` item: one beat, which is the header.
+    /// The item is a `sent` item instead of a frame: one beat, which stands in place of the header.
     pub marker: Bit,
     /// Bytes of payload.
     pub payload: Bits<13>,
-    /// Bytes of the frame.
+    /// Bytes of the frame, with padding and ICRC.
     pub bytes: Bits<13>,
-    /// There is no header and no frame: only the page is to be given back.
+    /// The packet is dropped: no header or frame is made, and only its page is given back.
     pub dropped: Bit,
-    /// Its 802.1Q tag, which the header does not have.
+    /// The frame's 802.1Q tag, which is not in the header.
     pub tag: Bits<TAG>,
-    /// It has no payload and no page.
+    /// The frame has no payload, and no page.
     pub bare: Bit,
-    /// Its page is one of responses.
+    /// The page is a reply page; otherwise a payload page.
     pub responds: Bit,
-    /// Its beats, or one more: what the packetizer counted for it when its item was accepted.
+    /// Beats of the frame, or one more: what the packetizer counted for it when its item was accepted.
     pub weight: Bits<WEIGHT>,
 }
 
-/// Bits of a packet on its way: `operation` 5, `ack_req`, `psn` 24, `remote_addr` 64, `rkey` 32,
+/// Bits of a packet in this block: `operation` 5, `ack_req`, `psn` 24, `remote_addr` 64, `rkey` 32,
 /// `message_bytes` 32, `imm` 32, `has_imm`, `has_reth`, `marker`, `bytes` 13, `page`, `weight`, `bare`,
 /// `again`, `late`, `responds`, `solicited`, `notifies`.
 const PACKET: usize = NOTIFIES_AT + 1;
-/// Where its `weight` starts.
+/// First bit of `weight` in these bits.
 const WEIGHT_AT: usize = 206 + PAGE;
-/// Where its `bare` is.
+/// Bit of `bare`.
 const BARE_AT: usize = WEIGHT_AT + WEIGHT;
-/// Where its `again` is.
+/// Bit of `again`.
 const AGAIN_AT: usize = BARE_AT + 1;
-/// Where its `late` is.
+/// Bit of `late`.
 const LATE_AT: usize = AGAIN_AT + 1;
-/// Where its `responds` is.
+/// Bit of `responds`.
 const RESPONDS_AT: usize = LATE_AT + 1;
-/// Where its `solicited` is.
+/// Bit of `solicited`.
 const SOLICITED_AT: usize = RESPONDS_AT + 1;
-/// Where its `notifies` is.
+/// Bit of `notifies`.
 const NOTIFIES_AT: usize = SOLICITED_AT + 1;
-/// A READ, whose sequence numbers go up to its `imm`, and atomics: their extended headers are the address and the key, which
-/// the operands of the payload page follow.
+/// Operations with a request that is not all in the RETH: a READ takes the sequence numbers up to its `imm`; the
+/// extended header of an atomic is
+/// an address and a key, which the operands follow, from the payload page.
 const READ_REQUEST: u64 = operation::READ_REQUEST as u64;
 const COMPARE_AND_SWAP: u64 = operation::COMPARE_AND_SWAP as u64;
 const FETCH_AND_ADD: u64 = operation::FETCH_AND_ADD as u64;
-/// What the opcode of a congestion notification has beside its operation, and its mark.
+/// The high bits of the opcode of a congestion notification, beside its operation; and its BECN mark.
 const NOTIFICATION: u64 = (cnp::OPCODE & 0xe0) as u64;
 const BECN: u64 = cnp::BECN as u64;
-/// Bytes of an address and a key.
+/// Bytes of the address and the key in an atomic's extended header.
 const ATOMIC_EXTRA: u64 = 12;
-/// Bits of a `sent` item up to its `status`, which come in place of an address.
+/// Bits of a `sent` item below its `status`; they come in place of an address.
 const SENT_LOW: usize = 50 + DEST_COUNT;
-/// Bits of its `status` and `qp`, which come in place of a remote key.
+/// Bits of a `sent` item's `status` and `qp`; they come in place of a remote key.
 const SENT_RKEY: usize = 8 + QP;
-/// Where its `status` starts.
+/// First bit of `status` in a `sent` item.
 const STATUS_AT: u64 = SENT_LOW as u64;
-/// Where its `psn` starts.
+/// First bit of `psn` in a `sent` item.
 const PSN_AT: u64 = STATUS_AT + SENT_RKEY as u64;
-/// Bits of a queue pair's entry that are needed: its first 8 words.
+/// Bits of a queue pair's entry that headers are made from: its first 8 words.
 const ENTRY: usize = 256;
 
 /// Bits of an [`AddressWrite`].
 const ADDRESS: usize = 161;
 
-/// Sum of what is the same in every IPv4 header: version and length; flags; protocol.
+/// Sum of the words that are the same in every IPv4 header: version and length, flags, protocol.
 const FIXED_SUM: u64 = 0x4500 + 0x4000 + IP_PROTOCOL_UDP as u64;
 
 /// Bytes of the headers of every packet: Ethernet, IPv4, UDP, BTH.
 const FIXED_HEADER: u64 = 14 + 20 + 8 + 12;
 
-/// The same, with the ICRC.
+/// Bytes of the same headers with the ICRC.
 const FIXED_FRAME: u64 = FIXED_HEADER + 4;
 
-/// The same, to be rounded up to beats.
+/// `FIXED_FRAME`, and what it takes to round up to beats.
 const FIXED_ROUNDED: u64 = FIXED_FRAME + 63;
 
 /// Bytes of the Ethernet header.
 const ETHERNET_BYTES: u64 = 14;
 
-/// Makes a packet's headers and the dimensions of its frame. A `sent` item passes in order, with
+/// Makes a packet's headers and computes the dimensions of its frame. A `sent` item passes in order, with
 /// its fields (`total` 40, `slot` 8, `kind` 2, `bad_dest`, `status` 8, `qp`, `psn` 24) in place of
 /// the header.
 ///
-/// A packet is dropped if the host has written to its queue pair's entry since the stamp that it
-/// brings (`total` 32), even in the cycle in which the entry is read: headers are of one context, and
-/// that is the one that the request was checked with. The end of its request, if it was to succeed,
-/// then tells `wr_flush_error`, with the destination (`bad_dest`) of its first packet that was dropped.
+/// A packet is dropped if the host has written to its queue pair's entry since the stamp that the packet
+/// brings (`total` 32), even in the cycle in which the entry is read: all headers are made from the entry that the
+/// request was checked with. The end of the packet's request, if it was to succeed,
+/// then says `wr_flush_error`, with the destination (`bad_dest`) of the first packet that was dropped.
 ///
-/// An acknowledgement comes as a packet without payload (`bare`), whose AETH stands in place of immediate data, which
-/// are as long. It belongs to no request that is at hand, and neither does a packet that comes late: if it is
-/// dropped, none of them suffers. A congestion notification (`notifies`) comes as such a packet, too, with a RETH of zeros in place of its
+/// An acknowledgement comes as a packet without payload (`bare`), with its AETH in place of immediate data, which
+/// are as long. It belongs to no request of this card, and the request of a packet that comes late may have ended: if
+/// one of these is
+/// dropped, no request fails. A congestion notification (`notifies`) comes as such a packet, too, with a RETH of zeros
+/// in place of its
 /// 16 reserved bytes.
 ///
-/// A datagram goes where its request says, if that does (`address_write`, kept for every slot): then MAC and IP address, type of
-/// service, time to live, queue pair number and queue key are those, and all else is the queue pair's. Packets of other transports
-/// may be of requests that have ended, and look at nothing of that.
+/// A datagram goes where its request says, if the request names an address (`address_write`, kept for every slot): then
+/// MAC and IP address, type of
+/// service, time to live, queue pair number and queue key are the request's, and all else is the queue pair's. Packets
+/// of other transports
+/// may be of requests that have ended, and do not use that address.
 ///
-/// One item a cycle; its frame's dimensions come 2 cycles later, its header, if it is not dropped, 6
-/// cycles later; both must be taken. An atomic is told as a packet of 16 B, which are its operands in network order. `sending_*` tells of a packet
-/// that is not dropped, a cycle after it was given; it does not tell of acknowledgements, nor of
+/// Contract: one item a cycle; its frame's dimensions come 2 cycles later, its header, if it is not dropped, 6
+/// cycles later; both must be taken. An atomic comes as a packet of 16 B, which are its operands in network order.
+/// `sending` names each packet
+/// that is not dropped, a cycle after it was given, except acknowledgements and
 /// packets that are sent again.
 #[derive(LogicBlock, BlockDefault)]
 #[check(fields_stand())]
@@ -140,15 +146,15 @@ pub struct Headers {
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
 
-    /// An item, in the cycle in which it is accepted.
+    /// An item, valid in the cycle in which it is accepted.
     pub packet: Flow<In, Packet>,
-    /// It has no page.
+    /// The item has no page.
     pub bare: Signal<In, Bit>,
-    /// It is a congestion notification.
+    /// The item is a congestion notification.
     pub notifies: Signal<In, Bit>,
-    /// Its page is one of responses.
+    /// The item's page is a reply page.
     pub responds: Signal<In, Bit>,
-    /// Beats that it is counted as.
+    /// Beats that the item is counted as.
     pub weight: Signal<In, Bits<WEIGHT>>,
 
     /// Words that the host writes into tables.
@@ -157,38 +163,38 @@ pub struct Headers {
     pub mac: Signal<In, Bits<48>>,
     /// The card's IPv4 address.
     pub ip: Signal<In, Bits<32>>,
-    /// Where the datagrams of a request go; before its packets.
+    /// Where the datagrams of a request go; written before its packets come.
     pub address_write: Flow<In, AddressWrite>,
 
-    /// The queue pair of the `sent` item that is offered in the next cycle,
+    /// Queue pair of the `sent` item that is offered in the next cycle.
     pub next_sent_qp: Signal<In, Bits<QP>>,
-    /// and the stamp of the one that is offered now.
+    /// Stamp of the `sent` item that is offered in this cycle.
     pub sent_stamp: Signal<In, Bits<32>>,
-    /// The host has written to the entry of that one's queue pair since.
+    /// The host has written to the entry of that item's queue pair since its stamp.
     pub gone: Signal<Out, Bit>,
-    /// A packet is sent.
+    /// A packet is sent for the first time.
     pub sending: Flow<Out, Sending>,
-    /// A congestion notification is sent, told as `sending` is.
+    /// A congestion notification is sent; a cycle after it was given.
     pub count_notices: Signal<Out, Bit>,
 
-    /// Frames.
+    /// Dimensions of a frame, 2 cycles after its item.
     pub frame: Flow<Out, Frame>,
-    /// There is a header.
+    /// `out_header` is valid, 6 cycles after its item.
     pub header_valid: Signal<Out, Bit>,
-    /// Its bytes, the first one lowest.
+    /// Bytes of the header, the first one lowest; or a `sent` item.
     pub out_header: Signal<Out, Bits<HEADER>>,
 
-    // Queue pairs.
+    // The queue pairs' entries.
     select: TableSelect,
     #[init(Ram::new(RamStyle::Ultra))]
     entries: Ram<ENTRY, 8, QP>,
     copies: Pack<8, 32, ENTRY>,
-    // Where the datagrams of each request go.
+    // The addresses to which the datagrams of each request go.
     addresses: Ram<ADDRESS, 1, 8>,
     address_in: Flatten<AddressWrite, ADDRESS>,
     address_out: Restore<AddressWrite, ADDRESS>,
 
-    // Stage a: the item.
+    // Stage a: the item is held.
     packet_bits: Signal<Local, Bits<PACKET>>,
     flags: Signal<Local, Bits<3>>,
     unused: Signal<Local, Bit>,
@@ -204,7 +210,7 @@ pub struct Headers {
     stamps: Stamps<32, QP, 2>,
     dropped: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
-    // The request has lost a packet, of this destination.
+    // A packet of the request was dropped; `cut_dest`: the destination of the first one.
     cut: DFF<Bit>,
     cut_dest: DFF<Bits<DEST_COUNT>>,
     #[init(Constant::new((BigUint::from(Status::WrFlushError as u8) << 94_u32).into()))]
@@ -212,7 +218,7 @@ pub struct Headers {
     #[init(Constant::new(unflushed().into()))]
     unflushed: Constant<Bits<PACKET>>,
 
-    // Stage b: its queue pair, and the dimensions of its frame.
+    // Stage b: the item's queue pair entry, and the dimensions of its frame.
     b_valid: DFF<Bit>,
     b_dropped: DFF<Bit>,
     b_packet: DFF<Bits<PACKET>>,
@@ -222,7 +228,7 @@ pub struct Headers {
     b_frame: DFF<Bits<13>>,
     b_slots: DFF<Bits<7>>,
     b_addresses: DFF<Bits<20>>,
-    // Its request says where it goes.
+    // The request names the address.
     b_named: DFF<Bit>,
     b_address: DFF<AddressWrite>,
     b_named_addresses: DFF<Bits<20>>,
@@ -232,7 +238,7 @@ pub struct Headers {
     destination: Signal<Local, Bits<32>>,
     named_destination: Signal<Local, Bits<32>>,
 
-    // Stage c: lengths; the type of service and the time to live, which belong to the sum.
+    // Stage c: lengths; the type of service and the time to live, which are part of the checksum.
     life: Signal<Local, Bits<8>>,
     service: Signal<Local, Bits<16>>,
     sum: Signal<Local, Bits<20>>,
@@ -245,7 +251,7 @@ pub struct Headers {
     c_length: DFF<Bits<13>>,
     c_sum: DFF<Bits<20>>,
 
-    // Stage d: the checksum's sum.
+    // Stage d: the sum for the checksum.
     d_valid: DFF<Bit>,
     d_dropped: DFF<Bit>,
     d_packet: DFF<Bits<PACKET>>,
@@ -253,7 +259,7 @@ pub struct Headers {
     d_length: DFF<Bits<13>>,
     d_sum: DFF<Bits<20>>,
 
-    // Stage e: folded once; the headers.
+    // Stage e: the sum folded once; the headers.
     e_valid: DFF<Bit>,
     e_dropped: DFF<Bit>,
     e_packet: DFF<Bits<PACKET>>,
@@ -276,7 +282,7 @@ pub struct Headers {
     f_header: DFF<Bits<HEADER>>,
 }
 
-/// Fails unless the fields of a queue pair's entry stand where the kernel takes them from.
+/// Fails at compile time unless the fields of a queue pair's entry stand where the kernel takes them from.
 fn fields_stand() -> bool {
     for (name, start, width) in [
         ("dest_mac", 0, 48),
@@ -298,13 +304,13 @@ fn fields_stand() -> bool {
     true
 }
 
-/// What a queue pair's entry says of datagrams that go where their request says.
+/// Bits that are the queue pair's own in the headers of a datagram whose request names an address.
 fn own() -> BigUint {
     let field = |start: u32, width: u32| ((BigUint::from(1_u8) << width) - 1_u8) << start;
     field(0, ENTRY as u32) ^ field(0, 96) ^ field(128, 24) ^ field(160, 32)
 }
 
-/// All but `total`, `bad_dest` and `status` of a `sent` item.
+/// All bits but those of `total`, `bad_dest` and `status` of a `sent` item.
 fn unflushed() -> BigUint {
     let field = |start: u32, width: u32| ((BigUint::from(1_u8) << width) - 1_u8) << start;
     field(0, PACKET as u32) ^ field(30, 40) ^ field(80, DEST_COUNT as u32) ^ field(94, 8)
@@ -315,7 +321,7 @@ impl Logic for Headers {
     #[rustfmt::skip]
     fn update(&mut self) {
 
-        // The host's words of the queue pairs.
+        // Queue pair entries, as the host writes them.
         for k in 0..8 {
             self.copies.parts[k].next = self.cfg.data.val();
         }
@@ -329,7 +335,7 @@ impl Logic for Headers {
         self.entries.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
         self.entries.write_data.next = self.copies.whole.val();
 
-        // Where requests say that their datagrams go.
+        // The addresses that requests name.
         self.address_in.record.next = self.address_write.val();
         self.addresses.write_lanes.next = 0.into();
         if self.address_write.valid.val() {
@@ -338,7 +344,7 @@ impl Logic for Headers {
         self.addresses.write_address.next = self.address_write.slot.val();
         self.addresses.write_data.next = self.address_in.bits.val();
 
-        // Stage a: the item is taken, its queue pair is read.
+        // Stage a: the item is taken, and its queue pair's entry and its request's address are read.
         self.addresses.read_enable.next = true;
         self.addresses.read_address.next = self.packet.slot.val();
         self.unused.next = self.packet.fenced.val();
@@ -389,7 +395,7 @@ impl Logic for Headers {
         self.rounded.next = self.packet.bytes.val() + 3;
         self.a_padded.d.next = self.rounded.val() & 0x1ffc;
 
-        // Whether its queue pair is still the one that it is for, now that the entry has been read.
+        // Whether the queue pair's entry, which was read now, is still the one of the stamp.
         self.stamps.written.next = self.select.queue_pair.val();
         self.stamps.index.next = self.cfg.index.val().get_bits::<QP>(0);
         self.stamps.ahead[0].next = self.packet.qp.val();
@@ -414,7 +420,7 @@ impl Logic for Headers {
         self.c_dropped.d.next = self.b_dropped.q.val();
         self.d_dropped.d.next = self.c_dropped.q.val();
         self.e_dropped.d.next = self.d_dropped.q.val();
-        // The end of a request.
+        // The item ends a request.
         self.ends.next = self.a_packet.q.val().get_bit(192) && self.a_packet.q.val().get_bits::<2>(78).any();
         if self.a_valid.q.val() {
             if self.dropped.val()
@@ -431,7 +437,7 @@ impl Logic for Headers {
             }
         }
 
-        // Stage b: how long the extension headers, the header and the frame are.
+        // Stage b: the lengths of the extension headers, the header and the frame.
         self.b_valid.d.next = self.a_valid.q.val();
         self.b_packet.d.next = self.a_packet.q.val();
         if self.ends.val() && self.cut.q.val() && !self.a_packet.q.val().get_bits::<8>(94).any() {
@@ -478,7 +484,7 @@ impl Logic for Headers {
             + bit_cast::<20, 16>(self.ip.val().get_bits::<16>(16))
             + FIXED_SUM;
 
-        // The frame can be begun.
+        // The frame's dimensions are known.
         self.frame.valid.next = self.b_valid.q.val();
         self.frame.page.next = self.b_packet.q.val().get_bits::<PAGE>(206);
         self.frame.slots.next = self.b_slots.q.val();
@@ -540,14 +546,14 @@ impl Logic for Headers {
         }
         self.c_sum.d.next = self.sum.val() + bit_cast::<20, 16>(self.service.val());
 
-        // Stage d: the words of the IP header are added up.
+        // Stage d: the sum of the words of the IP header.
         self.d_valid.d.next = self.c_valid.q.val();
         self.d_packet.d.next = self.c_packet.q.val();
         self.d_entry.d.next = self.c_entry.q.val();
         self.d_length.d.next = self.c_length.q.val();
         self.d_sum.d.next = self.c_sum.q.val() + bit_cast::<20, 13>(self.c_length.q.val());
 
-        // Stage e: carries are folded, once here and once behind.
+        // Stage e: carries are folded into the sum, once before this register and once behind it.
         self.e_valid.d.next = self.d_valid.q.val();
         self.e_packet.d.next = self.d_packet.q.val();
         self.e_entry.d.next = self.d_entry.q.val();
@@ -621,7 +627,7 @@ impl Logic for Headers {
                 | (bit_cast::<160, 32>(self.imm.sent.val()) << 64);
         }
 
-        // The header, or a `sent` item.
+        // The header, or a `sent` item in its place.
         self.f_valid.d.next = self.e_valid.q.val() && !self.e_dropped.q.val();
         if self.e_packet.q.val().get_bit(192) {
             self.f_header.d.next = bit_cast::<HEADER, SENT_LOW>(self.e_packet.q.val().get_bits::<SENT_LOW>(30))

@@ -1,4 +1,4 @@
-//! The beats of a frame, one after the other.
+//! Walks the beats of frames.
 
 use drdma_emit::prelude::*;
 
@@ -7,34 +7,34 @@ use super::order::WEIGHT;
 use super::tagger::TAG;
 use crate::send::{PAGE, PAGE_ROW, REPLY_PAGE, REPLY_ROW};
 
-/// What passes beside a beat.
+/// What accompanies a beat through the stages behind the issuer.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Side {
-    /// Bytes that do not come from this row.
+    /// Low bytes of the beat that do not come from this row, but from the header or the row before; 64: all.
     pub low: Bits<7>,
-    /// Bytes of header and payload.
+    /// Bytes of header and payload in the beat, 0 to 64.
     pub filled: Bits<7>,
-    /// The frame's first beat.
+    /// The beat is the frame's first one.
     pub first: Bit,
-    /// The second one of a long header.
+    /// The beat is the second one of a header that is longer than a beat.
     pub second: Bit,
-    /// The last beat with header.
+    /// The beat is the last one with bytes of the header.
     pub pop: Bit,
-    /// A `sent` item.
+    /// The beat is a `sent` item.
     pub marker: Bit,
-    /// The frame's last beat.
+    /// The beat is the frame's last one.
     pub last: Bit,
-    /// The CRC ends here.
+    /// The beat is the last one that the CRC covers.
     pub crc_last: Bit,
-    /// The CRC covers some of it.
+    /// The CRC covers some of the beat.
     pub crc_valid: Bit,
-    /// Only the rest of the ICRC.
+    /// The beat has only the rest of the ICRC.
     pub tail: Bit,
-    /// Bytes of the frame.
+    /// Bytes of the frame in the beat, 1 to 64.
     pub count: Bits<7>,
-    /// Bytes that the CRC covers.
+    /// Bytes of the beat that the CRC covers; valid with `crc_valid`.
     pub crc_count: Bits<7>,
-    /// Bytes of the frame's payload.
+    /// Bytes of payload in the whole frame.
     pub payload: Bits<13>,
     /// The frame's 802.1Q tag.
     pub tag: Bits<TAG>,
@@ -45,47 +45,48 @@ const BEAT: u64 = 64;
 /// Bytes of the ICRC.
 const ICRC: u64 = 4;
 
-/// Walks the beats of a frame: says what of each comes from where, reads its row, and gives the page back
+/// Walks the beats of a frame: determines what of each beat comes from where, reads its row, and gives the page back
 /// behind the last.
 ///
-/// A beat a cycle, without a bubble inside a frame; a frame begins when there is room for the longest
-/// (`roomy`). What is dropped has one step, which gives its page back and makes no beat. What is `bare` has no page. A beat is
-/// issued in the cycle in which its row is read, and told a cycle later.
+/// Contract: a beat a cycle, without a bubble inside a frame. A frame begins when there is room for the longest
+/// one (`roomy`). A dropped packet takes one step, which gives its page back and makes no beat. A `bare` frame has no
+/// page. A beat is
+/// issued in the cycle in which its row is read, and offered a cycle later.
 ///
-/// `page_read_*`, `page_free_*` are those of the packetizer.
+/// `page_read_*`, `reply_*` and `page_free_*` are those of the packetizer.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Issuer {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Frames; each is accepted with its last beat.
+    /// Dimensions of frames; each is accepted with the frame's last beat.
     pub frame: Stream<In, Frame>,
-    /// There is room for all beats of a frame.
+    /// There is room for all beats of the longest frame.
     pub roomy: Signal<In, Bit>,
-    /// A beat is issued, and will need room.
+    /// A beat is issued, and will need a place in the output buffer.
     pub issued: Signal<Out, Bit>,
-    /// A frame is begun, or dropped: its weight, otherwise 0.
+    /// Weight of the frame that is begun or dropped in this cycle; otherwise 0.
     pub begun: Signal<Out, Bits<WEIGHT>>,
-    /// A row is read.
+    /// A row of a payload page is read.
     pub page_read_enable: Signal<Out, Bit>,
-    /// Which: page, row 6.
+    /// Page and row that are read; the row is the low 6 bits.
     pub page_read_address: Signal<Out, Bits<PAGE_ROW>>,
-    /// A row of a response is read.
+    /// A row of a reply page is read.
     pub reply_read_enable: Signal<Out, Bit>,
-    /// Which: page, row 6.
+    /// Page and row that are read; the row is the low 6 bits.
     pub reply_read_address: Signal<Out, Bits<REPLY_ROW>>,
-    /// The oldest response's page is given back.
+    /// The oldest reply page is given back.
     pub reply_free: Signal<Out, Bit>,
-    /// A page is given back.
+    /// A payload page is given back.
     pub page_free_valid: Signal<Out, Bit>,
-    /// Which.
+    /// The page that is given back.
     pub page_free_page: Signal<Out, Bits<PAGE>>,
     /// A beat was issued in the cycle before.
     pub beat_valid: Signal<Out, Bit>,
-    /// What passes beside it.
+    /// What accompanies that beat.
     pub beat_side: Signal<Out, Side>,
-    /// How far its row is to be moved, in words of 4 B and two bytes beside.
+    /// How far the beat's row is to be moved up, in words of 4 B, beside the 2 bytes that every row is moved.
     pub beat_rotation: Signal<Out, Bits<4>>,
 
     slot: DFF<Bits<7>>,
@@ -123,7 +124,7 @@ impl Logic for Issuer {
     #[rustfmt::skip]
     fn update(&mut self) {
 
-        // The next beat of the frame, or the first one of the next.
+        // The next beat of the frame, or the first beat of the next one.
         self.marker.next = self.frame.marker.val();
         self.dropped.next = self.frame.dropped.val();
         self.slots.next = self.frame.slots.val();
@@ -165,7 +166,7 @@ impl Logic for Issuer {
             self.count.next = self.frame_now.val().get_bits::<7>(0);
         }
 
-        // Its row: the payload starts in the header's last beat.
+        // The beat's row: the payload starts in the header's last beat.
         self.row.next = self.slot.q.val().get_bits::<6>(0) - self.beyond.val().get_bits::<6>(0);
         self.paged.next = !self.marker.val() && !self.frame.bare.val();
         self.reads.next =
@@ -190,7 +191,7 @@ impl Logic for Issuer {
         if self.marker.val() || (self.first.val() && self.beyond.val().any()) {
             self.low.next = BEAT.into();
         }
-        // The CRC ends 4 bytes before the frame, which may be in the beat before the last.
+        // The CRC ends 4 bytes before the frame does, maybe in the beat before the last.
         self.crc_count.next = BEAT.into();
         self.side.d.next.crc_last = false;
         self.side.d.next.crc_valid = false;

@@ -1,25 +1,27 @@
 //! Makes frames of packets: headers in front, padding and the ICRC behind.
 //!
 //! Takes packets (a payload page and the fields of the headers) and `sent` items from the
-//! segmenter, acknowledgements and packets of what peers READ from [`replies`](super::replies), congestion notifications from
-//! [`notifier`](crate::receive::notifier), reads the pages, and gives out frames without FCS. A `sent`
-//! item is passed on when the last byte of every frame before it has been taken. Acknowledgements leave whether
-//! their queue pair is in error or not: a NAK puts it there.
+//! segmenter, acknowledgements and packets of what peers READ from [`replies`](super::replies), and congestion
+//! notifications from
+//! [`notifier`](crate::receive::notifier); reads the pages, and gives out frames without FCS. A `sent`
+//! item is passed on when the last byte of every frame before it has been taken. Acknowledgements leave even if
+//! their queue pair is in the error state: a NAK puts it there.
 //!
-//! Contract: one beat of 64 B a cycle and no bubble inside a frame, also between frames (a `sent`
-//! item takes a cycle); a frame starts when 72 beats are free in the output buffer, so that nothing
-//! stops once it has started; its first beat follows the packet after 12 cycles. May stall at any
+//! Contract: one beat of 64 B a cycle without a bubble inside a frame or between frames (a `sent`
+//! item takes a cycle). A frame starts when 72 beats are free in the output buffer, so that nothing
+//! stops it once it has started; its first beat follows the packet after 12 cycles. May stall at any
 //! time. A page is given back a cycle after its last read.
 //!
-//! Stages: [`order`], which puts acknowledgements and notifications between packets; [`headers`], which knows a frame's dimensions after 2 cycles and its header after 6, and two
+//! Stages: [`order`] puts acknowledgements and notifications between packets; [`headers`] gives a frame's dimensions
+//! after 2 cycles and its header after 6, to two
 //! FIFOs; [`issuer`] walks the beats of a frame and reads rows; 2 cycles of memory; 2 cycles of rotation by
-//! the header's length; `merge` joins header, the row and what is left of the row before; 3 cycles of CRC
-//! beside a delay line; `tail` puts the ICRC in; the [`buffer`]; [`tagger`] puts in the 802.1Q tag of frames that
-//! have one, at a cycle more where that needs another beat. A frame's header comes with its first
+//! the header's length; `merge` joins the header, the row and what is left of the row before; 3 cycles of CRC
+//! beside a delay line; `tail` puts the ICRC in; the [`buffer`]; [`tagger`] puts the 802.1Q tag into frames that
+//! have one, which takes a cycle more if the frame then needs another beat. A frame's header is merged with its first
 //! row: both leave their FIFOs in order, and the header has been there 4 cycles after the dimensions.
 //!
 //! The ICRC covers 8 bytes of ones and the frame without its first 14 bytes. So that the CRC can
-//! take the frame's own beats, it is given in place of those 14 bytes others, chosen such that they
+//! take the frame's own beats, those 14 bytes are replaced by others, chosen such that they
 //! lead to the same state as the 8 bytes of ones.
 
 use super::answers::Acknowledgement;
@@ -52,106 +54,109 @@ use issuer::{Issuer, Side};
 use order::Order;
 use tagger::{TAG, Tagger};
 
-/// What the tail needs of a beat.
+/// What the tail stage needs to know of a beat.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Tail {
     marker: Bit,
     last: Bit,
     tail: Bit,
     count: Bits<7>,
-    /// Where the ICRC goes, in words.
+    /// Where the ICRC goes in the beat, in words of 4 B, 2 bytes further on.
     place: Bits<4>,
     payload: Bits<13>,
     tag: Bits<TAG>,
 }
 
-/// Kinds of `sent` items: a destination's last packet must be acknowledged; the request has ended;
+/// Kind of `sent` item: a destination's last packet has left, and must be acknowledged.
 pub const DESTINATION_ENDS: u64 = 0;
-/// see [`DESTINATION_ENDS`];
+/// Kind of `sent` item: the request has ended.
 pub const REQUEST_ENDS: u64 = 1;
-/// the request has ended, with success, and the message goes on in another part.
+/// Kind of `sent` item: the request has ended with success, and its message goes on in another part.
 pub const PART_ENDS: u64 = 2;
 
-/// What is sent: a packet, or the end of a request.
+/// An item that is sent in order: a packet, or a `sent` item (with `marker`).
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Packet {
-    /// A `sent` item {slot, qp, kind, psn, status, bad_dest, total}, not a packet.
+    /// The item is a `sent` item {slot, qp, kind, psn, status, bad_dest, total}; otherwise a packet.
     pub marker: Bit,
-    /// The page that holds the payload.
+    /// The payload page that holds the packet's payload.
     pub page: Bits<PAGE>,
-    /// Payload bytes.
+    /// Bytes of the packet's payload, 0 to 4,096.
     pub bytes: Bits<13>,
-    /// Queue pair.
+    /// The queue pair that sends.
     pub qp: Bits<QP>,
     /// Operation of the BTH.
     pub operation: Bits<5>,
-    /// Asks for an acknowledgement.
+    /// The packet asks for an acknowledgement.
     pub ack_req: Bit,
-    /// Sequence number.
+    /// Sequence number; of a `sent` item, that of the destination's last packet.
     pub psn: Bits<24>,
-    /// Address of the RETH.
+    /// Remote address, for the RETH.
     pub remote_addr: Bits<64>,
-    /// Key of the RETH.
+    /// Remote key, for the RETH.
     pub rkey: Bits<32>,
-    /// Length of the RETH; that of an atomic has none.
+    /// Bytes of the message, for the RETH; the extended header of an atomic has no length.
     pub message_bytes: Bits<32>,
-    /// Immediate data, or the key that a SEND makes invalid. Of a READ: the last sequence number that it takes; of one
+    /// Immediate data, or the key that a SEND with invalidate names. Of a READ: the last sequence number that it takes;
+    /// of a READ
     /// that is sent again, how many packets of its answer have come.
     pub imm: Bits<32>,
-    /// There are immediate data, or a key.
+    /// The packet has immediate data, or a key to invalidate, in `imm`.
     pub has_imm: Bit,
-    /// There is a RETH.
+    /// The packet has a RETH, or the extended header of an atomic.
     pub has_reth: Bit,
-    /// It asks for a solicited event.
+    /// The packet asks for a solicited event.
     pub solicited: Bit,
-    /// It waits until the READs and atomics before it have their answers.
+    /// The packet waits until the READs and atomics before it have their answers.
     pub fenced: Bit,
-    /// It was sent before.
+    /// The packet was sent before.
     pub again: Bit,
-    /// It was sent before, or had to wait for its turn: its request may be over, and another one at hand.
+    /// The packet was sent before, or had to wait for its turn: its request may be over, and another one at hand.
     pub late: Bit,
-    /// Request of a `sent` item, and of a packet that was not sent before.
+    /// Slot of the request; valid for a `sent` item, and for a packet that was not sent before.
     pub slot: Bits<8>,
-    /// Its kind: [`DESTINATION_ENDS`], [`REQUEST_ENDS`] or [`PART_ENDS`].
+    /// Kind of a `sent` item: [`DESTINATION_ENDS`], [`REQUEST_ENDS`] or [`PART_ENDS`].
     pub kind: Bits<2>,
-    /// The request's status; of a READ, the binary logarithm of the MTU.
+    /// The request's status; of a READ, the binary logarithm of the MTU in bytes.
     pub status: Bits<8>,
-    /// The destination that failed; of a packet, its own.
+    /// Of a request's end: the index of the destination that failed. Of a packet, and of the end of a destination: the
+    /// index of its destination.
     pub bad_dest: Bits<DEST_COUNT>,
-    /// Payload bytes of the request; of a packet and an item of kind 0, the stamp of its queue pair's
-    /// context.
+    /// Of a request's end: payload bytes of the request. Of a packet, and of the end of a destination: the stamp of the
+    /// queue pair's
+    /// entry that the request was checked with.
     pub total: Bits<40>,
 }
 
-/// What has left.
+/// Tells the completion unit that a destination's last packet, or all of a request, has left.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Sent {
-    /// Payload bytes of the request.
+    /// Of a request's end: payload bytes of the request. Of a destination's end: the stamp of the queue pair's entry.
     pub total: Bits<40>,
-    /// Request.
+    /// Slot of the request.
     pub slot: Bits<8>,
-    /// [`DESTINATION_ENDS`], [`REQUEST_ENDS`] or [`PART_ENDS`].
+    /// Kind of the item: [`DESTINATION_ENDS`], [`REQUEST_ENDS`] or [`PART_ENDS`].
     pub kind: Bits<2>,
-    /// The destination that failed.
+    /// Of a request's end: the index of the destination that failed. Of a destination's end: its own index.
     pub bad_dest: Bits<DEST_COUNT>,
     /// The request's status.
     pub status: Bits<8>,
-    /// Queue pair.
+    /// Queue pair of the destination that ends.
     pub qp: Bits<QP>,
-    /// Its sequence number.
+    /// Sequence number of the destination's last packet.
     pub psn: Bits<24>,
 }
 
-/// A packet on its way.
+/// Tells that a packet is on its way.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Sending {
-    /// of this queue pair,
+    /// The queue pair that sends the packet.
     pub qp: Bits<QP>,
-    /// with this PSN.
+    /// Sequence number of the packet; of a READ, the last one that it takes.
     pub psn: Bits<24>,
 }
 
-/// The packetizer. See the [module](self).
+/// Makes frames of packets. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Packetizer {
     /// Clock.
@@ -160,35 +165,35 @@ pub struct Packetizer {
     pub rst: Signal<In, Bit>,
 
     // Packets, and `sent` items in order with them (`marker`).
-    /// Packets to send.
+    /// Packets and `sent` items, in order.
     pub packet: Stream<In, Packet>,
-    /// Acknowledgements to send between them.
+    /// Acknowledgements, which are sent between packets.
     pub acknowledgement: Stream<In, Acknowledgement>,
-    /// Congestion notifications, which go between them like acknowledgements.
+    /// Congestion notifications, which are sent between packets like acknowledgements.
     pub notice: Stream<In, Notice>,
-    /// Packets of what peers READ, which take turns with them.
+    /// Packets of what peers READ, which take turns with the others.
     pub response: Stream<In, Response>,
 
     // Pages of responses.
-    /// A row is read.
+    /// A row of a reply page is read.
     pub reply_read_enable: Signal<Out, Bit>,
-    /// Which: page, row 6.
+    /// Page and row that are read; the row is the low 6 bits.
     pub reply_read_address: Signal<Out, Bits<REPLY_ROW>>,
-    /// That row, two cycles later.
+    /// The row, two cycles after it was asked for.
     pub reply_read_data: Signal<In, Bits<512>>,
     /// The page of the oldest response that has one is given back.
     pub reply_free: Signal<Out, Bit>,
 
     // Payload pages.
-    /// A row is read.
+    /// A row of a payload page is read.
     pub page_read_enable: Signal<Out, Bit>,
-    /// Which: page, row 6.
+    /// Page and row that are read; the row is the low 6 bits.
     pub page_read_address: Signal<Out, Bits<PAGE_ROW>>,
-    /// That row, two cycles later.
+    /// The row, two cycles after it was asked for.
     pub page_read_data: Signal<In, Bits<512>>,
-    /// A page is given back.
+    /// A payload page is given back.
     pub page_free_valid: Signal<Out, Bit>,
-    /// Which.
+    /// The page that is given back.
     pub page_free_page: Signal<Out, Bits<PAGE>>,
 
     // Configuration.
@@ -198,33 +203,33 @@ pub struct Packetizer {
     pub mac: Signal<In, Bits<48>>,
     /// The card's IPv4 address.
     pub ip: Signal<In, Bits<32>>,
-    /// Where the datagrams of a request go; before its packets.
+    /// Where the datagrams of a request go; written before its packets come.
     pub address_write: Flow<In, AddressWrite>,
 
     // Frames.
-    /// Frames.
+    /// Frames without FCS.
     pub tx: Stream<Out, FrameBeat>,
 
-    // `sent` items, to the completion unit.
-    /// What has left, in order.
+    // `sent` items, for the completion unit.
+    /// `sent` items, when all frames before them have left.
     pub sent: Stream<Out, Sent>,
-    /// The host has written to the entry of the item's queue pair since its stamp: not a field of
-    /// the stream, but true from the cycle after the write on, also while the item waits. Without
-    /// meaning for items of kind 1.
+    /// The host has written to the entry of `sent`'s queue pair since its stamp. This is not a field of the stream: it
+    /// is true from the cycle after the write on, also while the item waits. Valid only for items of kind
+    /// [`DESTINATION_ENDS`].
     pub gone: Signal<Out, Bit>,
 
-    // Packets that are sent for the first time, told a cycle after they were taken.
-    /// A packet is sent.
+    // Packets that are sent for the first time, named a cycle after they were taken.
+    /// A packet is sent for the first time.
     pub sending: Flow<Out, Sending>,
 
-    // Counters: what left in a cycle.
-    /// Frames.
+    // Counters: what left in the cycle before.
+    /// Frames that have left.
     pub count_packets: Signal<Out, Bits<16>>,
-    /// Payload bytes, counted at the frame's end.
+    /// Bytes of payload that have left, counted at the frame's end.
     pub count_payload_bytes: Signal<Out, Bits<16>>,
-    /// Frame bytes.
+    /// Bytes of frames that have left.
     pub count_frame_bytes: Signal<Out, Bits<16>>,
-    /// A congestion notification will leave: its queue pair is still the one that it is for.
+    /// A congestion notification will leave: its queue pair's entry was not written since it was asked for.
     pub count_notices: Signal<Out, Bit>,
 
     // Headers.
@@ -236,10 +241,10 @@ pub struct Packetizer {
 
     issuer: Issuer,
 
-    // What passes beside the rows: 2 cycles of memory, 2 of rotation.
+    // What accompanies the rows: 2 cycles of memory, 2 of rotation.
     valids: [DFF<Bit>; 3],
     sides: [DFF<Side>; 3],
-    /// The row is one of a response.
+    /// The row is read from a reply page.
     responds: [DFF<Bit>; 2],
     row: Signal<Local, Bits<512>>,
     rotation: DFF<Bits<4>>,
@@ -251,7 +256,7 @@ pub struct Packetizer {
     coarse: DFF<Bits<512>>,
     moved: DFF<Bits<512>>,
 
-    // Merge.
+    // Merge of header and rows.
     previous: DFF<Bits<512>>,
     #[init(Constant::new(((BigUint::from(1_u8) << 512_usize) - 1_u8).into()))]
     ones: Constant<Bits<512>>,
@@ -268,7 +273,7 @@ pub struct Packetizer {
     crc_last: DFF<Bit>,
     crc_bytes: DFF<Bits<7>>,
 
-    // CRC, and the beats beside it.
+    // CRC, and the beats that wait for it.
     crc: FrameCrc32,
     #[init(Constant::new(covered(ETHERNET).0.into()))]
     kept: Constant<Bits<512>>,
@@ -296,7 +301,7 @@ impl Logic for Packetizer {
     #[rustfmt::skip]
     fn update(&mut self) {
 
-        // Headers are made ahead: of less than the 32 items that the FIFOs hold.
+        // Headers are made ahead, for fewer items than the 32 that the FIFOs hold.
         self.packet.join(&mut self.order.packet);
         self.acknowledgement.join(&mut self.order.acknowledgement);
         self.notice.join(&mut self.order.notice);
@@ -316,7 +321,7 @@ impl Logic for Packetizer {
         self.headers.sent_stamp.next = self.buffer.sent.total.val().get_bits::<32>(0);
         self.gone.next = self.headers.gone.val();
         self.headers.sending.join(&mut self.sending);
-        // What is dropped has no header.
+        // A dropped packet has no header.
         self.header_fifo.in_valid.next = self.headers.header_valid.val();
         self.header_fifo.in_data.next = self.headers.out_header.val();
         self.frame_fifo.input.valid.next = self.headers.frame.valid.val();
@@ -334,8 +339,8 @@ impl Logic for Packetizer {
         self.page_free_valid.next = self.issuer.page_free_valid.val();
         self.page_free_page.next = self.issuer.page_free_page.val();
 
-        // Rows come from memory and are moved behind the header, whose length is 2 more than a multiple
-        // of 4.
+        // Rows come from memory and are moved behind the header, whose length is 2 bytes more than a
+        // multiple of 4.
         self.valids[0].d.next = self.issuer.beat_valid.val();
         self.sides[0].d.next = self.issuer.beat_side.val();
         for k in 1..3 {
@@ -357,7 +362,7 @@ impl Logic for Packetizer {
         self.by_fours.count.next = self.fine_rotation.q.val();
         self.moved.d.next = self.by_fours.result.val();
 
-        // Merge: the bytes below come from the header or the row before.
+        // Merge: the low bytes come from the header or the row before.
         self.header_fifo.out_ready.next = self.valids[2].q.val() && self.sides[2].q.val().pop;
         if self.valids[2].q.val() {
             self.previous.d.next = self.moved.q.val();
@@ -384,7 +389,7 @@ impl Logic for Packetizer {
         self.sides[2].q.share(&mut self.merged_tail.d);
         self.merged_tail.d.next.place = self.sides[2].q.val().crc_count.get_bits::<4>(2);
 
-        // CRC: some bits of the first beat are not what is sent.
+        // CRC: of the first beat, it takes other bytes than those that are sent.
         self.crc.in_valid.next = self.crc_valid.q.val();
         self.crc.in_last.next = self.crc_last.q.val();
         self.crc.in_count.next = self.crc_bytes.q.val();
@@ -401,7 +406,7 @@ impl Logic for Packetizer {
             self.delay_tail[k].d.next = self.delay_tail[k - 1].q.val();
         }
 
-        // Tail: the CRC is there with the last beat that it covers; two bytes may be left over.
+        // Tail: the CRC comes with the last beat that it covers; two of its bytes may go into a beat behind it.
         self.tail.next = self.delay_tail[2].q.val();
         for k in 0..16 {
             self.places.parts[k].next = 0.into();
@@ -420,7 +425,7 @@ impl Logic for Packetizer {
         self.tail.share(&mut self.buffer.input);
         self.buffer.input.data.next = self.closing.val();
 
-        // What leaves.
+        // The streams and counters of what leaves.
         self.buffer.tx.join(&mut self.tagger.input);
         self.tagger.tag.next = self.buffer.tag.val();
         self.buffer.rests.next = self.tagger.rests.val();

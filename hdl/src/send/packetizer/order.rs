@@ -1,4 +1,5 @@
-//! What is sent next: packets, responses, acknowledgements and congestion notifications, each in its own order.
+//! Chooses what is sent next: packets, responses, acknowledgements and congestion notifications, each in their own
+//! order.
 
 use super::Packet;
 use crate::receive::notifier::Notice;
@@ -8,33 +9,36 @@ use crate::send::{PAGE, REPLY_PAGE};
 use drdma_abi::roce::{cnp, operation};
 use drdma_emit::prelude::*;
 
-/// Bits of a frame's weight: how many beats it is counted as.
+/// Bits of a frame's weight: the number of beats that it is counted as.
 pub const WEIGHT: usize = 7;
-/// Beats that are accepted ahead of the frame that is being sent: enough that frames of two beats follow one
+/// Beats that may be accepted ahead of the frame that is being sent: enough that frames of two beats follow one
 /// another without a gap.
 const AHEAD: u64 = 24;
-/// Bits of the beats that are ahead: up to `AHEAD` and a frame more.
+/// Bits of the count of beats ahead: up to `AHEAD` and a frame more.
 const BEATS: usize = 7;
-/// Beats of packets for which one acknowledgement may go first.
+/// Beats of packets that entitle one acknowledgement to go first.
 const SHARE: u64 = 3;
-/// Bits of the number of beats of packets that no acknowledgement has used yet.
+/// Bits of the count of beats of packets that no acknowledgement has used yet.
 const DUE: usize = 8;
-/// Beats of a congestion notification.
+/// Beats that a congestion notification is counted as.
 const NOTICE_WEIGHT: u64 = 2;
-/// The operation of its opcode.
+/// The low bits of a congestion notification's opcode.
 const NOTIFICATION: u64 = (cnp::OPCODE & 0x1f) as u64;
 
 /// Puts acknowledgements between packets, and lets packets and responses take turns. What is said of packets here
 /// holds for responses as well.
 ///
-/// Contract: an item a cycle. While both wait, one acknowledgement goes for every 3 beats of packets, that
-/// is one in 4 beats. The beats of packets that were accepted while none waited count, up to 128 and a packet; so several go at
-/// once behind a long one. Items are accepted while less than 24 beats wait behind the frame that is being sent. So an acknowledgement waits for
-/// at most two packets, beside those acknowledgements and `sent` items that are before it.
+/// Contract: an item a cycle. While both wait, one acknowledgement goes for every 3 beats of packets: one beat in 4.
+/// The beats of packets that were accepted while no acknowledgement
+/// waited count as well, up to 128 and a packet; so several acknowledgements go at once behind a long packet. Items are
+/// accepted while fewer than 24 beats wait behind the
+/// frame that is being sent. So an acknowledgement waits for at most two packets, beside the acknowledgements and
+/// `sent` items that are before it.
 ///
-/// A congestion notification takes the turn of an acknowledgement, before those that wait: there are few of them.
+/// A congestion notification takes the turn of an acknowledgement, before those that wait; there are few of them.
 ///
-/// `item` comes in the same cycle, and must be taken; `begun` tells that an item is under way.
+/// `item` comes in the cycle in which it is accepted, and must be taken; `begun` says that the frame of an item has
+/// begun.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Order {
     /// Clock.
@@ -45,35 +49,35 @@ pub struct Order {
     pub packet: Stream<In, Packet>,
     /// Acknowledgements.
     pub acknowledgement: Stream<In, Acknowledgement>,
-    /// Congestion notifications.
+    /// Congestion notifications, which go before acknowledgements.
     pub notice: Stream<In, Notice>,
-    /// Packets of what peers READ.
+    /// Responses: packets of what peers READ, and what waited behind them.
     pub response: Stream<In, Response>,
-    /// An item is under way: its weight, otherwise 0.
+    /// Weight of the item whose frame is begun or dropped in this cycle; otherwise 0.
     pub begun: Signal<In, Bits<WEIGHT>>,
-    /// What is next.
+    /// The item that is sent next.
     pub item: Flow<Out, Packet>,
-    /// It has no page: it is an acknowledgement, a congestion notification, or a response without payload.
+    /// The item has no page: it is an acknowledgement, a congestion notification, or a response without payload.
     pub bare: Signal<Out, Bit>,
-    /// It is a congestion notification.
+    /// The item is a congestion notification.
     pub notifies: Signal<Out, Bit>,
-    /// Its page is one of responses.
+    /// The item's page is a reply page.
     pub responds: Signal<Out, Bit>,
-    /// Its weight.
+    /// Weight of the item.
     pub weight: Signal<Out, Bits<WEIGHT>>,
 
     go: DFF<Bit>,
     ahead: DFF<Bits<BEATS>>,
     coming: Signal<Local, Bits<WEIGHT>>,
     due: DFF<Bits<DUE>>,
-    /// An acknowledgement or a notification goes before a packet.
+    /// An acknowledgement or a notification may go before a packet.
     first: DFF<Bit>,
-    /// A response goes before a packet.
+    /// A response may go before a packet.
     turn: DFF<Bit>,
-    /// A packet or a response waits; the one that is next is a response.
+    /// A packet or a response waits; `response_next`: the response goes first.
     waits: Signal<Local, Bit>,
     response_next: Signal<Local, Bit>,
-    /// An acknowledgement or a notification waits; it is next.
+    /// An acknowledgement or a notification waits; `brief_next`: it goes now.
     brief: Signal<Local, Bit>,
     brief_next: Signal<Local, Bit>,
     acknowledges: Signal<Local, Bit>,
@@ -105,14 +109,14 @@ impl Logic for Order {
             self.turn.d.next = !self.response_next.val();
         }
 
-        // An AETH is as long as immediate data, and comes in their place.
+        // An AETH is as long as immediate data, and goes in their place.
         self.item.next = self.packet.val();
         self.weight.next = bit_cast::<WEIGHT, 7>(self.packet.bytes.val().get_bits::<7>(6)) + 2;
         if self.packet.marker.val() {
             self.weight.next = 1.into();
         }
         if self.responds.val() {
-            // It belongs to no request of this card's.
+            // A response belongs to no request of this card.
             self.item.marker.next = false;
             self.item.again.next = true;
             self.item.late.next = true;
@@ -147,7 +151,7 @@ impl Logic for Order {
             self.weight.next = 1.into();
         }
         if self.notifies.val() {
-            // Its 16 bytes of zeros are as long as a RETH, and come in its place.
+            // The 16 bytes of zeros of a notification are as long as a RETH, and go in its place.
             self.item.marker.next = false;
             self.item.bytes.next = 0.into();
             self.item.qp.next = self.notice.qp.val();

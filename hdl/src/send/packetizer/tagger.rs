@@ -1,4 +1,4 @@
-//! The 802.1Q tags of frames.
+//! Puts 802.1Q tags into frames.
 
 use drdma_emit::prelude::*;
 
@@ -6,15 +6,16 @@ use crate::primitive::header::VlanTagHeader;
 use crate::shell::corundum::FrameBeat;
 use drdma_abi::roce::ETHERTYPE_VLAN;
 
-/// Bits of a tag: its control information, and whether there is a tag.
+/// Bits of a tag: 16 of control information, and a flag that says whether the frame has a tag.
 pub const TAG: usize = 17;
-/// The bit that says so.
+/// The bit of that flag.
 pub const TAG_FLAG: usize = 16;
 
 /// Puts a tag between the addresses and the EtherType of a frame.
 ///
-/// Contract: beats pass in the same cycle, those of a tagged frame 4 bytes further on; what does not fit into its last
-/// beat is a beat behind it, for which the input waits a cycle. A frame's first beat has at least 16 bytes, all
+/// Contract: beats pass in the same cycle, the bytes of a tagged frame 4 bytes further on. What does not fit into the
+/// frame's last
+/// beat goes into a beat behind it, for which the input waits a cycle. A frame's first beat has at least 16 bytes, all
 /// beats but the last have 64. `tag` is the same for all beats of a frame.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Tagger {
@@ -26,7 +27,7 @@ pub struct Tagger {
     pub input: Stream<In, FrameBeat>,
     /// The tag of the frame whose beat is offered.
     pub tag: Signal<In, Bits<TAG>>,
-    /// Bytes of a frame are left whose last beat was accepted.
+    /// A frame's last beat was accepted, and bytes of it are still on offer.
     pub rests: Signal<Out, Bit>,
     /// Frames as they are sent.
     pub output: Stream<Out, FrameBeat>,
@@ -34,16 +35,16 @@ pub struct Tagger {
     header: VlanTagHeader,
     has_tag: Signal<Local, Bit>,
     moves: Signal<Local, Bit>,
-    /// The frame has begun.
+    /// The first beat of the frame was accepted.
     inside: DFF<Bit>,
     /// The last 4 bytes of the beat before.
     rest: DFF<Bits<32>>,
-    /// Those that are left of a frame's last beat, which are offered.
+    /// Which of them are left over from a frame's last beat; `leaves`: they are on offer.
     left: DFF<Bits<4>>,
     leaves: DFF<Bit>,
 }
 
-/// Bits of the addresses, in front of the tag.
+/// Bits of the addresses in front of the tag.
 const ADDRESSES: usize = 96;
 
 impl Logic for Tagger {

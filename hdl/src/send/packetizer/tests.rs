@@ -1,4 +1,4 @@
-//! Every byte of every frame against plain Rust.
+//! Compares every byte of every frame with plain Rust.
 
 use super::*;
 use crate::request::DEST_COUNT;

@@ -1,4 +1,4 @@
-//! What was read becomes packets, and atomics are executed.
+//! Collects what was read from host memory into packets, and executes atomics.
 
 use super::described::ReplyBeat;
 use super::{Broken, Left, Plan, Response};
@@ -14,153 +14,161 @@ use drdma_emit::prelude::*;
 const ACKNOWLEDGE: u64 = operation::ACKNOWLEDGE as u64;
 const NAK_ACCESS: u64 = syndrome::NAK_REMOTE_ACCESS as u64;
 const NAK_OPERATION: u64 = syndrome::NAK_REMOTE_OPERATION as u64;
-/// Bits of a stamp, and whether there is one.
+/// Bits of a stamp and a flag that says whether there is one.
 const BROKEN: usize = 33;
-/// Bits of a place among the original values: queue pair, and the number of the READ or atomic modulo 16.
+/// Bits of a place among the original values that are kept: queue pair, and the number of the READ or atomic modulo 16.
 const PLACE: usize = QP + LAST;
 const LAST: usize = 4;
-/// Bits of what is kept there.
+/// Bits of a [`Keepsake`].
 const KEEPSAKE: usize = 1 + 1 + 24 + 64;
-/// Bits of a word of an UltraRAM, and those of a keepsake that one does not hold: two lanes of 9.
+/// Bits of a word of an UltraRAM; the bits of a keepsake that do not fit take two lanes of 9 in another.
 const ULTRA: usize = 72;
 const REST: usize = KEEPSAKE - ULTRA;
 const LANES: usize = ULTRA / 9;
-/// Bits of the number of a word with four of these.
+/// Bits of the number of a word that holds these further bits of four keepsakes.
 const REST_PLACE: usize = PLACE - 2;
 const _: () = assert!(4 * REST == ULTRA);
-/// Bits of the value that an atomic has left, and whether there is one.
+/// Bits of the value that an atomic has left, and a flag that says whether there is one.
 const VALUE: usize = 65;
-/// Bytes of an atomic's answer.
+/// Bytes of the payload of an atomic's answer.
 const ORIGINAL: u64 = 8;
 
-/// What is kept of an atomic.
+/// What is kept of a READ or an atomic, in case it comes again.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Keepsake {
-    /// It was one that was executed; else a READ, or one that was given up.
+    /// The entry is of an atomic that was executed; otherwise of a READ, or of an atomic that was given up.
     pub atomic: Bit,
-    /// It compared and swapped.
+    /// The atomic was a compare and swap; otherwise a fetch and add.
     pub swaps: Bit,
-    /// Its sequence number.
+    /// Sequence number of the atomic.
     pub psn: Bits<24>,
-    /// The value before it.
+    /// The 8 bytes before the atomic changed them.
     pub original: Bits<64>,
 }
 
-/// What is done about the packet at hand.
+/// What is done with the packet at hand.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum CollectorState {
-    /// It is waited for, and its queue pair is looked up.
+    /// Waits for a plan, and looks its queue pair up.
     Look,
-    /// What is known of its queue pair is there.
+    /// Chooses what to do, now that the state of the queue pair is known.
     Decide,
-    /// Its bytes come.
+    /// Takes the packet's bytes from the host's memory.
     Beats,
-    /// Of an atomic: they are what another one has left.
+    /// Takes an atomic's value from another atomic instead, which has left it.
     Hand,
-    /// They are changed,
+    /// Computes the atomic's new value.
     Change,
-    /// and written and kept.
+    /// Writes the new value to host memory, and keeps the original one.
     Store,
-    /// Of one that comes again: what is kept is looked at,
+    /// Reads the next of the kept originals, for an atomic that comes again.
     Seek,
-    /// and is it that?
+    /// Compares the original that was read with the atomic.
     Found,
-    /// It is sent, or a NAK in its place.
+    /// Offers the packet, or a NAK in its place.
     Offer,
-    /// Its queue pair is put into error.
+    /// Puts the queue pair into the error state.
     Break,
 }
 
-/// Puts what was read into pages, and sends packets when they are whole.
+/// Puts what was read from host memory into pages, and offers each packet to the packetizer when it is whole.
 ///
-/// Contract: a packet takes as many cycles as it has beats of 64 B, and 3; pages are used in turns. It is offered in the cycle after its
-/// last beat, of an atomic 3 later, once `word` was taken. What could not be read, or may not be, becomes a NAK; what comes behind that with the same queue pair
-/// and stamp is dropped. An atomic that comes again is looked for in 2 cycles for each that is kept, the last one first.
+/// Contract: a packet takes as many cycles as it has beats of 64 B, and 3 more; pages are used in turns. A packet is
+/// offered in the cycle after its last beat; the answer
+/// to an atomic 3 cycles later, once `word` was taken. A NAK takes the place of what could not be read or may not be
+/// read; what
+/// follows with the same queue pair and stamp is dropped. An atomic that comes again is searched for among those that
+/// are kept, the last one first, in 2 cycles each.
 ///
 /// # Inputs
-/// `clk`, `rst`; streams `plan`, `beat`; `swap_or_add`, `compare`: the operands of `operands_of`; `clear_valid`, `clear_qp`: the table's entry is cleared, and nothing else comes.
+/// `clk`, `rst`; streams `plan`, `beat`; `swap_or_add`, `compare`: the operands of the atomic in slot `operands_of`;
+/// `clear_valid`, `clear_qp`: clears a table
+/// entry, and nothing else may come meanwhile.
 ///
 /// # Outputs
-/// Streams `response`, `set_qp_error`, `word`: what an atomic writes; `given_up`: it writes nothing; `write_valid`, `write_row`, `write_data`: what goes to which row; `page_unused`: the page that a packet
-/// has had its bytes in is free; `left`: all of a reply was taken, or dropped; `answered`: the same of a READ or an atomic that came first; `broken`: a NAK was taken.
+/// Streams `response`, `set_qp_error`, and `word` (what an atomic writes); `given_up`: an atomic that writes nothing;
+/// `write_valid`, `write_row`, `write_data`: a beat for a page;
+/// `page_unused`: the page of the packet at hand is free again; `left`: a reply is complete or dropped; `answered`:
+/// likewise, for a READ
+/// or an atomic that was new; `broken`: a NAK was taken.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Collector {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// A queue pair's entry of all tables is cleared.
+    /// The entry `clear_qp` of all tables is cleared.
     pub clear_valid: Signal<In, Bit>,
-    /// Which.
+    /// Queue pair of the entry that is cleared.
     pub clear_qp: Signal<In, Bits<QP>>,
-    /// Packets.
+    /// Packets, in the order in which they leave.
     pub plan: Stream<In, Plan>,
-    /// Their bytes.
+    /// Bytes of the packets, as the host's memory brings them.
     pub beat: Stream<In, ReplyBeat>,
-    /// What is sent.
+    /// Packets that are complete, for the packetizer.
     pub response: Stream<Out, Response>,
-    /// A beat is kept.
+    /// A row of a page is written.
     pub write_valid: Signal<Out, Bit>,
-    /// Its page and row.
+    /// Page and row that are written; the row is the low 6 bits.
     pub write_row: Signal<Out, Bits<REPLY_ROW>>,
-    /// What is kept.
+    /// The 64 bytes that are written.
     pub write_data: Signal<Out, Bits<512>>,
-    /// The atomic at hand,
+    /// Slot of the atomic at hand, whose operands are looked up.
     pub operands_of: Signal<Out, Bits<SLOT>>,
-    /// what it swaps in or adds,
+    /// Operand of that atomic: the value that is swapped in or added.
     pub swap_or_add: Signal<In, Bits<64>>,
-    /// and what it compares with.
+    /// Operand of that atomic: the value that is compared with.
     pub compare: Signal<In, Bits<64>>,
-    /// What it writes.
+    /// Word that an atomic writes to host memory.
     pub word: Stream<Out, HostWord>,
-    /// It writes nothing.
+    /// Slot of an atomic that writes nothing.
     pub given_up: Flow<Out, SlotIndex>,
-    /// A READ or an atomic is done with.
+    /// A READ or an atomic was answered or given up, unless it was a repetition.
     pub answered: Flow<Out, Answered>,
-    /// An atomic that came again is not kept.
+    /// An atomic that came again was not found among those that are kept: it is ignored.
     pub count_ignored: Signal<Out, Bit>,
-    /// A page is not used.
+    /// The page that was taken for the packet at hand is not needed.
     pub page_unused: Signal<Out, Bit>,
-    /// A reply is done with.
+    /// A reply has left, or was dropped.
     pub left: Flow<Out, Left>,
-    /// A queue pair could not be answered.
+    /// A queue pair whose READ or atomic got a NAK.
     pub broken: Flow<Out, Broken>,
-    /// It breaks.
+    /// Queue pair that enters the error state.
     pub set_qp_error: Stream<Out, QueuePairIndex>,
 
-    /// Of each queue pair: the stamp with which it broke.
+    /// Of each queue pair: the stamp of the entry with which a NAK left.
     stamps: Table<BROKEN, QP>,
     state: DFF<CollectorState>,
     dead: Signal<Local, Bit>,
     drops: DFF<Bit>,
-    /// A NAK takes the packet's place; that of memory that is not there.
+    /// A NAK takes the packet's place; with `unread`, because the memory could not be read.
     refuses: DFF<Bit>,
     unread: DFF<Bit>,
     page: DFF<Bits<REPLY_PAGE>>,
     row: DFF<Bits<6>>,
     paged: Signal<Local, Bit>,
-    /// A beat is taken.
+    /// A beat is taken in this cycle.
     comes: Signal<Local, Bit>,
     last: Signal<Local, Bit>,
 
     // Atomics.
-    /// One that is executed, unless something is wrong.
+    /// The packet is of an atomic that is executed, unless something is wrong.
     executes: Signal<Local, Bit>,
     original: DFF<Bits<64>>,
     changed: DFF<Bits<64>>,
-    /// It changes something.
+    /// The atomic at hand changes its 8 bytes.
     writes: DFF<Bit>,
     stored: Signal<Local, Bit>,
-    /// Of each slot: what is in its atomic's place behind it.
+    /// Of each slot: the value that its atomic leaves in host memory.
     values: Lutram<VALUE, SLOT, 1>,
     handed: Signal<Local, Bits<64>>,
     is_known: Signal<Local, Bit>,
-    /// It is done about, and its slot is not this block's any more.
+    /// The atomic at hand is stored, and its slot belongs to this block no longer.
     written: DFF<Bit>,
     answer: AtomicAckEthHeader,
     #[init(Ram::new(RamStyle::Ultra))]
     keepsakes: Ram<ULTRA, 1, PLACE>,
-    /// What of them does not fit the width of an UltraRAM, four in a word.
+    /// The bits of the keepsakes beyond the width of an UltraRAM, of four in a word.
     #[init(Ram::new(RamStyle::Ultra))]
     rests: Ram<ULTRA, LANES, REST_PLACE>,
     keepsake: Flatten<Keepsake, KEEPSAKE>,
@@ -170,7 +178,7 @@ pub struct Collector {
     read_place: Signal<Local, Bits<PLACE>>,
     keeps: Signal<Local, Bit>,
     known: Restore<Keepsake, KEEPSAKE>,
-    /// How many were looked at, and the number of the next one.
+    /// How many of the kept originals were looked at, and the number of the next one.
     looked: DFF<Bits<KEPT>>,
     number: DFF<Bits<RESOURCE>>,
     unused_number: Signal<Local, Bits<RESOURCE>>,
@@ -187,7 +195,7 @@ impl Logic for Collector {
         self.dead.next = self.stamps.read_data.val().get_bit(32)
             && (self.stamps.read_data.val().get_bits::<32>(0) == self.plan.stamp.val());
 
-        // Bytes.
+        // Bytes of READs and atomics.
         self.beat.ready.next = self.state.q.val() == CollectorState::Beats;
         self.comes.next = self.beat.ready.val() && self.beat.valid.val();
         self.write_row.next = (bit_cast::<REPLY_ROW, REPLY_PAGE>(self.page.q.val()) << 6)
@@ -203,7 +211,7 @@ impl Logic for Collector {
                 && (self.drops.q.val() || !self.is_known.val()))
             || self.none.val();
 
-        // An atomic: what it leaves, and what it answers.
+        // An atomic: the value that it leaves, and its answer.
         self.executes.next = self.plan.atomic.val() && !self.plan.again.val();
         self.operands_of.next = self.plan.slot.val();
         if self.state.q.val() == CollectorState::Beats {
@@ -226,7 +234,7 @@ impl Logic for Collector {
         self.word.slot.next = self.plan.slot.val();
         self.stored.next = (self.state.q.val() == CollectorState::Store)
             && (!self.writes.q.val() || self.word.ready.val());
-        // One that is given up leaves what it has found.
+        // An atomic that is given up leaves the value that it has found.
         self.values.read_address[0].next = self.plan.from.val();
         self.values.write_address.next = self.plan.slot.val();
         self.values.write_enable.next = self.executes.val()
@@ -287,7 +295,7 @@ impl Logic for Collector {
             && (self.known.record.val().swaps == self.plan.swaps.val())
             && (self.known.record.val().psn == self.plan.psn.val());
 
-        // The packet.
+        // The packet that is offered.
         self.paged.next =
             (self.plan.bytes.val().any() || self.plan.atomic.val()) && !self.refuses.q.val();
         self.response.valid.next = self.state.q.val() == CollectorState::Offer;
@@ -422,7 +430,7 @@ impl Logic for Collector {
         }
         self.plan.ready.next = self.done.val();
         self.keeps.next = false;
-        // What was not executed leaves its place empty.
+        // A READ, or an atomic that was not executed, leaves its place empty.
         if self.stored.val()
             || (self.done.val()
                 && (self.plan.reads.val() || self.plan.atomic.val())
@@ -447,7 +455,7 @@ impl Logic for Collector {
             && !self.plan.again.val();
         self.answered.qp.next = self.plan.qp.val();
         self.answered.resource.next = self.plan.resource.val();
-        // A slot: what writes gives it back itself.
+        // The slot of an atomic that writes nothing is given back here; the write gives back that of another.
         self.given_up.valid.next = self.executes.val()
             && ((self.stored.val() && !self.writes.q.val())
                 || (self.done.val() && !self.written.q.val()));

@@ -1,4 +1,4 @@
-//! READs, packet by packet, and atomics.
+//! Plans the answers to READs, packet by packet, and to atomics.
 
 use super::described::ReplyRead;
 use super::{Broken, Plan, Waiting};
@@ -16,47 +16,51 @@ const LAST: u64 = operation::READ_RESPONSE_LAST as u64;
 const ONLY: u64 = operation::READ_RESPONSE_ONLY as u64;
 const ACKNOWLEDGE: u64 = operation::ACKNOWLEDGE as u64;
 const ATOMIC: u64 = operation::ATOMIC_ACKNOWLEDGE as u64;
-/// Cycles from a question about atomics to its answer.
+/// Cycles from a question about atomics (`ask_*`) to its answer.
 const ASKED: u64 = 2;
-/// Pages, and the bits that count them.
+/// Number of pages, and bits of a count of pages.
 const PAGES: u64 = 1 << REPLY_PAGE;
 const COUNT: usize = REPLY_PAGE + 1;
 
-/// How far the reply at hand is.
+/// What is done with the reply at hand.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum FetcherState {
-    /// There is none.
+    /// Waits for a reply.
     Empty,
-    /// What is known of its queue pair is asked for, and the first packet's bytes are counted.
+    /// Looks its queue pair's stamp up, and counts the first packet's bytes.
     Look,
-    /// Until what came before it is in memory. The key of the first packet is looked up.
+    /// Waits until what came before the reply is in memory. The key of the first packet is looked up meanwhile.
     Hold,
-    /// The next packet's bytes are counted.
+    /// Counts the bytes of the next packet.
     Cut,
-    /// Its key is looked up.
+    /// Looks the packet's key up: first cycle.
     Key,
-    /// The same.
+    /// Looks the packet's key up: second cycle.
     Range,
-    /// The same.
+    /// Looks the packet's key up: third cycle.
     End,
-    /// The same.
+    /// The answer to the look-up is there.
     Answer,
-    /// It is planned and read.
+    /// Offers the packet's plan and its read.
     Plan,
 }
 
-/// Plans the packets of replies, and has what they hold read.
+/// Plans the packets of replies, and asks for what they hold to be read from host memory.
 ///
-/// Contract: an acknowledgement takes 3 cycles, a READ 7 for its first packet and 6 for each further one, an atomic 7, or as long as there is no page for it, an atomic under
-/// way is where it reads, and its read and plan are not accepted. A read comes in the cycle of its plan. An atomic does not wait for one under way
-/// that `before` tells, and reads nothing: its plan says whose value it gets.
+/// Contract: an acknowledgement takes 3 cycles, a READ 7 for its first packet and 6 for each further one, an atomic 7;
+/// longer while there is no page, while an atomic
+/// is under way where the packet reads, and while read or plan are not accepted. Read and plan of a packet are taken in
+/// the same cycle. An atomic does
+/// not wait for another one that `before` names, and reads nothing: its plan says whose value it gets.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; stream `waiting`; `freed_valid`; `broken`: it goes on with no READ of that queue pair and stamp; `page_free`, `page_back`: a
-/// page can be used again; `same_word`, `same_page`, the answers to `ask` of two cycles before, and `before`, of three.
+/// `clk`, `rst`; `cfg`; stream `waiting`; `freed_valid`; `broken`: nothing more of a READ of that queue pair and stamp
+/// is sent; `page_free`, `page_back`: a page
+/// can be used again; `same_word`, `same_page`: the answers to `ask_*` of two cycles before; `before`: to that of three
+/// cycles before.
 ///
 /// # Outputs
-/// Streams `read`, `plan`; `ask_addr`, `ask_bytes`, `ask_all`; `begun`: an atomic; `busy`.
+/// Streams `read`, `plan`; `ask_addr`, `ask_bytes`, `ask_all`; `begun`: an atomic is begun; `busy`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Fetcher {
     /// Clock.
@@ -65,35 +69,35 @@ pub struct Fetcher {
     pub rst: Signal<In, Bit>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// Replies.
+    /// Replies that wait for their turn.
     pub waiting: Stream<In, Waiting>,
-    /// A frame that came is used up.
+    /// A received frame is used up: what it wrote is in host memory.
     pub freed_valid: Signal<In, Bit>,
-    /// A queue pair could not be answered.
+    /// A queue pair, with the stamp of its entry, whose READ or atomic got a NAK.
     pub broken: Flow<In, Broken>,
-    /// A page was sent.
+    /// The packetizer has sent a page.
     pub page_free: Signal<In, Bit>,
-    /// A page was not used.
+    /// A page was taken and not used.
     pub page_back: Signal<In, Bit>,
-    /// Reads.
+    /// Reads of host memory or of a region, one for each packet that needs one.
     pub read: Stream<Out, ReplyRead>,
-    /// Packets.
+    /// Plans of packets, in the order in which they leave.
     pub plan: Stream<Out, Plan>,
-    /// What is about to be read: the first byte,
+    /// Address of the first byte that is about to be read, as the reply names it.
     pub ask_addr: Signal<Out, Bits<64>>,
-    /// and how many;
+    /// Bytes that are about to be read, 0 to 4,096.
     pub ask_bytes: Signal<Out, Bits<13>>,
-    /// or it may be anywhere.
+    /// The read is of a described key: its bytes may lie anywhere in host memory.
     pub ask_all: Signal<Out, Bit>,
-    /// An atomic under way has that address.
+    /// An atomic that is under way has the address that was asked about two cycles before.
     pub same_word: Signal<In, Bit>,
-    /// One is in a page of theirs.
+    /// An atomic that is under way lies in a page of 4 KiB that was asked about two cycles before.
     pub same_page: Signal<In, Bit>,
-    /// The last one that was begun with that address.
+    /// The atomic under way that was begun last with the address that was asked about three cycles before.
     pub before: Flow<In, SlotIndex>,
-    /// An atomic is begun.
+    /// Slot of an atomic that is begun.
     pub begun: Flow<Out, SlotIndex>,
-    /// There is a reply at hand.
+    /// A reply is at hand.
     pub busy: Signal<Out, Bit>,
 
     keys: Keys,
@@ -103,17 +107,17 @@ pub struct Fetcher {
     held: DFF<Waiting>,
     at: Signal<Local, Waiting>,
     unused_at: Signal<Local, Waiting>,
-    /// Frames that were used up.
+    /// Received frames that are used up, since the reset, modulo 2^32.
     freed: DFF<Bits<32>>,
     ahead: Signal<Local, Bits<32>>,
     unused_ahead: Signal<Local, Bits<31>>,
-    /// All that came before it is in memory.
+    /// All frames that came before the reply are in memory.
     opens: DFF<Bit>,
-    /// Pages that can be used.
+    /// Pages that are free.
     pages: DFF<Bits<COUNT>>,
     has_page: DFF<Bit>,
     came_back: DFF<Bit>,
-    // The packet at hand: its place, its bytes, and those of the READ from it on.
+    // The packet at hand: its address and bytes, and the bytes of the READ from there on.
     addr: DFF<Bits<64>>,
     left: DFF<Bits<32>>,
     psn: DFF<Bits<24>>,
@@ -121,26 +125,26 @@ pub struct Fetcher {
     first: DFF<Bit>,
     last: DFF<Bit>,
     allowed: DFF<Bit>,
-    /// The key is a described one, of this region.
+    /// The packet's key is a described one, of `region`.
     described: DFF<Bit>,
     region: DFF<Bits<KEY_REGION>>,
-    /// Cycles for which it was asked whether an atomic is under way anywhere.
+    /// For how many cycles `ask_all` was asked: 0 to [`ASKED`].
     asked: DFF<Bits<2>>,
-    /// Of the READ at hand nothing more is to be sent.
+    /// Nothing more of the READ or atomic at hand is to be sent.
     stale: DFF<Bit>,
     mtu: Signal<Local, Bits<13>>,
-    /// The bytes of the packet that begins at `addr`, and whether it is the last one.
+    /// The bytes of the packet that begins at `addr`, and whether it is the READ's last one.
     cut_bytes: Signal<Local, Bits<13>>,
     cut_last: Signal<Local, Bit>,
-    /// Bytes are to be read; they go to a page, or what was read before does.
+    /// The packet has bytes to read; it needs a page, for these or for an atomic's kept answer.
     reads: Signal<Local, Bit>,
     paged: Signal<Local, Bit>,
-    /// An atomic that is under way is in the way.
+    /// The packet waits for an atomic that is under way.
     waits: Signal<Local, Bit>,
     drops: Signal<Local, Bit>,
-    /// A read is offered.
+    /// The packet is on offer: what was decided about it stays.
     decided: DFF<Bit>,
-    /// The atomic at hand gets its value from another one, whose slot it is; it stays so once it is offered.
+    /// The atomic at hand gets its value from another one, in slot `from`; both stay while it is on offer.
     hands: Signal<Local, Bit>,
     from: Signal<Local, Bits<SLOT>>,
     handed: DFF<Bit>,
@@ -163,7 +167,7 @@ impl Logic for Fetcher {
         self.unused_ahead.next = self.ahead.val().get_bits::<31>(0);
         self.opens.d.next = !self.ahead.val().get_bit(31);
 
-        // Pages.
+        // Free pages.
         self.has_page.d.next = self.pages.q.val().any();
         self.came_back.d.next = self.page_back.val();
         if self.page_free.val() && self.came_back.q.val() {
@@ -172,7 +176,7 @@ impl Logic for Fetcher {
             self.pages.d.next = self.pages.q.val() + 1;
         }
 
-        // The key, and whether the queue pair is still the one that was asked.
+        // The packet's key, and whether the queue pair's entry is still the one of the reply.
         self.cfg.join(&mut self.keys.cfg);
         self.keys.key.next = self.at.val().rkey;
         self.keys.pd.next = self.at.val().pd;
@@ -205,7 +209,7 @@ impl Logic for Fetcher {
             self.stale.d.next = true;
         }
 
-        // The packet.
+        // Bytes of the packet.
         self.mtu.next = bit_cast::<13, 1>(1.into()) << self.at.val().log_mtu;
         self.cut_last.next = self.left.q.val() <= bit_cast::<32, 13>(self.mtu.val());
         self.cut_bytes.next = self.mtu.val();
@@ -214,7 +218,7 @@ impl Logic for Fetcher {
         }
         self.ask_addr.next = self.addr.q.val();
         self.ask_bytes.next = self.bytes.q.val();
-        // Where a region's bytes lie is not known here.
+        // Where the bytes of a described region lie is not known here.
         self.ask_all.next = self.described.q.val();
         self.asked.d.next = 0.into();
         if self.state.q.val() == FetcherState::Plan {
@@ -223,7 +227,7 @@ impl Logic for Fetcher {
                 self.asked.d.next = self.asked.q.val() + 1;
             }
         }
-        // What is offered stays.
+        // Once offered, a packet is not withdrawn.
         self.drops.next = self.stale.q.val()
             && (self.at.val().reads || self.at.val().atomic)
             && !self.decided.q.val();
@@ -328,7 +332,7 @@ impl Logic for Fetcher {
                 }
             }
             FetcherState::Look => {
-                // The stamp of `held` is there from the next cycle on.
+                // The stamp of `held`'s queue pair comes in the next cycle.
                 self.stale.d.next = false;
                 if self.at.val().reads || (self.at.val().atomic && !self.at.val().again) {
                     self.last.d.next = self.cut_last.val();
@@ -358,7 +362,7 @@ impl Logic for Fetcher {
                 self.state.d.next = FetcherState::Answer;
             }
             FetcherState::Answer => {
-                // The key's answer is there, and in `allowed` from the next cycle on.
+                // The key's answer comes in this cycle, and is in `allowed` from the next one on.
                 self.state.d.next = FetcherState::Plan;
             }
             FetcherState::Plan => {
@@ -382,7 +386,7 @@ impl Logic for Fetcher {
             } else {
                 self.pages.d.next = self.pages.q.val();
             }
-            // It is looked at again.
+            // Whether there is another page is known a cycle later.
             self.has_page.d.next = false;
         }
         if self.rst.val() {

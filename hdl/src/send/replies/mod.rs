@@ -1,10 +1,13 @@
-//! What peers READ, their atomics, and when what is answered leaves (docs/semantics.md, "Receiving").
+//! Answers what peers READ and their atomics, and says when replies leave that wait behind these (docs/semantics.md,
+//! "Receiving").
 //!
-//! Stands between [`answers`](super::answers) and the packetizer. Acknowledgements go straight on. A READ is read from
-//! host memory packet by packet, and its packets are put into pages of their own, from which the packetizer reads them. An
-//! atomic is a READ of 8 bytes, which are changed, written through `shell/host_write`, and kept for its repetition. What
-//! comes behind a READ or an atomic of the same queue pair, acknowledgements as well, waits for it; that of other queue pairs does not,
-//! but for their READs and atomics: these are begun in the order in which they came, and many are under way.
+//! Stands between [`answers`](super::answers) and the packetizer. Acknowledgements pass. A READ is read from host
+//! memory packet by packet, into pages of
+//! its own, from which the packetizer takes them. An atomic is a READ of 8 bytes, which are changed, written through
+//! `shell/host_write`, and kept in case the atomic is repeated. What follows a READ or an atomic of the same queue
+//! pair, acknowledgements
+//! included, waits for it. Replies of other queue pairs do not wait, except READs and atomics: all of these are begun
+//! in the order in which they came, and many are under way at once.
 //!
 //! ```text
 //!                                     key, frames that are used up
@@ -15,21 +18,29 @@
 //!                                           read -/  \- beat       set_qp_error
 //! ```
 //!
-//! A READ begins when all frames that came before it have been used up, so that it sees what they have written. Its key is
-//! looked at again with each packet. Where that does not allow it any more, or the memory is not there, a NAK
-//! takes the packet's place, nothing behind it of that queue pair leaves, and the queue pair is put into error when the NAK
-//! was taken. A READ or an atomic whose queue pair's entry the host has written to since is given up.
+//! A READ begins when all frames that came before it are used up, so that it sees what they have written. Its key is
+//! checked
+//! again with each packet. If the key does not allow the READ any more, or the memory is not there, a NAK takes the
+//! packet's place, nothing behind it of that
+//! queue pair leaves, and the queue pair enters the error state when the NAK was taken. A READ or an atomic is given up
+//! if the host has written
+//! to its queue pair's entry since.
 //!
-//! An atomic begins when its own frame was used up, too; a READ begins when none is in
-//! a page of its packet ([`atomics`](crate::receive::atomics) tells). An atomic whose address another one under way has is not read from host
-//! memory: the value that the other one leaves is handed on to it. The original values of the last 16 READs and atomics of
-//! each queue pair are kept; one that comes again is looked for among as many of them as the queue pair keeps.
+//! An atomic begins when its own frame is used up, too. A packet of a READ is read when no atomic is under way in the
+//! pages of host memory that it touches
+//! ([`atomics`](crate::receive::atomics) knows). An atomic with the address of another one that is under way is not
+//! read from
+//! host memory: it gets the value that the other one leaves. The original values of the last 16 READs and atomics of
+//! each queue pair are
+//! kept; one that comes again is searched for among as many of them as the queue pair keeps.
 //!
-//! Contract: an atomic every 7 cycles, one that comes again in up to 36. An acknowledgement every 2 cycles, after 2. A packet of a READ takes as many cycles as it has beats of 64 B and 3,
-//! at least 6, and is offered in the cycle after its last beat. 64 pages; may stall at any time. No ready
-//! of an input depends on that of an output within a cycle.
+//! Contract: an atomic every 7 cycles, a repeated one in up to 36; an acknowledgement every 2 cycles, 2 cycles after it
+//! came. A packet of a READ takes as
+//! many cycles as it has beats of 64 B and 3 more, at least 6, and is offered in the cycle after its last beat. There
+//! are 64 pages. May stall at any time.
+//! No ready of an input depends on that of an output within a cycle.
 //!
-//! Tables are cleared by the cycles after a reset that clear all tables (`EVERY_TABLE`); nothing comes in them.
+//! Tables are cleared in the cycles after a reset that clear all tables (`EVERY_TABLE`); nothing may come meanwhile.
 
 use crate::context::{ConfigWrite, EVERY_TABLE, QP, QueuePairIndex};
 use crate::primitive::{Ram, RamStyle, StreamFifo};
@@ -53,145 +64,147 @@ use described::Described;
 use fetcher::Fetcher;
 use turns::Turns;
 
-/// Bits of the number of a reply among those of its queue pair that have waited: more than can wait at once.
+/// Bits of the number of a waiting reply among those of its queue pair: more numbers than replies can wait at once.
 pub const NUMBER: usize = 13;
 
-/// A packet of what a peer READs, or an acknowledgement that waited behind one.
+/// A packet of an answer to a READ or an atomic, or an acknowledgement that waited behind one.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Response {
-    /// The queue pair.
+    /// The queue pair that sends the packet.
     pub qp: Bits<QP>,
-    /// The stamp of its entry.
+    /// The stamp of the queue pair's entry when the request was checked.
     pub stamp: Bits<32>,
     /// Operation of the BTH.
     pub operation: Bits<5>,
     /// Sequence number.
     pub psn: Bits<24>,
-    /// There is an AETH.
+    /// The packet has an AETH.
     pub has_aeth: Bit,
-    /// AETH: syndrome.
+    /// Syndrome of the AETH; valid with `has_aeth`.
     pub syndrome: Bits<8>,
-    /// AETH: messages completed so far.
+    /// Messages completed so far, modulo 2^24, for the AETH; valid with `has_aeth`.
     pub msn: Bits<24>,
-    /// Bytes of payload.
+    /// Bytes of payload, 0 to 4,096.
     pub bytes: Bits<13>,
-    /// They are in a page.
+    /// The payload is in `page`; otherwise there is none.
     pub paged: Bit,
-    /// Which.
+    /// The reply page that holds the payload; valid with `paged`.
     pub page: Bits<REPLY_PAGE>,
 }
 
-/// A reply that waits for its turn. Fields as in [`Answer`].
+/// A reply that waits for its turn: an [`Answer`] with a number.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Waiting {
-    /// Its number among those of its queue pair.
+    /// The number of the reply among those of its queue pair that have waited.
     pub number: Bits<NUMBER>,
-    /// See `Answer`.
+    /// The queue pair.
     pub qp: Bits<QP>,
-    /// See `Answer`.
+    /// The stamp of the queue pair's entry with which the packet was checked.
     pub stamp: Bits<32>,
-    /// See `Answer`.
+    /// Syndrome of the AETH.
     pub syndrome: Bits<8>,
-    /// See `Answer`.
+    /// Sequence number; for a READ or an atomic, that of its answer's first packet.
     pub psn: Bits<24>,
-    /// See `Answer`.
+    /// Messages completed so far, modulo 2^24.
     pub msn: Bits<24>,
-    /// See `Answer`.
+    /// The reply is to a READ.
     pub reads: Bit,
-    /// See `Answer`.
+    /// The reply is to an atomic. If it is to neither, the fields below mean nothing.
     pub atomic: Bit,
-    /// See `Answer`.
+    /// The READ or atomic was accepted before and is answered again. Of such an atomic only `resource`, `kept` and
+    /// `swaps` are valid.
     pub again: Bit,
-    /// See `Answer`.
+    /// The atomic is a compare and swap; otherwise a fetch and add.
     pub swaps: Bit,
-    /// See `Answer`.
+    /// Slot of the atomic.
     pub slot: Bits<SLOT>,
-    /// See `Answer`.
+    /// Number of the READ or atomic among those of its queue pair; of one that comes again, the number of the last one.
     pub resource: Bits<RESOURCE>,
-    /// See `Answer`.
+    /// Of an atomic that comes again: how many, up to `resource`, are kept.
     pub kept: Bits<KEPT>,
-    /// See `Answer`.
+    /// Address of the first byte of the READ or atomic.
     pub addr: Bits<64>,
-    /// See `Answer`.
+    /// Remote key of the READ or atomic.
     pub rkey: Bits<32>,
-    /// See `Answer`.
+    /// Bytes of the READ or atomic.
     pub len: Bits<32>,
-    /// See `Answer`.
+    /// Protection domain of the queue pair.
     pub pd: Bits<32>,
-    /// See `Answer`.
+    /// Binary logarithm of the queue pair's MTU in bytes.
     pub log_mtu: Bits<4>,
-    /// See `Answer`.
+    /// Frames since the reset, modulo 2^32, that came before the READ or atomic (an atomic's own included). When so
+    /// many are used up, what they wrote is in memory.
     pub earlier: Bits<32>,
 }
 
-/// A packet that will leave, and whose bytes are being read if it has any.
+/// A packet that will leave. If it has bytes, they are being read.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Plan {
-    /// The number of its reply.
+    /// The number of the packet's reply among those of its queue pair.
     pub number: Bits<NUMBER>,
-    /// The reply's last packet.
+    /// The packet is the reply's last one.
     pub ends: Bit,
-    /// The key does not allow it.
+    /// The key does not allow the packet: a NAK takes its place.
     pub refused: Bit,
-    /// The READ or atomic is given up: nothing leaves.
+    /// The READ or atomic is given up: no packet leaves.
     pub drops: Bit,
-    /// It is a packet of a READ's answer.
+    /// The packet is of the answer to a READ.
     pub reads: Bit,
-    /// See `Answer`.
+    /// The packet is the answer to an atomic.
     pub atomic: Bit,
-    /// See `Answer`.
+    /// The READ or atomic was accepted before, and is answered again.
     pub again: Bit,
-    /// See `Answer`.
+    /// The atomic is a compare and swap; otherwise a fetch and add.
     pub swaps: Bit,
-    /// See `Answer`.
+    /// Slot of the atomic.
     pub slot: Bits<SLOT>,
-    /// See `Answer`.
+    /// Number of the READ or atomic among those of its queue pair; of one that comes again, the number of the last one.
     pub resource: Bits<RESOURCE>,
-    /// See `Answer`.
+    /// Of an atomic that comes again: how many, up to `resource`, are kept.
     pub kept: Bits<KEPT>,
-    /// Of an atomic: its address.
+    /// Address of the atomic's 8 bytes.
     pub addr: Bits<64>,
-    /// See `Response`.
+    /// The queue pair that sends the packet.
     pub qp: Bits<QP>,
-    /// See `Response`.
+    /// The stamp of the queue pair's entry when the request was checked.
     pub stamp: Bits<32>,
-    /// See `Response`.
+    /// Operation of the BTH.
     pub operation: Bits<5>,
-    /// See `Response`.
+    /// Sequence number.
     pub psn: Bits<24>,
-    /// See `Response`.
+    /// The packet has an AETH.
     pub has_aeth: Bit,
-    /// See `Response`.
+    /// Syndrome of the AETH; valid with `has_aeth`.
     pub syndrome: Bits<8>,
-    /// See `Response`.
+    /// Messages completed so far, modulo 2^24, for the AETH; valid with `has_aeth`.
     pub msn: Bits<24>,
-    /// Bytes that are being read. An atomic that comes again has none, but an answer.
+    /// Bytes that are being read, 0 to 4,096. An atomic that comes again has none, though its answer has 8.
     pub bytes: Bits<13>,
-    /// Of an atomic: nothing is read; its value is the one that another atomic has left.
+    /// The atomic reads nothing: its value is the one that the atomic in slot `from` leaves.
     pub handed: Bit,
-    /// That one's slot.
+    /// Slot of the atomic whose value is handed on; valid with `handed`.
     pub from: Bits<SLOT>,
 }
 
-/// A reply that waited has left.
+/// Tells that a reply that waited has left.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Left {
-    /// Its queue pair.
+    /// The reply's queue pair.
     pub qp: Bits<QP>,
-    /// Its number.
+    /// The number of the reply among those of its queue pair.
     pub number: Bits<NUMBER>,
 }
 
-/// A queue pair could not be answered: nothing with this stamp leaves any more.
+/// Tells that a NAK took the place of an answer: nothing more leaves of the queue pair with this stamp.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Broken {
     /// The queue pair.
     pub qp: Bits<QP>,
-    /// The stamp of its entry.
+    /// The stamp of the queue pair's entry when the request was checked.
     pub stamp: Bits<32>,
 }
 
-/// See the [module](self).
+/// Answers READs and atomics. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Replies {
     /// Clock.
@@ -200,59 +213,59 @@ pub struct Replies {
     pub rst: Signal<In, Bit>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// Words that it writes of described regions.
+    /// Words that the host writes into the described regions of keys.
     pub key_word: Flow<In, KeyWord>,
-    /// What is answered.
+    /// Replies from `answers`.
     pub reply: Stream<In, Answer>,
-    /// Acknowledgements that wait for nothing.
+    /// Acknowledgements that wait for no READ or atomic.
     pub acknowledgement: Stream<Out, Acknowledgement>,
-    /// What peers READ, and what waited behind it.
+    /// Packets of answers to READs and atomics, and acknowledgements that waited behind them.
     pub response: Stream<Out, Response>,
-    /// Reads of host memory,
+    /// Reads of host memory.
     pub read: Stream<Out, HostReadRequest>,
-    /// and what they bring.
+    /// Bytes that the reads bring, in their order.
     pub beat: Stream<In, HostReadBeat>,
-    /// Atomics are executed: the bytes that are about to be read,
+    /// Question to `atomics`: address of the first byte that is about to be read.
     pub ask_addr: Signal<Out, Bits<64>>,
-    /// so many,
+    /// Question to `atomics`: bytes that are about to be read.
     pub ask_bytes: Signal<Out, Bits<13>>,
-    /// or any,
+    /// Question to `atomics`: the bytes may lie anywhere in host memory.
     pub ask_all: Signal<Out, Bit>,
-    /// an atomic under way has that address,
+    /// Answer, two cycles later: an atomic that is under way has this address.
     pub same_word: Signal<In, Bit>,
-    /// or is in a page of theirs.
+    /// Answer, two cycles later: an atomic that is under way lies in a page of 4 KiB that will be read.
     pub same_page: Signal<In, Bit>,
-    /// The last one that was begun with that address.
+    /// Answer, three cycles later: the atomic under way that was begun last with this address.
     pub before: Flow<In, SlotIndex>,
-    /// One is begun,
+    /// Slot of an atomic that is begun.
     pub begun: Flow<Out, SlotIndex>,
-    /// whose operands are these:
+    /// Slot of the atomic whose operands are looked up.
     pub operands_of: Signal<Out, Bits<SLOT>>,
-    /// what is swapped in or added,
+    /// Operand of that atomic: the value that is swapped in or added.
     pub swap_or_add: Signal<In, Bits<64>>,
-    /// and what is compared with.
+    /// Operand of that atomic: the value that is compared with.
     pub compare: Signal<In, Bits<64>>,
-    /// It is written,
+    /// Word that an atomic writes to host memory.
     pub word: Stream<Out, HostWord>,
-    /// or there is nothing to write.
+    /// Slot of an atomic that writes nothing.
     pub given_up: Flow<Out, SlotIndex>,
-    /// A READ or an atomic was answered, or given up.
+    /// A READ or an atomic was answered or given up, unless it was a repetition.
     pub answered: Flow<Out, Answered>,
-    /// A frame that came is used up: what it wrote is in memory.
+    /// A received frame is used up: what it wrote is in host memory.
     pub freed_valid: Signal<In, Bit>,
-    /// A row of a page is read.
+    /// A row of a reply page is read.
     pub page_read_enable: Signal<In, Bit>,
-    /// Which: page, row 6.
+    /// Page and row that are read; the row is the low 6 bits.
     pub page_read_address: Signal<In, Bits<REPLY_ROW>>,
-    /// That row, two cycles later.
+    /// The row, two cycles after it was asked for.
     pub page_read_data: Signal<Out, Bits<512>>,
     /// The page of the oldest response that has one is given back.
     pub page_free: Signal<In, Bit>,
-    /// A queue pair breaks.
+    /// Queue pair that enters the error state.
     pub set_qp_error: Stream<Out, QueuePairIndex>,
-    /// An atomic came again that is not kept.
+    /// An atomic that came again was not found among those that are kept: it is ignored.
     pub count_ignored: Signal<Out, Bit>,
-    /// Something waits.
+    /// A reply is held.
     pub busy: Signal<Out, Bit>,
 
     clears: Signal<Local, Bit>,

@@ -1,4 +1,4 @@
-//! What leaves against what the semantics would send, queue pair by queue pair.
+//! Compares what leaves with what the semantics would send, queue pair by queue pair.
 
 mod atomics;
 
@@ -15,10 +15,10 @@ use drdma_verilated::{Library, Word};
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
-/// Host memory.
+/// First byte of host memory.
 const BASE: u64 = 0xffff_ffff_0000_0ff0;
 const SIZE: u64 = 1 << 16;
-/// What of it is not there.
+/// Addresses that host memory does not have.
 const HOLE: Range<u64> = BASE + 40_000..BASE + 40_100;
 const QPS: [u64; 4] = [0, 7, 4_000, 4_095];
 const PD: u32 = 5;
@@ -30,7 +30,7 @@ fn library() -> Library {
 /// A packet that leaves: operation, sequence number, AETH, payload.
 type Left = (u64, u64, Option<(u64, u64)>, Vec<u8>);
 
-/// The block, a host that reads, and a packetizer that reads pages.
+/// The block, with a host that reads and a packetizer that reads pages.
 struct Around<'a> {
     bench: Bench<'a>,
     reply: DriverId,
@@ -51,7 +51,7 @@ struct Around<'a> {
     pages: VecDeque<(u64, usize, u64, usize)>,
     row: Option<usize>,
     broken: Vec<u64>,
-    /// Frames that were given back.
+    /// Received frames that were used up.
     freed: u64,
 }
 
@@ -119,7 +119,7 @@ impl<'a> Around<'a> {
         self.keys.push(key);
     }
 
-    /// A cycle of everything.
+    /// Goes on by a cycle, in all streams.
     fn step(&mut self) {
         if let (None, Some((_, _, page, _))) = (self.row, self.pages.front()) {
             self.bench.set("page_read_enable", 1);
@@ -162,7 +162,7 @@ impl<'a> Around<'a> {
         self.broken.extend(broken.iter().map(|beat| beat.u64("qp")));
     }
 
-    /// Goes on with the page that is being read: a row every other cycle.
+    /// Reads the next row of the page at hand, every other cycle.
     fn page(&mut self) {
         let Some(half) = self.row else { return };
         self.bench.set("page_read_enable", 0);
@@ -210,7 +210,7 @@ impl<'a> Around<'a> {
         }
     }
 
-    /// Until nothing waits any more.
+    /// Goes on until nothing waits any more.
     fn drain(&mut self) {
         let mut quiet = 0;
         while quiet < 700 {
@@ -233,7 +233,7 @@ struct Reply {
     stamp: u64,
     psn: u64,
     msn: u64,
-    /// First byte, bytes, key.
+    /// Of a READ or an atomic: first byte, bytes, key.
     read: Option<(u64, u64, u32)>,
     log_mtu: u64,
     before: u64,
@@ -258,7 +258,7 @@ impl Reply {
         ])
     }
 
-    /// What leaves of it, and whether the queue pair breaks.
+    /// The packets that the answer becomes, and whether the queue pair breaks.
     fn packets(&self, around: &Around<'_>) -> (Vec<Left>, bool) {
         let aeth = Some((0x1f, self.msn));
         let bare = |operation: u8, psn, syndrome: u8| {
@@ -382,7 +382,7 @@ fn reads_are_answered_packet_by_packet_and_nothing_of_a_queue_pair_is_overtaken(
             around.broken.sort_unstable();
             broken.sort_unstable();
             assert_eq!(std::mem::take(&mut around.broken), broken, "{what}");
-            // They begin anew.
+            // The queue pairs begin anew.
             QPS.iter().for_each(|qp| around.write_pair(*qp));
         }
     }
@@ -424,7 +424,7 @@ fn packets_follow_each_other_at_the_rate_of_the_wire() {
         let mut at = Vec::new();
         while at.len() < packets {
             around.step();
-            // Each page is sent at once.
+            // Each page is read at once.
             around.pages.clear();
             around.row = None;
             around.bench.set("page_read_enable", 0);

@@ -1,4 +1,4 @@
-//! Which replies wait for others.
+//! Chooses which replies wait for others.
 
 use super::{Broken, Left, NUMBER, Waiting};
 use crate::context::{QP, Table};
@@ -6,17 +6,20 @@ use crate::receive::record::Answer;
 use crate::send::answers::Acknowledgement;
 use drdma_emit::prelude::*;
 
-/// Bits of a stamp, and whether there is one.
+/// Bits of a stamp and a flag that says whether there is one.
 const BROKEN: usize = 33;
 
-/// Lets READs and atomics wait for their turn, and behind one whatever comes of its queue pair. Acknowledgements of other
-/// queue pairs pass. What comes of a queue pair that could not be answered is dropped.
+/// Gives READs and atomics a place in the queue of replies, and whatever follows one of the same queue pair a place
+/// behind it. Acknowledgements of other
+/// queue pairs pass. Replies of a queue pair whose READ or atomic got a NAK are dropped.
 ///
-/// Contract: a reply every 2 cycles; it is at an output 2 cycles after it was accepted. One that waits leaves when the
-/// acknowledgements before it have.
+/// Contract: a reply every 2 cycles, at an output 2 cycles after it was accepted. One that waits leaves when the
+/// acknowledgements before it
+/// have left.
 ///
 /// # Inputs
-/// `clk`, `rst`; stream `reply`; `left`, `broken`; `clear_valid`, `clear_qp`: the tables' entry is cleared, and nothing else comes.
+/// `clk`, `rst`; stream `reply`; `left`, `broken`; `clear_valid`, `clear_qp`: clears a table entry, and nothing else
+/// may come meanwhile.
 ///
 /// # Outputs
 /// Streams `acknowledgement`, `waiting`; `busy`: a reply is held.
@@ -26,21 +29,21 @@ pub struct Turns {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// A queue pair's entry of all tables is cleared.
+    /// The entry `clear_qp` of all tables is cleared.
     pub clear_valid: Signal<In, Bit>,
-    /// Which.
+    /// Queue pair of the entry that is cleared.
     pub clear_qp: Signal<In, Bits<QP>>,
-    /// What is answered.
+    /// Replies, in their order.
     pub reply: Stream<In, Answer>,
-    /// What waits for nothing.
+    /// Acknowledgements that wait for no READ or atomic.
     pub acknowledgement: Stream<Out, Acknowledgement>,
-    /// What waits.
+    /// Replies that wait for their turn.
     pub waiting: Stream<Out, Waiting>,
-    /// One that waited has left.
+    /// A reply that waited has left.
     pub left: Flow<In, Left>,
-    /// A queue pair could not be answered.
+    /// A queue pair, with the stamp of its entry, whose READ or atomic got a NAK.
     pub broken: Flow<In, Broken>,
-    /// A reply is held.
+    /// A reply is held in this block.
     pub busy: Signal<Out, Bit>,
 
     full: DFF<Bit>,
@@ -49,7 +52,7 @@ pub struct Turns {
     /// Of each queue pair: the number of the last reply that waits or waited, and of the last one that has left.
     entered: Table<NUMBER, QP>,
     gone: Table<NUMBER, QP>,
-    /// The stamp with which it broke.
+    /// Of each queue pair: the stamp of the entry with which a NAK left.
     stamps: Table<BROKEN, QP>,
     waits: Signal<Local, Bit>,
     dead: Signal<Local, Bit>,
@@ -66,12 +69,12 @@ impl Logic for Turns {
         self.waits.next = self.held.q.val().reads
             || self.held.q.val().atomic
             || (self.entered.read_data.val() != self.gone.read_data.val());
-        // An atomic has a slot, which is given back where it is dropped.
+        // The slot of an atomic is given back where the atomic is dropped.
         self.dead.next = self.stamps.read_data.val().get_bit(32)
             && !self.held.q.val().atomic
             && (self.stamps.read_data.val().get_bits::<32>(0) == self.held.q.val().stamp);
 
-        // An acknowledgement that is offered was before.
+        // An acknowledgement that is on offer stays on offer.
         self.stays.next =
             self.full.q.val() && !self.dead.val() && self.waits.val() && !self.offered.q.val();
         self.passes.next =

@@ -1,4 +1,4 @@
-//! Packets get their numbers.
+//! Makes packets of pages, and gives them their sequence numbers.
 
 use crate::request::{AskWrite, DEST_COUNT, DEST_INDEX, PartWrite};
 use drdma_abi::receive::ReliableOpcode;
@@ -17,83 +17,83 @@ use crate::primitive::{Flatten, Lutram, PromptFifo, Ram, RamStyle, Restore};
 use crate::send::PAGE;
 use crate::send::packetizer::{DESTINATION_ENDS, PART_ENDS, Packet, REQUEST_ENDS};
 
-/// What the collector has found out: pages that make packets, ends of destinations and requests.
+/// An event that the collector has found: pages that make packets, ends of destinations and requests.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Event {
-    /// Destination.
+    /// Number of the destination in the ring of destinations.
     pub dest: Bits<10>,
-    /// Request.
+    /// Slot of the request.
     pub slot: Bits<8>,
-    /// Length of the message, where it can be longer than a packet.
+    /// Bytes of the message, if it can be longer than a packet; else 0.
     pub message_bytes: Bits<32>,
-    /// There is a full packet that is not the message's last:
+    /// There is a full packet that is not the message's last one.
     pub full: Bit,
-    /// its page,
+    /// The page of the full packet.
     pub full_page: Bits<PAGE>,
-    /// and its bytes.
+    /// Bytes of the full packet.
     pub full_bytes: Bits<13>,
-    /// There is the message's last packet, behind the full one:
+    /// There is the message's last packet, which comes behind the full one.
     pub last: Bit,
-    /// its page,
+    /// The page of the last packet.
     pub last_page: Bits<PAGE>,
-    /// and its bytes.
+    /// Bytes of the last packet.
     pub last_bytes: Bits<13>,
-    /// That page holds an unfinished message, which is not sent.
+    /// `last_page` holds an unfinished message, which is not sent.
     pub drop: Bit,
-    /// A fragment could not be read.
+    /// A fragment of the payload could not be read.
     pub error: Bit,
-    /// Ends the destination.
+    /// The destination ends.
     pub dest_end: Bit,
-    /// Ends the request.
+    /// The request ends.
     pub request_end: Bit,
-    /// The request's status.
+    /// The request's status; valid with `request_end`.
     pub status: Bits<8>,
-    /// The destination that failed.
+    /// Index of the destination that failed; valid with a status other than 0.
     pub bad_dest: Bits<DEST_COUNT>,
 }
 
 /// Bits of an [`Event`].
 pub const EVENT: usize = 90 + 2 * PAGE + DEST_COUNT;
 
-/// What is known about a destination, beside its queue pair.
+/// What is known of a destination, beside its queue pair.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Destination {
-    /// Opcode.
+    /// Opcode of the request: SEND or WRITE, with immediate data or without.
     pub opcode: Bits<2>,
-    /// Immediate data.
+    /// Immediate data, or the key that a SEND with invalidate names.
     pub imm: Bits<32>,
-    /// Where its first message goes.
+    /// Remote address of the destination's first message.
     pub remote_addr: Bits<64>,
-    /// Remote key.
+    /// Remote key of the destination.
     pub rkey: Bits<32>,
-    /// Transport.
+    /// Transport of the queue pair.
     pub transport: Bits<2>,
-    /// Its place in the request.
+    /// Index of the destination in its request.
     pub index: Bits<DEST_COUNT>,
-    /// The queue pair's context that the request was checked with.
+    /// The stamp of the queue pair's entry that the request was checked with.
     pub stamp: Bits<32>,
-    /// It is a READ (1), a compare and swap (2) or a fetch and add (3).
+    /// The request is a READ (1), a compare and swap (2) or a fetch and add (3); 0: a SEND or a WRITE.
     pub ask: Bits<2>,
-    /// It waits for the READs and atomics before it.
+    /// The destination's packets wait until the READs and atomics before them have their answers.
     pub fenced: Bit,
-    /// The last packets of its messages ask for a solicited event; READs and atomics do not.
+    /// The last packets of the destination's messages ask for a solicited event; READs and atomics ignore this.
     pub solicited: Bit,
-    /// They make the key in `imm` invalid.
+    /// The last packets of the destination's messages make the key in `imm` invalid.
     pub invalidates: Bit,
-    /// Its message has no bytes: the one that comes stands for them, and is not sent.
+    /// The message has no bytes: the one byte that comes stands for it, and is not sent.
     pub empty: Bit,
-    /// Its queue pair gets another column of the request behind this one, whose acknowledgement is that of this one, too.
+    /// The queue pair gets another column of the request behind this one, and a single acknowledgement for both.
     pub more: Bit,
 }
 
 /// Bits of a [`Destination`].
 const DESTINATION: usize = 171 + DEST_COUNT;
 
-/// Bits of what is known of a READ or an atomic: `len` 32, `packets` 24, `log_mtu` 4.
+/// Bits of what a READ or an atomic asks for: `len` 32, `packets` 24, `log_mtu` 4.
 const ASK: usize = 60;
-/// Bits of what is known of a part of a message: `whole` 32, `resumes`, `pauses`.
+/// Bits of which part of a message is sent: `whole` 32, `resumes`, `pauses`.
 const PART_OF: usize = 34;
-/// READ, as `Destination::ask`.
+/// READ, as `Destination::ask` has it.
 const READ: u64 = ReliableOpcode::Read as u64 & 3;
 
 /// Bits of a [`Packet`].
@@ -104,7 +104,7 @@ const ITEM: usize = 268 + PAGE + QP + DEST_COUNT;
 pub enum IssuerState {
     /// Waits for an event.
     Waiting,
-    /// Has the destination's data and reads the queue pair's.
+    /// Has the destination's data, and reads the queue pair's.
     Loading,
     /// Gives out what the event holds, one item a cycle.
     Giving,
@@ -113,7 +113,8 @@ pub enum IssuerState {
 /// Turns [`Event`]s (pages that make packets, ends of destinations and requests) into packets with
 /// sequence numbers, addresses and operations, and into `sent` items, in order.
 ///
-/// 2 cycles an event, and one more for every item after its first; one for the end of a request that has begun. Pages of packets that must not
+/// Contract: 2 cycles an event, and one more for every item after its first; one cycle for the end of a request that
+/// has begun. Pages of packets that must not
 /// be sent go back by `drop`. Stalls when the output is full.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Issuer {
@@ -123,69 +124,69 @@ pub struct Issuer {
     pub rst: Signal<In, Bit>,
 
     // Events.
-    /// Events.
+    /// Events of the collector, in order.
     pub found: Stream<In, Event>,
 
     // Destinations.
-    /// A destination is written.
+    /// A destination of a request is written.
     pub dest_write_valid: Signal<In, Bit>,
-    /// Which.
+    /// Number of the destination that is written.
     pub dest_write_dest: Signal<In, Bits<10>>,
-    /// Its queue pair.
+    /// Queue pair of the destination.
     pub dest_write_qp: Signal<In, Bits<QP>>,
-    /// What else there is to know.
+    /// What else is known of the destination.
     pub dest_write_data: Signal<In, Destination>,
 
     // Configuration.
-    /// A word is written.
+    /// The host writes a word of a table.
     pub cfg_valid: Signal<In, Bit>,
-    /// To this table.
+    /// Number of the table that is written.
     pub cfg_table: Signal<In, Bits<3>>,
-    /// To this entry.
+    /// Entry of the table that is written.
     pub cfg_index: Signal<In, Bits<INDEX>>,
-    /// Its word.
+    /// Word of the entry that is written.
     pub cfg_word: Signal<In, Bits<4>>,
-    /// The value.
+    /// The value that is written.
     pub cfg_data: Signal<In, Bits<32>>,
-    /// The queue pair whose state is asked for in the next cycle.
+    /// The queue pair whose `qp_error` is asked for in the next cycle.
     pub error_next: Signal<Out, Bits<QP>>,
-    /// That of the cycle before is in error.
+    /// The queue pair of `error_next`, one cycle before, is in the error state.
     pub qp_error: Signal<In, Bit>,
-    /// The queue whose state is asked for in the next cycle.
+    /// The queue whose `queue_halted` is asked for in the next cycle.
     pub halted_next: Signal<Out, Bits<QUEUE>>,
-    /// That of the cycle before is halted.
+    /// The queue of `halted_next`, one cycle before, is halted.
     pub queue_halted: Signal<In, Bit>,
     /// A request is opened.
     pub open_valid: Signal<In, Bit>,
-    /// Its slot.
+    /// Slot of the request that is opened.
     pub open_slot: Signal<In, Bits<8>>,
-    /// Its queue.
+    /// Send queue of the request that is opened.
     pub open_queue: Signal<In, Bits<QUEUE>>,
     /// A destination failed: its queue pair enters the error state.
     pub set_qp_error_valid: Signal<Out, Bit>,
-    /// Which.
+    /// Queue pair that enters the error state.
     pub set_qp_error_index: Signal<Out, Bits<QP>>,
 
-    /// What a READ or an atomic brings.
+    /// What a READ or an atomic asks for, by slot.
     pub ask_write: Flow<In, AskWrite>,
-    /// Which part of a message a request sends.
+    /// Which part of a message a request sends, by slot.
     pub part_write: Flow<In, PartWrite>,
 
-    /// Packets and `sent` items.
+    /// Packets and `sent` items, in order.
     pub packet: Stream<Out, Packet>,
 
     // Pages that are not sent.
-    /// No other page is given back in this cycle.
+    /// A page can be given back in this cycle: no other one is.
     pub drop_ready: Signal<In, Bit>,
-    /// A page is given back.
+    /// A page that is not sent is given back.
     pub drop_valid: Signal<Out, Bit>,
-    /// Which.
+    /// The page that is given back.
     pub drop_page: Signal<Out, Bits<PAGE>>,
 
-    /// A request has ended.
+    /// A request has ended; requests end in order.
     pub release_valid: Signal<Out, Bit>,
 
-    // Sequence numbers: what the host wrote, and the next one.
+    // Sequence numbers: the first one, as the host wrote it, and the next one.
     select: TableSelect,
     #[init(Ram::new(RamStyle::Ultra))]
     start_psns: Ram<24, 1, QP>,
@@ -194,41 +195,41 @@ pub struct Issuer {
     load_qp: DFF<Bits<QP>>,
     #[init(word("start_psn"))]
     psn_word: Constant<Bits<4>>,
-    // Whether the host has written to the queue pair since the request was checked.
+    // Whether the host has written to the queue pair's entry since the request was checked.
     stamps: Stamps<32, QP, 1>,
     gone: Signal<Local, Bit>,
     was_gone: DFF<Bit>,
 
-    // The event, and what is known about its destination.
+    // The event at hand, and what is known of its destination.
     state: DFF<IssuerState>,
     held: DFF<Event>,
     dests: Ram<DESTINATION, 1, 10>,
-    /// Of each destination the queue pair, which must be known a cycle before the rest.
+    /// Queue pair of each destination, which is needed a cycle before the rest.
     dest_qps: Lutram<QP, 10, 1>,
     dest_in: Flatten<Destination, DESTINATION>,
     dest_out: Restore<Destination, DESTINATION>,
     about: Signal<Local, Destination>,
-    /// Of each request, if it is a READ or an atomic, what it brings.
+    /// What the READ or atomic in each slot asks for.
     asked: Ram<ASK, 1, 8>,
     asked_in: Signal<Local, Bits<ASK>>,
     asks: Signal<Local, Bit>,
     reads: Signal<Local, Bit>,
-    /// Of each request, which part of a message it sends.
+    /// Which part of a message the request in each slot sends.
     parts: Ram<PART_OF, 1, 8>,
     part_in: Signal<Local, Bits<PART_OF>>,
     whole: Signal<Local, Bits<32>>,
     resumes: Signal<Local, Bit>,
     pauses: Signal<Local, Bit>,
-    /// Queue pairs whose last packet has a message that goes on.
+    /// Of each queue pair: the message of its last packet goes on in another part.
     midways: Table<1, QP>,
-    /// A word of a queue pair is written: its message is given up.
+    /// The host has written a word of the queue pair's entry: its unfinished message is given up.
     wipe: DFF<Bit>,
     wipe_qp: DFF<Bits<QP>>,
-    /// The packet does not go on where its queue pair stands.
+    /// The packet does not continue the message where its queue pair stands.
     astray: Signal<Local, Bit>,
     /// The packet is the message's last one.
     ends: Signal<Local, Bit>,
-    /// Sequence numbers that the packet takes, and all but one of them.
+    /// Sequence numbers that the packet takes, and the same number less one.
     takes: DFF<Bits<24>>,
     takes_less_one: DFF<Bits<24>>,
     last_psn: Signal<Local, Bits<24>>,
@@ -246,12 +247,12 @@ pub struct Issuer {
     refused: Signal<Local, Bit>,
     only_end: Signal<Local, Bit>,
 
-    // The request, and one bit for each of its destinations.
+    // The request at hand, with a bit for each of its destinations.
     queues: Queues,
     begun: DFF<Bit>,
     was_barred: DFF<Bit>,
     barred: Signal<Local, Bit>,
-    /// Its event puts a queue pair in the error state, if it was begun.
+    /// The event puts a queue pair into the error state, if its request was begun.
     breaking: DFF<Bit>,
     breaking_qp: DFF<Bits<QP>>,
     drops: Signal<Local, Bit>,
@@ -328,12 +329,12 @@ pub struct Issuer {
     flush_error: Constant<Bits<8>>,
 }
 
-/// The number of a queue pair's word.
+/// The number of the word of a queue pair's entry that has this field.
 fn word(name: &str) -> Constant<Bits<4>> {
     Constant::new((QueuePairEntry::field(name).start / 32).to_bits())
 }
 
-/// A code of the field's width.
+/// A code, at the width of its field.
 fn code<const W: usize>(code: u8) -> Constant<Bits<W>> {
     Constant::new(usize::from(code).to_bits())
 }
@@ -343,7 +344,7 @@ impl Logic for Issuer {
     #[rustfmt::skip]
     fn update(&mut self) {
 
-        // The host's first sequence number is loaded when it writes the queue pair's last word.
+        // The first sequence number is loaded when the host writes the last word of the queue pair's entry.
         self.select.valid.next = self.cfg_valid.val();
         self.select.number.next = self.cfg_table.val();
         self.select.word.next = self.cfg_word.val();
@@ -363,7 +364,7 @@ impl Logic for Issuer {
         self.stamps.written.next = self.select.queue_pair.val();
         self.stamps.index.next = self.cfg_index.val().get_bits::<QP>(0);
 
-        // Requests: one whose queue has halted by its first event is never begun.
+        // Requests: a request whose queue has halted by its first event is never begun.
         self.queues.open_valid.next = self.open_valid.val();
         self.queues.open_slot.next = self.open_slot.val();
         self.queues.open_queue.next = self.open_queue.val();
@@ -379,7 +380,7 @@ impl Logic for Issuer {
             self.barred.next = self.queues.over.val();
         }
 
-        // Destinations.
+        // What is known of destinations.
         self.dests.write_lanes.next = 0.into();
         if self.dest_write_valid.val() {
             self.dests.write_lanes.next = 1.into();
@@ -422,24 +423,24 @@ impl Logic for Issuer {
         self.resumes.next = self.parts.read_data.val().get_bit(32);
         self.pauses.next = self.parts.read_data.val().get_bit(33);
 
-        // Loading: the destination's data have come, and the queue pair's.
+        // Loading: what is known of the destination has come, and what is known of its queue pair.
         self.dest.next = self.held.q.val().dest.get_bits::<DEST_INDEX>(0);
         self.index.next = self.about.val().index;
         self.reliable.next = self.about.val().transport == self.rc.val();
         self.write.next = (self.about.val().opcode == self.write_opcode.val())
             || (self.about.val().opcode == self.write_imm_opcode.val());
         self.flush.next = false;
-        // A message goes on with its next part, or not at all.
+        // A message must go on with its next part, and no other part may start behind it.
         self.astray.next = !self.started.q.val().get_bit(self.dest.val().index())
             && (self.midways.read_data.val().any() != self.resumes.val());
         self.gone.next = self.stamps.stamp[0].val() != self.about.val().stamp;
         self.was_gone.d.next = self.gone.val();
         self.addresses.read_address[0].next = self.dest.val();
-        // The end of a request whose destination failed before anything of it was sent.
+        // The request ends because its destination failed before anything of it was sent.
         self.refused.next = self.held.q.val().dest_end
             && self.held.q.val().request_end
             && self.held.q.val().status.any();
-        // A context that was written since has no part in it.
+        // A queue pair whose entry was written since is not put into the error state.
         self.breaking.d.next = (self.state.q.val() == IssuerState::Loading)
             && (self.held.q.val().error || self.refused.val())
             && !self.gone.val();
@@ -469,7 +470,8 @@ impl Logic for Issuer {
                 self.address.d.next = self.about.val().remote_addr;
                 self.within.d.next = self.resumes.val();
             }
-            // A packet of a queue pair that is in error, or is another one by now.
+            // The packet is of a queue pair that is in the error state, whose entry was written since, or that stands
+            // elsewhere.
             self.flush.next = (self.held.q.val().full || self.held.q.val().last)
                 && !self.held.q.val().drop
                 && (self.qp_error.val() || self.gone.val() || self.astray.val());
@@ -484,7 +486,7 @@ impl Logic for Issuer {
             if self.held.q.val().error {
                 self.failed.d.next = true;
             }
-            // The first failure is the one that is told.
+            // A request's status is that of its first failure.
             if !self.fail_status.q.val().any() {
                 if self.held.q.val().error {
                     self.fail_status.d.next = self.protection_error.val();
@@ -511,7 +513,7 @@ impl Logic for Issuer {
         self.marker.next = !self.todo_full.q.val() && !self.todo_last.q.val();
         self.drops.next = self.dropping.q.val() || self.was_barred.q.val();
         self.sends.next = !self.marker.val() && !self.drops.val();
-        // An item that is not for the output needs no room there.
+        // An item that does not go to the output needs no room there.
         self.gives.next = self.sends.val()
             || (self.marker.val()
                 && ((self.todo_dest_end.q.val()
@@ -528,7 +530,7 @@ impl Logic for Issuer {
         self.drop_valid.next = self.step.val() && !self.marker.val() && self.drops.val();
         self.pushed.next = self.step.val() && self.gives.val();
 
-        // Its operation follows from its place in the message.
+        // The packet's operation follows from its place in the message.
         self.ends.next = !self.full.val() && !self.pauses.val();
         self.has_imm.next = self.ends.val()
             && ((self.about.val().opcode == self.send_imm_opcode.val())
@@ -558,7 +560,7 @@ impl Logic for Issuer {
                 self.operation.next = self.last_invalidate.val();
             }
         }
-        // A READ has no payload, an atomic's operands are.
+        // A READ sends no payload; the payload of an atomic is its operands.
         if self.asks.val() {
             self.has_reth.next = true;
             self.operation.next = self.compare_and_swap.val();
@@ -586,13 +588,13 @@ impl Logic for Issuer {
                 bit_cast::<40, 32>(self.asked.read_data.val().get_bits::<32>(0));
         }
 
-        // What is left of the event after a step.
+        // Something of the event is left after this step.
         self.more.next = (self.todo_full.q.val()
             && (self.todo_last.q.val() || self.todo_dest_end.q.val() || self.todo_request_end.q.val()))
             || (self.todo_last.q.val() && (self.todo_dest_end.q.val() || self.todo_request_end.q.val()))
             || (self.todo_dest_end.q.val() && self.todo_request_end.q.val());
 
-        // The request's status, once it ends.
+        // The status with which the request ends.
         self.final_status.next = self.held.q.val().status;
         self.final_dest.next = self.held.q.val().bad_dest;
         if !self.final_status.val().any() {
@@ -610,7 +612,7 @@ impl Logic for Issuer {
         self.addresses.write_enable.next = self.step.val() && !self.marker.val();
         self.addresses.write_address.next = self.dest.val();
         self.addresses.write_data.next = self.address.q.val() + bit_cast::<64, 13>(self.bytes.val());
-        // What the host has loaded since is not for this request to count on.
+        // A sequence number that the host has loaded since is not counted on by this request.
         self.psns.write_enable.next = self.load.q.val()
             || (self.step.val() && self.sends.val() && !self.was_gone.q.val());
         if self.load.q.val() {
@@ -620,7 +622,7 @@ impl Logic for Issuer {
             self.psns.write_address.next = self.qp.q.val();
             self.psns.write_data.next = self.next_psn.q.val() + self.takes.q.val();
         }
-        // Does the queue pair's message go on behind the packet?
+        // Whether the queue pair's message goes on behind the packet.
         self.midways.write_enable.next = self.wipe.q.val()
             || (self.step.val()
                 && self.sends.val()
@@ -652,7 +654,7 @@ impl Logic for Issuer {
                 self.next_psn.d.next = self.next_psn.q.val() + self.takes.q.val();
                 self.total.d.next = self.total.q.val() + self.counted.val();
             }
-            // Of a WRITE by columns a later destination may have its bits.
+            // A later destination of a WRITE by columns may use the same bits.
             if self.held.q.val().dest_end && !self.more.val() {
                 self.started.d.next = self.started.d.val().replace_bit(self.dest.val().index(), false);
                 self.flushed.d.next = self.flushed.d.val().replace_bit(self.dest.val().index(), false);
@@ -695,8 +697,9 @@ impl Logic for Issuer {
             self.held.d.next = self.found.val();
             self.qp.d.next = self.dest_qps.read_data[0].val();
             self.state.d.next = IssuerState::Loading;
-            // The end of a request of which something was given has nothing to load; the one before it may be ending
-            // just now.
+            // The end of a request of which something was given out needs nothing to be loaded. The request before it
+            // may end
+            // in this same cycle.
             if self.begun.d.val() && self.only_end.val() {
                 self.todo_full.d.next = false;
                 self.todo_last.d.next = false;

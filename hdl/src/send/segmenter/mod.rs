@@ -1,21 +1,21 @@
 //! Cuts payload into packets: collects the bytes of each destination in pages, ends a packet at
-//! the MTU and at message ends, and gives it its sequence number.
+//! the MTU and at the ends of messages, and gives it its sequence number.
 //!
-//! Takes parts of beats from the assembler; a part's bytes stand at positions relative to what its
+//! Takes parts of beats from the assembler; the bytes of a part stand at positions relative to what their
 //! destination's message has so far. Every destination with an open message has one open page. A
-//! full page is kept until more data or the message's end shows whether it is the last one; a beat
-//! that goes beyond the MTU is split over two pages, and nothing waits for that.
+//! full page is kept until more data or the message's end shows whether it is the last one. A beat
+//! that goes beyond the MTU is split over two pages, without a stall.
 //!
-//! Contract: one part a cycle, also at packet cuts and between destinations; a packet is given
+//! Contract: one part a cycle, also where packets end and between destinations. A packet is given
 //! out at the earliest 5 cycles after the beat that completes it, one every 2 cycles. May stall
-//! at any time: parts wait while fewer than 8 pages or 8 places for events are free; of both there are as
-//! many as [`PAGES`]. The end of a request with a status takes a cycle more for each message that was not
+//! at any time: parts wait while fewer than 8 pages or 8 places for events are free; there are
+//! [`PAGES`] of each. The end of a request with a status takes a cycle more for each message that was not
 //! finished, and if there are any, for each destination that a request may have. After a reset no part is accepted for
-//! as many cycles as there are pages.
+//! [`PAGES`] cycles.
 //!
 //! Stages: the *collector* (here) keeps {open, page, fill} of each destination, with a loop of one
-//! cycle; [`pages`] moves bytes to their place and keeps them; [`issuer`] turns what the collector
-//! says (an event: pages that are complete, ends of destinations and requests) into packets and
+//! cycle; [`pages`] moves bytes to their place and keeps them; [`issuer`] turns the collector's
+//! events (pages that are complete, ends of destinations and requests) into packets and
 //! `sent` items. The output carries both in one stream, so that their order is kept.
 
 use crate::context::{INDEX, QP, QUEUE};
@@ -35,25 +35,25 @@ pub(crate) mod tests;
 use issuer::{EVENT, Event, Issuer};
 use pages::Pages;
 
-/// What an open message of a destination has so far.
+/// The state of a destination's open message.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Message {
-    /// The page that is being filled,
+    /// The page that is being filled.
     pub page: Bits<PAGE>,
-    /// and its bytes.
+    /// Bytes in that page, up to the MTU.
     pub fill: Bits<13>,
-    /// Length of the message, where it can be longer than a packet.
+    /// Bytes of the message, if it can be longer than a packet; else 0.
     pub message_bytes: Bits<32>,
 }
 
 /// Bits of a [`Message`].
 const MESSAGE: usize = 45 + PAGE;
-/// Bits that count [`PAGES`].
+/// Bits of a count of [`PAGES`].
 const PAGE_COUNT: usize = PAGE + 1;
-/// Pages, and places for events, without which no part is taken: what the parts on their way may need.
+/// Pages and places for events that must be free for a part to be accepted: what the parts on their way may need.
 const SPARE: u64 = 8;
 
-/// The segmenter. See the [module](self).
+/// Cuts payload into packets. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Segmenter {
     /// Clock.
@@ -62,132 +62,132 @@ pub struct Segmenter {
     pub rst: Signal<In, Bit>,
 
     // Payload.
-    /// A part is offered.
+    /// A part of a beat is offered.
     pub payload_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The part is taken in this cycle.
     pub payload_ready: Signal<Out, Bit>,
-    /// Bytes at their positions in the beat.
+    /// Bytes of the part, at their positions in the beat.
     pub payload_data: Signal<In, Bits<512>>,
-    /// Which of them this part brings.
+    /// Which of the bytes this part brings, a bit each.
     pub payload_mask: Signal<In, Bits<64>>,
-    /// Last part of the beat: `bytes` and the ends count.
+    /// The part is the last one of its beat: `payload_bytes` and the ends are valid.
     pub payload_part_end: Signal<In, Bit>,
-    /// A fragment could not be read.
+    /// A fragment of the part could not be read.
     pub payload_error: Signal<In, Bit>,
-    /// Destination.
+    /// Number of the destination in the ring of destinations.
     pub payload_dest: Signal<In, Bits<10>>,
-    /// Request.
+    /// Slot of the request.
     pub payload_slot: Signal<In, Bits<8>>,
-    /// Payload bytes of the whole beat.
+    /// Bytes of the whole beat, 0 to 64.
     pub payload_bytes: Signal<In, Bits<7>>,
-    /// Starts a message.
+    /// The beat starts a message.
     pub payload_message_start: Signal<In, Bit>,
-    /// Ends a message.
+    /// The beat ends a message.
     pub payload_message_end: Signal<In, Bit>,
-    /// Length of the message that starts, where it can be longer than a packet.
+    /// With `payload_message_start`: bytes of the message, if it can be longer than a packet; else 0.
     pub payload_message_bytes: Signal<In, Bits<32>>,
-    /// Ends the request.
+    /// The beat ends the request.
     pub payload_request_end: Signal<In, Bit>,
-    /// Ends the destination.
+    /// The beat ends the destination.
     pub payload_dest_end: Signal<In, Bit>,
-    /// The request's status.
+    /// The request's status; valid with `payload_request_end`.
     pub payload_status: Signal<In, Bits<8>>,
-    /// The destination that failed.
+    /// Index of the destination that failed; valid with a status other than 0.
     pub payload_bad_dest: Signal<In, Bits<DEST_COUNT>>,
 
     // Requests and destinations, from the decoder.
-    /// A request is opened; before its destinations are written.
+    /// A request is opened, before its destinations are written.
     pub open_valid: Signal<In, Bit>,
-    /// Its slot.
+    /// Slot of the request that is opened.
     pub open_slot: Signal<In, Bits<8>>,
-    /// Its queue.
+    /// Send queue of the request that is opened.
     pub open_queue: Signal<In, Bits<QUEUE>>,
-    /// A destination is written.
+    /// A destination of a request is written.
     pub dest_write_valid: Signal<In, Bit>,
-    /// Its number.
+    /// Number of the destination in the ring of destinations.
     pub dest_write_dest: Signal<In, Bits<10>>,
-    /// Its index in the request.
+    /// Index of the destination in its request.
     pub dest_write_index: Signal<In, Bits<DEST_COUNT>>,
-    /// Queue pair.
+    /// Queue pair of the destination.
     pub dest_write_qp: Signal<In, Bits<QP>>,
-    /// Opcode.
+    /// Opcode of the request: SEND or WRITE, with immediate data or without.
     pub dest_write_opcode: Signal<In, Bits<2>>,
-    /// Immediate data.
+    /// Immediate data, or the key that a SEND with invalidate names.
     pub dest_write_imm: Signal<In, Bits<32>>,
-    /// Where its first message goes.
+    /// Remote address of the destination's first message.
     pub dest_write_remote_addr: Signal<In, Bits<64>>,
-    /// Remote key.
+    /// Remote key of the destination.
     pub dest_write_rkey: Signal<In, Bits<32>>,
-    /// Transport.
+    /// Transport of the queue pair.
     pub dest_write_transport: Signal<In, Bits<2>>,
-    /// Binary logarithm of the MTU.
+    /// Binary logarithm of the MTU in bytes.
     pub dest_write_log_mtu: Signal<In, Bits<4>>,
-    /// The queue pair's context that the request was checked with.
+    /// The stamp of the queue pair's entry that the request was checked with.
     pub dest_write_stamp: Signal<In, Bits<32>>,
-    /// It is a READ (1), a compare and swap (2) or a fetch and add (3).
+    /// The request is a READ (1), a compare and swap (2) or a fetch and add (3); 0: a SEND or a WRITE.
     pub dest_write_ask: Signal<In, Bits<2>>,
-    /// It waits for the READs and atomics before it.
+    /// The destination's packets wait until the READs and atomics before them have their answers.
     pub dest_write_fenced: Signal<In, Bit>,
-    /// Its last packets ask for a solicited event.
+    /// The last packets of the destination's messages ask for a solicited event.
     pub dest_write_solicited: Signal<In, Bit>,
-    /// They make the key in the immediate data invalid.
+    /// The last packets of the destination's messages make the key in the immediate data invalid.
     pub dest_write_invalidates: Signal<In, Bit>,
-    /// Its message has no bytes: the one that comes stands for them, and is not sent.
+    /// The message has no bytes: the one byte that comes stands for it, and is not sent.
     pub dest_write_empty: Signal<In, Bit>,
-    /// Its queue pair gets another column of the request.
+    /// The queue pair gets another column of the request, as another destination.
     pub dest_write_more: Signal<In, Bit>,
-    /// What a READ or an atomic brings.
+    /// What a READ or an atomic asks for, by slot.
     pub ask_write: Flow<In, AskWrite>,
-    /// Which part of a message a request sends.
+    /// Which part of a message a request sends, by slot.
     pub part_write: Flow<In, PartWrite>,
 
     // Configuration.
-    /// A word is written.
+    /// The host writes a word of a table.
     pub cfg_valid: Signal<In, Bit>,
-    /// To this table.
+    /// Number of the table that is written.
     pub cfg_table: Signal<In, Bits<3>>,
-    /// To this entry.
+    /// Entry of the table that is written.
     pub cfg_index: Signal<In, Bits<INDEX>>,
-    /// Its word.
+    /// Word of the entry that is written.
     pub cfg_word: Signal<In, Bits<4>>,
-    /// The value.
+    /// The value that is written.
     pub cfg_data: Signal<In, Bits<32>>,
-    /// The queue pair whose state is asked for in the next cycle.
+    /// The queue pair whose `qp_error` is asked for in the next cycle.
     pub error_next: Signal<Out, Bits<QP>>,
-    /// That of the cycle before is in error.
+    /// The queue pair of `error_next`, one cycle before, is in the error state.
     pub qp_error: Signal<In, Bit>,
-    /// The queue whose state is asked for in the next cycle.
+    /// The queue whose `queue_halted` is asked for in the next cycle.
     pub halted_next: Signal<Out, Bits<QUEUE>>,
-    /// That of the cycle before is halted.
+    /// The queue of `halted_next`, one cycle before, is halted.
     pub queue_halted: Signal<In, Bit>,
     /// A destination failed: its queue pair enters the error state.
     pub set_qp_error_valid: Signal<Out, Bit>,
-    /// Which.
+    /// Queue pair that enters the error state.
     pub set_qp_error_index: Signal<Out, Bits<QP>>,
 
-    /// Packets, and `sent` items in order with them.
+    /// Packets and `sent` items, in order.
     pub packet: Stream<Out, Packet>,
 
     // Pages, for the packetizer.
-    /// A row is read.
+    /// A row of a payload page is read.
     pub page_read_enable: Signal<In, Bit>,
-    /// Which: page, row 6.
+    /// Page and row that are read; the row is the low 6 bits.
     pub page_read_address: Signal<In, Bits<PAGE_ROW>>,
-    /// That row, two cycles later.
+    /// The row, two cycles after it was asked for.
     pub page_read_data: Signal<Out, Bits<512>>,
     /// A page is given back.
     pub page_free_valid: Signal<In, Bit>,
-    /// Which.
+    /// The page that is given back.
     pub page_free_page: Signal<In, Bits<PAGE>>,
 
-    /// A request has left, in order.
+    /// A request has left the segmenter; requests leave in order.
     pub release_valid: Signal<Out, Bit>,
 
     // Free pages.
     pool: Fifo<PAGE, PAGE, PAGE_COUNT>,
     filled: DFF<Bits<PAGE_COUNT>>,
     all_filled: Signal<Local, Bit>,
-    /// The same a cycle later.
+    /// `all_filled`, a cycle later.
     is_filled: DFF<Bit>,
     go: DFF<Bit>,
 
@@ -214,7 +214,7 @@ pub struct Segmenter {
     accept: Signal<Local, Bit>,
     part_dest: Signal<Local, Bits<DEST_INDEX>>,
 
-    // All destinations' states, and whether a message is open.
+    // The states of all destinations, and whether each has an open message.
     mtus: Ram<13, 1, 10>,
     states: Lutram<MESSAGE, DEST_INDEX, 1>,
     state_in: Flatten<Message, MESSAGE>,
@@ -230,7 +230,7 @@ pub struct Segmenter {
     next_fill: Signal<Local, Bits<13>>,
     next_message_bytes: Signal<Local, Bits<32>>,
 
-    // Where the part goes.
+    // Where the bytes of the part go.
     #[init(Constant::new(1.into()))]
     one: Constant<Bits<13>>,
     mtu: Signal<Local, Bits<13>>,
@@ -246,7 +246,7 @@ pub struct Segmenter {
     row_after: Signal<Local, Bits<7>>,
     pages: Pages,
 
-    // Events: as many as there are pages, so that packets never wait for anything but a page.
+    // Events: as many places as there are pages, so that packets never wait for anything but a page.
     events: DeepFifo<EVENT, PAGE, PAGE_COUNT>,
     current: Signal<Local, Bit>,
     full_valid: Signal<Local, Bit>,
@@ -262,7 +262,7 @@ pub struct Segmenter {
     event_out: Restore<Event, EVENT>,
     issuer: Issuer,
 
-    // A request with a status may leave messages open.
+    // Messages that a request with a status has left open are dropped.
     draining: DFF<Bit>,
     left_dest: DFF<Bits<DEST_INDEX>>,
 }
@@ -272,7 +272,7 @@ impl Logic for Segmenter {
     #[rustfmt::skip]
     fn update(&mut self) {
 
-        // A part is taken where there is room for what it may need; nothing stops after that.
+        // A part is accepted if there is room for all that it may need; nothing stalls behind this.
         self.all_filled.next = self.filled.q.val() == PAGES;
         self.go.d.next = self.all_filled.val()
             && (self.pool.count.val() >= SPARE)
@@ -281,10 +281,11 @@ impl Logic for Segmenter {
         self.accept.next = self.payload_valid.val() && self.go.q.val() && !self.draining.q.val();
         self.part_dest.next = self.payload_dest.val().get_bits::<DEST_INDEX>(0);
 
-        // Where the part in the collector goes.
+        // Where the bytes of the part in the collector go.
         self.mtu.next = self.mtus.read_data.val();
         self.total.next = self.fill.q.val() + bit_cast::<13, 7>(self.bytes.q.val());
-        // The MTU is a power of two, at least 256, and goes past by 64 bytes at most: a comparison takes longer.
+        // The MTU is a power of two, at least 256, and exceeded by at most 64 bytes: no comparison is needed, which
+        // would take longer.
         self.crosses.next =
             (self.total.val() & self.mtu.val()).any() && self.total.val().get_bits::<7>(0).any();
         self.opens.next = self.valid.q.val() && !self.open.q.val() && self.bytes.q.val().any();
@@ -303,7 +304,7 @@ impl Logic for Segmenter {
             self.split_page.d.next = self.further_page.val();
         }
 
-        // Its bytes: the row of the first one, and the next row; behind the MTU is the other page.
+        // The part's bytes go to the row of the first one and to the next row; behind the MTU, to the other page.
         self.pages.write_data.next = self.data.q.val();
         self.pages.write_mask.next = 0.into();
         if self.valid.q.val() {
@@ -323,7 +324,7 @@ impl Logic for Segmenter {
             self.pages.write_high.next = bit_cast::<PAGE_PAIR, PAGE>(self.further_page.val()) << 5;
         }
 
-        // The state after it.
+        // The destination's state after the part.
         self.next_open.next = self.open.q.val() || self.opens.val();
         self.next_page.next = self.this_page.val();
         self.next_fill.next = self.fill.q.val();
@@ -363,7 +364,7 @@ impl Logic for Segmenter {
             }
         }
 
-        // What it completes.
+        // The packets that the part completes.
         self.full_valid.next = self.current.val() && self.part_end.q.val() && self.crosses.val();
         self.last_valid.next = self.current.val()
             && self.part_end.q.val()
@@ -377,7 +378,8 @@ impl Logic for Segmenter {
             self.valid.q.val() && self.part_end.q.val() && self.dest_end.q.val();
         self.event_request_end.next = self.valid.q.val() && self.request_end.q.val();
 
-        // Messages that a request with a status left open go first: all destinations are looked at until there is none.
+        // Before a request with a status ends, all destinations are walked, and their open messages dropped, until no
+        // message is open.
         self.open_pages.write_enable.next = self.current.val();
         self.open_pages.write_address.next = self.dest.q.val().get_bits::<DEST_INDEX>(0);
         self.open_pages.write_data.next = self.next_page.val();
@@ -422,7 +424,7 @@ impl Logic for Segmenter {
         self.event_in.record.next = self.found.val();
         self.events.in_data.next = self.event_in.bits.val();
 
-        // The next part, with its destination's state.
+        // The next part, with the state of its destination.
         self.mtus.write_lanes.next = 0.into();
         if self.dest_write_valid.val() {
             self.mtus.write_lanes.next = 1.into();
@@ -436,7 +438,7 @@ impl Logic for Segmenter {
         self.was_open.next = self.open_of.read_data[0].val().any();
         self.same.next = self.current.val() && (self.dest.q.val().get_bits::<DEST_INDEX>(0) == self.part_dest.val());
         if self.draining.q.val() {
-            // The end of the request waits until no message is open.
+            // The request's end waits in the collector until no message is open.
             if self.event_request_end.val() && self.events.in_ready.val() {
                 self.valid.d.next = false;
                 self.draining.d.next = false;
@@ -479,7 +481,7 @@ impl Logic for Segmenter {
             }
         }
 
-        // Packets.
+        // Events become packets.
         self.issuer.found.valid.next = self.events.out_valid.val();
         self.event_out.bits.next = self.events.out_data.val();
         self.issuer.found.next = self.event_out.record.val();
@@ -519,7 +521,7 @@ impl Logic for Segmenter {
         self.issuer.packet.join(&mut self.packet);
         self.release_valid.next = self.issuer.release_valid.val();
 
-        // Pages: all are free after a reset, when no message is open; one comes back a cycle.
+        // Pages: after a reset all are free, and no message is open; one page a cycle can come back.
         self.pages.read_enable.next = self.page_read_enable.val();
         self.pages.read_address.next = self.page_read_address.val();
         self.page_read_data.next = self.pages.read_data.val();

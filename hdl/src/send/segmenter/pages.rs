@@ -1,20 +1,20 @@
-//! The payload pages.
+//! The memory of payload pages.
 
 use drdma_emit::prelude::*;
 
 use crate::primitive::{Ram, RamStyle, Rotate};
 use crate::send::{PAGE_PAIR, PAGE_ROW};
 
-/// The pages, of 64 rows of 64 B, in two banks of even and odd rows, so that 64 bytes of any
+/// Keeps the payload pages, of 64 rows of 64 B, in two banks of even and odd rows, so that 64 bytes of any
 /// alignment are written in one cycle.
 ///
-/// A part is written 3 cycles after it was given; 64 B a cycle in and out. A row is at
+/// Contract: 64 B a cycle in and out. A part is written 3 cycles after it was given; a row is at
 /// `read_data` 2 cycles after its address.
 ///
 /// # Inputs
-/// `clk`; the part: `write_data`, `write_mask` (0: none), `write_offset` (where byte 0 goes in its
-/// row), `write_low` (the page and row of byte 0), `write_high` (page and pair of rows of the bytes
-/// that go beyond it; that row is odd where the other is even); `read_enable`, `read_address` (page and row).
+/// `clk`; the part: `write_data`, `write_mask` (0: no part), `write_offset` (the place of byte 0 in its
+/// row), `write_low` (the page and row of byte 0), `write_high` (the page and pair of rows of the bytes
+/// beyond that row; their row is odd if the other is even); `read_enable`, `read_address` (page and row).
 ///
 /// # Outputs
 /// `read_data`.
@@ -22,24 +22,24 @@ use crate::send::{PAGE_PAIR, PAGE_ROW};
 pub struct Pages {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// The part's bytes.
+    /// Bytes of the part.
     pub write_data: Signal<In, Bits<512>>,
-    /// Which of them are written.
+    /// Which of the bytes are written, a bit each.
     pub write_mask: Signal<In, Bits<64>>,
-    /// The place of byte 0 in its row.
+    /// Place of byte 0 in its row, 0 to 63.
     pub write_offset: Signal<In, Bits<6>>,
-    /// The row of byte 0.
+    /// Page and row of byte 0.
     pub write_low: Signal<In, Bits<PAGE_ROW>>,
-    /// The pair of rows of what does not fit there.
+    /// Page and pair of rows of the bytes that do not fit into that row.
     pub write_high: Signal<In, Bits<PAGE_PAIR>>,
-    /// Whether to read.
+    /// A row is read.
     pub read_enable: Signal<In, Bit>,
-    /// The row to read.
+    /// Page and row that are read.
     pub read_address: Signal<In, Bits<PAGE_ROW>>,
-    /// That row.
+    /// The row, 2 cycles after it was asked for.
     pub read_data: Signal<Out, Bits<512>>,
 
-    // Two stages that bring bytes and mask to their place in the row.
+    // Two stages that move bytes and mask to their place in the row.
     rotate: Rotate<512, 6>,
     a_mask: DFF<Bits<128>>,
     a_shift: DFF<Bits<3>>,
@@ -91,7 +91,7 @@ impl Logic for Pages {
             self.b_odd_mask.d.next = self.mask.val().get_bits::<64>(64);
         }
 
-        // Both banks take the same rotated bytes.
+        // Both banks get the same rotated bytes.
         self.even.write_lanes.next = self.b_even_mask.q.val();
         self.even.write_address.next = self.b_even.q.val();
         self.even.write_data.next = self.rotate.result.val();
@@ -99,7 +99,7 @@ impl Logic for Pages {
         self.odd.write_address.next = self.b_odd.q.val();
         self.odd.write_data.next = self.rotate.result.val();
 
-        // A row comes from one of them.
+        // A row is read from one of the banks.
         self.even.read_enable.next =
             self.read_enable.val() && !self.read_address.val().get_bit(0);
         self.even.read_address.next = self.read_address.val().get_bits::<PAGE_PAIR>(1);

@@ -1,4 +1,4 @@
-//! Which requests may not begin any more.
+//! Tells which requests must not begin any more.
 
 use drdma_emit::prelude::hdl_gen;
 use rust_hdl_core::prelude::*;
@@ -9,16 +9,17 @@ use crate::primitive::{Lutram, Ram, RamStyle};
 
 /// Tells whether a request's send queue has halted, or was written anew, since the request was opened.
 ///
-/// The decoder runs ahead: behind a request that fails late it has checked others of the same queue.
-/// They are never begun. A queue counts as halted from the cycle after `fail`, before `completion` has
+/// The decoder runs ahead: behind a request that fails late it has checked others of the same queue,
+/// which must never begin. A queue counts as halted from the cycle after `fail`, before `completion` has
 /// made it known.
 ///
 /// # Inputs
-/// `clk`, `rst`; `open_*`: a request is opened; `cfg_*`; `queue_halted`, of `halted_next`; `read_enable`, `slot`: the request
-/// at hand; `fail` pulse: it has ended with a status.
+/// `clk`, `rst`; `open_*`: a request is opened; `cfg_*`: the host writes a word; `queue_halted`, of the cycle after
+/// `halted_next`; `read_enable`, `slot`: the request
+/// at hand; `fail`, a pulse: that request has ended with a status.
 ///
 /// # Outputs
-/// `over`: no request of that queue may begin. From the cycle after `read_enable` until the next one.
+/// `over`: no request of that queue may begin; valid from the cycle after `read_enable` until the next one.
 #[derive(LogicBlock)]
 pub struct Queues {
     /// Clock.
@@ -27,47 +28,47 @@ pub struct Queues {
     pub rst: Signal<In, Bit>,
     /// A request is opened.
     pub open_valid: Signal<In, Bit>,
-    /// Its slot.
+    /// Slot of the request that is opened.
     pub open_slot: Signal<In, Bits<8>>,
-    /// Its queue.
+    /// Send queue of the request that is opened.
     pub open_queue: Signal<In, Bits<QUEUE>>,
-    /// A word is written.
+    /// The host writes a word of a table.
     pub cfg_valid: Signal<In, Bit>,
-    /// To this table.
+    /// Number of the table that is written.
     pub cfg_table: Signal<In, Bits<3>>,
-    /// To this entry.
+    /// Entry of the table that is written.
     pub cfg_index: Signal<In, Bits<INDEX>>,
-    /// Its word.
+    /// Word of the entry that is written.
     pub cfg_word: Signal<In, Bits<4>>,
-    /// The queue whose state is asked for in the next cycle.
+    /// The queue whose `queue_halted` is asked for in the next cycle.
     pub halted_next: Signal<Out, Bits<QUEUE>>,
-    /// That of the cycle before is halted.
+    /// The queue of `halted_next`, one cycle before, is halted.
     pub queue_halted: Signal<In, Bit>,
-    /// Another request is asked for.
+    /// Another request is at hand from the next cycle on.
     pub read_enable: Signal<In, Bit>,
-    /// Which.
+    /// Slot of that request.
     pub slot: Signal<In, Bits<8>>,
     /// The request at hand has ended with a status.
     pub fail: Signal<In, Bit>,
-    /// It may not begin.
+    /// The request at hand must not begin.
     pub over: Signal<Out, Bit>,
 
-    /// Of each slot: the queue, and a cycle later the queue's stamp.
+    /// Of each slot: the queue of its request, and, written a cycle later, the queue's stamp.
     slot_queues: Lutram<QUEUE, 8, 1>,
     slot_stamps: Ram<32, 1, 8>,
     opens: DFF<Bit>,
     opens_slot: DFF<Bits<8>>,
-    /// Here the stamps of send queues: they change with the last word of an entry.
+    /// The stamps of send queues, which change with the last word of an entry.
     stamps: Stamps<32, QUEUE, 2>,
-    /// Of each queue: the stamp with which the request that failed last was opened; none, all bits set,
-    /// since its entry was written.
+    /// Of each queue: the stamp with which the request that failed last was opened; all bits set if none has failed
+    /// since the queue's entry was written.
     failed: Ram<32, 1, QUEUE>,
-    /// That of the queue at hand was written in the cycle in which it was read.
+    /// The entry of `failed` at hand was written in the cycle in which it was read.
     passed: DFF<Bit>,
     passing: DFF<Bits<32>>,
     found: Signal<Local, Bits<32>>,
     none: Constant<Bits<32>>,
-    /// An entry was written, and its queue's `failed` is still to be set.
+    /// An entry was written, and its queue's `failed` has still to be cleared.
     clears: DFF<Bit>,
     cleared_queue: DFF<Bits<QUEUE>>,
     select: TableSelect,
@@ -121,7 +122,7 @@ impl Logic for Queues {
         self.select.number.next = self.cfg_table.val();
         self.select.word.next = self.cfg_word.val();
         self.stamps.clk.next = self.clk.val();
-        // Never reset: a stamp of before a reset, in `failed`, is none of those after it.
+        // Never reset: so a stamp in `failed` from before a reset equals none that comes after it.
         self.stamps.rst.next = false;
         self.stamps.written.next = self.select.enable.val();
         self.stamps.index.next = self.cfg_index.val().get_bits::<QUEUE>(0);
@@ -143,7 +144,7 @@ impl Logic for Queues {
         self.slot_stamps.read_enable.next = self.read_enable.val();
         self.slot_stamps.read_address.next = self.slot.val();
 
-        // Another request is at hand in the next cycle: its queue is looked up now.
+        // The queue of the request that will be at hand is looked up.
         self.slot_queues.read_address[0].next = self.slot.val();
         if self.read_enable.val() {
             self.queue.d.next = self.slot_queues.read_data[0].val();
@@ -154,7 +155,7 @@ impl Logic for Queues {
         self.failed.clk.next = self.clk.val();
         self.failed.read_enable.next = true;
         self.failed.read_address.next = self.queue.d.val();
-        // `fail` comes late: which of the two queues is asked for is known before.
+        // `fail` comes late; that is why both writes of `failed` are prepared without it.
         self.failed.write_lanes.next = 0.into();
         self.failed.write_address.next = self.cleared_queue.q.val();
         self.failed.write_data.next = self.none.val();
@@ -175,7 +176,7 @@ impl Logic for Queues {
         if self.passed.q.val() {
             self.found.next = self.passing.q.val();
         }
-        // Entries are written at least 4 cycles apart, requests end at least 2 apart.
+        // Entries are written at least 4 cycles apart, and requests end at least 2 cycles apart.
         if self.select.enable.val() {
             self.clears.d.next = true;
             self.cleared_queue.d.next = self.cfg_index.val().get_bits::<QUEUE>(0);

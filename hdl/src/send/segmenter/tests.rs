@@ -1,4 +1,4 @@
-//! Against plain Rust: every packet, number and byte of random requests.
+//! Compares every packet, number and byte of random requests with plain Rust.
 
 mod reference;
 mod traffic;
@@ -233,7 +233,8 @@ fn of_whole_messages(seed: u64) -> Vec<Vec<Packet>> {
     packets_by_queue_pair(in_parts(&mut Random::new(seed), 1, 1_000_000).reference().items)
 }
 
-/// Packets of each queue pair, without what differs: the slots, and that the last packet of a part asks for an acknowledgement.
+/// Packets of each queue pair, without what differs: the slots, and that the last packet of a part asks for an
+/// acknowledgement.
 fn packets_by_queue_pair(items: Vec<Item>) -> Vec<Vec<Packet>> {
     let mut packets = vec![Vec::new(); 12];
     for item in items {
@@ -261,7 +262,8 @@ fn messages_in_parts_have_the_packets_of_whole_ones() {
     }
 }
 
-/// A message whose queue pair was written anew, or lost one of its parts, does not go on; and nothing else begins in the middle of one.
+/// A message whose queue pair was written anew, or lost one of its parts, does not go on; and nothing else begins in
+/// the middle of one.
 #[test]
 fn a_part_that_does_not_go_on_where_its_queue_pair_stands_is_not_sent() {
     let library = library();
@@ -319,7 +321,7 @@ fn a_request_of_a_queue_that_has_halted_sends_nothing_and_breaks_no_queue_pair()
 
 #[test]
 fn a_request_begins_only_while_its_queue_is_what_it_was_when_the_request_was_opened() {
-    // Each is refused for its destination: that breaks a queue pair, unless it is never begun.
+    // Each request is refused for its destination: that breaks a queue pair, unless it is never begun.
     let mut traffic = stream(1, 10, 10, 8);
     traffic.queues = vec![9; 256];
     traffic.beats.clear();

@@ -42,8 +42,8 @@ pub fn queue_pairs() -> Vec<(u64, QueuePairEntry)> {
     .into()
 }
 
-/// The queue pair that the bytes of a frame of the card's say: a live one, and on RC and UC its peer's. A congestion notification packet is for
-/// one of either of these (IBTA 1.4 annex A17.9.3).
+/// The queue pair that the bytes of a frame of the card's say: a live one, and on RC and UC its peer's. A congestion
+/// notification packet is for one of either of these (IBTA 1.4 annex A17.9.3).
 fn owner(frame: &[u8]) -> Option<(u64, QueuePairEntry)> {
     let link = link(frame);
     let bth = Bth::decode(frame.get(link + Ipv4::SIZE + Udp::SIZE..)?.get(..Bth::SIZE)?);
@@ -209,8 +209,8 @@ pub fn notified(sent: &Sent) -> Option<u64> {
         .then(|| owner(&sent.bytes).expect("it is for a queue pair").0)
 }
 
-/// The queue pair whose peer is to be notified of the congestion that a frame has met: the ECN bits are 3 (RFC 3168), and it is a packet or an
-/// acknowledgement of a connection.
+/// The queue pair whose peer is to be notified of the congestion that a frame has met: the ECN bits are 3 (RFC 3168),
+/// and it is a packet or an acknowledgement of a connection.
 pub fn congested(sent: &Sent) -> Option<u64> {
     if ![Fate::Packet, Fate::Ack].contains(&fate(sent)) {
         return None;

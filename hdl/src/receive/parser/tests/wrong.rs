@@ -167,7 +167,8 @@ fn acknowledgements_are_told_and_leave_nothing() {
     assert_eq!((outcome.acks.len(), outcome.overrun), (5000, 0));
 }
 
-/// A congestion notification (IBTA 1.4 annex A17.9.3) for a queue pair, with a change and the sums made right behind it.
+/// A congestion notification (IBTA 1.4 annex A17.9.3) for a queue pair, with a change and the sums made right behind
+/// it.
 fn notification(to: (u64, u32), change: impl FnOnce(&mut Vec<u8>)) -> Sent {
     let mut bytes = frame(cnp::OPCODE, None, &[], &[0; cnp::PAYLOAD]);
     bytes[46] = cnp::BECN;

@@ -57,7 +57,8 @@ pub struct Host<'a> {
     /// What placings have that are placed piece by piece.
     pub piece: DriverId,
     pub order: MonitorId,
-    /// Granules of receives whose regions are walked, by queue pair and number: they, the type of their region, and whether that is the last one.
+    /// Granules of receives whose regions are walked, by queue pair and number: they, the type of their region, and
+    /// whether that is the last one.
     pub granules: Rc<RefCell<HashMap<(u64, u64), Granule>>>,
     read: MonitorId,
     beat: DriverId,

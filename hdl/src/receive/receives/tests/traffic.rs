@@ -85,7 +85,8 @@ fn any_region(random: &mut Random, contiguous: bool) -> Region {
     strided(random, addr, lkey)
 }
 
-/// Columns that lie anywhere, in any order: the values of each follow each other. Some have one of another length among them.
+/// Columns that lie anywhere, in any order: the values of each follow each other. Some have one of another length among
+/// them.
 fn dense(random: &mut Random, base: u64, lkey: u32) -> Region {
     let width = [4, 8, 1 + random.below(70) as u32][random.below(3) as usize];
     let columns = 1 + random.below(16);

@@ -142,7 +142,7 @@ impl<'a> Around<'a> {
         self.stamps.borrow().1[&qp]
     }
 
-    /// A cycle of everything.
+    /// Goes on by a cycle, in all streams.
     pub(super) fn step(&mut self) {
         let wait = self.slot_stall;
         let has_slot = !self.free.is_empty() && !self.bench.random().chance(wait);
@@ -317,7 +317,8 @@ impl Around<'_> {
         self.kept.clear();
     }
 
-    /// The answers so far, as the semantics give them. Those to atomics that come again and are not kept lead to nothing.
+    /// The answers so far, as the semantics give them. Those to atomics that come again and are not kept lead to
+    /// nothing.
     pub(super) fn answered(&mut self) -> Vec<Answered> {
         let mut answered = Vec::new();
         for beat in std::mem::take(&mut self.answers) {

@@ -167,7 +167,8 @@ fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
     assert!(syndromes[0x20..0x40].iter().sum::<u64>() > 100);
 }
 
-/// A SEND that fills regions piece by piece fails as they say, whole, and so does a datagram whose payload they have no room for.
+/// A SEND that fills regions piece by piece fails as they say, whole, and so does a datagram whose payload they have no
+/// room for.
 #[test]
 fn a_receive_that_is_placed_piece_by_piece_fails_as_its_regions_say() {
     let library = library();

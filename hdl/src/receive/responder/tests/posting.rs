@@ -32,7 +32,8 @@ pub(super) fn post(
 /// Append regions that there are; one number more is of none.
 pub(super) const REGIONS: u64 = 5;
 
-/// Makes append regions for both, of which the first two are of the one protection domain and the others of the other one.
+/// Makes append regions for both, of which the first two are of the one protection domain and the others of the other
+/// one.
 pub(super) fn make_appends(around: &mut Around<'_>, lab: &mut Lab, random: &mut Random) {
     for number in 0..REGIONS {
         // Of half of them most messages are whole rows, and few messages fill them.
@@ -89,7 +90,8 @@ pub(super) fn make_keys(
         let pd = if random.chance(errors) { 1 - pair.entry.pd } else { pair.entry.pd };
         let mut entry = MemoryRegionEntry { addr, len, lkey, rights: right, pd, valid: 1 };
         if random.chance(0.3) {
-            // A described key. It may say to have more bytes than its region, whose memory may be of another protection domain.
+            // A described key. It may say to have more bytes than its region, whose memory may be of another protection
+            // domain.
             let of = if random.chance(errors) { 1 - pd } else { pd };
             let region = strided(random, of);
             let at = u64::from(lkey & 0xff);

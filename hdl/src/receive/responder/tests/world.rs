@@ -39,7 +39,8 @@ pub struct Posted {
     pub pieces: bool,
 }
 
-/// A receive's completion: queue pair, name, status, whether it is that of a WRITE, bytes, immediate data, flags, sender or first row.
+/// A receive's completion: queue pair, name, status, whether it is that of a WRITE, bytes, immediate data, flags,
+/// sender or first row.
 pub type Completed = (u64, u64, u8, bool, u32, u32, u8, u32);
 
 /// What is answered.
@@ -247,7 +248,8 @@ pub struct Card {
     pub asked: Option<(u32, u32, u64)>,
     /// Bytes that messages of queue pairs have appended so far.
     pub sums: HashMap<u64, u64>,
-    /// The receive that appends and was taken last, by this queue pair, stays in this queue until it is known what becomes of it.
+    /// The receive that appends and was taken last, by this queue pair, stays in this queue until it is known what
+    /// becomes of it.
     pub pending: Option<(u64, u64, Posted)>,
     /// A queue pair may begin anew at any time, with or without a receive in use.
     pub loose: bool,
@@ -533,8 +535,8 @@ impl Card {
         }
     }
 
-    /// A queue pair has broken: its receive is flushed. Those of an RC queue pair's own queue are as if they had not been taken:
-    /// which of them are flushed is decided where they are.
+    /// A queue pair has broken: its receive is flushed. Those of an RC queue pair's own queue are as if they had not
+    /// been taken: which of them are flushed is decided where they are.
     pub fn flush(&mut self, qp: u64) {
         self.broken.insert(qp);
         for used in self.used.remove(&qp).into_iter().flatten().rev() {

@@ -1,4 +1,4 @@
-//! What the state machine does.
+//! The logic of the parser's state machine.
 
 use super::{ASK_BYTES, ASKS, DecoderState, EMPTY_BYTES, FIRST_STAGES, Parser};
 use crate::context::QP;
@@ -19,21 +19,21 @@ use drdma_emit::prelude::*;
 /// Destinations of a request, at most.
 const MOST_DESTINATIONS: u64 = MAX_DESTINATIONS as u64;
 const _: () = assert!(MOST_DESTINATIONS <= MAX_REMOTE, "one column is never too many");
-/// Regions of all its destinations, at most.
+/// Regions of all destinations of a request, at most.
 const MOST_REGIONS: u64 = MAX_REQUEST_REGIONS as u64;
 /// Elements of a region, at most.
 const MOST_ELEMENTS: u64 = MAX_ELEMENTS as u64;
 /// Granules of an entry, at most.
 const MAX_GRANULES: u64 = MAX_WQE_GRANULES as u64;
 
-/// Bits of a shape's flags: kinds of columns, chains, and the first bit of a bitmap, which has three.
+/// Bits of a shape's flags: kinds of columns, chains, and the first bit of a bitmap, which has three bits.
 const COLUMN_KINDS: usize = shape_flags::COLUMN_KINDS.trailing_zeros() as usize;
 const CHASE: usize = shape_flags::CHASE.trailing_zeros() as usize;
 const FIRST_BIT: usize = shape_flags::FIRST_BIT_SHIFT as usize;
 /// Records of a chain, and buffers of views, at most.
 const LONGEST_CHAIN: u64 = MAX_CHAIN as u64;
 const MOST_BUFFERS: u64 = MAX_VIEW_BUFFERS as u64;
-/// Bytes of a view, and the binary logarithm of those of a buffer's entry.
+/// Bytes of a view, and binary logarithm of the bytes of a buffer's entry.
 const VIEW_BYTES: u64 = VIEW as u64;
 const LOG_BUFFER: u64 = Element::SIZE.trailing_zeros() as u64;
 const _: () = assert!(
@@ -42,7 +42,8 @@ const _: () = assert!(
 );
 const _: () = assert!(Element::SIZE == 1 << LOG_BUFFER);
 
-/// Cycles until it is known whether a destination's partition is made, after the one in which its head is taken whole and a wait.
+/// Cycles until it is known whether a destination's partition can be made, after the one in which its head is taken
+/// whole and a wait.
 const BEYOND_WAIT: u64 = FIRST_STAGES as u64 - 1;
 
 /// Bytes of a unit of parts.
@@ -51,7 +52,7 @@ const UNIT_BYTES: u64 = 1 << LOG_PART_UNIT;
 /// Bytes of a READ, at most.
 const LONGEST_READ: u64 = MAX_MESSAGE;
 
-// The numbers of the kernel.
+// The constants of the kernel.
 const _: () = assert!(
     ReliableOpcode::SendInvalidate as u8 == 16
         && ASKS[0] == 1
@@ -207,7 +208,7 @@ impl Logic for Parser {
             self.rest_fields[k].data.next = self.granule_rest.val().get_bits::<128>(k * 128);
         }
 
-        // How it wants to be fetched.
+        // The fetch plan of the request.
         self.fetch_bad.next = self.fields.head_log_max_read.val().any()
             || self.fields.head_merge_threshold.val().any();
         if self.fields.head_flags.val().get_bit(2) {
@@ -216,7 +217,7 @@ impl Logic for Parser {
                 || self.fields.head_merge_threshold.val().get_bits::<4>(12).any();
         }
 
-        // What the granule would be good for. Behind its batch there is nothing of an entry, however long it says that it is.
+        // What the granule may be. Behind its batch nothing of an entry follows, whatever length the entry gives.
         self.none_left.next = self.left.q.val() == 0;
         self.good.next = self.granule_valid.val()
             && !self.granule_error.val()
@@ -229,11 +230,11 @@ impl Logic for Parser {
             && !self.key_is_bad.q.val();
         self.granule_kind.next = self.dest_types.q.val().get_bits::<2>(0);
         if self.sharing.q.val() {
-            // Columns, of which ids select the rows.
+            // Columns, whose rows the ids select.
             self.granule_kind.next = BITMAPPED.into();
         }
 
-        // The head: flags of what was taken, one cycle later.
+        // The head: its flags, one cycle after it was taken.
         self.blocks.next = bit_cast::<31, 30>(self.head_granules.q.val().get_bits::<30>(2))
             + bit_cast::<31, 1>(
                 self.head_granules.q.val().get_bits::<1>(0)
@@ -255,7 +256,7 @@ impl Logic for Parser {
             || self.head_address_bad.q.val()
             || self.head_length_bad.q.val();
 
-        // The destination: likewise.
+        // The destination: one cycle after its head was taken.
         self.pairs.clk.next = self.clk.val();
         self.pairs.ask.next = true;
         self.pairs.count.next = self.accepted.q.val();
@@ -269,8 +270,9 @@ impl Logic for Parser {
         self.partition_named.d.next = self.partitions.named.val();
         self.regions_now.next = self.regions.q.val() + bit_cast::<11, 5>(self.dest_regions.q.val());
         self.dest_over.d.next = self.regions_now.val() > bits::<11>(MOST_REGIONS);
-        // Messages by columns: WRITEs of one region, strided or bitmapped, with the request's row mask Period, all of the
-        // rows in one message a column; all destinations have as many remote addresses.
+        // Messages by columns: WRITEs of one region, strided or bitmapped, with the request's row mask Period, all of
+        // the
+        // rows in one message for each column; all destinations have the same number of remote addresses.
         self.rows_over.d.next = self.count.q.val() > self.head_rows.q.val();
         self.columns_bad.next = (self.dest_by_columns.q.val()
             && (!self.head_opcode.q.val().get_bit(1)
@@ -311,7 +313,7 @@ impl Logic for Parser {
         self.dest_unfit.next = !self.qp_ready.val()
             || ((self.qp_transport.val() == 2) && self.head_opcode.q.val().get_bit(1));
 
-        // What the granule has, as each of the layouts that it may hold.
+        // What is not 0 in the granule, seen as each of the layouts that it may hold.
         self.region_counts.next =
             self.granule_words.val().get_bit(self.region_count_word.val().index());
         self.shape_has_period.next =
@@ -333,7 +335,7 @@ impl Logic for Parser {
                     != self.request_columns.q.val()))
             || self.fields.shape_flags.val().get_bits::<9>(7).any()
             || (self.has_keys.val() && !self.sharing.q.val())
-            // Neither columns with messages of their own nor rows whose ids are made have kinds.
+            // Neither columns with messages of their own nor rows whose ids are made may have kinds.
             || (self.fields.shape_flags.val().get_bit(COLUMN_KINDS)
                 && (self.request_by_columns.q.val() || self.has_keys.val()))
             || (self.fields.shape_flags.val().get_bit(CHASE)
@@ -368,7 +370,7 @@ impl Logic for Parser {
                 bit_cast::<35, 29>(self.fields.region_count.val().get_bits::<29>(3)) + 1;
         }
 
-        // An element with a kind: its entry, and where that leads to.
+        // An element with a kind: its entry, and where the entry leads to.
         self.entry_bytes.next = bit_cast::<32, 24>(self.fields.kind_width.val());
         self.entry_unit.next = bit_cast::<32, 24>(self.fields.kind_width.val());
         if self.fields.kind_kind.val() == BITS {
@@ -432,19 +434,19 @@ impl Logic for Parser {
         self.keys.bitmap_more.next = self.bitmap_more.q.val();
         self.keys.function_write.join(&mut self.function_write);
         self.keys.key_write.join(&mut self.key_write);
-        // The first partition of an id must be one that is made.
+        // The first partition of an id must be one that can be made.
         self.first_partition.enable.next = true;
         self.first_partition.a.next = self.dest_partition.q.val();
         self.first_partition.b.next = self.keys.group.val();
         self.beyond.d.next =
             self.first_partition.product.val() >= bit_cast::<32, 17>(self.keys.partitions.val());
 
-        // A READ, an atomic, or a SEND that makes a key invalid; what stands behind an atomic's head.
+        // A READ, an atomic, or a SEND that makes a key invalid; what follows an atomic's head.
         self.is_reliable.next = self.fields.head_opcode.val().get_bits::<6>(2) == 4;
         self.is_atomic.next = self.is_reliable.val() && self.fields.head_opcode.val().get_bit(1);
         self.asks.next = self.head_ask.q.val().any();
 
-        // A head that is followed by an address or a destination, as far as that was read and is no more than its own.
+        // A head and an address or a destination behind it, as far as these were read and belong to the entry.
         self.full.next = !self.granule_error.val()
             && !self.fields.head_flags.val().get_bit(1)
             && self.fields.head_granules.val().get_bits::<13>(2).any();
@@ -462,7 +464,8 @@ impl Logic for Parser {
                 != self.fields.dest_remote_columns.val().any())
             || (self.fields.dest_remote_columns.val() > bits::<8>(MOST_ELEMENTS));
 
-        // The payload that stands behind a destination: of such an entry, or of one whose destination is behind an address.
+        // An inline payload behind a destination: of an entry that has one, or of one whose destination follows an
+        // address.
         self.whole_inline_bad.next = self.rest_fields[2].dest_inline_bytes.val() != 0;
         if self.fields.head_flags.val().get_bit(4) {
             self.whole_inline_bad.next = (self.rest_fields[2].dest_inline_bytes.val() > 64)
@@ -476,7 +479,7 @@ impl Logic for Parser {
         self.inline_granules.next = (self.dest_bytes.q.val() + 15).get_bits::<3>(4);
         self.inline_empty.next = self.head_inline.q.val() && !self.dest_bytes.q.val().any();
 
-        // The part of a message.
+        // The part of a message that is sent.
         self.part_offset.next =
             bit_cast::<32, PART>(self.part.q.val().first) << LOG_PART_UNIT as u64;
         self.part_rest.next = self.count.q.val() - self.part_offset.val();
@@ -486,7 +489,7 @@ impl Logic for Parser {
         self.part_pauses.next = self.part.q.val().pauses;
         self.parted.next = self.is_part.q.val() || (self.state.q.val() == DecoderState::Part);
 
-        // Nothing happens, unless a state says otherwise.
+        // Nothing happens unless a state below says so.
         self.taking.next = false;
         self.skipping.next = false;
         self.region_done.next = false;
@@ -508,7 +511,7 @@ impl Logic for Parser {
         self.finish.next = self.ended.q.val();
         self.ended.d.next = false;
 
-        // A lane and a check, as an element would have them.
+        // Defaults of a lane and a check: those of an element.
         self.check_long.next = true;
         self.check_target.next = false;
         self.check_key.next = self.lkey.q.val();
@@ -682,7 +685,7 @@ impl Logic for Parser {
                     if self.head_partitioned.q.val() {
                         self.state.d.next = DecoderState::JudgeHead;
                     } else if self.head_address.q.val().named {
-                        // It was not taken with the head: the entry ends before it, or cannot be read.
+                        // The destination was not taken with the head: the entry ends before it, or could not be read.
                         self.dest_cut.d.next = true;
                         self.state.d.next = DecoderState::Judge;
                     } else if self.head_ask.q.val().get_bit(1) {
@@ -691,7 +694,7 @@ impl Logic for Parser {
                 }
             }
             DecoderState::Operands => {
-                // Of an entry that goes beyond its batch nothing is waited for.
+                // For an entry that goes beyond its batch nothing is waited for.
                 if self.broken.val() || self.head_length_bad.q.val() {
                     self.dest_cut.d.next = true;
                     self.state.d.next = DecoderState::Judge;
@@ -817,7 +820,7 @@ impl Logic for Parser {
                 }
             }
             DecoderState::RemoteColumn => {
-                // They belong to the destination's head: what the tables say of its queue pair comes behind them.
+                // These belong to the destination's head: what the tables hold of its queue pair comes after them.
                 self.remote_addr.next = self.fields.remote_addr.val();
                 self.rkey.next = self.fields.remote_rkey.val();
                 if self.broken.val() {
@@ -849,7 +852,8 @@ impl Logic for Parser {
                 }
             }
             DecoderState::Inline => {
-                // A payload, as a contiguous region whose bytes are here. It is the next block, unless an address came
+                // An inline payload, as a contiguous region whose bytes are here. It is the next block, unless an
+                // address came
                 // before the destination: then it begins in the middle of a block.
                 self.element_lane.next = 0.into();
                 self.element_last.next = true;
@@ -891,7 +895,7 @@ impl Logic for Parser {
                 }
             }
             DecoderState::Empty => {
-                // A payload of no bytes: a byte stands for it, which is not sent.
+                // An inline payload of no bytes: a byte represents it, which is not sent.
                 self.element_lane.next = 0.into();
                 self.element_last.next = true;
                 self.element_kind.next = CONTIGUOUS.into();
@@ -971,7 +975,7 @@ impl Logic for Parser {
                             && (self.granule_kind.val() != STRIDED)
                             && (self.granule_kind.val() != BITMAPPED))
                     {
-                        // What comes back fills contiguous regions alone. A column has a place of its own in every row.
+                        // Answers fill contiguous regions only. A column has a place of its own in every row.
                         self.fail.d.next = true;
                         self.fail_qp.d.next = true;
                         self.state.d.next = DecoderState::End;
@@ -987,7 +991,7 @@ impl Logic for Parser {
                             self.bytes.q.val() + bit_cast::<36, 32>(self.fields.region_count.val());
                         self.region_done.next = true;
                     } else if self.granule_parted.val() {
-                        // It is the entry's last granule.
+                        // The granule is the entry's last one.
                         self.skipping.next = true;
                         self.state.d.next = DecoderState::Part;
                     } else {
@@ -1041,7 +1045,7 @@ impl Logic for Parser {
                 self.ids.d.next = self.fields.shape_period.val().get_bits::<2>(0);
                 self.made.d.next = self.has_keys.val();
                 if self.sharing.q.val() {
-                    // The array of ids: its length is known only here.
+                    // The array of ids, whose length is known only here.
                     self.check_key.next = self.lkey.q.val();
                     self.check_base.next = self.addr.q.val();
                     self.check_span.next = bit_cast::<35, 32>(self.count.q.val());
@@ -1057,7 +1061,7 @@ impl Logic for Parser {
                     && !self.sharing.q.val()
                     && (self.kind.q.val() == BITMAPPED)
                 {
-                    // A bitmap that begins within a byte, which may have a byte more.
+                    // A bitmap that begins within a byte may have a byte more.
                     self.check_key.next = self.lkey.q.val();
                     self.check_base.next = self.addr.q.val();
                     self.check_span.next = bit_cast::<35, 30>(self.spanned.val());
@@ -1145,7 +1149,7 @@ impl Logic for Parser {
                 }
             }
             DecoderState::Chain => {
-                // It stands where a region's header has address, count and key.
+                // These bits lie where a region's header has address, count and key.
                 self.special.d.next.period_or_end = self.fields.region_addr.val();
                 self.special.d.next.link = self.fields.region_count.val();
                 self.special.d.next.limit = self.fields.region_lkey.val().get_bits::<25>(0);
@@ -1166,7 +1170,7 @@ impl Logic for Parser {
                 }
             }
             DecoderState::Kind => {
-                // The entries of a column overlap where each has two offsets.
+                // The entries of a column of offsets overlap: each has two offsets.
                 self.check_len.next = self.entry_bytes.val();
                 self.entry_offset.d.next = self.fields.element_offset.val();
                 self.entry_len.d.next = self.entry_bytes.val();
@@ -1213,7 +1217,7 @@ impl Logic for Parser {
                 self.element_offset.next = self.entry_offset.q.val();
                 self.element_len.next = self.entry_len.q.val();
                 self.element_kinds.next = true;
-                // Messages do not go by these columns.
+                // Messages are not sent by these columns.
                 self.element_split.next = false;
                 self.element_source.next.kind = self.entry_kind.q.val().get_bits::<3>(0);
                 self.element_source.next.log_entry = self.entry_log.q.val().get_bits::<2>(0);
@@ -1255,7 +1259,7 @@ impl Logic for Parser {
                 }
             }
             DecoderState::Element => {
-                // A column is where it says, and its values lie behind one another; a record's
+                // A column lies at its own address, and its values one behind the other; a record's
                 // extent has no address of its own.
                 if self.kind.q.val() == BITMAPPED {
                     self.check_key.next = self.fields.element_lkey.val();
@@ -1274,7 +1278,7 @@ impl Logic for Parser {
                     self.fail_qp.d.next = self.none_left.val() && !self.sharing.q.val();
                     self.state.d.next = DecoderState::End;
                 } else if self.good.val() && self.splits.val() && !self.alone_told.q.val() {
-                    // First as a set by itself.
+                    // The element is first given as a set by itself.
                     if self.element_bad.val() {
                         self.alone_told.d.next = true;
                     } else if self.set_space.val() {
@@ -1310,7 +1314,7 @@ impl Logic for Parser {
                 }
             }
             DecoderState::Drop => {
-                // The entry that has failed has been taken, so that a first block is the next turn's.
+                // The failed entry has been taken whole; so a first block is the next turn's.
                 self.skipping.next = true;
                 if self.granule_valid.val() && self.granule_first.val() && self.granule_begins.val()
                 {
@@ -1320,14 +1324,14 @@ impl Logic for Parser {
             }
         }
 
-        // One that is bad ends its entry in the next cycle, in which nothing else is taken.
+        // A bad granule ends its entry in the next cycle, in which nothing else is taken.
         if self.key_is_bad.q.val() {
             self.key_is_bad.d.next = false;
             self.fail.d.next = true;
             self.state.d.next = DecoderState::End;
         }
 
-        // What follows a region, and a destination.
+        // What follows a region or a destination.
         if self.region_done.val() {
             self.region_index.d.next = self.region_index.q.val() + 1;
             self.regions_left.d.next = self.regions_left.q.val() - 1;
@@ -1352,7 +1356,7 @@ impl Logic for Parser {
                 self.state.d.next = DecoderState::Destination;
             }
         }
-        // A ring that cannot be read is nobody's fault; what fails in `Judge` has been read.
+        // A ring that cannot be read is of no destination; a failure in `Judge` is of what was read.
         if self.granule_valid.val()
             && self.granule_error.val()
             && !self.none_left.val()
@@ -1362,7 +1366,7 @@ impl Logic for Parser {
         }
         if self.taking.val() {
             if self.state.q.val() == DecoderState::Head {
-                // A head that is taken alone says it anew with its second half.
+                // A head that is taken alone is counted anew with its second half.
                 self.left.d.next = self.fields.head_granules.val().get_bits::<15>(0) - 4;
             } else if self.inline_accept.val() {
                 self.left.d.next = 0.into();

@@ -1,4 +1,4 @@
-//! The decoder's state machine: one granule a cycle, every check that needs no memory region.
+//! The decoder's state machine: takes one granule a cycle, and makes every check that needs no memory region.
 
 mod kernel;
 
@@ -24,7 +24,7 @@ pub const ASKS: [u8; 3] = [
 ];
 /// Bytes that a READ or an atomic has in place of a payload: its operands.
 pub const ASK_BYTES: u64 = AtomicOperands::SIZE as u64;
-/// Bytes that stand for a payload of none.
+/// Bytes that represent a payload of no bytes.
 const EMPTY_BYTES: u64 = 1;
 
 /// Cycles from a destination's partition to the first one of its id.
@@ -35,28 +35,28 @@ const FIRST_STAGES: usize = 2;
 pub enum DecoderState {
     /// The first half of an entry's head, or with its first destination.
     Head,
-    /// What the tables say of the two is being looked up.
+    /// Looks queue and queue pair up, with the head and its first destination at hand.
     Look,
-    /// Its second half.
+    /// The second half of an entry's head.
     HeadRest,
     /// The first half of a destination's head.
     Destination,
-    /// Its second half.
+    /// The second half of a destination's head.
     DestinationRest,
     /// The remote address of a column of a destination.
     RemoteColumn,
-    /// Both heads are known: judge them. The first destination waits here until the request
+    /// Checks both heads, which are known. The first destination waits here until the request
     /// before is settled.
     Judge,
-    /// A partitioned request's head is known: likewise, before its region.
+    /// Checks a partitioned request's head, before its region; waits here until the request before is settled.
     JudgeHead,
-    /// The payload, which stands in the entry.
+    /// The inline payload.
     Inline,
-    /// A payload of no bytes: a set of one byte is written for it.
+    /// Writes a set of one byte for an inline payload of no bytes.
     Empty,
-    /// An atomic's operands, which stand before its destination.
+    /// An atomic's operands, which come before its destination.
     Operands,
-    /// A READ or an atomic: all its regions are known.
+    /// All regions of a READ or an atomic are known.
     Ask,
     /// The head of a region.
     Region,
@@ -68,13 +68,13 @@ pub enum DecoderState {
     Function,
     /// A key's entry.
     KeyEntry,
-    /// Where a key's entry leads, which is nowhere.
+    /// Where a key's entry leads to, which is nowhere.
     KeySource,
     /// A key's type and validity.
     KeyEnd,
-    /// Whether a destination's partition is made at all.
+    /// Checks whether a destination's partition can be made at all.
     Beyond,
-    /// The target of a pointer-mapped region is being looked up.
+    /// Waits for the look-up of a pointer-mapped region's target.
     Target,
     /// How records lead from one to the next.
     Chain,
@@ -82,7 +82,7 @@ pub enum DecoderState {
     Element,
     /// An extent or a column with a kind: its entries.
     Kind,
-    /// Where its bytes lie.
+    /// Where the bytes of an extent or a column with a kind lie.
     Source,
     /// A contiguous region of several with row mask Element: the joiner takes its lane.
     Join,
@@ -94,12 +94,12 @@ pub enum DecoderState {
 
 /// Walks the granules of work queue entries.
 ///
-/// Every granule takes one cycle (an element with a kind has two), but an entry's head and its first destination, or its address, one together, unless the
-/// request is partitioned, or cut off there, and a payload in the entry is taken whole, unless an address comes before it; a destination takes one more, a pointer-mapped region three more, a
-/// contiguous one two more where it is one of several under row mask Element,
-/// an entry up to two more, a partitioned one three. It stops while there is no room for a
-/// destination or a set, and before a request's first destination, or the region that a partitioned
-/// request shares, until the request before has left the bounds check.
+/// Every granule takes one cycle (an element with a kind has two), but an entry's head and its first destination, or
+/// its address, one together, unless the request is partitioned, or cut off there, and a payload in the entry is taken
+/// whole, unless an address comes before it; a destination takes one more, a pointer-mapped region three more, a
+/// contiguous one two more where it is one of several under row mask Element, an entry up to two more, a partitioned
+/// one three. It stops while there is no room for a destination or a set, and before a request's first destination, or
+/// the region that a partitioned request shares, until the request before has left the bounds check.
 ///
 /// # Inputs
 /// `clk`, `rst`; `granule_*` of the unpacker; `queue_*` and `qp_*`, what the tables say of `queue`
@@ -107,8 +107,9 @@ pub enum DecoderState {
 /// `target_done` of the bounds check.
 ///
 /// # Outputs
-/// `take`, `skip`; `open` pulse with `wr_id`, `position`, `unsignaled`; `dest_accept` pulse with what a destination has;
-/// `check_*`, one bounds check; `element_*`, one lane, with `told_inline` the payload's last part; `finish` pulse with the request's failure.
+/// `take`, `skip`; `open` pulse with `wr_id`, `position`, `unsignaled`; `dest_accept` pulse with what a destination
+/// has; `check_*`, one bounds check; `element_*`, one lane, with `told_inline` the payload's last part; `finish` pulse
+/// with the request's failure.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Parser {
     /// Clock.
@@ -120,61 +121,61 @@ pub struct Parser {
     pub granule_valid: Signal<In, Bit>,
     /// The granule.
     pub granule_data: Signal<In, Bits<128>>,
-    /// Which of its words of 32 bits are not 0.
+    /// Words of 32 bits of the granule that are not 0, a bit each.
     pub granule_words: Signal<In, Bits<4>>,
-    /// First one of its block.
+    /// The granule is its block's first one.
     pub granule_first: Signal<In, Bit>,
-    /// Last one of its block.
+    /// The granule is its block's last one.
     pub granule_last: Signal<In, Bit>,
-    /// Of its block.
+    /// Queue of the granule's block.
     pub granule_queue: Signal<In, Bits<QUEUE>>,
-    /// Of its block.
+    /// Position of the granule's block in its queue.
     pub granule_position: Signal<In, Bits<32>>,
-    /// Of its block.
+    /// Blocks of the batch from the granule's block on.
     pub granule_remaining: Signal<In, Bits<17>>,
-    /// Of its block.
+    /// The granule's block could not be read.
     pub granule_error: Signal<In, Bit>,
-    /// Its block is the first one of a turn.
+    /// The granule's block is the first one of a turn.
     pub granule_begins: Signal<In, Bit>,
-    /// Which part of a message its entry stands for, as its block tells,
+    /// With `granule_parted`: which part of its message the granule's entry stands for.
     pub granule_part: Signal<In, Part>,
-    /// if that says so.
+    /// The granule's entry is sent in parts, as its block says.
     pub granule_parted: Signal<In, Bit>,
-    /// The rest of its block; only with the block's first granule.
+    /// The rest of the granule's block; valid with the block's first granule.
     pub granule_rest: Signal<In, Bits<384>>,
     /// The granule is taken.
     pub take: Signal<Out, Bit>,
-    /// The rest of its block is dropped with it.
+    /// The rest of the granule's block is dropped with it.
     pub skip: Signal<Out, Bit>,
 
-    /// What `queue` is in the next cycle.
+    /// The value of `queue` in the next cycle.
     pub next_queue: Signal<Out, Bits<QUEUE>>,
     /// The entry's queue.
     pub queue: Signal<Out, Bits<QUEUE>>,
-    /// It is a shared one.
+    /// The entry's queue is a shared one.
     pub queue_shared: Signal<In, Bit>,
-    /// It has an owner.
+    /// The entry's queue has an owner.
     pub queue_owned: Signal<In, Bit>,
-    /// The owner.
+    /// With `queue_owned`: the queue pair that owns the queue.
     pub queue_owner: Signal<In, Bits<QP>>,
-    /// It is halted.
+    /// The entry's queue is halted.
     pub queue_halted: Signal<In, Bit>,
-    /// What `qp` is in the next cycle.
+    /// The value of `qp` in the next cycle.
     pub next_qp: Signal<Out, Bits<QP>>,
     /// The destination's queue pair.
     pub qp: Signal<Out, Bits<QP>>,
-    /// It was made ready.
+    /// The destination's queue pair was made ready.
     pub qp_ready: Signal<In, Bit>,
-    /// It is in the error state.
+    /// The destination's queue pair is in the error state.
     pub qp_error: Signal<In, Bit>,
-    /// Its transport.
+    /// Transport of the destination's queue pair.
     pub qp_transport: Signal<In, Bits<2>>,
-    /// Its MTU.
+    /// Binary logarithm of that queue pair's MTU in bytes.
     pub qp_log_mtu: Signal<In, Bits<4>>,
-    /// It may have READs and atomics outstanding.
+    /// That queue pair may have READs and atomics outstanding.
     pub qp_asks: Signal<In, Bit>,
 
-    /// The request before is settled, and its queue stopped if it has failed.
+    /// The request before is settled, and if it has failed, its queue is stopped.
     pub settled: Signal<In, Bit>,
     /// A request may be opened.
     pub may_open: Signal<In, Bit>,
@@ -182,168 +183,168 @@ pub struct Parser {
     pub set_space: Signal<In, Bit>,
     /// There is room for a destination.
     pub dest_space: Signal<In, Bit>,
-    /// There is room for those of a WRITE by columns.
+    /// There is room for the destinations of a WRITE by columns.
     pub column_space: Signal<In, Bit>,
 
     /// The request is opened.
     pub open: Signal<Out, Bit>,
-    /// Its name.
+    /// The application's name for the request.
     pub wr_id: Signal<Out, Bits<64>>,
-    /// The ring position of its first block.
+    /// Ring position of the request's first block.
     pub position: Signal<Out, Bits<32>>,
-    /// Its success is not told.
+    /// No completion is written if the request succeeds.
     pub unsignaled: Signal<Out, Bit>,
     /// A destination is accepted.
     pub dest_accept: Signal<Out, Bit>,
-    /// Its sets.
+    /// Number of the destination's sets.
     pub dest_sets: Signal<Out, Bits<5>>,
-    /// The ids of its rows, in a partitioned request.
+    /// In a partitioned request: the id of the destination's rows.
     pub partition: Signal<Out, Bits<16>>,
     /// The request is partitioned: elements are those of its one set.
     pub partitioned: Signal<Out, Bit>,
-    /// How its data is to be fetched; means nothing if the request fails.
+    /// The request's fetch plan; means nothing if the request fails.
     pub fetch: Signal<Out, Bits<FETCH_BITS>>,
-    /// Of the request.
+    /// Opcode of the request.
     pub opcode: Signal<Out, Bits<2>>,
-    /// Of the request.
+    /// Immediate data of the request, or the key that a SEND with invalidate names.
     pub imm: Signal<Out, Bits<32>>,
-    /// Of the destination, or of its column.
+    /// Remote address of the destination, or of its column.
     pub remote_addr: Signal<Out, Bits<64>>,
-    /// Of the destination, or of its column.
+    /// Remote key of the destination, or of its column.
     pub rkey: Signal<Out, Bits<32>>,
     /// The destination is one of a WRITE by columns; with `dest_accept`, and until the request before is settled.
     pub by_columns: Signal<Out, Bit>,
-    /// It is not the first one.
+    /// With `by_columns`: the destination is not the request's first one.
     pub later: Signal<Out, Bit>,
-    /// The remote address of one of its columns is told.
+    /// The remote address of one of the destination's columns is given.
     pub column_accept: Signal<Out, Bit>,
-    /// It is the last one's.
+    /// With `column_accept`: the column is the destination's last one.
     pub column_last: Signal<Out, Bit>,
-    /// Destinations that the head names.
+    /// Number of destinations that the request's head names.
     pub column_dests: Signal<Out, Bits<DEST_COUNT>>,
     /// Columns of a WRITE by columns; else 0.
     pub columns: Signal<Out, Bits<5>>,
-    /// Of the destination's queue pair.
+    /// Transport of the destination's queue pair.
     pub transport: Signal<Out, Bits<2>>,
-    /// Of the destination's queue pair.
+    /// Binary logarithm of the MTU of the destination's queue pair.
     pub log_mtu: Signal<Out, Bits<4>>,
-    /// Of the request.
+    /// The request's row mask is `Element`.
     pub element_mask: Signal<Out, Bit>,
-    /// Of the request.
+    /// Units of a message of the request.
     pub rows_per_message: Signal<Out, Bits<32>>,
-    /// The element is the payload itself, whose last part is taken.
+    /// The element is the inline payload, whose last part is taken.
     pub told_inline: Signal<Out, Bit>,
-    /// Granules of a payload that are at hand: all four of the block, or one, which is the granule.
+    /// Granules of an inline payload that are at hand, a bit each: all four of the block, or one, which is the granule.
     pub inline_parts: Signal<Out, Bits<4>>,
 
     /// The request is a READ or an atomic: one of [`ASKS`].
     pub ask: Signal<Out, Bits<2>>,
-    /// It waits for the READs and atomics before it.
+    /// The request waits for the READs and atomics before it.
     pub fenced: Signal<Out, Bit>,
-    /// Its last packets ask for a solicited event.
+    /// The last packets of the request's messages ask for a solicited event.
     pub solicited: Signal<Out, Bit>,
-    /// It makes the remote key in `imm` invalid.
+    /// The request makes the remote key in `imm` invalid.
     pub invalidates: Signal<Out, Bit>,
-    /// The payload that stands in the entry has no bytes.
+    /// The inline payload has no bytes.
     pub empty: Signal<Out, Bit>,
-    /// Where its datagrams go, if it says so; its `slot` and a `ttl` of 0 are still to be filled in.
+    /// Where the request's datagrams go, if it names an address; `slot`, and a `ttl` of 0, are still to be filled in.
     pub address: Signal<Out, AddressWrite>,
     /// A region of a READ or an atomic; its bytes are `element_base` and `element_len`.
     pub piece_valid: Signal<Out, Bit>,
-    /// Its number.
+    /// With `piece_valid`: number of the region.
     pub piece_index: Signal<Out, Bits<4>>,
     /// The element is what a READ or an atomic has in place of a payload.
     pub told_ask: Signal<Out, Bit>,
-    /// Its operands.
+    /// With `told_ask`: operands of the atomic.
     pub operands: Signal<Out, Bits<128>>,
-    /// Its bytes; from `told_ask` on.
+    /// Bytes that the READ or atomic asks for; valid from `told_ask` on.
     pub ask_bytes: Signal<Out, Bits<32>>,
-    /// The range that is checked will be written.
+    /// The range that is checked is going to be written.
     pub check_writes: Signal<Out, Bit>,
-    /// The queue pair is not one that such a request can be for; until the request before is settled.
+    /// The queue pair cannot have such a request; valid until the request before is settled.
     pub unfit: Signal<Out, Bit>,
-    /// A READ or an atomic has too many bytes, or an atomic too few; likewise.
+    /// A READ or an atomic has too many bytes, or an atomic too few; valid until the request before is settled.
     pub overlong: Signal<Out, Bit>,
-    /// Sets that were told; likewise.
+    /// Number of sets of the request; valid until the request before is settled.
     pub sets: Signal<Out, Bits<11>>,
 
     /// A range is to be checked.
     pub check_valid: Signal<Out, Bit>,
     /// Its length is `check_factor * check_step + check_len`, else `check_span`.
     pub check_long: Signal<Out, Bit>,
-    /// The target of a pointer-mapped region is to be looked up: no check.
+    /// The target of a pointer-mapped region is to be looked up, and nothing is checked.
     pub check_target: Signal<Out, Bit>,
     /// The local key.
     pub check_key: Signal<Out, Bits<32>>,
     /// The range starts at `check_base + check_offset`.
     pub check_base: Signal<Out, Bits<64>>,
-    /// See `check_base`.
+    /// Second part of the start: see `check_base`.
     pub check_offset: Signal<Out, Bits<64>>,
-    /// See `check_long`.
+    /// Bytes of the range without `check_long`.
     pub check_span: Signal<Out, Bits<35>>,
-    /// See `check_long`.
+    /// With `check_long`: number of steps.
     pub check_factor: Signal<Out, Bits<32>>,
-    /// See `check_long`.
+    /// With `check_long`: bytes of a step.
     pub check_step: Signal<Out, Bits<64>>,
-    /// See `check_long`.
+    /// With `check_long`: bytes of the rest.
     pub check_len: Signal<Out, Bits<32>>,
-    /// The region's number in the request.
+    /// Number of the region in the request.
     pub region: Signal<Out, Bits<11>>,
-    /// The destination's number in the request.
+    /// Index of the destination in the request.
     pub dest: Signal<Out, Bits<DEST_INDEX>>,
-    /// The look-up is done.
+    /// The look-up of a target is done.
     pub target_done: Signal<In, Bit>,
 
-    /// A lane.
+    /// A lane is given.
     pub element_valid: Signal<Out, Bit>,
-    /// Its number.
+    /// Number of the lane in its set.
     pub element_lane: Signal<Out, Bits<4>>,
-    /// It is the last one of its set.
+    /// The lane is the last one of its set.
     pub element_last: Signal<Out, Bit>,
-    /// It is told as a set by itself.
+    /// The lane is given as a set by itself.
     pub element_alone: Signal<Out, Bit>,
-    /// All elements of its region are told so as well.
+    /// All elements of the region are given as sets by themselves as well.
     pub element_split: Signal<Out, Bit>,
     /// The lane's base is `element_base + element_offset`.
     pub element_base: Signal<Out, Bits<64>>,
-    /// See `element_base`.
+    /// Second part of the base: see `element_base`.
     pub element_offset: Signal<Out, Bits<64>>,
-    /// The lane's step.
+    /// Bytes from a row's value to the next one's.
     pub element_step: Signal<Out, Bits<64>>,
-    /// The lane's length.
+    /// Bytes of a value of the lane.
     pub element_len: Signal<Out, Bits<32>>,
-    /// The set's region type.
+    /// Type of the set's region.
     pub element_kind: Signal<Out, Bits<2>>,
-    /// Bytes of an id at `element_addr`; 0: there are none.
+    /// Bytes of an id at `element_addr`: 1 or 2; 0: there are no ids.
     pub element_ids: Signal<Out, Bits<2>>,
-    /// The ids are made from keys.
+    /// Ids are made from keys.
     pub element_made: Signal<Out, Bit>,
-    /// How; all but the slot.
+    /// How ids are made; the slot is still to be filled in.
     pub function_write: Flow<Out, FunctionWrite>,
-    /// From which keys; likewise.
+    /// A key that ids are made from; the slot is still to be filled in.
     pub key_write: Flow<Out, KeyWrite>,
     /// The region has fetch rows.
     pub element_fetch: Signal<Out, Bit>,
-    /// Their address; until a cycle after the element, at least.
+    /// Address of the fetch rows; valid until a cycle after the element, at least.
     pub fetch_addr: Signal<Out, Bits<64>>,
-    /// The region's address.
+    /// Address of the region: the bitmap, the ids or the pointer array.
     pub element_addr: Signal<Out, Bits<64>>,
-    /// The region's rows.
+    /// Number of the region's rows.
     pub element_count: Signal<Out, Bits<32>>,
     /// How the element's entries lead to bytes.
     pub element_source: Signal<Out, LaneKind>,
     /// The region has kinds of columns.
     pub element_kinds: Signal<Out, Bit>,
-    /// What it has beside others; its protection domain is still to be filled in.
+    /// What a region with kinds of columns has beside others; its protection domain is still to be filled in.
     pub element_set: Signal<Out, SetKinds>,
 
-    /// The part of a message that the request sends is known; `part_whole` are the bytes of all of it.
+    /// It is known which part of a message the request sends.
     pub part_told: Signal<Out, Bit>,
-    /// See `part_told`.
+    /// With `part_told`: bytes of the whole message.
     pub part_whole: Signal<Out, Bits<32>>,
-    /// It is not the first one.
+    /// With `part_told`: the part is not the first one.
     pub part_resumes: Signal<Out, Bit>,
-    /// It is not the last one.
+    /// With `part_told`: the part is not the last one.
     pub part_pauses: Signal<Out, Bit>,
     /// The request sends a part of a message; from `part_told` until the request before is settled.
     pub parted: Signal<Out, Bit>,
@@ -352,24 +353,24 @@ pub struct Parser {
     pub kinds: Signal<Out, Bit>,
     /// The request has ended.
     pub finish: Signal<Out, Bit>,
-    /// It has failed.
+    /// With `finish`: the request has failed.
     pub failed: Signal<Out, Bit>,
-    /// It has failed for a queue pair that is in error.
+    /// With `failed`: the reason is a queue pair in the error state.
     pub failed_flush: Signal<Out, Bit>,
-    /// `qp` is to be put in error.
+    /// With `failed`: `qp` must be put into the error state.
     pub failed_qp: Signal<Out, Bit>,
-    /// Destinations that were accepted.
+    /// Number of destinations that were accepted.
     pub dests: Signal<Out, Bits<DEST_COUNT>>,
 
     fields: Fields,
-    /// Of the other granules of an entry's first block.
+    /// Fields of the other granules of an entry's first block.
     rest_fields: [Fields; 3],
     state: DFF<DecoderState>,
     /// Granules of the entry that were not taken.
     left: DFF<Bits<15>>,
     /// The granule that was taken last ended its batch.
     batch_over: DFF<Bit>,
-    /// The region at hand is the entry's last granule, if it is contiguous.
+    /// The region at hand is the last granule of its entry, if it is contiguous.
     sole: DFF<Bit>,
     /// The entry has ended with it.
     ended: DFF<Bit>,
@@ -402,9 +403,9 @@ pub struct Parser {
     inline_bad: Signal<Local, Bit>,
     whole_inline_bad: Signal<Local, Bit>,
     inline_accept: Signal<Local, Bit>,
-    /// Granules of the payload that were taken, where it does not fill a block of its own.
+    /// Granules of the inline payload that were taken, if it does not fill a block of its own.
     inline_taken: DFF<Bits<2>>,
-    /// Granules of the payload.
+    /// Granules of the inline payload.
     inline_granules: Signal<Local, Bits<3>>,
     inline_empty: Signal<Local, Bit>,
     head_position: DFF<Bits<32>>,
@@ -417,7 +418,7 @@ pub struct Parser {
     head_rows: DFF<Bits<32>>,
     head_imm: DFF<Bits<32>>,
 
-    /// The request's first destination was not judged yet.
+    /// The request's first destination was not checked yet.
     first: DFF<Bit>,
     dest_cut: DFF<Bit>,
     dest_fixed_bad: DFF<Bit>,
@@ -426,11 +427,11 @@ pub struct Parser {
     dest_qp: DFF<Bits<QP>>,
     dest_partition: DFF<Bits<16>>,
     dest_regions: DFF<Bits<5>>,
-    /// Bytes of the payload that stands in the entry.
+    /// Bytes of the inline payload.
     dest_bytes: DFF<Bits<7>>,
-    /// Its messages go by columns,
+    /// The destination's messages are sent by columns.
     dest_by_columns: DFF<Bit>,
-    /// and so many remote addresses stand behind its head.
+    /// Number of remote addresses behind the destination's head.
     dest_columns: DFF<Bits<5>>,
     /// Those of the request's first destination, which all have.
     request_by_columns: DFF<Bit>,
@@ -442,7 +443,7 @@ pub struct Parser {
     /// Remote addresses of all destinations, with the next column of the first,
     remote: DFF<Bits<11>>,
     remote_next: Signal<Local, Bits<11>>,
-    /// which are too many.
+    /// Remote addresses of all destinations are too many.
     remote_over: DFF<Bit>,
     columns_bad: Signal<Local, Bit>,
     layout_bad: Signal<Local, Bit>,
@@ -452,9 +453,9 @@ pub struct Parser {
     rows_over: DFF<Bit>,
     /// Elements of the region, until its first one.
     elements: DFF<Bits<5>>,
-    /// Sets of one lane that were told.
+    /// Sets of one lane that were given.
     alone_sets: DFF<Bits<11>>,
-    /// The element was told alone.
+    /// The element was given as a set by itself.
     alone_told: DFF<Bit>,
     splits: Signal<Local, Bit>,
     dest_remote_addr: DFF<Bits<64>>,
@@ -473,15 +474,15 @@ pub struct Parser {
     dests_left: DFF<Bits<DEST_COUNT>>,
     /// Queue pairs that the request has named.
     pairs: Named<QP>,
-    /// Partitions that it has named.
+    /// Partitions that the request has named.
     partitions: Named<16>,
     /// The destination's partition was named before.
     partition_named: DFF<Bit>,
     /// The region at hand is the one that all destinations share.
     sharing: DFF<Bit>,
-    /// Bytes of its ids.
+    /// Bytes of an id of the region's.
     ids: DFF<Bits<2>>,
-    /// They are made from keys.
+    /// The region's ids are made from keys.
     made: DFF<Bit>,
     keys: Keys,
     has_keys: Signal<Local, Bit>,
@@ -499,9 +500,9 @@ pub struct Parser {
     addr: DFF<Bits<64>>,
     count: DFF<Bits<32>>,
     lkey: DFF<Bits<32>>,
-    /// Bytes of its bitmap,
+    /// Bytes of the region's bitmap.
     bitmap: DFF<Bits<30>>,
-    /// and one more.
+    /// Bytes of the region's bitmap, and one more.
     bitmap_more: DFF<Bits<30>>,
     fetch_rows: DFF<Bit>,
     /// Or the address of the fetch rows.
@@ -520,7 +521,7 @@ pub struct Parser {
     entry_kind: DFF<Bits<4>>,
     entry_log: DFF<Bits<4>>,
     entry_width: DFF<Bits<24>>,
-    /// It is not legal, wherever it leads.
+    /// The entry is not legal, wherever it leads to.
     entry_is_bad: DFF<Bit>,
     entry_bad: Signal<Local, Bit>,
     entry_bytes: Signal<Local, Bits<32>>,
@@ -528,9 +529,9 @@ pub struct Parser {
     /// Bytes from the first to the last bit of a bitmap or a column of bits.
     spans: Spans,
     spanned: Signal<Local, Bits<30>>,
-    /// The part of a message that is at hand,
+    /// The part of a message that is at hand.
     part: DFF<Part>,
-    /// if the request sends one.
+    /// The request sends a part of a message.
     is_part: DFF<Bit>,
     /// Where it begins, and how much of the region is behind that.
     part_offset: Signal<Local, Bits<32>>,
@@ -561,9 +562,9 @@ pub struct Parser {
 
     /// A head and what is behind it are read, and no more than the entry has.
     full: Signal<Local, Bit>,
-    /// The head and a destination are taken at once,
+    /// The head and a destination are taken at once.
     whole: Signal<Local, Bit>,
-    /// or the head and an address.
+    /// The head and an address are taken at once.
     named: Signal<Local, Bit>,
     /// No granule of the entry is left.
     none_left: Signal<Local, Bit>,

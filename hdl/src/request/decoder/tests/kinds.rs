@@ -40,8 +40,8 @@ fn columns(addr: u64, lkey: u32) -> Vec<u8> {
     .concat()
 }
 
-/// A strided, a bitmapped and a pointer-mapped region with kinds, and chains, at granules 4, 10, 22 and 26; they end with the memory
-/// region, and the entry with granule 30.
+/// A strided, a bitmapped and a pointer-mapped region with kinds, and chains, at granules 4, 10, 22 and 26; they end
+/// with the memory region, and the entry with granule 30.
 fn good(card: &Card) -> Vec<u8> {
     let memory = &card.regions[13];
     let (addr, lkey) = (memory.addr, memory.lkey);

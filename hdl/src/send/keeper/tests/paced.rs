@@ -174,7 +174,8 @@ fn a_limited_queue_pair_is_held_while_packets_wait() {
     assert_eq!(held.take(), [(7, true), (7, false)]);
 }
 
-/// Random packets, acknowledgements and losses: every packet is acknowledged at last, in order, and none leaves before its time.
+/// Random packets, acknowledgements and losses: every packet is acknowledged at last, in order, and none leaves before
+/// its time.
 #[test]
 fn random_queue_pairs_send_everything_at_their_pace() {
     let library = library();

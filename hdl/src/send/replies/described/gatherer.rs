@@ -1,11 +1,13 @@
-//! Packets in dense columns: what was read of each column becomes the packet's rows.
+//! Makes the rows of packets in dense columns from what was read of each column.
 //!
 //! ```text
 //! strip, beat --> strides --> banks (4 packets) --> rotation back --> 16 beats --> out
 //! ```
 //!
-//! Contract: packets leave in the order of their strips, when all of their bytes have come, a beat of 64 B a cycle; the first one 8 cycles after the last beat has come. A
-//! packet's last beat has an error if any of its bytes could not be read. See [`strides`](super::strides) for the rate. May stall at any time.
+//! Contract: packets leave in the order of their strips, when all of their bytes have come, one beat of 64 B a cycle;
+//! the first beat leaves 8 cycles after the last one has come. A
+//! packet's last beat has an error if any of its bytes could not be read. See [`strides`](super::strides) for the rate.
+//! May stall at any time.
 
 use super::ReplyBeat;
 use super::strides::{SLOT, Shape, Spread, Strides, Strip};
@@ -14,48 +16,48 @@ use crate::shell::host_read::HostReadBeat;
 use crate::transpose::WordBanks;
 use drdma_emit::prelude::*;
 
-/// Packets that the memory holds, and bits of their number.
+/// Packets that the memory holds, and bits of their count.
 const SLOTS: u64 = 1 << SLOT;
 const COUNT: usize = SLOT + 1;
-/// Bits of the number of a packet's beat.
+/// Bits of the number of a beat in its packet.
 const BEAT: usize = 6;
-/// Beats that are on their way from the memory at most.
+/// Beats that are on their way from the memory, at most.
 const COMING: u64 = 2;
 /// Bits that the beats which begin in 32 bytes of a row lie in, by 8 B each.
 const WIDE: usize = 704;
 
-/// See the [module](self).
+/// Gathers packets in dense columns. See the [module](self).
 ///
 /// # Inputs
 /// `clk`, `rst`; streams `shape`, `strip`, `beat`.
 ///
 /// # Outputs
-/// Stream `out`; `holds`: some of a packet is here, up to its last beat.
+/// Stream `out`; `holds`: a packet is in this block, until its last beat has left.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Gatherer {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// The rows of each packet.
+    /// The shape of each packet's rows.
     pub shape: Stream<In, Shape>,
-    /// Its columns.
+    /// The columns of each packet.
     pub strip: Stream<In, Strip>,
-    /// What was read of them.
+    /// Bytes that were read of the columns, in their order.
     pub beat: Stream<In, HostReadBeat>,
-    /// Beats of packets.
+    /// Bytes of packets.
     pub out: Stream<Out, ReplyBeat>,
-    /// There is a packet.
+    /// A packet is in this block, until its last beat has left.
     pub holds: Signal<Out, Bit>,
 
     strides: Strides,
     banks: WordBanks,
 
-    // Room.
+    // Room in the memory.
     slot: DFF<Bits<SLOT>>,
     used: DFF<Bits<COUNT>>,
     packets: StreamFifo<Spread, SLOT, COUNT>,
-    /// Packets that are in the memory.
+    /// Packets that are whole in the memory.
     done: DFF<Bits<COUNT>>,
     /// Packets that were begun and have not left.
     open: DFF<Bits<5>>,
@@ -70,7 +72,7 @@ pub struct Gatherer {
     ends: Signal<Local, Bit>,
     finishes: Signal<Local, Bit>,
     line: Signal<Local, Bits<7>>,
-    /// Rotation, in units of 8 B.
+    /// By how many units of 8 B the beat is rotated back in its row.
     turn: Signal<Local, Bits<4>>,
     valid: DFF<Bit>,
     last: DFF<Bit>,
@@ -97,7 +99,7 @@ impl Logic for Gatherer {
         self.banks.places.next = self.strides.places.val();
         self.strides.flows.next = self.banks.flows.val();
 
-        // One is read, two beats a row.
+        // Reads the oldest packet, two beats from each row.
         self.last_byte.next = self.packets.output.data.val().bytes - 1;
         self.unused_byte.next = self.last_byte.val();
         self.ends.next = self.at.q.val() == self.last_byte.val().get_bits::<BEAT>(6);
@@ -106,7 +108,7 @@ impl Logic for Gatherer {
             && (self.leaving.free.val() > COMING);
         self.finishes.next = self.reads.val() && self.ends.val();
         self.packets.output.ready.next = self.finishes.val();
-        // Packets: no more than there is room for.
+        // Packets in the memory: no more are begun than there is room for.
         self.packets.input.valid.next = self.strides.packet.valid.val();
         self.packets.input.data.next = self.strides.packet.val();
         if self.strides.packet.valid.val() {
@@ -148,7 +150,7 @@ impl Logic for Gatherer {
         self.last.d.next = self.ends.val();
         self.error.d.next = self.ends.val() && self.packets.output.data.val().error;
 
-        // The row is rotated back.
+        // Rotates the row back.
         self.twofold.next = bit_cast::<2048, 1024>(self.banks.read_data.val())
             | (bit_cast::<2048, 1024>(self.banks.read_data.val()) << 1024);
         self.wide.next =

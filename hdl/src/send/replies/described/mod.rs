@@ -1,8 +1,12 @@
-//! READs of described keys: a region's packed bytes, as if they lay one behind the other (docs/semantics.md, "Described keys").
+//! Reads described keys for READs: a region's packed bytes, as if they lay one behind the other (docs/semantics.md,
+//! "Described keys").
 //!
-//! Stands between the [fetcher](super::fetcher), the host's memory and the [collector](super::collector). Reads of memory pass. A read of a
-//! described key becomes reads of the pieces of the region in which its bytes lie, and of bitmaps and pointers; what they bring is packed, so
-//! that the collector gets the beats of one read. Where the region's columns are dense, a packet is a read for each column instead, and what these bring is spread over its rows.
+//! Stands between the [fetcher](super::fetcher), the host's memory and the [collector](super::collector). Reads of
+//! plain memory pass. A read of a
+//! described key becomes reads of the pieces of the region in which its bytes lie, and of bitmaps and pointers; what
+//! they bring is packed, so
+//! that the collector gets the beats of one read. If the region's columns are dense, a packet becomes one read for each
+//! column instead, and what these bring is spread over the packet's rows.
 //!
 //! ```text
 //! KEY_REGIONS -> Entries -> Walk -----------fetch--> host_read --beat--> Pack -----> out
@@ -11,12 +15,17 @@
 //!                             ^------------ bitmaps, pointers (Pack) -------/
 //! ```
 //!
-//! Contract: reads are answered in their order. A read of memory takes 2 cycles more than without this block. Before the first packet of a
-//! READ of a described key the walk takes about 80 cycles and 4 a column, and where there is a bitmap 1 for each 64 rows that come before, and
-//! for each row of the last 64; further packets of the READ go on where the one before has ended. A packet in dense columns takes 30 cycles and one a column to be asked for, while others are read, and as many as it has beats
-//! of 64 B, one more and at most one a column to be spread (see [`strides`] for values of odd widths). A piece takes 16 cycles, a bitmap's 512 rows or 8 pointers a round trip to
-//! the host's memory besides. Every piece is inside the memory region of its local key, and in the key's protection domain, whatever a bitmap or pointers
-//! say: else the read ends with an error.
+//! Contract: reads are answered in their order. A read of plain memory takes 2 cycles more than without this block.
+//! Before the first packet of a
+//! READ of a described key, the walk takes about 80 cycles, 4 more for each column, and with a bitmap 1 more for each
+//! 64 rows that come before and 1
+//! for each row of the last 64; further packets of the READ go on where the one before has ended. A packet in dense
+//! columns takes 30 cycles and 1 for each column to be asked for,
+//! while others are read; to be spread it takes as many cycles as it has beats of 64 B, 1 more, and at most 1 for each
+//! column (see [`strides`] for values of odd widths). A piece takes 16 cycles;
+//! 512 rows of a bitmap or 8 pointers take a round trip to the host's memory besides. Every piece lies inside the
+//! memory region of its local key, and in the key's protection domain, whatever a bitmap or pointers
+//! say; otherwise the read ends with an error.
 
 use crate::context::{ConfigWrite, QP};
 use crate::primitive::{RamStyle, StreamFifo};
@@ -40,83 +49,84 @@ use pack::Pack;
 use reads::ColumnReads;
 use strides::Shape;
 
-/// Bits of the number of reads that are under way, and of their count.
+/// Bits of the number of a read among those under way, and of their count.
 const PARTS: usize = 7;
 const PARTS_COUNT: usize = PARTS + 1;
-/// Bits of a place in a packet, as a signed number: up to 63 B before it, and up to a row behind it.
+/// Bits of a place in a packet, as a signed number of bytes: up to 63 B before it, and up to a row behind it.
 const OFFSET: usize = 13;
-/// Bits of a number of packets in columns that are not asked for: fewer than 4 are.
+/// Bits of a count of packets in columns that are not asked for yet: fewer than 4.
 const JOBS: usize = 2;
 
-/// A packet's bytes are to be read.
+/// A read of a packet's bytes, from plain memory or from a region.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct ReplyRead {
-    /// The first one: an address, or its place among a region's packed bytes.
+    /// The first byte: its address, or its place among a region's packed bytes.
     pub addr: Bits<64>,
-    /// Bytes, 1 to 4,096.
+    /// Bytes to read, 1 to 4,096.
     pub bytes: Bits<13>,
-    /// Of the key of the READ: it is a described one,
+    /// The key is a described one: `addr` is a place in `region`.
     pub described: Bit,
-    /// its region,
+    /// The region of the described key; valid with `described`.
     pub region: Bits<KEY_REGION>,
-    /// and its protection domain.
+    /// Protection domain of the queue pair whose peer reads.
     pub pd: Bits<32>,
-    /// It is the first packet of a READ; others go on where the one before has ended.
+    /// The read is of the READ's first packet; other packets go on where the one before has ended.
     pub first: Bit,
 }
 
-/// A read of host memory, or what takes its place.
+/// A read of host memory for a packet, or what takes its place in the order of reads.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Part {
-    /// Bytes.
+    /// Bytes that are read.
     pub bytes: Bits<13>,
-    /// All of a packet, as it is.
+    /// The read is of a whole packet in plain memory: its beats pass as they are.
     pub plain: Bit,
-    /// Of a bitmap, or pointers: one beat.
+    /// The read is of a bitmap or of pointers, in one beat; it brings no bytes of the packet.
     pub side: Bit,
-    /// It ends its packet.
+    /// The read is the packet's last one.
     pub last: Bit,
     /// There is no read: the packet's bytes cannot be reached.
     pub failed: Bit,
-    /// The region ends before them.
+    /// With `failed`: the region ends before these bytes.
     pub outside: Bit,
 }
 
-/// What a read is for: a [`Part`], or a column.
+/// What a read of host memory is for: a [`Part`] of a packet, or one of its columns.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Due {
-    /// It is a column's part of a packet.
+    /// The read is of a column's values in a packet.
     pub column: Bit,
-    /// Of a column: from the packet's first byte to what was read, as a signed number.
+    /// Of a column: the distance from the packet's first byte to the first one that was read, as a signed number of
+    /// bytes.
     pub offset: Bits<OFFSET>,
-    /// See [`Part`].
+    /// Bytes that are read; 0 for a column that the packet has none of.
     pub bytes: Bits<13>,
-    /// See [`Part`].
+    /// Of a part: the read is of a whole packet in plain memory, whose beats pass as they are.
     pub plain: Bit,
-    /// See [`Part`].
+    /// Of a part: the read is of a bitmap or of pointers, in one beat.
     pub side: Bit,
-    /// See [`Part`].
+    /// The read is the packet's last one.
     pub last: Bit,
-    /// See [`Part`].
+    /// Of a part: there is no read, because the packet's bytes cannot be reached.
     pub failed: Bit,
-    /// See [`Part`].
+    /// Of a part, with `failed`: the region ends before these bytes.
     pub outside: Bit,
 }
 
-/// 64 bytes of a packet.
+/// A beat of a packet's bytes.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct ReplyBeat {
-    /// 64 bytes, of the last beat maybe less.
+    /// Bytes of the packet, the first one lowest: 64, in the last beat maybe fewer.
     pub data: Bits<512>,
-    /// The packet's last beat.
+    /// The beat is the packet's last one.
     pub last: Bit,
-    /// With the last one: some of its bytes could not be read,
+    /// Valid with `last`: some of the packet's bytes could not be read.
     pub error: Bit,
-    /// or the region has no such bytes.
+    /// Valid with `error`: the region has no such bytes.
     pub outside: Bit,
 }
 
-/// See the [module](self).
+/// Reads packets from plain memory and from regions. See the [module](self).
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; `word`: what the host writes to `KEY_REGIONS`; streams `read`, `beat`.
@@ -129,49 +139,49 @@ pub struct Described {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Words that the host writes into tables,
+    /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// and of regions.
+    /// Words that the host writes to `KEY_REGIONS`.
     pub word: Flow<In, KeyWord>,
-    /// What packets hold.
+    /// Reads of packets, from the fetcher.
     pub read: Stream<In, ReplyRead>,
-    /// Reads of host memory,
+    /// Reads of host memory.
     pub fetch: Stream<Out, HostReadRequest>,
-    /// and what they bring.
+    /// Bytes that the reads of host memory bring, in their order.
     pub beat: Stream<In, HostReadBeat>,
-    /// What packets hold.
+    /// Bytes of packets, in the order of `read`.
     pub out: Stream<Out, ReplyBeat>,
 
     entries: Entries,
     walk: Walk,
-    /// Where the packet before has ended.
+    /// Where in its region the packet before has ended.
     position: DFF<Position>,
     #[init(StreamFifo::new(RamStyle::Distributed))]
     parts: StreamFifo<Due, PARTS, PARTS_COUNT>,
     pack: Pack,
 
     // Packets in dense columns.
-    /// Bytes of the packet that is walked.
+    /// Bytes of the packet whose region is walked.
     bytes: DFF<Bits<13>>,
     runs: Runs,
     plan: Signal<Local, Planned>,
     grain: Signal<Local, Bits<2>>,
-    /// The rows of each packet, for its reads and for what they bring.
+    /// The rows of each packet, for its reads.
     shapes: StreamFifo<RowShape, 2, 3>,
     #[init(StreamFifo::new(RamStyle::Distributed))]
     spreads: StreamFifo<Shape, PARTS, PARTS_COUNT>,
     column_reads: ColumnReads,
-    /// Packets whose columns are told and not all asked for: what comes behind waits.
+    /// Packets in columns whose columns are known, and not all asked for; what comes behind them waits.
     jobs: DFF<Bits<JOBS>>,
     told: Signal<Local, Bit>,
     asked: Signal<Local, Bit>,
     by_columns: Signal<Local, Bit>,
-    /// A step that is no column, and whether it needs no read.
+    /// The walk offers a step that is not a column; `reads`: a read is offered.
     steps: Signal<Local, Bit>,
     reads: Signal<Local, Bit>,
     gatherer: Gatherer,
     is_column: Signal<Local, Bit>,
-    /// What is packed waits for what is gathered before it.
+    /// The oldest read is a part, and nothing that was gathered before it waits to leave.
     is_part: Signal<Local, Bit>,
     unused: Signal<Local, Bits<PARTS_COUNT>>,
     unused_receive: Signal<Local, Bit>,
@@ -190,7 +200,7 @@ impl Logic for Described {
         self.cfg.join(&mut self.walk.cfg);
         self.walk.forget.next = self.word.valid.val();
 
-        // READs, one after the other, of no queue pair. There are no receives here.
+        // READs are walked one after the other, for no queue pair. There are no receives here.
         self.walk.ask.valid.next = self.read.valid.val();
         self.walk.ask.addr.next = self.read.addr.val();
         self.walk.ask.bytes.next = self.read.bytes.val();
@@ -216,7 +226,8 @@ impl Logic for Described {
             self.position.d.next = self.walk.ended.val();
         }
 
-        // Columns go where their runs are cut, which takes all of a packet's once it takes the first one. The last one takes them back.
+        // The walk gives columns to `runs`, which accepts all of a packet's columns once it has accepted the first one.
+        // With `again`, the last one withdraws them.
         self.walk.roomy.next = self.runs.target.ready.val();
         self.runs.target.valid.next =
             self.walk.column.val() && (self.walk.step.valid.val() || self.walk.again.val());
@@ -234,7 +245,7 @@ impl Logic for Described {
             && self.walk.step.last.val()
             && !self.walk.again.val();
 
-        // What a packet's rows are. It is planned and cut at once: a run has no place of its own in a memory.
+        // The shape of a packet's rows. A packet is planned and cut at once: a run has no place of its own in a memory.
         self.plan.next = self.runs.planned.val();
         self.runs.planned.ready.next =
             self.shapes.input.ready.val() && self.spreads.input.ready.val();
@@ -263,7 +274,7 @@ impl Logic for Described {
             && self.column_reads.run.last.val();
         self.runs.freed_rows.next = self.column_reads.run.rows.val();
 
-        // A step or a column is a read, or needs none.
+        // A step of the walk or a column becomes a read, or needs none.
         self.by_columns.next = self.jobs.q.val().any();
         self.steps.next =
             self.walk.step.valid.val() && !self.walk.column.val() && !self.by_columns.val();
@@ -297,7 +308,7 @@ impl Logic for Described {
         self.column_reads.read.ready.next = self.by_columns.val()
             && self.parts.input.ready.val()
             && (!self.reads.val() || self.fetch.ready.val());
-        // The walk looks at this in the same cycle: one expression, which does not waver.
+        // The walk uses this ready in the same cycle: it is one expression, so that it has no glitch.
         self.walk.step.ready.next = (self.walk.column.val() && self.runs.target.ready.val())
             || (!self.walk.column.val()
                 && self.parts.input.ready.val()
@@ -310,7 +321,7 @@ impl Logic for Described {
             self.jobs.d.next = self.jobs.q.val() - 1;
         }
 
-        // What comes is packed or gathered, in its order.
+        // The beats of each read are packed or gathered, in their order.
         self.is_column.next = self.parts.output.valid.val() && self.parts.output.data.val().column;
         self.is_part.next = self.parts.output.valid.val()
             && !self.parts.output.data.val().column
@@ -339,7 +350,7 @@ impl Logic for Described {
         }
         self.pack.side.join(&mut self.walk.side);
 
-        // What is packed was asked for before what is gathered, if there is both.
+        // If both have a beat, the packed one was asked for first.
         self.out.valid.next = self.pack.out.valid.val() || self.gatherer.out.valid.val();
         self.out.next = self.gatherer.out.val();
         self.gatherer.out.ready.next = self.out.ready.val() && !self.pack.out.valid.val();

@@ -1,4 +1,4 @@
-//! What was read piece by piece becomes beats of 64 B, as if it had been one read.
+//! Packs what was read piece by piece into beats of 64 B, as if it had been one read.
 
 use super::{Part, ReplyBeat};
 use crate::primitive::{Pack as Concatenation, Rotate};
@@ -12,61 +12,63 @@ const BEAT: usize = 64;
 /// What is done with the part at hand.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum PackState {
-    /// Its next beat is waited for, or there is none.
+    /// Waits for a part and for its next beat.
     Wait,
-    /// The beat is being rotated to where its bytes go,
+    /// Rotates the beat to where its bytes go.
     Turn,
-    /// and is put behind what is there.
+    /// Puts the rotated beat behind the bytes that are held.
     Merge,
-    /// The last bytes of a packet leave.
+    /// Offers the last bytes of a packet.
     Flush,
 }
 
-/// Gives the beats of plain reads on, and packs the bytes of all others behind each other, packet by packet.
+/// Passes the beats of plain reads, and packs the bytes of all others one behind the other, packet by packet.
 ///
-/// Contract: a beat of a plain read passes in its own cycle; one of another part takes 3 cycles, and a packet one more if its last bytes
-/// begin within a beat. `out.ready` reaches `beat.ready` only for plain reads. A packet's last beat has an error if any of its bytes could not be
+/// Contract: a beat of a plain read passes in its own cycle; a beat of another part takes 3 cycles, and a packet 1 more
+/// if its last bytes
+/// begin within a beat. `out.ready` reaches `beat.ready` only for plain reads. A packet's last beat has an error if any
+/// of its bytes could not be
 /// read. A part that has failed ends its packet with a beat that has an error.
 ///
 /// # Inputs
-/// `clk`, `rst`; streams `part`, of each read in its order; `beat`.
+/// `clk`, `rst`; streams `part` (one for each read, in the order of the reads) and `beat`.
 ///
 /// # Outputs
-/// Stream `out`; `side`, a pulse, what was read beside.
+/// Stream `out`; `side`: a bitmap's bits or pointers, for one cycle.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Pack {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// What the reads are.
+    /// What each read is for, in the order of the reads.
     pub part: Stream<In, Part>,
-    /// What they bring.
+    /// Bytes that the reads bring.
     pub beat: Stream<In, HostReadBeat>,
-    /// Beats of packets.
+    /// Bytes of packets.
     pub out: Stream<Out, ReplyBeat>,
-    /// Bitmaps and pointers.
+    /// 64 B of a bitmap or of pointers, for the walk.
     pub side: Flow<Out, Side>,
 
     state: DFF<PackState>,
-    /// A part is packed; it is begun, and so many of its bytes are left.
+    /// The part has bytes to pack; `begun`: some of them were taken; `left`: how many are not.
     packs: Signal<Local, Bit>,
     begun: DFF<Bit>,
     rest: DFF<Bits<13>>,
     left: Signal<Local, Bits<13>>,
     count: Signal<Local, Bits<7>>,
     bytes: DFF<Bits<7>>,
-    /// The beat is the part's last one, and the packet's.
+    /// The beat taken last is the part's last one; `ends_packet`: also the packet's last one.
     ends: DFF<Bit>,
     ends_packet: DFF<Bit>,
     bad: DFF<Bit>,
     rotate: Rotate<512, 6>,
-    /// The beat that is rotated, for as long as it takes to leave.
+    /// The beat that is being rotated.
     taken: DFF<Bits<512>>,
-    /// What is there of the beat that leaves next.
+    /// The first `fill` bytes of the beat that leaves next.
     held: DFF<Bits<512>>,
     fill: DFF<Bits<6>>,
-    /// Bytes that are there with those of the part, as they were a cycle before.
+    /// `fill` and the bytes of the beat taken last, as they were a cycle before.
     behind: DFF<Bits<8>>,
     full: Signal<Local, Bit>,
     over: Signal<Local, Bit>,
@@ -90,7 +92,7 @@ impl Logic for Pack {
             self.count.next = self.left.val().get_bits::<7>(0);
         }
 
-        // Where the beat's bytes go.
+        // The beat's bytes go behind those that are held.
         self.rotate.data.next = self.taken.q.val();
         if self.state.q.val() == PackState::Wait {
             self.rotate.data.next = self.beat.data.val();

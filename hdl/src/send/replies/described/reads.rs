@@ -1,31 +1,34 @@
-//! The reads of a packet in dense columns: one for each column's run.
+//! Makes the reads of a packet in dense columns: one for each column's run.
 //!
-//! A run may begin within a value, at the packet's first byte. It is read from that value's first byte on, so that all reads begin with a value.
+//! A run may begin within a value, at the packet's first byte. Then it is read from that value's first byte on, so that
+//! all reads begin with a value.
 //!
-//! Contract: a read for each run, one a cycle, a cycle later; also for one that has no bytes. May stall at any time.
+//! Contract: one read for each run, also for one without bytes; one a cycle, a cycle after its run. May stall at any
+//! time.
 
 use super::{OFFSET, ROW};
 use crate::receive::transposer::Column;
 use crate::receive::transposer::runs::{RowShape, Run};
 use drdma_emit::prelude::*;
 
-/// A column's part of a packet.
+/// A read of a column's values in a packet.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct ColumnRead {
-    /// Its first value in host memory.
+    /// Address of the first value in host memory.
     pub addr: Bits<64>,
-    /// Bytes from there on, at most 4,096. 0: the packet has none of this column.
+    /// Bytes from `addr` on, at most 4,096; 0 if the packet has none of this column.
     pub bytes: Bits<13>,
-    /// From the packet's first byte to that value, as a signed number: it may begin before the packet.
+    /// Distance from the packet's first byte to the value's first one, as a signed number of bytes: the value may begin
+    /// before the packet.
     pub offset: Bits<OFFSET>,
-    /// It is the packet's last one.
+    /// The column is the packet's last one.
     pub last: Bit,
 }
 
-/// See the [module](self).
+/// Makes the reads of columns. See the [module](self).
 ///
 /// # Inputs
-/// `clk`, `rst`; streams `shape`, of each packet; `run` and `column`, which tell the same runs.
+/// `clk`, `rst`; streams `shape`, one for each packet, and `run` and `column`, which describe the same runs.
 ///
 /// # Outputs
 /// Stream `read`.
@@ -35,22 +38,23 @@ pub struct ColumnReads {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// The rows of each packet.
+    /// The shape of each packet's rows.
     pub shape: Stream<In, RowShape>,
-    /// Its runs,
+    /// The runs of each packet.
     pub run: Stream<In, Run>,
-    /// and their columns.
+    /// The columns of the runs, in the same order.
     pub column: Stream<In, Column>,
     /// Reads of host memory.
     pub read: Stream<Out, ColumnRead>,
 
-    /// Bytes of the row before the column at hand.
+    /// Bytes of a row before the column at hand.
     before: DFF<Bits<ROW>>,
     goes: Signal<Local, Bit>,
-    /// Bytes of the value of the packet's first row that are before the packet: all of them, if the run begins in the next row.
+    /// Bytes of the column's value in the packet's first row that come before the packet; the width, if the run begins
+    /// in the next row.
     head: Signal<Local, Bits<14>>,
     absent: Signal<Local, Bit>,
-    /// Bytes that are read before the run.
+    /// Bytes that are read before the run: the beginning of a value.
     extra: Signal<Local, Bits<7>>,
     full: DFF<Bit>,
     held: DFF<ColumnRead>,

@@ -1,14 +1,19 @@
-//! The values of a column, a row's bytes apart: where in the packet their pieces go.
+//! Spreads the values of columns over the rows of a packet: says where in the packet the pieces of each value go.
 //!
-//! All columns of a packet have the same width. A piece is the largest of 4, 2 and 1 bytes that divides the width and the place in its row at which the packet
-//! begins; so no piece lies across a word of 4 bytes, at either end. 16 pieces go in a cycle: 64, 32 or 16 bytes. Where they go, from a column's first value on, is the same for all
-//! columns, and is worked out where a packet is of other rows than the one before.
+//! All columns of a packet have the same width. A piece is the largest of 4, 2 and 1 bytes that divides the width and
+//! the place in its row at which the packet
+//! begins; so no piece crosses a word of 4 bytes, in the column or in the packet. 16 pieces go in a cycle: 64, 32 or 16
+//! bytes. Where they go, counted from a column's first value, is the same for all
+//! columns, and is computed anew only if a packet has other rows than the one before.
 //!
-//! The rows of the memory, of 128 B, hold the packet as it will leave. With 4, 8, 12 or 16 columns, values of one column would meet in few banks; then each row of the memory is rotated
+//! The rows of the memory, of 128 B, hold the packet as it will leave. With 4, 8, 12 or 16 columns, the values of one
+//! column would lie in few banks; then each row of the memory is rotated
 //! by 8 B more than the one before it.
 //!
-//! Contract: a beat of 64 B in 1, 2 or 4 cycles, a run without bytes in 1, a packet in 1 more, and 18 more where its rows are not those of the packet before. A packet
-//! begins with its first column, when there is room for it; `begun`, a pulse, takes that. `packet` comes with its last beat. May stall at any time.
+//! Contract: a beat of 64 B takes 1, 2 or 4 cycles, a run without bytes 1, a packet 1 more, and 18 more if its rows are
+//! not those of the packet before. A packet
+//! begins with its first column, when there is room for it; the pulse `begun` takes that room. `packet` comes with the
+//! packet's last beat. May stall at any time.
 
 use super::{OFFSET, ROW};
 use crate::primitive::Pack;
@@ -18,128 +23,130 @@ use drdma_emit::prelude::*;
 
 /// Bits of the number of a packet in the memory: it holds 4.
 pub const SLOT: usize = 2;
-/// Bits of the number of a piece in its value, of up to 64.
+/// Bits of the number of a piece in its value, which has up to 64.
 const PIECE: usize = 6;
-/// Bits of a number of pieces of a value, or of bytes of it.
+/// Bits of a count of the pieces or of the bytes of a value.
 const WIDTH: usize = 7;
 
-/// Of what rows a packet is.
+/// What the rows of a packet are like.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Shape {
-    /// Bytes of a row,
+    /// Bytes of a row.
     pub row: Bits<ROW>,
-    /// and of each of its values.
+    /// Bytes of a value, 1 to 64; the same in all columns.
     pub width: Bits<WIDTH>,
-    /// A piece has 2 to the power of this many bytes.
+    /// Binary logarithm of the bytes of a piece: 0, 1 or 2.
     pub grain: Bits<2>,
-    /// The memory's rows are rotated.
+    /// Each row of the memory is rotated by 8 B more than the one before it.
     pub turned: Bit,
     /// Bytes of the packet.
     pub bytes: Bits<13>,
 }
 
-/// A column's part of a packet.
+/// The values of one column in a packet.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Strip {
-    /// Bytes that were read, from a value's first one on.
+    /// Bytes that were read, from the first byte of a value on.
     pub bytes: Bits<13>,
-    /// From the packet's first byte to that value, as a signed number.
+    /// Distance from the packet's first byte to the value's first one, as a signed number of bytes.
     pub offset: Bits<OFFSET>,
-    /// It is the packet's last one.
+    /// The column is the packet's last one.
     pub last: Bit,
 }
 
-/// A packet that is on its way into the memory.
+/// A packet whose last bytes are on their way into the memory.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Spread {
-    /// Its bytes.
+    /// Bytes of the packet.
     pub bytes: Bits<13>,
-    /// See [`Shape`].
+    /// Each row of the memory is rotated by 8 B more than the one before it.
     pub turned: Bit,
-    /// Some of it could not be read.
+    /// Some of the packet's bytes could not be read.
     pub error: Bit,
 }
 
-/// What is done.
+/// What is done with the packet at hand.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum StridesState {
-    /// A packet is waited for.
+    /// Waits for a packet, and for room for it.
     Await,
-    /// Its rows are worked out.
+    /// Computes where pieces go, for rows that are not those of the packet before.
     Prepare,
-    /// Its columns are spread.
+    /// Spreads the packet's columns.
     Runs,
 }
 
-/// See the [module](self).
+/// Spreads columns over rows. See the [module](self).
 ///
 /// # Inputs
-/// `clk`, `rst`; streams `shape`, of each packet; `strip`, of each of its columns; `beat`, what was read; `room`, `slot`: there is room for a packet, here; `flows`.
+/// `clk`, `rst`; streams `shape` (one for each packet), `strip` (one for each of its columns), `beat` (what was read);
+/// `room`, `slot`: there is room for a packet, and where;
+/// `flows`.
 ///
 /// # Outputs
-/// `begun`, `packet`, pulses; `valid`, `over`, `bytes`, `masks`, `places`: a beat of pieces.
+/// `begun`, `packet`: pulses; `valid`, `over`, `bytes`, `masks`, `places`: a beat of pieces.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Strides {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// The rows of each packet.
+    /// The shape of each packet's rows.
     pub shape: Stream<In, Shape>,
-    /// Its columns.
+    /// The columns of each packet.
     pub strip: Stream<In, Strip>,
-    /// What was read of them.
+    /// Bytes that were read of the columns, in their order.
     pub beat: Stream<In, HostReadBeat>,
-    /// There is room for a packet:
+    /// The memory has room for a packet.
     pub room: Signal<In, Bit>,
-    /// here.
+    /// Number of the place for that packet in the memory; valid with `room`.
     pub slot: Signal<In, Bits<SLOT>>,
-    /// That room is taken.
+    /// A packet is begun, and takes the room.
     pub begun: Signal<Out, Bit>,
-    /// A packet's last beat goes on.
+    /// A packet's last pieces are on offer in the next cycle.
     pub packet: Flow<Out, Spread>,
 
-    /// A beat of pieces,
+    /// A beat of 16 pieces is offered.
     pub valid: Signal<Out, Bit>,
-    /// the last one of a packet;
+    /// The beat is the last one of a packet.
     pub over: Signal<Out, Bit>,
-    /// its words, with the bytes of their pieces where they go,
+    /// A word of 4 B for each piece, with the piece's bytes in each place that they may go to.
     pub bytes: Signal<Out, Bits<512>>,
-    /// which of them count,
+    /// The bytes of each word that are written, a bit each; none for a piece that does not exist.
     pub masks: Signal<Out, Bits<64>>,
-    /// and where they go.
+    /// The word of the memory to which each piece goes, 12 bits each: word of the row, row, packet.
     pub places: Signal<Out, Bits<192>>,
-    /// It is taken.
+    /// The beat is taken in this cycle.
     pub flows: Signal<In, Bit>,
 
     state: DFF<StridesState>,
 
-    // How pieces lie, from a column's first value on.
-    /// Known, of rows like these.
+    // How pieces lie, counted from a column's first value.
+    /// `first_*` and the steps hold for rows of the shape `of`.
     known: DFF<Bit>,
     of: DFF<Shape>,
     unused_of: Signal<Local, Bits<13>>,
     same: Signal<Local, Bit>,
     index: DFF<Bits<5>>,
-    /// Bytes of a piece, pieces of a value, and bytes from a value's end to the next one.
+    /// Bytes of a piece; pieces of a value; bytes from a value's end to the next value of its column.
     piece_bytes: Signal<Local, Bits<3>>,
     value_pieces: Signal<Local, Bits<WIDTH>>,
     gap: Signal<Local, Bits<OFFSET>>,
-    /// The piece at hand: its place, and its number in its value.
+    /// The piece that is computed: its place in the packet, and its number in its value.
     at: DFF<Bits<OFFSET>>,
     nth: DFF<Bits<PIECE>>,
     nth_next: Signal<Local, Bits<WIDTH>>,
-    /// The first 16 pieces,
+    /// The first 16 pieces of a column: their places, and their numbers in their values.
     first_at: [DFF<Bits<OFFSET>>; PIECES],
     first_nth: [DFF<Bits<PIECE>>; PIECES],
-    /// and those at hand.
+    /// The 16 pieces at hand, in the same way.
     piece_at: [DFF<Bits<OFFSET>>; PIECES],
     piece_nth: [DFF<Bits<PIECE>>; PIECES],
-    /// What they go on by in 16 pieces: number in the value, and bytes; from this number on,
+    /// What 16 pieces add to a piece's number in its value, and to its place, if that number is below `wraps_from`.
     nth_step: DFF<Bits<5>>,
     step: DFF<Bits<OFFSET>>,
     wraps_from: DFF<Bits<WIDTH>>,
-    /// the next value has it, and it goes on by so many.
+    /// What they add to the place otherwise; the number is then less by `wraps_from`.
     wrapped_step: DFF<Bits<OFFSET>>,
     wraps: [Signal<Local, Bit>; PIECES],
     moved_nth: [Signal<Local, Bits<WIDTH>>; PIECES],
@@ -151,11 +158,11 @@ pub struct Strides {
     rest: DFF<Bits<13>>,
     left: Signal<Local, Bits<13>>,
     empty: Signal<Local, Bit>,
-    /// The part of the beat at hand, and the last one of a beat.
+    /// The part of the beat at hand that is spread, and the number of a beat's last part.
     part: DFF<Bits<2>>,
     last_part: Signal<Local, Bits<2>>,
     most: Signal<Local, Bits<7>>,
-    /// Pieces that there are still, or 16.
+    /// Pieces that are left of the column, if they are the last ones.
     rounded: Signal<Local, Bits<7>>,
     unused_rounded: Signal<Local, Bits<7>>,
     count: Signal<Local, Bits<5>>,
@@ -170,7 +177,7 @@ pub struct Strides {
     twice: [Signal<Local, Bits<32>>; PIECES],
     fourfold: [Signal<Local, Bits<32>>; PIECES],
 
-    // A cycle later.
+    // The beat that is offered, a cycle later.
     out_valid: DFF<Bit>,
     out_over: DFF<Bit>,
     out_bytes: DFF<Bits<512>>,
@@ -179,7 +186,7 @@ pub struct Strides {
     out_grain: DFF<Bits<2>>,
     out_turned: DFF<Bit>,
     out_slot: DFF<Bits<SLOT>>,
-    /// The row of the memory, and the word there.
+    /// Row of the packet's place in the memory, and word of that row.
     row: [Signal<Local, Bits<5>>; PIECES],
     word: [Signal<Local, Bits<5>>; PIECES],
     lanes: [Signal<Local, Bits<LANES>>; PIECES],
@@ -191,7 +198,7 @@ pub struct Strides {
 impl Logic for Strides {
     #[hdl_gen]
     fn update(&mut self) {
-        // Rows like those that are known.
+        // The rows are like those that were computed last.
         self.same.next = self.known.q.val()
             && (self.of.q.val().row == self.shape.row.val())
             && (self.of.q.val().width == self.shape.width.val())
@@ -263,7 +270,7 @@ impl Logic for Strides {
             }
         }
 
-        // Its pieces.
+        // The pieces of the column at hand.
         self.resets.next = self.fires.val() && self.ends.val();
         for k in 0..PIECES {
             self.wraps[k].next =
@@ -319,7 +326,7 @@ impl Logic for Strides {
                         + bit_cast::<OFFSET, 3>(self.piece_bytes.val())
                         + self.gap.val();
                 }
-                // The piece behind these.
+                // The piece behind the first 16 gives the steps.
                 if self.index.q.val() == PIECES as u64 {
                     self.nth_step.d.next = self.nth.q.val().get_bits::<5>(0);
                     self.step.d.next = self.at.q.val();
@@ -337,7 +344,7 @@ impl Logic for Strides {
             }
         }
 
-        // Bytes of the pieces. Those of fewer than 4 bytes are there in each place that they may go to.
+        // Bytes of the pieces. A piece of fewer than 4 bytes is repeated in each place of its word that it may go to.
         self.half.next = self.beat.data.val().get_bits::<256>(0);
         if self.part.q.val().get_bit(0) {
             self.half.next = self.beat.data.val().get_bits::<256>(256);
@@ -373,7 +380,7 @@ impl Logic for Strides {
             }
         }
 
-        // Where they go.
+        // The places of the pieces.
         for k in 0..PIECES {
             self.row[k].next = self.out_at[k].q.val().get_bits::<5>(7);
             self.word[k].next = self.out_at[k].q.val().get_bits::<5>(2);
@@ -384,7 +391,7 @@ impl Logic for Strides {
             self.place_parts.parts[k].next = bit_cast::<WORD_PLACE, 5>(self.word[k].val())
                 | (bit_cast::<WORD_PLACE, 5>(self.row[k].val()) << 5)
                 | (bit_cast::<WORD_PLACE, SLOT>(self.out_slot.q.val()) << 10);
-            // Bytes before the packet have the sign bit, and go nowhere.
+            // A piece before the packet has a negative place, and is not written.
             self.lanes[k].next = 0.into();
             if self.out_used[k].q.val() && !self.out_at[k].q.val().get_bit(OFFSET - 1) {
                 self.lanes[k].next = 15.into();

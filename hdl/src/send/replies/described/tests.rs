@@ -1,4 +1,4 @@
-//! What comes back against what the semantics say, for regions of every type and any part of their bytes.
+//! Compares what is read with what the semantics say, for regions of every type and any part of their bytes.
 
 mod columns;
 
@@ -29,7 +29,7 @@ struct Around<'a> {
     memory: Vec<u8>,
     latency: u64,
     under_way: VecDeque<(u64, Vec<Beat>)>,
-    /// Reads that were made.
+    /// Reads that were made: address, bytes.
     fetched: Vec<(u64, u64)>,
     /// For each packet: its bytes, or with an error whether the region ends before them.
     came: Vec<Result<Vec<u8>, bool>>,
@@ -303,8 +303,8 @@ fn an_entry_that_is_not_valid_is_no_region() {
         let pattern = vec![Extent { offset: 4, len: 8 }, Extent { offset: 1, len: 2 }];
         encode(&Region::Strided { base: BASE, period: 16, count: 10, lkey: ALL, pattern })
     };
-    // Place and value of a byte that is changed: not valid, an unknown type, reserved ones, no elements, too many, kinds of columns, an
-    // element without bytes, and a period, which may be anything.
+    // Place and value of a byte that is changed: not valid, an unknown type, reserved ones, no elements, too many,
+    // kinds of columns, an element without bytes, and a period, which may be anything.
     let changes = [
         (508, 0, false),
         (496, 4, false),
@@ -323,7 +323,7 @@ fn an_entry_that_is_not_valid_is_no_region() {
         around.ask(Some(511), (3, 9), true);
         assert_eq!(around.wait(1)[0].is_ok(), is_good, "byte {place} is {value}");
     }
-    // A reset clears them all.
+    // A reset clears all regions.
     around.describe(511, &good);
     around.ask(Some(511), (3, 9), true);
     assert!(around.wait(1)[0].is_ok());

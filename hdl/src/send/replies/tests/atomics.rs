@@ -164,7 +164,7 @@ impl<'a> Peers<'a> {
         for word in self.around.bench.take(self.word) {
             let get = |field| word.u64(field);
             let slow = self.around.bench.random().below(60);
-            // They leave in their order.
+            // Writes leave in their order.
             let last = self.writes.iter().map(|write| write.0).max().unwrap_or(0);
             let at = last.max(cycle + 2 + slow);
             self.writes.push((at, get("addr"), get("data"), get("slot")));
@@ -266,7 +266,7 @@ impl<'a> Peers<'a> {
         self.expected.entry(qp).or_default().push(packet);
     }
 
-    /// One that comes again, or something that was none.
+    /// An atomic that comes again, or something that was not one before.
     fn again(&mut self, qp: u64, random: &mut Random) {
         let (number, count, atomics) = self.numbers.entry(qp).or_default();
         let kept = (*count).min(1 + random.below(16));
@@ -330,7 +330,7 @@ impl<'a> Peers<'a> {
         }
     }
 
-    /// Until nothing waits any more.
+    /// Goes on until nothing waits any more.
     fn drain(&mut self) {
         let mut quiet = 0;
         while quiet < 700 {
@@ -387,7 +387,7 @@ fn atomics_are_executed_one_after_the_other_and_their_answers_are_kept() {
             peers.around.broken.sort_unstable();
             peers.broken.sort_unstable();
             assert_eq!(std::mem::take(&mut peers.around.broken), peers.broken, "{what}");
-            // They begin anew: nothing of before is kept.
+            // The queue pairs begin anew: nothing of before is kept.
             peers.broken.clear();
             QPS.iter().for_each(|qp| peers.around.write_pair(*qp));
             peers.numbers.values_mut().for_each(|(_, count, atomics)| {
@@ -467,7 +467,7 @@ fn pace(addresses: u64) -> f64 {
     (at[199] - at[60]) as f64 / 139.0
 }
 
-/// Those of one address do not wait for host memory: what one leaves is handed on to the next.
+/// Atomics of one address do not wait for host memory: what one leaves is handed on to the next.
 #[test]
 fn atomics_overlap_whether_their_addresses_are_distinct_or_one() {
     for addresses in [1_000, 1, 2, 7] {

@@ -328,8 +328,8 @@ pub(crate) fn stream(messages: usize, length: usize, beat: usize, log_mtu: u32) 
     }
 }
 
-/// Messages of up to 10 packets to 12 queue pairs, each message in a request of its own for every `most` packets or fewer; those of the others
-/// come between them.
+/// Messages of up to 10 packets to 12 queue pairs, each message in a request of its own for every `most` packets or
+/// fewer; those of the others come between them.
 pub(crate) fn in_parts(random: &mut Random, messages: usize, most: u64) -> Traffic {
     let mut traffic = stream(1, 1, 1, 8);
     (traffic.dests, traffic.beats) = (Vec::new(), Vec::new());

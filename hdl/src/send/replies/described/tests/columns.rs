@@ -87,7 +87,8 @@ fn bytes_in_key(
     (start..start + bytes).map(byte).collect()
 }
 
-/// Columns that their key has in part, or that are of no memory, between others: a packet that has any of that fails, and no other one.
+/// Columns that their key has in part, or that are of no memory, between others: a packet that has any of that fails,
+/// and no other one.
 #[test]
 fn a_packet_fails_if_any_of_its_columns_cannot_be_read() {
     let library = library();
