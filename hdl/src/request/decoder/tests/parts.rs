@@ -51,13 +51,13 @@ fn a_part_is_a_piece_of_its_region_whose_whole_is_checked() {
         let seen = Rc::clone(&told);
         world.bench.observe(move |model, _| {
             if model.get("part_write_valid") == 1 {
-                let of = |name: &str| model.get(&format!("part_write_{name}"));
+                let of = |name: &str| model.get(format!("part_write_{name}"));
                 let flag = |name| of(name) == 1;
                 let told = (of("slot"), of("whole"), flag("resumes"), flag("pauses"));
                 seen.borrow_mut().push(told);
             }
         });
-        let memory = card.regions[1].clone();
+        let memory = card.regions[1];
         let mut expected_told = Vec::new();
         let mut failed = 0;
         for _ in 0..60 {
@@ -109,7 +109,7 @@ fn three_parts_are_enough() {
     let mut random = Random::new(4);
     let card = card(&mut random);
     let mut world = World::new(&library(), 4, &card);
-    let memory = card.regions[1].clone();
+    let memory = card.regions[1];
     world.release = 0.0;
     let part = Part { first: 4, log_units: 2, pauses: true };
     let bytes = entry(3, 1_000_000, memory.addr, memory.lkey);

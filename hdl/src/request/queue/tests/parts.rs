@@ -156,7 +156,7 @@ fn every_part_comes_once_and_in_order_whatever_waits_when() {
             let (queue, position) = (own.queue, own.position);
             setup.run_until(|bench| {
                 let of_queue = |beat: &&Beat| beat.u64("queue") == queue;
-                let last = bench.received(wqe).iter().filter(of_queue).next_back();
+                let last = bench.received(wqe).iter().rfind(of_queue);
                 position - last.map_or(0, |beat| beat.u64("position") as u32) + 20 < RING
             });
             for _ in 0..=random.below(3) {
@@ -203,7 +203,7 @@ fn every_part_comes_once_and_in_order_whatever_waits_when() {
         let mut begun = [false; 16];
         for beat in setup.bench.received(wqe) {
             let queue = beat.u64("queue") as usize;
-            begun[queue] = told(beat).2 || (begun[queue] && told(beat).0 % 2 == 0);
+            begun[queue] = told(beat).2 || (begun[queue] && told(beat).0.is_multiple_of(2));
             assert!(queue != 9 || !begun.contains(&true), "seed {seed}");
         }
     }
