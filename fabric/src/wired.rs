@@ -113,7 +113,7 @@ impl WiredNode {
     }
 
     /// Moves frames both ways and lets time pass for the card: as much as has passed since the last turn, but while the
-    /// card is at work only 2 us, so that it hears what comes. False if nothing happened.
+    /// card is at work only 5 us, so that it hears what comes. False if nothing happened.
     ///
     /// # Errors
     /// The wire failed.

@@ -29,7 +29,7 @@ pub struct WordClashes {
     pub used: Signal<In, Bits<16>>,
     /// Their banks,
     pub banks: Signal<In, Bits<80>>,
-    /// and rows.
+    /// Row of each word in its bank (16 x 7 bits).
     pub rows: Signal<In, Bits<112>>,
     /// Those behind a word count.
     pub reverse: Signal<In, Bit>,
@@ -81,19 +81,19 @@ impl Logic for WordClashes {
 pub struct WordCrossbar {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Bytes that are written.
+    /// Bytes that are written, by word and byte (16 x 4 bits).
     pub go: Signal<In, Bits<64>>,
-    /// Banks of their words,
+    /// Bank of each word (16 x 5 bits).
     pub banks: Signal<In, Bits<80>>,
     /// and rows.
     pub rows: Signal<In, Bits<112>>,
-    /// They.
+    /// The words (16 x 32 bits).
     pub bytes: Signal<In, Bits<512>>,
-    /// Bytes of banks that are written.
+    /// Bytes that are written in each bank (32 x 4 bits).
     pub enable: Signal<Out, Bits<128>>,
-    /// The banks' rows.
+    /// Row of each bank (32 x 7 bits).
     pub row: Signal<Out, Bits<224>>,
-    /// What is written.
+    /// Word that is written to each bank (32 x 32 bits).
     pub data: Signal<Out, Bits<1024>>,
 }
 

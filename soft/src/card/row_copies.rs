@@ -86,6 +86,7 @@ impl Dealt {
     }
 }
 
+/// Deals the rows of a region; `None` if it has no ids in memory, elements with kinds, or too many rows.
 fn deal<M: HostMemory + ?Sized>(region: &Partitioned, memory: &M) -> Result<Option<Dealt>, Fault> {
     if region.by.is_some() || !region.entries.is_empty() || region.rows > MOST_ROWS {
         return Ok(None);
@@ -95,7 +96,7 @@ fn deal<M: HostMemory + ?Sized>(region: &Partitioned, memory: &M) -> Result<Opti
     ids.iter().for_each(|id| ends[usize::from(*id)] += 1);
     let mut sum = 0;
     for end in &mut ends {
-        // The place of the id's first row, for now.
+        // The place of the id's first row; it moves on to the end as the rows are placed below.
         (sum, *end) = (sum + *end, sum);
     }
     let mut numbers = vec![0; ids.len()];
