@@ -388,6 +388,7 @@ impl Logic for Keeper {
                         if self.list.q.val().retries.any() {
                             self.after.next.retries = self.list.q.val().retries - 1;
                             self.after.next.retrying = true;
+                            self.after.next.refused = false;
                             self.after.next.waiting = false;
                             self.after.next.resending = true;
                             self.after.next.cursor = self.list.q.val().head;
@@ -494,6 +495,7 @@ impl Logic for Keeper {
                     }
                     if self.goes_back.val() {
                         self.after.next.retrying = true;
+                        self.after.next.refused = self.is_sequence.val();
                         self.after.next.waiting = false;
                         self.after.next.resending = true;
                         self.after.next.cursor = self.walk.q.val().head;
@@ -669,11 +671,11 @@ impl Logic for Keeper {
             self.kept.d.next = self.kept.q.val() - 1;
         }
 
-        // Whether new requests of the queue pair are held back.
+        // Whether new requests of the queue pair are held back. A peer that has just sent a NAK is there.
         if self.writes.val() {
             self.after.next.held = self.after.val().used
                 && (self.crowded.val()
-                    || self.after.val().retrying
+                    || (self.after.val().retrying && !self.after.val().refused)
                     || self.after.val().paused
                     || (self.that.val().limited && self.after.val().resending));
         }

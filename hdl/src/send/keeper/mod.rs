@@ -63,8 +63,8 @@
 //! acknowledgement, and starts anew with progress.
 //!
 //! Pages are not shared out: one queue pair may have all of them. But nothing new is fetched (`hold`, to
-//! [`queue`](crate::request::queue)) for a queue pair that has as many pages as are free, sends again what was
-//! not acknowledged, has to pause, or has packets that wait for `go`, until that is over: so
+//! [`queue`](crate::request::queue)) for a queue pair that has as many pages as are free, sends again after a
+//! timeout or an RNR NAK, has to pause, or has packets that wait for `go`, until that is over: so
 //! one whose peer is silent leaves the others half of the pages, two leave a third of them, and so on. What was fetched
 //! before still comes.
 //! A queue pair whose entry was written and of which nothing was acknowledged since is reported to
@@ -103,7 +103,7 @@ const TIMEOUT_UNIT: usize = 2;
 /// Bits of a [`Packet`].
 const PACKET: usize = 268 + PAGE + QP + crate::request::DEST_COUNT;
 /// Bits of a [`Kept`].
-const KEPT: usize = 93 + TIME + 3 * PAGE + KEPT_COUNT;
+const KEPT: usize = 94 + TIME + 3 * PAGE + KEPT_COUNT;
 /// Bits of the count of events after which a clock is looked at in any case.
 const EVENTS: usize = 5;
 /// Bits of a count of packets that are kept.
@@ -173,6 +173,8 @@ pub struct Kept {
     pub newest: Bits<24>,
     /// Nothing was acknowledged since packets were sent again.
     pub retrying: Bit,
+    /// With `retrying`: the peer's NAK of a lost packet was what had them sent again.
+    pub refused: Bit,
     /// Tries that are left after a timeout or a NAK of a lost packet.
     pub retries: Bits<3>,
     /// Tries that are left after an RNR NAK; 7: no limit.

@@ -505,7 +505,7 @@ fn a_nak_of_a_lost_packet_does_not_end_a_pause() {
 
 /// What the queue block is told to hold; see [`Hold`](crate::request::queue::Hold).
 #[test]
-fn a_queue_pair_is_held_while_it_keeps_as_many_as_are_free_sends_again_or_pauses() {
+fn a_queue_pair_is_held_while_it_keeps_as_many_as_are_free_pauses_or_gets_no_answer() {
     let library = library();
     let mut net = net(&library, 34);
     let held = Rc::new(RefCell::new(Vec::new()));
@@ -525,15 +525,18 @@ fn a_queue_pair_is_held_while_it_keeps_as_many_as_are_free_sends_again_or_pauses
     net.give(7, PAGES / 2, true);
     net.settle(100);
     assert_eq!(held.take(), [(7, true)]);
-    // One whose packets are lost.
-    net.give(8, 5, true);
+    // One whose packet is lost, which the peer says; what is sent again is lost as well, and the peer says nothing.
+    net.set(9, &Setting { timeout: 5, ..KEEPS });
+    net.give(9, 5, true);
     net.settle(100);
-    net.answer(8, 5, syndrome::NAK_PSN);
+    net.answer(9, 5, syndrome::NAK_PSN);
+    assert_eq!(net.settle(100), [(9, 5)]);
+    assert_eq!(held.take(), []);
+    assert_eq!(net.settle(32 * SHORTEST + ROUND), [(9, 5)]);
+    assert_eq!(held.take(), [(9, true)]);
+    net.answer(9, 5, syndrome::ACK);
     net.settle(100);
-    assert_eq!(held.take(), [(8, true)]);
-    net.answer(8, 5, syndrome::ACK);
-    net.settle(100);
-    assert_eq!(held.take(), [(8, false)]);
+    assert_eq!(held.take(), [(9, false)]);
     // One without a receive.
     net.give(8, 6, true);
     net.settle(100);
