@@ -43,11 +43,8 @@ const REASONS: &[(&str, &str)] = &[
     ("columns-3", TURNS),
     ("columns-1024", PLANNED_IN_TURN),
     ("key-read-bitmap", PIECE_BY_PIECE),
-    ("loss", HELD_AFTER_LOSS),
 ];
 
-const HELD_AFTER_LOSS: &str = "A queue pair that sends again gets no further part of its message until that is acknowledged, so that a silent peer has no more than its \
-     share. After a NAK, which shows that the peer is there, that is needless, and it costs the time of a round trip.";
 const PIECE_BY_PIECE: &str = "The answer is gathered piece by piece where a bitmap selects the rows: each value is a DMA read of its own, one in 16 cycles. What is sent \
      from such a region goes the way of columns instead.";
 const ENTRY_BY_ENTRY: &str = "Rows with kinds of columns are walked one by one, twice: judged, in a cycle for each offset, view or index, and sent, in a cycle for each \

@@ -4,8 +4,8 @@ use drdma_abi::roce::{operation, syndrome};
 use drdma_emit::prelude::*;
 
 use super::{
-    CLOSED_READERS, FOR_EVER, Keeper, KeeperEvent, KeeperState, PAUSES, PRESSED, TIME,
-    TIMEOUT_UNIT, UNIT, UNITS,
+    CLOSED_READERS, FEW, FOR_EVER, Keeper, KeeperEvent, KeeperState, NEXT_TURN, PAUSES, PRESSED,
+    TIME, TIMEOUT_UNIT, UNIT, UNITS,
 };
 use crate::context::QP;
 use crate::receive::reads::BAD_RESPONSE;
@@ -77,6 +77,12 @@ impl Logic for Keeper {
         self.tells.input.valid.next = false;
         self.items.input.valid.next = false;
         self.sends.next = false;
+        self.leaves.next = false;
+        if self.recent.q.val().any() {
+            self.recent.d.next = self.recent.q.val() - 1;
+        }
+        self.lists_wait.next = self.turns.output.valid.val() || self.recent.q.val().any();
+        self.backed_up.next = self.lists_wait.val() && (self.sending.q.val() >= FEW);
         self.runs.next = self.state.q.val() == KeeperState::Run;
 
         // The event at hand: the one in the pipeline, or the one that takes longer.
@@ -284,6 +290,7 @@ impl Logic for Keeper {
                     } else {
                         // The packet passes as it is.
                         self.items.input.valid.next = true;
+                        self.leaves.next = true;
                     }
                 }
                 KeeperEvent::Response => {
@@ -566,11 +573,13 @@ impl Logic for Keeper {
                 self.look.d.next = true;
             } else if self.turns.output.valid.val()
                 && self.sends_roomy.val()
+                && !self.backed_up.val()
                 && !self.due.val()
                 && (self.was_new.q.val() || !self.packet.valid.val())
                 && !(self.look.q.val() && (self.qp.q.val() == self.turns.output.data.val().qp))
             {
                 self.turns.output.ready.next = true;
+                self.recent.d.next = NEXT_TURN.into();
                 self.was_new.d.next = false;
                 self.qp.d.next = self.turns.output.data.val().qp;
                 self.event.d.next = KeeperEvent::Resend;
@@ -578,6 +587,8 @@ impl Logic for Keeper {
             } else if self.packet.valid.val()
                 && !self.packet.marker.val()
                 && self.sends_roomy.val()
+                && !self.backed_up.val()
+                && !(self.lists_wait.val() && self.was_new.q.val())
                 && !self.due.val()
                 && !(self.look.q.val() && !self.leads.val() && (self.qp.q.val() == self.packet.qp.val()))
             {
@@ -643,6 +654,7 @@ impl Logic for Keeper {
         self.paced.next = self.pacer_packet.q.val();
         if self.sends.val() {
             self.items.input.valid.next = true;
+            self.leaves.next = true;
             self.pages.send.valid.next = true;
             if !self.is_older.val() {
                 self.after.next.newest = self.sent_end.val();
@@ -665,6 +677,11 @@ impl Logic for Keeper {
             self.pages.send.page.next = self.at.q.val();
         }
         self.items.input.data.next = self.sent.val();
+        if self.leaves.val() && !self.done.valid.val() {
+            self.sending.d.next = self.sending.q.val() + 1;
+        } else if self.done.valid.val() && !self.leaves.val() && self.sending.q.val().any() {
+            self.sending.d.next = self.sending.q.val() - 1;
+        }
         if self.pages.hold.valid.val() {
             self.kept.d.next = self.kept.q.val() + 1;
         } else if self.pages.release.valid.val() {
@@ -776,6 +793,8 @@ impl Logic for Keeper {
             self.act.d.next = false;
             self.sweep.d.next = 0.into();
             self.kept.d.next = 0.into();
+            self.sending.d.next = 0.into();
+            self.recent.d.next = 0.into();
             self.pressed.d.next = false;
             self.wrote.d.next = false;
             self.clock.d.next = 0.into();

@@ -37,7 +37,8 @@
 //! written anew takes 4, and 2 for each
 //! packet that it has; nothing else is done meanwhile. Acknowledgements go before packets; packets that are sent again
 //! take turns with new
-//! ones, queue pair by queue pair. When there is nothing else to do, and after every 31 events, the next queue pair's
+//! ones, queue pair by queue pair, and both wait while the packetizer has four packets to send: what is lost again is
+//! sent again so much sooner. When there is nothing else to do, and after every 31 events, the next queue pair's
 //! clock is looked at,
 //! so that a timeout is noticed at most 4,096 idle cycles late, or about half a millisecond under full load. Nothing is
 //! accepted in the 4,096
@@ -112,6 +113,10 @@ const KEPT_COUNT: usize = PAGE + 1;
 /// the pages
 /// of messages that are being filled are never all the pages that there are.
 const PRESSED: u64 = 64;
+/// While packets are to be sent again, none is passed on unless the packetizer has fewer than this.
+const FEW: u64 = 4;
+/// Cycles from a list's turn to its next one in `turns`.
+const NEXT_TURN: u64 = 5;
 /// Value of `rnr_retry` that is not counted down.
 const FOR_EVER: u64 = RNR_FOR_EVER as u64;
 /// Cycles in 10 us.
@@ -328,6 +333,15 @@ pub struct Keeper {
     events: DFF<Bits<EVENTS>>,
     due: Signal<Local, Bit>,
     sends_roomy: Signal<Local, Bit>,
+    /// Packets that the packetizer has not given back.
+    sending: DFF<Bits<KEPT_COUNT>>,
+    leaves: Signal<Local, Bit>,
+    /// Cycles in which the list that had its turn may come for the next one.
+    recent: DFF<Bits<3>>,
+    /// A list waits for its turn, or may do so soon.
+    lists_wait: Signal<Local, Bit>,
+    /// That, while there are at least [`FEW`].
+    backed_up: Signal<Local, Bit>,
     tells_roomy: Signal<Local, Bit>,
     /// Packets that are kept; `pressed`: they are at least [`PRESSED`].
     kept: DFF<Bits<KEPT_COUNT>>,

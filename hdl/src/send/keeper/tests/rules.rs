@@ -436,6 +436,42 @@ fn what_comes_while_packets_are_sent_again_waits_for_its_turn() {
     assert_eq!(came, [[13, 0, 0]]);
 }
 
+/// So what is lost once more is sent again before much else is.
+#[test]
+fn packets_are_sent_again_while_the_packetizer_has_few() {
+    let library = library();
+    let mut net = net(&library, 40);
+    net.set(7, &KEEPS);
+    net.set(8, &KEEPS);
+    for psn in 0..20 {
+        net.give(7, psn, true);
+    }
+    assert_eq!(net.settle(300).len(), 20);
+    net.answer(7, 0, syndrome::NAK_PSN);
+    net.bench.run(300);
+    let came = net.bench.take(net.item);
+    let numbers: Vec<_> = came.iter().map(|beat| beat.u64("psn")).collect();
+    assert!((FEW..FEW + 2).contains(&(numbers.len() as u64)), "{numbers:?}");
+    assert!(numbers.iter().copied().eq(0..numbers.len() as u64), "{numbers:?}");
+    // Those of others wait as well, and have every second turn then.
+    for psn in 0..5 {
+        net.give(8, psn, false);
+    }
+    net.bench.run(300);
+    assert!(net.bench.take(net.item).is_empty());
+    for beat in came {
+        net.bench.send(net.done, Beat::from([("page", beat.u64("page"))]));
+    }
+    let rest = net.settle(600);
+    let again = numbers.len() as u64..20;
+    assert!(rest.iter().filter(|(qp, _)| *qp == 7).map(|(_, psn)| *psn).eq(again), "{rest:?}");
+    assert_eq!(rest[..8].iter().filter(|(qp, _)| *qp == 8).count(), 4, "{rest:?}");
+    net.answer(7, 19, syndrome::ACK);
+    net.answer(8, 4, syndrome::ACK);
+    net.settle(300);
+    assert_eq!(net.pages_in_use(), 0);
+}
+
 #[test]
 fn numbers_go_on_behind_the_highest_one_with_0() {
     let library = library();
