@@ -9,6 +9,8 @@ use drdma_emit::prelude::*;
 
 /// So few that many requests have more messages.
 const LOG_LENGTHS: usize = 4;
+/// So few that many requests have more records of chains.
+const RECORDS: usize = 12;
 
 /// A lane as the decoder writes it.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -106,7 +108,7 @@ pub struct WithTables {
 
     held: DFF<Asked>,
     tables: Tables,
-    kinds: Kinds<LOG_LENGTHS>,
+    kinds: Kinds<LOG_LENGTHS, RECORDS>,
     set_info: Signal<Local, SetInfo>,
     dest_info: Signal<Local, DestInfo>,
     lane_kind: Signal<Local, LaneKind>,

@@ -1,6 +1,7 @@
 //! What is given against what the semantics say, message by message.
 
 mod bench;
+mod chaser;
 mod cycles;
 mod generate;
 
