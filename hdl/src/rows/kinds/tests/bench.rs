@@ -9,8 +9,6 @@ use drdma_emit::prelude::*;
 
 /// So few that many requests have more messages.
 const LOG_LENGTHS: usize = 4;
-/// So few that many requests have more records of chains.
-const RECORDS: usize = 12;
 
 /// A lane as the decoder writes it.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -90,7 +88,7 @@ pub struct Asked {
 }
 
 #[derive(LogicBlock, BlockDefault)]
-pub struct WithTables {
+pub struct WithTables<const RECORDS: usize> {
     pub clk: Signal<In, Clock>,
     pub rst: Signal<In, Bit>,
     pub cfg: Flow<In, ConfigWrite>,
@@ -116,7 +114,7 @@ pub struct WithTables {
     unused: Signal<Local, Bit>,
 }
 
-impl Logic for WithTables {
+impl<const RECORDS: usize> Logic for WithTables<RECORDS> {
     #[hdl_gen]
     fn update(&mut self) {
         self.tables.lane_write_valid.next = self.lane.valid.val();
