@@ -14,7 +14,8 @@
 //!
 //! - **[`Lister`]** walks the rows of destinations, region by region, and asks for one group of a row's lanes a cycle:
 //!   lanes of fixed width side by side, of up to 64 bytes together, or one other lane. Its
-//!   **[`Finder`](finder::Finder)** finds the rows: bits of bitmaps, ids, pointers, chains.
+//!   **[`Finder`](finder::Finder)** finds the rows: bits of bitmaps, ids, pointers, chains. Its
+//!   **[`Chaser`](chaser::Chaser)** follows 64 chains at once, its **[`Trail`](trail::Trail)** keeps their records.
 //! - **[`Planner`]** decides which lanes of a region form groups, and what all of its rows have in common.
 //! - **[`Lines`]** reads the entries that lead elsewhere; those of a lane that share a cache line are read together.
 //! - **[`Follower`]** follows the entries to the ranges of their values, and checks what docs/semantics.md says about
@@ -32,8 +33,11 @@
 //! way.
 //!
 //! A group takes a cycle, a row at least one; a value that is sent takes one for its length and one for each 64 bytes.
-//! 512 entries are under way at once. A list is read 2 KiB at a time, and 16 such windows are kept; each other window,
-//! and each record of a chain, takes a read's round trip. A buffer of views is read when a view first leads there, and
+//! 512 entries are under way at once. A list is read 2 KiB at a time, and 16 such windows are kept; each other window
+//! takes a read's round trip. So does each record of a chain, where 64 chains share their round trips. Where chains are
+//! judged, the pointers of their records are kept, as far as there is room for all of a region: such a region's chains
+//! are not followed again, and what is sent are the records that were judged. All others are followed again, one after
+//! the other where rows are walked element by element or each message is walked twice. A buffer of views is read when a view first leads there, and
 //! is then known for the rest of the request, unless another one took its place among 64.
 
 pub mod chaser;
