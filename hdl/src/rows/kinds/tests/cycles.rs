@@ -216,7 +216,7 @@ fn hops_of_many_chains_share_their_round_trips() {
     let whatever = Entry { offset: 8, lkey: 0, kind: Kind::Fixed { width: 8 } };
     let mixed: Vec<u64> = (0..64).map(|chain| chain % 17).collect();
     // Chains, what is sent of a record, destinations; round trips one after the other, and cycles of a row.
-    let cases: [(&str, Vec<u64>, Vec<Entry>, usize, u64, u64); 6] = [
+    let cases = [
         ("64 chains of 8", vec![8; 64], vec![fixed], 1, 8, 2),
         ("64 chains of 0 to 16", mixed, vec![fixed], 1, 16, 2),
         ("a chain of 200", vec![200], vec![fixed], 1, 200, 2),
