@@ -2,7 +2,8 @@
 //!
 //! A failure prints the seed. `DRDMA_TEST_SEED=n` runs only that job, `DRDMA_TEST_JOBS=n` so many
 //! on the reference model, `DRDMA_TEST_RTL_JOBS=n` so many on the simulated hardware;
-//! `DRDMA_TEST_FIRST=n` begins with another seed.
+//! `DRDMA_TEST_FIRST=n` begins with another seed; `DRDMA_TEST_WITH=word` passes over jobs without
+//! that word, `chase` for instance.
 
 use std::{
     env,
@@ -36,6 +37,10 @@ fn number(name: &str) -> Option<u64> {
 /// What is wrong with what a device does with the job of a seed, if anything.
 fn problem(uri: &str, limits: Limits, seed: u64) -> Option<String> {
     let job = generate(seed, limits);
+    if env::var("DRDMA_TEST_WITH").is_ok_and(|word| !job.to_string().contains(&word)) {
+        return None;
+    }
+    println!("{uri}: seed {seed}");
     let expected = expect::run(&job);
     let problem = match device::run(uri, &job) {
         Ok(found) => device::difference(&expected, &found),

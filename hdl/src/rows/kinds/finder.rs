@@ -1,5 +1,7 @@
 //! Finds the rows of a region.
 
+use super::chaser::{Chaser, Linked};
+use super::trail::Trail;
 use crate::primitive::{FirstSet, Flatten, Lutram, Ram, Restore};
 use crate::request::{BITMAPPED, CONTIGUOUS, POINTER_MAPPED, SetKinds};
 use crate::rows::sequencer::tables::{Bounds, SetInfo};
@@ -65,19 +67,22 @@ const TAG_BITS: usize = <Tag as Synth>::BITS;
 /// With `ahead`, blocks are looked through one a cycle, ahead of the rows that are taken: a row takes a cycle then, and
 /// a block with rows one more, or a pointer 2. Without `ahead`, a block is looked at only after the rows of the block
 /// before were taken, so that `place` is the position of the walk when a row was taken; a row takes 2 cycles then, and
-/// a block 4. 16 windows of 2 KiB of lists are kept. Each other window takes a read, and so does each record of a
-/// chain.
+/// a block 4. 16 windows of 2 KiB of lists are kept. Each other window takes a read.
+///
+/// Chains are followed 64 at once with `ahead` ([`Chaser`]). With `keeps` as well, their records are kept, `RECORDS` of
+/// a request at most ([`Trail`]), and from then on rows of the region are taken from there. Records that are not kept
+/// take a read each without `ahead`, one after the other.
 ///
 /// # Inputs
 /// `clk`, `rst`; `clear`: a request begins; `set`, `region`, `info`, `kinds`, `bounds`, `partition` and `by_lane` of
-/// the region at hand, which may change while `busy` and `on` are low; `open` with `from`; `ahead`; `on`: rows are
-/// wanted; `take`; `line`.
+/// the region at hand, which may change while `busy` and `on` are low; `open` with `from`; `ahead`, `keeps`; `on`: rows
+/// are wanted; `halt`; `take`; `line`, `linked`.
 ///
 /// # Outputs
 /// `valid` with `row`, `rest`, `lane`, `pointer`; `bad`, in place of `valid`: the next row leads nowhere; `dry`: there
-/// is no further row; `place`; stream `read`; `busy`.
+/// is no further row; `place`; streams `read`, `link_read`; `busy`.
 #[derive(LogicBlock, BlockDefault)]
-pub struct Finder {
+pub struct Finder<const RECORDS: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
@@ -106,8 +111,12 @@ pub struct Finder {
     pub fresh: Signal<In, Bit>,
     /// Rows may be found before those before them are taken.
     pub ahead: Signal<In, Bit>,
+    /// With `ahead`: records of chains are kept.
+    pub keeps: Signal<In, Bit>,
     /// Rows are wanted.
     pub on: Signal<In, Bit>,
+    /// No further row is wanted until `clear`.
+    pub halt: Signal<In, Bit>,
     /// A row is offered.
     pub valid: Signal<Out, Bit>,
     /// The row is taken in this cycle.
@@ -130,6 +139,10 @@ pub struct Finder {
     pub read: Stream<Out, HostReadRequest>,
     /// Answers of these reads.
     pub line: Flow<In, HostReadBeat>,
+    /// Reads of pointers to further records, of many chains.
+    pub link_read: Stream<Out, HostReadRequest>,
+    /// Answers of these reads, in their order.
+    pub linked: Flow<In, Linked>,
     /// A read is under way.
     pub busy: Signal<Out, Bit>,
 
@@ -199,6 +212,17 @@ pub struct Finder {
     may_find: Signal<Local, Bit>,
     outside: Signal<Local, Bit>,
 
+    // Chains that are followed at once, and records that were kept.
+    chaser: Chaser,
+    chases: Signal<Local, Bit>,
+    trail: Trail<RECORDS>,
+    replays: DFF<Bit>,
+    /// A record was read from the trail.
+    record_valid: DFF<Bit>,
+    record_wanted: Signal<Local, Bit>,
+    row_free: Signal<Local, Bit>,
+    is_dry: Signal<Local, Bit>,
+
     // The row that is offered.
     row_valid: DFF<Bit>,
     row_bad: DFF<Bit>,
@@ -210,7 +234,7 @@ pub struct Finder {
     unused: Signal<Local, Bit>,
 }
 
-impl Logic for Finder {
+impl<const RECORDS: usize> Logic for Finder<RECORDS> {
     #[hdl_gen]
     fn update(&mut self) {
         self.is_ids.next = self.info.val().ids.any();
@@ -223,6 +247,43 @@ impl Logic for Finder {
             || self.info.val().starts.any()
             || self.info.val().row_bytes.any()
             || self.kinds.val().pd.any();
+
+        // Chains.
+        self.chases.next = self.is_chain.val() && self.ahead.val() && !self.replays.q.val();
+        self.row_free.next = !self.row_valid.q.val() || self.take.val();
+        self.chaser.clear.next = self.clear.val();
+        self.chaser.halt.next = self.halt.val();
+        self.chaser.mark.next = self.kinds.val().period_or_end;
+        self.chaser.limit.next = self.kinds.val().limit;
+        self.chaser.link.next = self.kinds.val().link;
+        self.chaser.low.next = self.bounds.val().low;
+        self.chaser.high.next = self.bounds.val().high;
+        self.chaser.never.next = self.bounds.val().never;
+        self.chaser.head.valid.next = self.next_valid.q.val() && self.on.val() && self.chases.val();
+        self.chaser.head.pointer.next = self.next_word.q.val();
+        self.chaser.linked.valid.next = self.linked.valid.val();
+        self.chaser.linked.next = self.linked.val();
+        self.chaser.read.join(&mut self.link_read);
+        self.chaser.found.ready.next = self.chases.val() && self.row_free.val();
+        self.trail.clear.next = self.clear.val();
+        self.trail.set.next = self.set.val();
+        self.trail.opens.next = self.open.val()
+            && self.is_chain.val()
+            && self.ahead.val()
+            && self.keeps.val()
+            && !self.trail.kept.val();
+        self.trail.put.next = self.chaser.found.valid.val()
+            && !self.chaser.found.bad.val()
+            && self.chases.val()
+            && self.row_free.val();
+        self.trail.pointer.next = self.chaser.found.pointer.val();
+        self.trail.at.next = self.block.q.val();
+        self.record_wanted.next = self.replays.q.val()
+            && self.on.val()
+            && self.trail.more.val()
+            && ((self.ahead.val() && (!self.record_valid.q.val() || self.row_free.val()))
+                || (!self.row_valid.q.val() && !self.record_valid.q.val()));
+        self.trail.read.next = self.record_wanted.val();
 
         // The number of rows.
         self.rows_new.next = bit_cast::<33, 32>(self.info.val().count);
@@ -285,12 +346,14 @@ impl Logic for Finder {
             || (!self.is_pointers.val() && !self.lowest.any.val());
         self.next_leaves.next = self.next_valid.q.val()
             && self.on.val()
+            && (!self.chases.val() || self.chaser.head.ready.val())
             && (self.over.val() || (!self.is_pointers.val() && !self.next_word.q.val().any()));
         self.read_moves.next =
             self.read_valid.q.val() && (!self.next_valid.q.val() || self.next_leaves.val());
         self.wants.next = self.on.val()
             && (self.state.q.val() == FinderState::Flow)
             && self.has_list.val()
+            && !self.replays.q.val()
             && self.more.val()
             && (self.ahead.val()
                 || (!self.row_valid.q.val()
@@ -371,16 +434,34 @@ impl Logic for Finder {
         self.last_lane.next = !self.by_lane.val()
             || (bit_cast::<5, 4>(self.next_lane.q.val()) + 1 == self.info.val().lanes);
         self.may_find.next = self.on.val()
+            && !self.chases.val()
+            && !self.replays.q.val()
             && (self.state.q.val() == FinderState::Flow)
             && (!self.row_valid.q.val() || (self.ahead.val() && self.take.val()));
         if self.take.val() {
             self.row_valid.d.next = false;
         }
-        if self.next_leaves.val() && self.over.val() {
+        if self.next_leaves.val() && self.over.val() && !self.chases.val() {
             self.known.d.next = true;
             self.word.d.next = self.next_word.q.val();
             self.word_block.d.next = self.next_block.q.val();
             self.passed.d.next = 0.into();
+        }
+        // Records come from many chains at once, or are those that were kept.
+        if self.chases.val() && self.row_free.val() && self.chaser.found.valid.val() {
+            self.row_valid.d.next = true;
+            self.row_bad.d.next = self.chaser.found.bad.val();
+            self.row_pointer.d.next = self.chaser.found.pointer.val();
+        }
+        if self.record_valid.q.val() && self.row_free.val() {
+            self.record_valid.d.next = false;
+            self.row_valid.d.next = true;
+            self.row_bad.d.next = false;
+            self.row_pointer.d.next = self.trail.record.val();
+        }
+        if self.record_wanted.val() {
+            self.record_valid.d.next = true;
+            self.block.d.next = self.block.q.val() + 1;
         }
         self.read.valid.next = false;
         self.read.addr.next = self.asked_addr.q.val();
@@ -481,6 +562,8 @@ impl Logic for Finder {
         }
 
         if self.open.val() {
+            self.replays.d.next = self.is_chain.val() && self.trail.kept.val();
+            self.record_valid.d.next = false;
             self.row_valid.d.next = false;
             self.read_valid.d.next = false;
             self.next_valid.d.next = false;
@@ -504,13 +587,27 @@ impl Logic for Finder {
 
         self.valid.next = self.row_valid.q.val() && !self.row_bad.q.val();
         self.bad.next = (self.row_valid.q.val() && self.row_bad.q.val())
-            || (!self.row_valid.q.val() && (self.state.q.val() == FinderState::Unread));
-        self.dry.next = self.on.val()
+            || (!self.row_valid.q.val()
+                && (self.state.q.val() == FinderState::Unread)
+                && (!self.chases.val()
+                    || (!self.read_valid.q.val()
+                        && !self.next_valid.q.val()
+                        && self.chaser.empty.val())));
+        self.is_dry.next = self.on.val()
             && (self.state.q.val() == FinderState::Flow)
             && !self.row_valid.q.val()
             && !self.more.val()
             && (!self.has_list.val()
-                || (self.over.val() && !self.read_valid.q.val() && !self.next_valid.q.val()));
+                || (self.over.val() && !self.read_valid.q.val() && !self.next_valid.q.val()))
+            && (!self.chases.val() || self.chaser.empty.val());
+        if self.replays.q.val() {
+            self.is_dry.next = self.on.val()
+                && !self.row_valid.q.val()
+                && !self.record_valid.q.val()
+                && !self.trail.more.val();
+        }
+        self.dry.next = self.is_dry.val();
+        self.trail.finish.next = self.is_dry.val();
         self.row.next = self.row_at.q.val().get_bits::<32>(0);
         if self.is_bits.val() {
             self.row.next =
@@ -526,14 +623,17 @@ impl Logic for Finder {
         self.place.next.known = self.known.q.val();
         self.place.next.word = self.word.q.val();
         self.place.next.before = self.passed.q.val();
-        self.busy.next =
-            (self.state.q.val() == FinderState::Ask) || (self.state.q.val() == FinderState::Come);
+        self.busy.next = (self.state.q.val() == FinderState::Ask)
+            || (self.state.q.val() == FinderState::Come)
+            || self.chaser.busy.val();
         if self.rst.val() {
             self.state.d.next = FinderState::Flow;
             self.row_valid.d.next = false;
             self.read_valid.d.next = false;
             self.next_valid.d.next = false;
             self.known.d.next = false;
+            self.record_valid.d.next = false;
+            self.replays.d.next = false;
         }
     }
 }

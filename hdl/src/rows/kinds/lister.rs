@@ -1,5 +1,6 @@
 //! Walks the rows of a request's regions, and asks for what is wanted of each.
 
+use super::chaser::Linked;
 use super::finder::{Finder, PLACE_BITS, Place};
 use super::record::{
     DESTINATION, HEAD, MESSAGE, MOST_BYTES, PLAN, PLAN_BITS, Plan, TABLE, VALUE, VERDICT, Wanted,
@@ -83,12 +84,13 @@ pub enum ListerPhase {
 ///
 /// # Inputs
 /// `clk`, `rst`; `start`, `dests`, `first_dest`; `dest_info`, `set_info`, `bounds`, `set_kinds`, each a cycle after it
-/// was asked for; `plan_done` with `plan`; `refused`, `refused_dest`, `too_long`, `kept`, `quiet`; `line`.
+/// was asked for; `plan_done` with `plan`; `refused`, `refused_dest`, `too_long`, `kept`, `quiet`; `line`,
+/// `linked`.
 ///
 /// # Outputs
-/// `dest_read`, `set_read`; streams `wanted`, `read`; `pd`; `done` with `status`, `bad_dest`.
+/// `dest_read`, `set_read`; streams `wanted`, `read`, `link_read`; `pd`; `done` with `status`, `bad_dest`.
 #[derive(LogicBlock, BlockDefault)]
-pub struct Lister {
+pub struct Lister<const RECORDS: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
@@ -121,6 +123,10 @@ pub struct Lister {
     pub read: Stream<Out, HostReadRequest>,
     /// Answers of these reads.
     pub line: Flow<In, HostReadBeat>,
+    /// Reads of pointers to further records, of many chains.
+    pub link_read: Stream<Out, HostReadRequest>,
+    /// Answers of these reads, in their order.
+    pub linked: Flow<In, Linked>,
     /// An entry leads nowhere, or a message is too long; held until the next `start`.
     pub refused: Signal<In, Bit>,
     /// With `refused`: place of the destination in the ring of destinations.
@@ -166,7 +172,7 @@ pub struct Lister {
     judging: Signal<Local, Bit>,
 
     // Position of the walk.
-    finder: Finder,
+    finder: Finder<RECORDS>,
     opens: Signal<Local, Bit>,
     finds: Signal<Local, Bit>,
     takes: Signal<Local, Bit>,
@@ -235,7 +241,7 @@ pub struct Lister {
     unused: Signal<Local, Bit>,
 }
 
-impl Logic for Lister {
+impl<const RECORDS: usize> Logic for Lister<RECORDS> {
     #[hdl_gen]
     fn update(&mut self) {
         // The destination and the region at hand.
@@ -338,7 +344,10 @@ impl Logic for Lister {
         self.finder.from.next = self.place_out.record.val();
         self.finder.fresh.next = self.is_fresh.val();
         self.finder.ahead.next = !self.interleaved.val() && !self.message_ahead.val();
+        self.finder.keeps.next = self.judging.val();
         self.finder.on.next = self.finds.val();
+        self.finder.halt.next = (self.state.q.val() == ListerState::Finish)
+            || (self.state.q.val() == ListerState::Idle);
         self.has_row.next = self.finds.val() && self.finder.valid.val();
         self.asks.next = self.by_lane.val() || self.groups.q.val().any();
         self.asked.next = self.wanted.ready.val() && self.last_group.val();
@@ -347,6 +356,9 @@ impl Logic for Lister {
         self.finder.read.join(&mut self.read);
         self.finder.line.valid.next = self.line.valid.val();
         self.finder.line.next = self.line.val();
+        self.finder.link_read.join(&mut self.link_read);
+        self.finder.linked.valid.next = self.linked.valid.val();
+        self.finder.linked.next = self.linked.val();
 
         // A group of a row is wanted, unless a state says otherwise.
         self.wanted.valid.next = self.has_row.val() && self.asks.val();

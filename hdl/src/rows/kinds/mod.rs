@@ -14,7 +14,8 @@
 //!
 //! - **[`Lister`]** walks the rows of destinations, region by region, and asks for one group of a row's lanes a cycle:
 //!   lanes of fixed width side by side, of up to 64 bytes together, or one other lane. Its
-//!   **[`Finder`](finder::Finder)** finds the rows: bits of bitmaps, ids, pointers, chains.
+//!   **[`Finder`](finder::Finder)** finds the rows: bits of bitmaps, ids, pointers, chains. Its
+//!   **[`Chaser`](chaser::Chaser)** follows 64 chains at once, its **[`Trail`](trail::Trail)** keeps their records.
 //! - **[`Planner`]** decides which lanes of a region form groups, and what all of its rows have in common.
 //! - **[`Lines`]** reads the entries that lead elsewhere; those of a lane that share a cache line are read together.
 //! - **[`Follower`]** follows the entries to the ranges of their values, and checks what docs/semantics.md says about
@@ -32,10 +33,14 @@
 //! way.
 //!
 //! A group takes a cycle, a row at least one; a value that is sent takes one for its length and one for each 64 bytes.
-//! 512 entries are under way at once. A list is read 2 KiB at a time, and 16 such windows are kept; each other window,
-//! and each record of a chain, takes a read's round trip. A buffer of views is read when a view first leads there, and
+//! 512 entries are under way at once. A list is read 2 KiB at a time, and 16 such windows are kept; each other window
+//! takes a read's round trip. So does each record of a chain, where 64 chains share their round trips. Where chains are
+//! judged, the pointers of their records are kept, as far as there is room for all of a region: such a region's chains
+//! are not followed again, and what is sent are the records that were judged. All others are followed again, one after
+//! the other where rows are walked element by element or each message is walked twice. A buffer of views is read when a view first leads there, and
 //! is then known for the rest of the request, unless another one took its place among 64.
 
+pub mod chaser;
 pub mod finder;
 pub mod follower;
 pub mod giver;
@@ -45,6 +50,7 @@ pub mod planner;
 pub mod record;
 #[cfg(test)]
 mod tests;
+pub mod trail;
 
 use crate::context::ConfigWrite;
 use crate::primitive::{Fifo, Flatten, Multiplier, Ram, RamStyle, Restore, StreamFifo, StreamSkid};
@@ -75,6 +81,7 @@ const MOST: u64 = 32;
 const ENTRIES: u64 = 0;
 const LISTER: u64 = 1;
 const FOLLOWER: u64 = 2;
+const CHAINS: u64 = 3;
 
 /// 1 to 4 bytes of payload that the card makes.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -86,7 +93,7 @@ pub struct Made {
 }
 
 /// Walker of requests with kinds; see the [module](self). It keeps the lengths of fewer than 2^`LENGTHS` messages and
-/// ends of destinations.
+/// ends of destinations, and `RECORDS` records of chains.
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; the decoder's writes: `lane_write` with `lane_kind`, and of sets `set_valid`, `set_index`,
@@ -96,7 +103,7 @@ pub struct Made {
 /// # Outputs
 /// `dest_read`, `set_read`; streams `read`, `token`, `made`; `done` with `status`, `bad_dest`.
 #[derive(LogicBlock, BlockDefault)]
-pub struct Kinds<const LENGTHS: usize> {
+pub struct Kinds<const LENGTHS: usize, const RECORDS: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
@@ -154,7 +161,7 @@ pub struct Kinds<const LENGTHS: usize> {
     /// Made bytes of tokens, each before its token.
     pub made: Stream<Out, Made>,
 
-    lister: Lister,
+    lister: Lister<RECORDS>,
     follower: Follower,
     giver: Giver<LENGTHS>,
     #[init(Ram::new(RamStyle::Ultra))]
@@ -195,6 +202,9 @@ pub struct Kinds<const LENGTHS: usize> {
     list_reads: StreamSkid<HostReadRequest>,
     /// Skid buffer that holds a read that is offered.
     requests: StreamSkid<HostReadRequest>,
+    /// Chains and entries take turns.
+    link_turn: DFF<Bit>,
+    asks_link: Signal<Local, Bit>,
     asks: Signal<Local, Bit>,
     ask: Signal<Local, HostReadRequest>,
     has_room_to_ask: Signal<Local, Bit>,
@@ -206,7 +216,7 @@ pub struct Kinds<const LENGTHS: usize> {
     unused_counts: Signal<Local, Bits<7>>,
 }
 
-impl<const LENGTHS: usize> Logic for Kinds<LENGTHS> {
+impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORDS> {
     #[hdl_gen]
     fn update(&mut self) {
         // The decoder's writes.
@@ -346,7 +356,7 @@ impl<const LENGTHS: usize> Logic for Kinds<LENGTHS> {
         self.lines.entry.join(&mut self.follower.entry);
         self.lines.answer.join(&mut self.follower.answer);
 
-        // Reads: of tables first, then of lists, then of entries.
+        // Reads: of tables first, then of lists, then of chains and entries in turns.
         self.asks.next = false;
         self.ask.next = self.lines.read.val();
         self.owners.in_data.next = ENTRIES.into();
@@ -356,6 +366,9 @@ impl<const LENGTHS: usize> Logic for Kinds<LENGTHS> {
         self.table_reads.output.ready.next = false;
         self.list_reads.output.ready.next = false;
         self.lines.read.ready.next = false;
+        self.lister.link_read.ready.next = false;
+        self.asks_link.next = self.lister.link_read.valid.val()
+            && (self.link_turn.q.val() || !self.lines.read.valid.val());
         if self.table_reads.output.valid.val() {
             self.ask.next = self.table_reads.output.data.val();
             self.owners.in_data.next = FOLLOWER.into();
@@ -366,9 +379,21 @@ impl<const LENGTHS: usize> Logic for Kinds<LENGTHS> {
             self.owners.in_data.next = LISTER.into();
             self.asks.next = true;
             self.list_reads.output.ready.next = self.has_room_to_ask.val();
+        } else if self.asks_link.val() {
+            self.ask.next.addr = self.lister.link_read.addr.val();
+            self.ask.next.bytes = self.lister.link_read.bytes.val();
+            self.owners.in_data.next = CHAINS.into();
+            self.asks.next = true;
+            self.lister.link_read.ready.next = self.has_room_to_ask.val();
+            if self.has_room_to_ask.val() {
+                self.link_turn.d.next = false;
+            }
         } else {
             self.asks.next = self.lines.read.valid.val();
             self.lines.read.ready.next = self.has_room_to_ask.val();
+            if self.has_room_to_ask.val() {
+                self.link_turn.d.next = true;
+            }
         }
         self.owners.in_valid.next = self.asks.val() && self.requests.input.ready.val();
         self.requests.input.valid.next = self.asks.val() && self.owners.in_ready.val();
@@ -388,6 +413,10 @@ impl<const LENGTHS: usize> Logic for Kinds<LENGTHS> {
         self.lines.beat.next = self.line.val();
         self.lister.line.valid.next = self.arrived.val() && (self.owners.out_data.val() == LISTER);
         self.lister.line.next = self.beat.val();
+        self.lister.linked.valid.next =
+            self.arrived.val() && (self.owners.out_data.val() == CHAINS);
+        self.lister.linked.pointer.next = self.beat.data.val().get_bits::<64>(0);
+        self.lister.linked.error.next = self.beat.error.val();
         self.follower.line.valid.next =
             self.arrived.val() && (self.owners.out_data.val() == FOLLOWER);
         self.follower.line.next = self.line.val();
@@ -415,6 +444,7 @@ impl<const LENGTHS: usize> Logic for Kinds<LENGTHS> {
             self.on_way.d.next = 0.into();
             self.quiet.d.next = false;
             self.has_room.d.next = false;
+            self.link_turn.d.next = false;
             self.fetched.d.next = false;
             for k in 0..STAGES {
                 self.multiplied[k].d.next = false;

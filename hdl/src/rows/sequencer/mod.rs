@@ -63,6 +63,7 @@ use crate::context::{ConfigWrite, QP};
 use crate::primitive::{Flatten, Join, PromptFifo, ReadySlice, Restore, Skid};
 use crate::request::{DEST_COUNT, DEST_INDEX, FunctionWrite, KeyWrite, LaneKind, SetKinds};
 use crate::rows::columns::record::Counted;
+use crate::rows::kinds::trail::MOST_RECORDS;
 use crate::rows::kinds::{Kinds, Made};
 use beats::Beats;
 use drdma_emit::prelude::*;
@@ -80,6 +81,8 @@ use walker::Walker;
 
 /// Binary logarithm of how many messages of a request with kinds have their lengths kept: one UltraRAM.
 const KINDS_LENGTHS: usize = 12;
+/// How many records of chains of such a request are kept: four UltraRAMs.
+const KINDS_RECORDS: usize = MOST_RECORDS;
 
 /// Bits of a unit's token with its [`Cut`].
 const UNIT_BITS: usize = TOKEN_BITS + CUT_BITS;
@@ -334,7 +337,7 @@ pub struct Sequencer {
     selector: Selector,
     rows: Rows,
     walker: Walker,
-    kinds: Kinds<KINDS_LENGTHS>,
+    kinds: Kinds<KINDS_LENGTHS, KINDS_RECORDS>,
     /// Number of requests whose end is planned and whose last token has not left.
     ends: DFF<Bits<9>>,
     end_planned: Signal<Local, Bit>,

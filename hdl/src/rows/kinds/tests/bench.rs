@@ -88,7 +88,7 @@ pub struct Asked {
 }
 
 #[derive(LogicBlock, BlockDefault)]
-pub struct WithTables {
+pub struct WithTables<const RECORDS: usize> {
     pub clk: Signal<In, Clock>,
     pub rst: Signal<In, Bit>,
     pub cfg: Flow<In, ConfigWrite>,
@@ -106,7 +106,7 @@ pub struct WithTables {
 
     held: DFF<Asked>,
     tables: Tables,
-    kinds: Kinds<LOG_LENGTHS>,
+    kinds: Kinds<LOG_LENGTHS, RECORDS>,
     set_info: Signal<Local, SetInfo>,
     dest_info: Signal<Local, DestInfo>,
     lane_kind: Signal<Local, LaneKind>,
@@ -114,7 +114,7 @@ pub struct WithTables {
     unused: Signal<Local, Bit>,
 }
 
-impl Logic for WithTables {
+impl<const RECORDS: usize> Logic for WithTables<RECORDS> {
     #[hdl_gen]
     fn update(&mut self) {
         self.tables.lane_write_valid.next = self.lane.valid.val();

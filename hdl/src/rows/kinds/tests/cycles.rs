@@ -1,7 +1,9 @@
 //! What rows cost, beside the round trips of a request.
 
+use super::bench::WithTables;
 use super::{ALL, Around, BASE, POOL, SIZE, library};
-use drdma_abi::work_request::{Element, MessageLayout, Opcode};
+use crate::testing;
+use drdma_abi::work_request::{Chain, Element, MessageLayout, Opcode};
 use drdma_semantics::kinds::{Entry, Kind, Kinds, Selection};
 use drdma_semantics::memory::Segments;
 use drdma_semantics::region::{Region, RowMask};
@@ -130,5 +132,106 @@ fn a_row_takes_a_cycle_for_each_entry_and_each_token() {
             cycles <= most + TRIPS * LATENCY,
             "{name}: {cycles} cycles, {most} and round trips"
         );
+    }
+}
+
+/// Records of chains in host memory: 32 B each, behind the pool, with the pointer to the next one at the end.
+struct Lists {
+    /// Records of each chain.
+    lengths: Vec<u64>,
+    /// Of each record beside its pointer.
+    entries: Vec<Entry>,
+}
+
+impl Lists {
+    const RECORD: u64 = 32;
+    const NEXT: u64 = 24;
+
+    /// Cycles of a SEND to so many destinations of all records, 64 in a message.
+    fn cycles(&self, library: &drdma_verilated::Library, destinations: usize) -> u64 {
+        let records: u64 = self.lengths.iter().sum();
+        let mut memory = Random::new(7).bytes(POOL as usize);
+        let at = |record: u64| BASE + POOL + Self::RECORD * record;
+        let (mut heads, mut first) = (Vec::new(), 0);
+        for length in &self.lengths {
+            heads.extend(if *length == 0 { 0 } else { at(first) }.to_le_bytes());
+            for record in first..first + length {
+                // An offset of 10 and one of 40, then whatever, then the pointer.
+                memory
+                    .extend([10_u32.to_le_bytes(), 40_u32.to_le_bytes(), [3; 4], [4; 4]].concat());
+                memory.extend([5; 8]);
+                let next = if record + 1 == first + length { 0 } else { at(record + 1) };
+                memory.extend(next.to_le_bytes());
+            }
+            first += length;
+        }
+        let pointers = BASE + memory.len() as u64;
+        memory.extend(heads);
+        assert!(memory.len() < SIZE as usize);
+        memory.resize(SIZE as usize, 0);
+        let mut around = Around::new(library, 0);
+        around.bench.stall(STALLS[0]);
+        around.latency = LATENCY;
+        around.memory = Segments::new().with(BASE, memory);
+        let chain = Chain { end: 0, next: Self::NEXT as u32, limit: 1000 };
+        let count = self.lengths.len() as u32;
+        let rows = Selection::Chains { pointers, count, lkey: ALL, target_lkey: ALL, chain };
+        let region = Region::Kinds(Kinds { rows, entries: self.entries.clone() });
+        let destination = Destination {
+            qp: 1,
+            remote_addr: 0,
+            rkey: 0,
+            partition: 0,
+            layout: MessageLayout::Rows,
+            remote_columns: Vec::new(),
+            regions: vec![region],
+        };
+        let request = Request {
+            wr_id: 0,
+            opcode: Opcode::Send,
+            imm: 0,
+            row_mask: RowMask::Period,
+            rows_per_message: 64,
+            signaled: true,
+            fetch: None,
+            inline: None,
+            partitioned: None,
+            destinations: vec![destination; destinations],
+        };
+        let walked = around.walk(&request, false);
+        assert_eq!(walked.status, (0, 0));
+        for given in &walked.given {
+            assert_eq!(given.messages.len() as u64, records.div_ceil(64));
+        }
+        walked.cycles
+    }
+}
+
+/// Chains share round trips where they are judged, and take none where they are sent.
+#[test]
+fn hops_of_many_chains_share_their_round_trips() {
+    let library = testing::library("kinds_many", WithTables::<4000>::default);
+    let fixed = Entry { offset: 0, lkey: 0, kind: Kind::Fixed { width: 24 } };
+    let text = Entry { offset: 0, lkey: 0, kind: strings() };
+    let whatever = Entry { offset: 8, lkey: 0, kind: Kind::Fixed { width: 8 } };
+    let mixed: Vec<u64> = (0..64).map(|chain| chain % 17).collect();
+    // Chains, what is sent of a record, destinations; round trips one after the other, and cycles of a row.
+    let cases = [
+        ("64 chains of 8", vec![8; 64], vec![fixed], 1, 8, 2),
+        ("64 chains of 0 to 16", mixed, vec![fixed], 1, 16, 2),
+        ("a chain of 200", vec![200], vec![fixed], 1, 200, 2),
+        ("200 chains of 8", vec![8; 200], vec![fixed], 1, 4 * 8, 2),
+        ("64 chains of 8, 3 destinations", vec![8; 64], vec![fixed], 3, 3 * 8, 3 * 2),
+        // A read for each string and walk, 64 of which share a round trip; and three tokens.
+        ("64 chains of 8 with strings", vec![8; 64], vec![text, whatever], 1, 8 + 2 * 8, 4),
+    ];
+    for (name, lengths, entries, destinations, trips, row) in cases {
+        let records: u64 = lengths.iter().sum();
+        let lists = Lists { lengths, entries };
+        let cycles = lists.cycles(&library, destinations);
+        println!("{name}: {cycles} cycles, {:.1} round trips", cycles as f64 / LATENCY as f64);
+        // The list is read first, and reads of 64 chains are issued in 128 cycles. A hop takes 12 more than its trip.
+        let most = (trips + 2) * (LATENCY + 12) + 128 + records * row + 200;
+        assert!(cycles <= most, "{name}: {cycles} cycles instead of {most}");
     }
 }

@@ -212,16 +212,21 @@ impl Maker<'_> {
         (entries, bytes, size)
     }
 
-    pub fn chains(&mut self, count: u64) -> Region {
-        let total = self.range(1, 30);
-        let (entries, mut bytes, size) = self.records(total, 3);
+    /// So many chains; `units` is how many records they have in all if that must be so, each of one value.
+    pub fn chains(&mut self, count: u64, units: Option<u64>) -> Region {
+        let total = units.unwrap_or_else(|| self.range(1, 30));
+        let most = if units.is_some() { 1 } else { 3 };
+        let (entries, mut bytes, size) = self.records(total, most);
         let at = BASE + self.memory.len() as u64 + 16;
         let end = if self.one_in(2) { 0 } else { self.random.u64() };
         let next = size - 8;
         let mut pointers = Vec::new();
         let (mut record, mut longest) = (0, 1);
-        for _ in 0..count {
-            let len = self.range(0, 4).min(total - record);
+        for chain in 0..count {
+            let mut len = self.range(0, 4).min(total - record);
+            if units.is_some() && chain + 1 == count {
+                len = total - record;
+            }
             pointers.extend(if len == 0 { end } else { at + record * size }.to_le_bytes());
             for i in 0..len {
                 let this = record + i;
@@ -279,7 +284,7 @@ impl Maker<'_> {
                 let count = count as u32;
                 Region::PointerMapped { pointers, count, lkey: ALL, target_lkey: ALL, pattern }
             }
-            3 if units.is_none() => self.chains(count),
+            3 => self.chains(count, units),
             4 => {
                 let (entries, bytes, period) = self.records(count, most);
                 let base = self.put(&bytes);

@@ -1,6 +1,7 @@
 //! What is given against what the semantics say, message by message.
 
 mod bench;
+mod chaser;
 mod cycles;
 mod generate;
 
@@ -33,8 +34,11 @@ const ALL: u32 = 0x0100_0003;
 const NOWHERE: u32 = 0x0300_0005;
 const LOG_MTU: u32 = 8;
 
+/// So few that many requests have more records of chains.
+const FEW_RECORDS: usize = 12;
+
 fn library() -> Library {
-    testing::library("kinds", WithTables::default)
+    testing::library("kinds", WithTables::<FEW_RECORDS>::default)
 }
 
 struct Memories {

@@ -1,0 +1,322 @@
+//! Follows many chains of records at once.
+//!
+//! Stands in the [`Finder`](super::finder::Finder), which hands over the pointers of a list and takes records, in the
+//! order of rows: all of the first chain, then those of the second.
+//!
+//! ```text
+//! head ----> step (judges a pointer) --record--> entries of the chain --found--> rows
+//! answer --> step     |
+//!    ^                +--address of the record's pointer--> read
+//!    +----------------------------- host memory --------------+
+//! ```
+//!
+//! 64 chains are under way, each in a slot of a ring. A pointer of the list, or the answer of a read, is *judged* in
+//! the cycle after it has come: it ends its chain, it leads nowhere, or it leads to a record. A record is kept in the
+//! slot, and its pointer to the next one is asked for. The oldest slot is emptied towards `found`.
+//!
+//! Contract: an answer in every cycle; otherwise a head in every cycle. A record in every cycle leaves. A slot holds 64
+//! records: a chain that has more of them than were taken waits. Answers come in the order of reads, and are always
+//! accepted. A chain has at most one read under way, so that 64 are under way at most. From an answer to the next
+//! read of its chain 3 cycles pass. Only what a pointer from `low` to `high` leads to is read.
+
+use crate::primitive::{Fifo, Lutram, Ram, RamStyle, StreamSkid};
+use crate::shell::host_read::HostReadRequest;
+use drdma_emit::prelude::*;
+
+/// Bytes of a pointer.
+const POINTER: u64 = 8;
+/// Number of chains that are under way.
+const SLOTS: u64 = 64;
+/// Number of records that a slot holds, and its binary logarithm.
+const MOST_RECORDS: u64 = 1 << LOG_RECORDS;
+const LOG_RECORDS: u64 = 6;
+/// Bits of an entry: a pointer, and whether it leads nowhere.
+const ENTRY: usize = 65;
+const BAD: usize = 64;
+
+/// A pointer of a list.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Head {
+    /// The pointer.
+    pub pointer: Bits<64>,
+}
+
+/// A record that was found.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Found {
+    /// Pointer of the record.
+    pub pointer: Bits<64>,
+    /// In place of a record: the chain leads outside of its bounds, could not be read or has too many records.
+    pub bad: Bit,
+}
+
+/// A record's pointer to the next record, as it was read.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Linked {
+    /// The pointer.
+    pub pointer: Bits<64>,
+    /// It could not be read.
+    pub error: Bit,
+}
+
+/// Follower of many chains; see the [module](self).
+///
+/// # Inputs
+/// `clk`, `rst`; `clear`: a request begins; `halt`: no further pointer is to be read; `mark`, `limit`, `link`, `low`,
+/// `high` and `never` of the region at hand, which may change while `empty`; streams `head` and `found`'s ready; flow `linked`.
+///
+/// # Outputs
+/// Streams `found`, `read`; `empty`: no chain is under way; `busy`: a read is under way.
+#[derive(LogicBlock, BlockDefault)]
+pub struct Chaser {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// A request begins; not while `busy`.
+    pub clear: Signal<In, Bit>,
+    /// No further pointer is read, and heads are dropped, until `clear`.
+    pub halt: Signal<In, Bit>,
+    /// Value of the pointer that ends a chain.
+    pub mark: Signal<In, Bits<64>>,
+    /// Records of a chain, at most.
+    pub limit: Signal<In, Bits<25>>,
+    /// Bytes from a record's start to its pointer.
+    pub link: Signal<In, Bits<32>>,
+    /// Lowest valid pointer.
+    pub low: Signal<In, Bits<64>>,
+    /// Highest valid pointer.
+    pub high: Signal<In, Bits<64>>,
+    /// No pointer is valid.
+    pub never: Signal<In, Bit>,
+    /// Pointers of the list, in their order.
+    pub head: Stream<In, Head>,
+    /// Records in the order of rows.
+    pub found: Stream<Out, Found>,
+    /// Reads of pointers.
+    pub read: Stream<Out, HostReadRequest>,
+    /// Answers of the reads, in their order.
+    pub linked: Flow<In, Linked>,
+    /// No chain is under way.
+    pub empty: Signal<Out, Bit>,
+    /// A read is under way.
+    pub busy: Signal<Out, Bit>,
+
+    // Slots: those from `oldest` up to `youngest` have chains; the pointer of the list was judged before `begun`.
+    oldest: DFF<Bits<7>>,
+    begun: DFF<Bits<7>>,
+    youngest: DFF<Bits<7>>,
+    used: Signal<Local, Bits<7>>,
+    heads: StreamSkid<Head>,
+    starts: Signal<Local, Bit>,
+    /// Number of entries that were written for a chain.
+    counts: Lutram<25, 6, 2>,
+    /// The chain has no further entries.
+    ended: DFF<Bits<64>>,
+    /// The chain waits until there is room for its next record.
+    parked: DFF<Bits<64>>,
+    /// Address of the pointer to the next record.
+    links: Lutram<64, 6, 1>,
+    #[init(Ram::new(RamStyle::Ultra))]
+    entries: Ram<ENTRY, 1, 12>,
+
+    // The pointer that is judged.
+    judges: DFF<Bit>,
+    is_first: DFF<Bit>,
+    slot: DFF<Bits<6>>,
+    pointer: DFF<Bits<64>>,
+    error: DFF<Bit>,
+    /// Number of records of the chain before this one.
+    before: DFF<Bits<25>>,
+    ends: Signal<Local, Bit>,
+    outside: Signal<Local, Bit>,
+    bad: Signal<Local, Bit>,
+    count_new: Signal<Local, Bits<25>>,
+    is_oldest: Signal<Local, Bit>,
+    held: Signal<Local, Bits<25>>,
+    fits: Signal<Local, Bit>,
+    goes_on: Signal<Local, Bit>,
+    link_at: Signal<Local, Bits<64>>,
+    /// The oldest chain goes on after it has waited.
+    resumes: Signal<Local, Bit>,
+    waiting: Signal<Local, Bits<25>>,
+    asks: Signal<Local, Bit>,
+    ask_at: Signal<Local, Bits<64>>,
+    ask_slot: Signal<Local, Bits<6>>,
+    /// Reads that are asked for, and the slots of all that are under way.
+    reads: Fifo<64, 6, 7>,
+    asked: Fifo<6, 6, 7>,
+
+    // The oldest chain.
+    oldest_slot: Signal<Local, Bits<6>>,
+    has_oldest: Signal<Local, Bit>,
+    count: Signal<Local, Bits<25>>,
+    /// Number of entries that were read of it.
+    taken: DFF<Bits<25>>,
+    taken_new: Signal<Local, Bits<25>>,
+    fetches: Signal<Local, Bit>,
+    leaves: Signal<Local, Bit>,
+    has_found: DFF<Bit>,
+    free: Signal<Local, Bit>,
+    unused: Signal<Local, Bit>,
+}
+
+impl Logic for Chaser {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.oldest_slot.next = self.oldest.q.val().get_bits::<6>(0);
+        self.has_oldest.next = self.oldest.q.val() != self.begun.q.val();
+        self.counts.read_address[0].next = self.asked.out_data.val();
+        self.counts.read_address[1].next = self.oldest_slot.val();
+        self.count.next = self.counts.read_data[1].val();
+        self.unused.next = self.reads.in_ready.val()
+            || self.reads.count.val().any()
+            || self.reads.free.val().any()
+            || self.asked.in_ready.val()
+            || self.asked.out_valid.val()
+            || self.asked.free.val().any();
+
+        // An answer, or else a pointer of the list, is judged next.
+        self.head.join(&mut self.heads.input);
+        self.used.next = self.youngest.q.val() - self.oldest.q.val();
+        self.starts.next = self.heads.output.valid.val()
+            && !self.linked.valid.val()
+            && (self.used.val() < SLOTS)
+            && !self.halt.val();
+        self.heads.output.ready.next = self.halt.val()
+            || self.clear.val()
+            || (!self.linked.valid.val() && (self.used.val() < SLOTS));
+        if self.starts.val() {
+            self.youngest.d.next = self.youngest.q.val() + 1;
+        }
+        self.asked.out_ready.next = self.linked.valid.val();
+        self.judges.d.next = self.starts.val() || self.linked.valid.val();
+        self.is_first.d.next = !self.linked.valid.val();
+        self.slot.d.next = self.asked.out_data.val();
+        self.pointer.d.next = self.linked.pointer.val();
+        self.error.d.next = self.linked.error.val();
+        self.before.d.next = self.counts.read_data[0].val();
+        if !self.linked.valid.val() {
+            self.slot.d.next = self.youngest.q.val().get_bits::<6>(0);
+            self.pointer.d.next = self.heads.output.data.val().pointer;
+            self.error.d.next = false;
+            self.before.d.next = 0.into();
+        }
+
+        // The pointer is judged.
+        self.ends.next = !self.error.q.val() && (self.pointer.q.val() == self.mark.val());
+        self.outside.next = self.never.val()
+            || (self.pointer.q.val() < self.low.val())
+            || (self.pointer.q.val() > self.high.val());
+        self.bad.next = self.error.q.val()
+            || (!self.ends.val()
+                && (self.outside.val() || (self.before.q.val() == self.limit.val())));
+        self.count_new.next = self.before.q.val() + 1;
+        self.link_at.next = self.pointer.q.val() + bit_cast::<64, 32>(self.link.val());
+        self.counts.write_enable.next = self.judges.q.val();
+        self.counts.write_address.next = self.slot.q.val();
+        self.counts.write_data.next = self.count_new.val();
+        if self.ends.val() {
+            self.counts.write_data.next = self.before.q.val();
+        }
+        self.links.write_enable.next = self.judges.q.val();
+        self.links.write_address.next = self.slot.q.val();
+        self.links.write_data.next = self.link_at.val();
+        self.links.read_address[0].next = self.oldest_slot.val();
+        self.entries.write_lanes.next =
+            bit_cast::<1, 1>((self.judges.q.val() && !self.ends.val()).into());
+        self.entries.write_address.next = (bit_cast::<12, 6>(self.slot.q.val()) << LOG_RECORDS)
+            | bit_cast::<12, 6>(self.before.q.val().get_bits::<6>(0));
+        self.entries.write_data.next =
+            bit_cast::<ENTRY, 64>(self.pointer.q.val()).replace_bit(BAD, self.bad.val());
+        if self.judges.q.val() && self.is_first.q.val() {
+            self.begun.d.next = self.begun.q.val() + 1;
+        }
+
+        // The record's pointer is read, if there is room for what it leads to.
+        self.is_oldest.next = self.slot.q.val() == self.oldest_slot.val();
+        self.held.next = self.count_new.val();
+        if self.is_oldest.val() {
+            self.held.next = self.count_new.val() - self.taken.q.val();
+        }
+        self.fits.next = self.held.val() < MOST_RECORDS;
+        self.goes_on.next = self.judges.q.val() && !self.ends.val() && !self.bad.val();
+        self.waiting.next = self.count.val() - self.taken.q.val();
+        self.resumes.next = self.has_oldest.val()
+            && self.parked.q.val().get_bit(self.oldest_slot.val().index())
+            && self.waiting.val() < MOST_RECORDS
+            && !self.judges.q.val()
+            && !self.halt.val();
+        if self.judges.q.val() {
+            self.ended.d.next = self
+                .ended
+                .q
+                .val()
+                .replace_bit(self.slot.q.val().index(), self.ends.val() || self.bad.val());
+            self.parked.d.next = self
+                .parked
+                .q
+                .val()
+                .replace_bit(self.slot.q.val().index(), self.goes_on.val() && !self.fits.val());
+        } else if self.resumes.val() {
+            self.parked.d.next =
+                self.parked.q.val().replace_bit(self.oldest_slot.val().index(), false);
+        }
+        self.asks.next =
+            (self.goes_on.val() && self.fits.val() && !self.halt.val()) || self.resumes.val();
+        self.ask_at.next = self.link_at.val();
+        self.ask_slot.next = self.slot.q.val();
+        if self.resumes.val() {
+            self.ask_at.next = self.links.read_data[0].val();
+            self.ask_slot.next = self.oldest_slot.val();
+        }
+        self.reads.in_valid.next = self.asks.val();
+        self.reads.in_data.next = self.ask_at.val();
+        self.asked.in_valid.next = self.asks.val();
+        self.asked.in_data.next = self.ask_slot.val();
+        self.read.valid.next = self.reads.out_valid.val();
+        self.read.addr.next = self.reads.out_data.val();
+        self.read.bytes.next = POINTER.into();
+        self.reads.out_ready.next = self.read.ready.val();
+
+        // The oldest chain is emptied; the next one follows without a gap if it is known that it has ended.
+        self.free.next = !self.has_found.q.val() || self.found.ready.val();
+        self.taken_new.next = self.taken.q.val() + 1;
+        self.fetches.next =
+            self.has_oldest.val() && (self.taken.q.val() != self.count.val()) && self.free.val();
+        self.leaves.next = self.has_oldest.val()
+            && self.ended.q.val().get_bit(self.oldest_slot.val().index())
+            && ((self.taken.q.val() == self.count.val())
+                || (self.fetches.val() && (self.taken_new.val() == self.count.val())));
+        if self.leaves.val() {
+            self.oldest.d.next = self.oldest.q.val() + 1;
+            self.taken.d.next = 0.into();
+        } else if self.fetches.val() {
+            self.taken.d.next = self.taken_new.val();
+        }
+        if self.free.val() {
+            self.has_found.d.next = self.fetches.val();
+        }
+        self.entries.read_enable.next = self.fetches.val();
+        self.entries.read_address.next = (bit_cast::<12, 6>(self.oldest_slot.val()) << LOG_RECORDS)
+            | bit_cast::<12, 6>(self.taken.q.val().get_bits::<6>(0));
+        self.found.valid.next = self.has_found.q.val();
+        self.found.pointer.next = self.entries.read_data.val().get_bits::<64>(0);
+        self.found.bad.next = self.entries.read_data.val().get_bit(BAD);
+
+        self.empty.next = !self.has_oldest.val()
+            && (self.begun.q.val() == self.youngest.q.val())
+            && !self.has_found.q.val()
+            && !self.heads.output.valid.val();
+        self.busy.next = self.judges.q.val() || self.asked.count.val().any();
+        if self.clear.val() || self.rst.val() {
+            self.oldest.d.next = 0.into();
+            self.begun.d.next = 0.into();
+            self.youngest.d.next = 0.into();
+            self.taken.d.next = 0.into();
+            self.judges.d.next = false;
+            self.has_found.d.next = false;
+            self.parked.d.next = 0.into();
+        }
+    }
+}

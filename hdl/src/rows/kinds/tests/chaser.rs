@@ -1,0 +1,244 @@
+//! Many chains at once, against following one after the other.
+
+use crate::rows::kinds::chaser::Chaser;
+use crate::testing;
+use drdma_verilated::Library;
+use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId, Random, STALLS};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+const LOW: u64 = 0x7_0000_0000;
+const HIGH: u64 = LOW + (1 << 20);
+const LINK: u64 = 24;
+const MARK: u64 = 0x55;
+
+fn library() -> Library {
+    testing::library("chaser", Chaser::default)
+}
+
+/// Heads of chains, and of each record the pointer to the next one; `None` cannot be read.
+#[derive(Default)]
+struct Lists {
+    heads: Vec<u64>,
+    next: BTreeMap<u64, Option<u64>>,
+    limit: u64,
+}
+
+impl Lists {
+    /// A chain of so many records, whose last one leads to `last`.
+    fn chain(&mut self, random: &mut Random, records: u64, last: Option<u64>) {
+        let mut places = Vec::new();
+        for _ in 0..records {
+            let mut at = LOW + random.below(HIGH - LOW + 1);
+            while self.next.contains_key(&at) {
+                at = LOW + random.below(HIGH - LOW + 1);
+            }
+            self.next.insert(at, last);
+            places.push(at);
+        }
+        self.heads.push(places.first().copied().or(last).unwrap_or(MARK));
+        for pair in places.windows(2) {
+            self.next.insert(pair[0], Some(pair[1]));
+        }
+    }
+
+    /// Records in their order, up to the first one that leads nowhere, and whether there is one.
+    fn found(&self) -> (Vec<u64>, bool) {
+        let mut found = Vec::new();
+        for head in &self.heads {
+            let (mut at, mut before) = (Some(*head), 0);
+            while at != Some(MARK) {
+                let Some(pointer) = at.filter(|at| (LOW..=HIGH).contains(at)) else {
+                    return (found, true);
+                };
+                if before == self.limit {
+                    return (found, true);
+                }
+                found.push(pointer);
+                before += 1;
+                at = self.next[&pointer];
+            }
+        }
+        (found, false)
+    }
+}
+
+struct Around<'a> {
+    bench: Bench<'a>,
+    head: DriverId,
+    found: MonitorId,
+    read: MonitorId,
+    random: Random,
+    under_way: VecDeque<(u64, Option<u64>)>,
+    most_under_way: usize,
+    reads: usize,
+    latency: (u64, u64),
+}
+
+impl<'a> Around<'a> {
+    fn new(library: &'a Library, seed: u64) -> Self {
+        let mut bench = Bench::new(library.instance(seed), seed);
+        bench.limit(20_000_000);
+        for port in ["clear", "halt", "linked_valid", "never"] {
+            bench.set(port, 0_u64);
+        }
+        for (port, value) in [("mark", MARK), ("link", LINK), ("low", LOW), ("high", HIGH)] {
+            bench.set(port, value);
+        }
+        let head = bench.driver("head");
+        let [found, read] = ["found", "read"].map(|base| bench.monitor(base));
+        Self {
+            bench,
+            head,
+            found,
+            read,
+            random: Random::new(seed + 70),
+            under_way: VecDeque::new(),
+            most_under_way: 0,
+            reads: 0,
+            latency: (1, 1),
+        }
+    }
+
+    fn step(&mut self, lists: &Lists) {
+        let now = self.bench.cycles();
+        let due = self.under_way.front().filter(|(due, _)| *due <= now).copied();
+        self.bench.set("linked_valid", u64::from(due.is_some()));
+        if let Some((_, pointer)) = due {
+            self.under_way.pop_front();
+            // What could not be read may look well.
+            self.bench.set("linked_pointer", pointer.unwrap_or(LOW));
+            self.bench.set("linked_error", u64::from(pointer.is_none()));
+        }
+        self.bench.step();
+        for read in self.bench.take(self.read) {
+            assert_eq!(read.u64("bytes"), 8);
+            let record = read.u64("addr") - LINK;
+            let next = *lists.next.get(&record).expect("the pointer of a record");
+            let (least, most) = self.latency;
+            let due = self.bench.cycles() + least + self.random.below(most - least + 1);
+            self.under_way.push_back((due, next));
+            self.reads += 1;
+        }
+        self.most_under_way = self.most_under_way.max(self.under_way.len());
+    }
+
+    /// Follows all chains; the cycles that this takes.
+    fn follow(&mut self, lists: &Lists) -> u64 {
+        let (expected, fails) = lists.found();
+        self.bench.set("limit", lists.limit);
+        let heads = lists.heads.iter().map(|head| Beat::from([("pointer", *head)]));
+        self.bench.send_all(self.head, heads.collect::<Vec<_>>());
+        let (began, mut found) = (self.bench.cycles(), Vec::new());
+        let mut bad = false;
+        while !bad {
+            self.step(lists);
+            for beat in self.bench.take(self.found) {
+                bad = bad || beat.u64("bad") == 1;
+                if !bad {
+                    found.push(beat.u64("pointer"));
+                }
+            }
+            let idle = self.bench.get("empty") == 1 && self.bench.pending(self.head) == 0;
+            if idle && found.len() >= expected.len() {
+                break;
+            }
+            assert!(self.bench.cycles() - began < 2_000_000, "it does not end");
+        }
+        let cycles = self.bench.cycles() - began;
+        assert_eq!((found.len(), bad), (expected.len(), fails));
+        assert_eq!(found, expected);
+        self.bench.set("halt", 1_u64);
+        while self.bench.get("busy") == 1 || self.bench.pending(self.head) > 0 {
+            self.step(lists);
+        }
+        (0..4).for_each(|_| self.step(lists));
+        let reads = self.reads;
+        assert!(self.under_way.is_empty() && self.bench.get("busy") == 0);
+        (0..50).for_each(|_| self.step(lists));
+        assert_eq!(self.reads, reads, "nothing is read any more");
+        // What waits to leave must not be dropped while it is offered to the monitor.
+        let mut silent = 0;
+        while silent < 4 {
+            self.step(lists);
+            silent = if self.bench.get("found_valid") == 0 { silent + 1 } else { 0 };
+        }
+        self.bench.take(self.found);
+        self.bench.set("clear", 1_u64);
+        self.step(lists);
+        self.bench.set("clear", 0_u64);
+        self.bench.set("halt", 0_u64);
+        self.bench.take(self.found);
+        cycles
+    }
+}
+
+#[test]
+fn records_are_those_of_one_chain_after_the_other() {
+    let library = library();
+    let (mut failed, mut all) = (BTreeSet::new(), 0);
+    for seed in 0..8 {
+        let mut around = Around::new(&library, seed);
+        around.bench.stall(STALLS[seed as usize % STALLS.len()]);
+        let mut random = Random::new(seed);
+        for round in 0..30 {
+            around.latency = [(1, 1), (1, 90), (300, 330)][random.below(3) as usize];
+            let chains = random.below(150);
+            let longest = [2, 9, 100, 300][random.below(4) as usize];
+            let mut lists = Lists { limit: longest, ..Lists::default() };
+            for _ in 0..chains {
+                let records = random.below(longest.min(12) + 1);
+                let records = if random.below(20) == 0 { longest } else { records };
+                let mut last = Some(MARK);
+                if random.below(400) == 0 {
+                    let kind = random.below(5);
+                    failed.insert(kind);
+                    last = match kind {
+                        0 => None,
+                        1 => Some(LOW - 1),
+                        2 => Some(HIGH + 1),
+                        3 => Some(u64::MAX - 3),
+                        // A cycle.
+                        _ => lists.next.keys().next().copied().or(last),
+                    };
+                }
+                lists.chain(&mut random, records, last);
+            }
+            // Records more than there may be.
+            if random.below(8) == 0 {
+                lists.limit = longest - 1;
+            }
+            println!("seed {seed}, round {round}: {chains} chains, {:?}", around.latency);
+            around.follow(&lists);
+            all += lists.found().0.len();
+        }
+    }
+    println!("{failed:?}, {all} records");
+    assert!(failed.len() == 5 && all > 20_000, "{failed:?}, {all} records");
+}
+
+#[test]
+fn hops_of_64_chains_share_a_round_trip() {
+    const LATENCY: u64 = 300;
+    let library = library();
+    let mut random = Random::new(3);
+    // Chains, records of each, round trips, and reads at once.
+    for (chains, records, trips, most) in
+        [(64, 8, 8, 64), (1, 8, 8, 1), (16, 8, 8, 16), (128, 8, 16, 64), (1, 500, 500, 1)]
+    {
+        let mut around = Around::new(&library, 0);
+        around.bench.stall((0.0, 0.0));
+        around.latency = (LATENCY, LATENCY);
+        let mut lists = Lists { limit: 1000, ..Lists::default() };
+        (0..chains).for_each(|_| lists.chain(&mut random, records, Some(MARK)));
+        let cycles = around.follow(&lists);
+        println!(
+            "{chains} chains of {records}: {cycles} cycles, {} reads at once",
+            around.most_under_way
+        );
+        // A hop takes a few cycles beside its round trip, each record one to leave.
+        let least = trips * (LATENCY + 8) + chains * records + 64;
+        assert!(cycles <= least, "{cycles} cycles");
+        assert_eq!(around.most_under_way, most);
+        assert_eq!(around.reads as u64, chains * records);
+    }
+}
