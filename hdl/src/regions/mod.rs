@@ -93,5 +93,58 @@ pub struct Position {
     pub inside: Bits<ROW>,
 }
 
+/// A packet of a bitmapped region whose columns are all of one width: another block finds the rows.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Handed {
+    /// Address of the bitmap.
+    pub bitmap: Bits<64>,
+    /// Rows of the region, selected or not.
+    pub count: Bits<32>,
+    /// Key of the bitmap.
+    pub lkey: Bits<32>,
+    /// Bytes of a value, 1 to 64.
+    pub width: Bits<7>,
+    /// Columns, 1 to 16.
+    pub columns: Bits<5>,
+    /// Bytes of a row.
+    pub row_bytes: Bits<11>,
+    /// Bytes of the packet.
+    pub bytes: Bits<13>,
+    /// The packet goes on where the one before has ended: `row` and `skip` mean nothing.
+    pub continues: Bit,
+    /// Row from which on rows are counted.
+    pub row: Bits<33>,
+    /// Selected rows from there on that come before the packet.
+    pub skip: Bits<33>,
+    /// Number of the column in which the packet begins.
+    pub element: Bits<4>,
+    /// Byte of that column's value with which the packet begins.
+    pub inside: Bits<6>,
+}
+
+/// What has become of a packet that was handed to another block.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct HandBack {
+    /// Some of the packet's bytes cannot be reached; the other fields mean nothing.
+    pub failed: Bit,
+    /// Row of the next byte.
+    pub row: Bits<33>,
+    /// Number of its column.
+    pub element: Bits<4>,
+    /// Byte of that column's value.
+    pub inside: Bits<6>,
+}
+
+/// A range of memory that is looked up in its key.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Probe {
+    /// Address of the first byte.
+    pub addr: Bits<64>,
+    /// Bytes of the range.
+    pub bytes: Bits<13>,
+    /// The key.
+    pub key: Bits<32>,
+}
+
 /// Bits of a [`Position`].
 pub const POSITION: usize = KEY_REGION + 64 + GRANULE_INDEX + 33 + 4 + ROW;

@@ -1,7 +1,7 @@
 //! Finds the pieces of host memory in which a region's packed bytes lie.
 
 use super::entries::{GRANULE_BITS, GRANULE_INDEX};
-use super::{Position, ROW, Side, WalkAsk, WalkStep};
+use super::{HandBack, Handed, Position, Probe, ROW, Side, WalkAsk, WalkStep};
 use crate::context::{ConfigWrite, QP};
 use crate::primitive::{CountOnes, Multiplier};
 use crate::receive::responder::keys::{KEY_REGION, Keys};
@@ -17,7 +17,8 @@ const STRIDED: u64 = RegionType::Strided as u64;
 const BITMAPPED: u64 = RegionType::Bitmapped as u64;
 /// Numbers of an entry's granules: header, shape, elements, end.
 const SHAPE: u64 = 1;
-const FIRST_ELEMENT: u64 = 2;
+/// Number of the granule of the first element.
+pub const FIRST_ELEMENT: u64 = 2;
 const END: u64 = ENTRY_GRANULES as u64 - 1;
 const MOST_ELEMENTS: u64 = MAX_ELEMENTS as u64;
 /// The flag that a region may have here.
@@ -28,17 +29,17 @@ const START_BITS: u64 = 64;
 const STAGES: usize = 5;
 const PRODUCT: u64 = STAGES as u64 + 2;
 /// Cycles from a range until it is known whether a key covers it.
-const KEY: u64 = 3;
+pub const KEY: u64 = 3;
 /// Cycles from a granule's number to the granule.
 const GRANULE: u64 = 1;
 /// Bits of the upper half of such a place, which the division skips if they are 0.
 const UPPER: usize = 32;
-/// Bytes of the widest value of a dense column.
+/// Bytes of the widest value of a dense column, or of columns that a bitmap selects from.
 const WIDEST: u64 = 64;
 /// Bits of a count of bytes of a row of dense columns.
-const SHORT: usize = 11;
+pub const SHORT: usize = 11;
 /// Bits of a packet's bytes with those of the row before it; the division by a row's bytes takes a cycle for each.
-const REACH: usize = 13;
+pub const REACH: usize = 13;
 /// First bit of these in a dividend.
 const REACH_PLACE: u64 = 64 - REACH as u64;
 /// Bits of the bytes of a dense column that a packet reaches: of up to 4,097 rows.
@@ -112,6 +113,8 @@ pub enum WalkState {
     Judge,
     /// Has the keys' answer: offers the last column, or withdraws all of them.
     Close,
+    /// Has handed the packet over.
+    Hand,
     /// Reports that the packet's bytes cannot be reached.
     Fail,
 }
@@ -142,17 +145,21 @@ pub enum WalkState {
 /// `again`, a
 /// pulse, withdraws what was said of the packet, and it is answered piece by piece.
 ///
+/// With `columns`, bytes that are read of a bitmapped region whose columns all have one width of at most 64 B have no
+/// steps here. The packet is `handed` over while `hands`, until `back` says where it has ended. Meanwhile a `probe` is
+/// answered 3 cycles later, by `probed`.
+///
 /// The granule that was asked for in a cycle, of `region`, or of the receive of `qp`, must be given in the next one.
 /// `resume` is the position of `next_qp` one
 /// cycle before.
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; stream `ask`; `data`, `valid`, `kind`, `is_final`; `resume`; `forget`; `side`, a pulse;
-/// `roomy`.
+/// `roomy`; `back`; `probe`.
 ///
 /// # Outputs
 /// Stream `step` with `column`, `rows`, `first`, `offset`; `again`, a pulse; `region`, `receive`, `qp`, `granule`;
-/// `next_qp`; `ended`, a pulse.
+/// `next_qp`; `ended`, a pulse; `hands`, `handed`, `probed`.
 #[derive(LogicBlock, BlockDefault)]
 #[check(RegionHeader::field("count").start == 64 && RegionHeader::field("lkey").start == 96)]
 #[check(RegionShape::field("target_lkey").start == 64 && RegionShape::field("elements").start == 96)]
@@ -184,6 +191,17 @@ pub struct Walk {
     pub again: Signal<Out, Bit>,
     /// The bytes of the last step with `side`.
     pub side: Flow<In, Side>,
+
+    /// A packet is handed over, until `back`.
+    pub hands: Signal<Out, Bit>,
+    /// That packet.
+    pub handed: Signals<Out, Handed>,
+    /// What has become of it.
+    pub back: Flow<In, HandBack>,
+    /// With `hands`: a range that is looked up in its key.
+    pub probe: Signals<In, Probe>,
+    /// The range of 3 cycles before may be accessed.
+    pub probed: Signal<Out, Bit>,
 
     /// Of a granule that is asked for: number of the described key's region.
     pub region: Signal<Out, Bits<KEY_REGION>>,
@@ -240,6 +258,8 @@ pub struct Walk {
     walked_qp: DFF<Bits<QP>>,
     /// The packet before was of a receive.
     walked_receive: DFF<Bit>,
+    /// The packet was `warm` when it was begun.
+    continued: DFF<Bit>,
     skips: Signal<Local, Bit>,
     wanted: Signal<Local, Bits<13>>,
 
@@ -264,6 +284,11 @@ pub struct Walk {
 
     // Dense columns.
     dense: DFF<Bit>,
+    /// All columns of the bitmapped region are as wide as the first one.
+    uniform: DFF<Bit>,
+    value: DFF<Bits<7>>,
+    /// The packet is handed over.
+    by_runs: Signal<Local, Bit>,
     /// The packet's bytes are answered by columns.
     by_columns: Signal<Local, Bit>,
     /// The step is a column.
@@ -389,6 +414,23 @@ impl Logic for Walk {
             && (self.held.q.val().writes || (self.elements.q.val() > 1))
             && (self.kind_held.q.val() == STRIDED)
             && !self.piecewise.q.val();
+        self.by_runs.next = self.held.q.val().columns
+            && !self.held.q.val().writes
+            && self.uniform.q.val()
+            && (self.kind_held.q.val() == BITMAPPED);
+        self.hands.next = self.state.q.val() == WalkState::Hand;
+        self.handed.bitmap.next = self.base.q.val();
+        self.handed.count.next = self.count.q.val();
+        self.handed.lkey.next = self.lkey.q.val();
+        self.handed.width.next = self.value.q.val();
+        self.handed.columns.next = self.elements.q.val().get_bits::<5>(0);
+        self.handed.row_bytes.next = self.row_bytes.q.val().get_bits::<SHORT>(0);
+        self.handed.bytes.next = self.left.q.val();
+        self.handed.continues.next = self.continued.q.val();
+        self.handed.row.next = self.row.q.val();
+        self.handed.skip.next = self.skip.q.val();
+        self.handed.element.next = self.element.q.val();
+        self.handed.inside.next = self.inside.q.val().get_bits::<6>(0);
         self.is_column.next = (self.state.q.val() == WalkState::Columns)
             || (self.state.q.val() == WalkState::Judge)
             || (self.state.q.val() == WalkState::Close);
@@ -402,11 +444,17 @@ impl Logic for Walk {
         if self.is_column.val() {
             self.keys.bytes.next = bit_cast::<64, COLUMN_BYTES>(self.reach.q.val());
         }
+        if self.hands.val() {
+            self.keys.key.next = self.probe.key.val();
+            self.keys.addr.next = self.probe.addr.val();
+            self.keys.bytes.next = bit_cast::<64, 13>(self.probe.bytes.val());
+        }
         self.keys.revoke_valid.next = false;
         self.keys.revoke_index.next = 0.into();
         self.covered.next = self.keys.covers.val();
         self.may.next =
             self.covered.val() && (!self.held.q.val().writes || self.keys.fillable.val());
+        self.probed.next = self.may.val();
         self.was_covered.d.next = self.covered.val();
         self.allowed.d.next = self.may.val();
         self.unused_rights.next = self.keys.readable.val()
@@ -565,6 +613,7 @@ impl Logic for Walk {
                 self.outside.d.next = false;
                 self.known.d.next = false;
                 self.spoiled.d.next = false;
+                self.continued.d.next = self.warm.val();
                 self.header.d.next = 0.into();
                 self.at.d.next = 0.into();
                 self.resumes.d.next =
@@ -639,6 +688,15 @@ impl Logic for Walk {
                         && (self.period.q.val() <= WIDEST)
                         && (bit_cast::<64, 32>(self.data.val().get_bits::<32>(64))
                             == self.period.q.val());
+                    self.uniform.d.next = (self.uniform.q.val() || (self.round.q.val() == 1))
+                        && !self.held.q.val().receive
+                        && (self.data.val().get_bits::<32>(64) <= bits::<32>(WIDEST))
+                        && ((self.round.q.val() == 1)
+                            || (self.data.val().get_bits::<32>(64)
+                                == bit_cast::<32, 7>(self.value.q.val())));
+                    if self.round.q.val() == 1 {
+                        self.value.d.next = self.data.val().get_bits::<7>(64);
+                    }
                     self.touches.d.next = self.touching.val();
                     self.next_offset.d.next = self.data.val().get_bits::<64>(0)
                         + bit_cast::<64, 32>(self.data.val().get_bits::<32>(64));
@@ -788,6 +846,23 @@ impl Logic for Walk {
                     self.round.d.next = 0.into();
                     self.reach.d.next = 0.into();
                     self.at.d.next = self.header.q.val() + FIRST_ELEMENT;
+                }
+                if self.by_runs.val() {
+                    self.state.d.next = WalkState::Hand;
+                }
+            }
+            WalkState::Hand => {
+                if self.back.valid.val() {
+                    self.state.d.next = WalkState::Idle;
+                    if !self.back.failed.val() {
+                        self.row.d.next = self.back.row.val();
+                        self.element.d.next = self.back.element.val();
+                        self.inside.d.next = bit_cast::<ROW, 6>(self.back.inside.val());
+                        self.known.d.next = !self.spoiled.q.val();
+                        self.walked_qp.d.next = self.held.q.val().qp;
+                        self.walked_receive.d.next = false;
+                        self.ended.valid.next = true;
+                    }
                 }
             }
             WalkState::Bits => {

@@ -27,7 +27,7 @@ use crate::receive::receives::record::{PLACES, ReceiveGranule, SLOT};
 use crate::receive::record::{PiecePlace, RegionAsk, RegionSettle, RegionTold, RegionVerdict};
 use crate::regions::entries::{Entries, GRANULE_BITS, KeyWord};
 use crate::regions::walk::Walk;
-use crate::regions::{POSITION, Position};
+use crate::regions::{Handed, POSITION, Position};
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
 use drdma_emit::prelude::*;
 use kept::Kept;
@@ -99,6 +99,8 @@ pub struct Pieces {
     of_receive: Signal<Local, Bit>,
     unused_last: Signal<Local, Bit>,
     unused_plain: Signal<Local, Bit>,
+    unused_hands: Signal<Local, Bit>,
+    unused_handed: Signal<Local, Handed>,
 }
 
 impl Logic for Pieces {
@@ -159,6 +161,17 @@ impl Logic for Pieces {
         self.walk.ask.pd.next = self.ask.pd.val();
         self.walk.ask.first.next = self.ask.first.val();
         self.walk.ask.skip.next = self.ask.skip.val();
+        // Nothing is handed over: the bytes are written.
+        self.walk.back.valid.next = false;
+        self.walk.back.failed.next = false;
+        self.walk.back.row.next = 0.into();
+        self.walk.back.element.next = 0.into();
+        self.walk.back.inside.next = 0.into();
+        self.walk.probe.addr.next = 0.into();
+        self.walk.probe.bytes.next = 0.into();
+        self.walk.probe.key.next = 0.into();
+        self.unused_hands.next = self.walk.hands.val() || self.walk.probed.val();
+        self.unused_handed.next = self.walk.handed.val();
 
         // The packet's pieces, and what the walk reads besides.
         self.unused_plain.next = self.walk.step.plain.val();

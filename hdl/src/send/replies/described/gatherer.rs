@@ -77,6 +77,7 @@ pub struct Gatherer {
     valid: DFF<Bit>,
     last: DFF<Bit>,
     error: DFF<Bit>,
+    outside: DFF<Bit>,
     turns: DFF<Bits<4>>,
     twofold: Signal<Local, Bits<2048>>,
     wide: Signal<Local, Bits<WIDE>>,
@@ -149,6 +150,7 @@ impl Logic for Gatherer {
         self.valid.d.next = self.reads.val();
         self.last.d.next = self.ends.val();
         self.error.d.next = self.ends.val() && self.packets.output.data.val().error;
+        self.outside.d.next = self.packets.output.data.val().outside;
 
         // Rotates the row back.
         self.twofold.next = bit_cast::<2048, 1024>(self.banks.read_data.val())
@@ -160,7 +162,7 @@ impl Logic for Gatherer {
             self.wide.val().get_bits::<512>(self.turns.q.val().get_bits::<2>(0).index() * 64);
         self.leaving.input.data.next.last = self.last.q.val();
         self.leaving.input.data.next.error = self.error.q.val();
-        self.leaving.input.data.next.outside = false;
+        self.leaving.input.data.next.outside = self.outside.q.val();
         self.leaving.output.join(&mut self.out);
 
         self.leaves.next = self.leaving.output.valid.val()

@@ -40,6 +40,7 @@ use drdma_emit::prelude::*;
 mod gatherer;
 mod pack;
 mod reads;
+mod selection;
 pub mod strides;
 #[cfg(test)]
 mod tests;
@@ -47,6 +48,7 @@ mod tests;
 use gatherer::Gatherer;
 use pack::Pack;
 use reads::ColumnReads;
+use selection::Selection;
 use strides::Shape;
 
 /// Bits of the number of a read among those under way, and of their count.
@@ -105,11 +107,13 @@ pub struct Due {
     pub plain: Bit,
     /// Of a part: the read is of a bitmap or of pointers, in one beat.
     pub side: Bit,
+    /// With `side`: it is for the selection, not for the walk.
+    pub ahead: Bit,
     /// The read is the packet's last one.
     pub last: Bit,
-    /// Of a part: there is no read, because the packet's bytes cannot be reached.
+    /// There is no read, because the packet's bytes cannot be reached.
     pub failed: Bit,
-    /// Of a part, with `failed`: the region ends before these bytes.
+    /// With `failed`: the region ends before these bytes.
     pub outside: Bit,
 }
 
@@ -180,8 +184,13 @@ pub struct Described {
     steps: Signal<Local, Bit>,
     reads: Signal<Local, Bit>,
     gatherer: Gatherer,
+
+    // Packets of which a bitmap selects the rows.
+    selection: Selection,
+    selects: Signal<Local, Bit>,
     is_column: Signal<Local, Bit>,
-    /// The oldest read is a part, and nothing that was gathered before it waits to leave.
+    /// The oldest read is a part; nothing that was gathered before it waits to leave, or it is of a bitmap or of
+    /// pointers.
     is_part: Signal<Local, Bit>,
     unused: Signal<Local, Bits<PARTS_COUNT>>,
     unused_receive: Signal<Local, Bit>,
@@ -195,6 +204,16 @@ impl Logic for Described {
         self.word.join(&mut self.entries.word);
         self.entries.region.next = self.walk.region.val();
         self.entries.granule.next = self.walk.granule.val();
+        if self.walk.hands.val() {
+            self.entries.granule.next = self.selection.granule.val();
+        }
+        self.selection.data.next = self.entries.data.val();
+        self.selection.hands.next = self.walk.hands.val();
+        self.selection.handed.next = self.walk.handed.val();
+        self.walk.back.valid.next = self.selection.back.valid.val();
+        self.walk.back.next = self.selection.back.val();
+        self.walk.probe.next = self.selection.probe.val();
+        self.selection.probed.next = self.walk.probed.val();
         self.walk.data.next = self.entries.data.val();
         self.walk.valid.next = self.entries.valid.val();
         self.cfg.join(&mut self.walk.cfg);
@@ -266,6 +285,13 @@ impl Logic for Described {
         self.spreads.input.data.next.grain = self.grain.val();
         self.spreads.input.data.next.turned = self.runs.shape.val().columns.get_bits::<2>(0) == 0;
         self.spreads.input.data.next.bytes = self.plan.val().bytes;
+        // The shapes keep the order of packets: the selection waits until those in columns before are asked for.
+        self.selection.clear.next = !self.jobs.q.val().any();
+        self.selection.shape.ready.next = self.spreads.input.ready.val();
+        if self.selection.shape.valid.val() {
+            self.spreads.input.valid.next = true;
+            self.spreads.input.data.next = self.selection.shape.val();
+        }
         self.shapes.output.join(&mut self.column_reads.shape);
         self.runs.run.join(&mut self.column_reads.run);
         self.runs.column.join(&mut self.column_reads.column);
@@ -275,9 +301,13 @@ impl Logic for Described {
         self.runs.freed_rows.next = self.column_reads.run.rows.val();
 
         // A step of the walk or a column becomes a read, or needs none.
-        self.by_columns.next = self.jobs.q.val().any();
-        self.steps.next =
-            self.walk.step.valid.val() && !self.walk.column.val() && !self.by_columns.val();
+        // What the selection reads was asked for before anything else that waits.
+        self.selects.next = self.selection.holds.val();
+        self.by_columns.next = self.jobs.q.val().any() && !self.selects.val();
+        self.steps.next = self.walk.step.valid.val()
+            && !self.walk.column.val()
+            && !self.jobs.q.val().any()
+            && !self.selects.val();
         self.reads.next = self.steps.val() && !self.walk.step.failed.val();
         self.fetch.addr.next = self.walk.step.addr.val();
         self.fetch.bytes.next = self.walk.step.bytes.val();
@@ -286,6 +316,7 @@ impl Logic for Described {
         self.parts.input.data.next.bytes = self.walk.step.bytes.val();
         self.parts.input.data.next.plain = self.walk.step.plain.val();
         self.parts.input.data.next.side = self.walk.step.side.val();
+        self.parts.input.data.next.ahead = false;
         self.parts.input.data.next.last = self.walk.step.last.val();
         self.parts.input.data.next.failed = self.walk.step.failed.val();
         self.parts.input.data.next.outside = self.walk.step.outside.val();
@@ -296,9 +327,29 @@ impl Logic for Described {
             self.fetch.bytes.next = self.column_reads.read.bytes.val();
             self.parts.input.data.next.bytes = self.column_reads.read.bytes.val();
             self.parts.input.data.next.last = self.column_reads.read.last.val();
+            self.parts.input.data.next.plain = false;
+            self.parts.input.data.next.side = false;
+            self.parts.input.data.next.failed = false;
+            self.parts.input.data.next.outside = false;
+        }
+        if self.selects.val() {
+            self.reads.next =
+                self.selection.read.valid.val() && self.selection.read.bytes.val().any();
+            self.fetch.addr.next = self.selection.read.addr.val();
+            self.fetch.bytes.next = self.selection.read.bytes.val();
+            self.parts.input.data.next.column = !self.selection.read.side.val();
+            self.parts.input.data.next.offset = self.selection.read.offset.val();
+            self.parts.input.data.next.bytes = self.selection.read.bytes.val();
+            self.parts.input.data.next.plain = false;
+            self.parts.input.data.next.side = self.selection.read.side.val();
+            self.parts.input.data.next.ahead = true;
+            self.parts.input.data.next.last = self.selection.read.last.val();
+            self.parts.input.data.next.failed = self.selection.read.failed.val();
+            self.parts.input.data.next.outside = self.selection.read.outside.val();
         }
         self.fetch.valid.next = self.reads.val() && self.parts.input.ready.val();
         self.parts.input.valid.next = (self.steps.val()
+            || (self.selects.val() && self.selection.read.valid.val())
             || (self.by_columns.val() && self.column_reads.read.valid.val()))
             && (!self.reads.val() || self.fetch.ready.val());
         self.asked.next = self.by_columns.val()
@@ -308,11 +359,15 @@ impl Logic for Described {
         self.column_reads.read.ready.next = self.by_columns.val()
             && self.parts.input.ready.val()
             && (!self.reads.val() || self.fetch.ready.val());
+        self.selection.read.ready.next = self.selects.val()
+            && self.parts.input.ready.val()
+            && (!self.reads.val() || self.fetch.ready.val());
         // The walk uses this ready in the same cycle: it is one expression, so that it has no glitch.
         self.walk.step.ready.next = (self.walk.column.val() && self.runs.target.ready.val())
             || (!self.walk.column.val()
                 && self.parts.input.ready.val()
-                && !self.by_columns.val()
+                && !self.jobs.q.val().any()
+                && !self.selects.val()
                 && (self.walk.step.failed.val() || self.fetch.ready.val()));
         if self.told.val() && !self.asked.val() {
             self.jobs.d.next = self.jobs.q.val() + 1;
@@ -325,12 +380,14 @@ impl Logic for Described {
         self.is_column.next = self.parts.output.valid.val() && self.parts.output.data.val().column;
         self.is_part.next = self.parts.output.valid.val()
             && !self.parts.output.data.val().column
-            && !self.gatherer.holds.val();
+            && (self.parts.output.data.val().side || !self.gatherer.holds.val());
         self.spreads.output.join(&mut self.gatherer.shape);
         self.gatherer.strip.valid.next = self.is_column.val();
         self.gatherer.strip.bytes.next = self.parts.output.data.val().bytes;
         self.gatherer.strip.offset.next = self.parts.output.data.val().offset;
         self.gatherer.strip.last.next = self.parts.output.data.val().last;
+        self.gatherer.strip.failed.next = self.parts.output.data.val().failed;
+        self.gatherer.strip.outside.next = self.parts.output.data.val().outside;
         self.pack.part.valid.next = self.is_part.val();
         self.pack.part.bytes.next = self.parts.output.data.val().bytes;
         self.pack.part.plain.next = self.parts.output.data.val().plain;
@@ -348,7 +405,12 @@ impl Logic for Described {
             self.parts.output.ready.next = self.gatherer.strip.ready.val();
             self.beat.ready.next = self.gatherer.beat.ready.val();
         }
-        self.pack.side.join(&mut self.walk.side);
+        self.walk.side.valid.next =
+            self.pack.side.valid.val() && !self.parts.output.data.val().ahead;
+        self.walk.side.next = self.pack.side.val();
+        self.selection.line.valid.next =
+            self.pack.side.valid.val() && self.parts.output.data.val().ahead;
+        self.selection.line.next = self.pack.side.val();
 
         // If both have a beat, the packed one was asked for first.
         self.out.valid.next = self.pack.out.valid.val() || self.gatherer.out.valid.val();

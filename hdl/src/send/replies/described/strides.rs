@@ -52,6 +52,10 @@ pub struct Strip {
     pub offset: Bits<OFFSET>,
     /// The column is the packet's last one.
     pub last: Bit,
+    /// Some of the packet's bytes cannot be reached; the last strip says so.
+    pub failed: Bit,
+    /// With `failed`: the region ends before these bytes.
+    pub outside: Bit,
 }
 
 /// A packet whose last bytes are on their way into the memory.
@@ -63,6 +67,8 @@ pub struct Spread {
     pub turned: Bit,
     /// Some of the packet's bytes could not be read.
     pub error: Bit,
+    /// With `error`: the region ends before these bytes.
+    pub outside: Bit,
 }
 
 /// What is done with the packet at hand.
@@ -253,11 +259,14 @@ impl Logic for Strides {
             && !self.empty.val()
             && (self.ends.val() || (self.part.q.val() == self.last_part.val()));
         self.strip.ready.next = self.fires.val() && self.ends.val();
-        self.bad_now.next = self.bad.q.val() || (!self.empty.val() && self.beat.error.val());
+        self.bad_now.next = self.bad.q.val()
+            || self.strip.failed.val()
+            || (!self.empty.val() && self.beat.error.val());
         self.packet.valid.next = self.fires.val() && self.ends.val() && self.strip.last.val();
         self.packet.bytes.next = self.shape.bytes.val();
         self.packet.turned.next = self.shape.turned.val();
         self.packet.error.next = self.bad_now.val();
+        self.packet.outside.next = self.strip.outside.val();
         self.shape.ready.next = self.packet.valid.val();
         self.unused.next = self.beat.last.val();
         if self.fires.val() {

@@ -1,6 +1,7 @@
 //! Compares what is read with what the semantics say, for regions of every type and any part of their bytes.
 
 mod columns;
+mod selected;
 
 use super::*;
 use crate::context::testing::clear_tables;
