@@ -1,6 +1,8 @@
 //! Append regions: columns that messages fill row after row, whichever queue pair they come to
 //! (docs/semantics.md, "Append regions").
 
+use std::sync::Arc;
+
 use drdma_abi::{
     Layout as _,
     described::{APPEND_REGIONS, AppendEnd, AppendHead, ENTRY_GRANULES},
@@ -28,7 +30,9 @@ pub enum NoRows {
 /// An append region: its columns, and which of their rows are free.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Append {
-    columns: Vec<Column>,
+    columns: Arc<[Column]>,
+    /// Bytes of a row.
+    row_len: u64,
     capacity: u32,
     /// No two columns have a byte in common.
     apart: bool,
@@ -48,7 +52,9 @@ impl Append {
     /// An empty region.
     pub fn new(columns: Vec<Column>, capacity: u32, pd: u32) -> Self {
         let apart = are_apart(&columns, capacity);
-        Self { columns, capacity, apart, pd, next: 0, used: 0, given_back: 0, taken: None }
+        let row_len = columns.iter().map(|column| u64::from(column.width)).sum();
+        let columns = columns.into();
+        Self { columns, row_len, capacity, apart, pd, next: 0, used: 0, given_back: 0, taken: None }
     }
 
     /// The region of an entry of [`APPEND_REGIONS`], empty; `None` if it is not enabled, or is none.
@@ -87,7 +93,7 @@ impl Append {
 
     /// Bytes of a row.
     pub fn row_len(&self) -> u64 {
-        self.columns.iter().map(|column| u64::from(column.width)).sum()
+        self.row_len
     }
 
     /// True if all rows of every column are in the memory of their keys, which are of the region's
@@ -158,7 +164,7 @@ impl Append {
         let (mut found, mut left) = (Vec::new(), len);
         while left > 0 {
             let at = (u64::from(first) + row) % u64::from(self.capacity);
-            for column in &self.columns {
+            for column in &*self.columns {
                 let width = u64::from(column.width);
                 let before = skip.min(width);
                 skip -= before;
@@ -195,7 +201,7 @@ impl Append {
             let at = (u64::from(first) + row) % u64::from(self.capacity);
             let count = rows.min(u64::from(self.capacity) - at);
             let mut column_from = from;
-            for column in &self.columns {
+            for column in &*self.columns {
                 let width = column.width as usize;
                 let addr = column.base.wrapping_add(at * u64::from(column.width));
                 let (count, pitch) = (count as usize, row_len as usize);

@@ -5,13 +5,15 @@ use std::{collections::VecDeque, fmt, io, os::fd::BorrowedFd};
 
 use drdma_wire::{Sent, Traffic, Wire, frame};
 
-use crate::wire::{CapturedFrame, Network};
+use crate::wire::{Frames, Network};
 
 /// Frames that wait for room at the other end before the card's clock waits as well, as it would for
 /// pause frames.
 const WAITING: usize = 64;
 /// Frames that are offered to the wire together.
 const BURST: usize = 64;
+/// Frames, one behind the other, that are worth a call of their own. Fewer are put together with others.
+const RUN: usize = 6;
 /// How often the wire is asked for frames in a turn.
 const RECEIVES_A_TURN: usize = 4;
 
@@ -20,7 +22,7 @@ pub struct PortEnd {
     network: Network,
     wire: Option<Box<dyn Wire>>,
     /// Frames that the other end had no room for, and those behind them.
-    waiting: VecDeque<CapturedFrame>,
+    waiting: VecDeque<Frames>,
     traffic: Traffic,
 }
 
@@ -55,7 +57,7 @@ impl PortEnd {
 
     /// True if so many frames wait that the card must not send more.
     pub fn is_congested(&self) -> bool {
-        self.waiting.len() >= WAITING
+        self.waiting.iter().map(Frames::count).sum::<usize>() >= WAITING
     }
 
     /// Sends what the card has sent, as far as the other end has room.
@@ -63,31 +65,50 @@ impl PortEnd {
     /// # Errors
     /// The wire failed; the frame is lost.
     pub fn send(&mut self) -> io::Result<()> {
-        self.waiting.extend(std::iter::from_fn(|| self.network.take_sent()));
+        self.network.take_all_sent(&mut self.waiting);
         let mut sent = Vec::new();
-        while !self.waiting.is_empty() {
-            let frames: Vec<_> =
-                self.waiting.iter().take(BURST).map(|frame| frame.bytes.as_slice()).collect();
+        while let Some(first) = self.waiting.front() {
             sent.clear();
-            let result = match &mut self.wire {
-                Some(wire) => wire.send_burst(&frames, &mut sent),
+            let (tried, result) = match &mut self.wire {
+                Some(wire) if first.count() >= RUN => {
+                    (first.count(), wire.send_run(&first.bytes, first.len, &mut sent))
+                }
+                Some(wire) => {
+                    let short = self.waiting.iter().take_while(|frames| frames.count() < RUN);
+                    let frames: Vec<_> = short.flat_map(Frames::iter).take(BURST).collect();
+                    (frames.len(), wire.send_burst(&frames, &mut sent))
+                }
                 None => {
-                    sent.resize(frames.len(), Sent::Lost);
-                    Ok(())
+                    sent.resize(first.count(), Sent::Lost);
+                    (sent.len(), Ok(()))
                 }
             };
             // The frame of which an error is said is lost as well.
-            let (tried, done) = (frames.len(), sent.len() + usize::from(result.is_err()));
+            let done = sent.len() + usize::from(result.is_err());
             let out = sent.iter().filter(|sent| **sent == Sent::Out).count();
             self.traffic.sent += out as u64;
             self.traffic.lost += (done - out) as u64;
-            self.waiting.drain(..done);
+            self.drop_waiting(done);
             result?;
             if done < tried {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Drops the first `count` frames that wait.
+    fn drop_waiting(&mut self, mut count: usize) {
+        while let Some(first) = self.waiting.front_mut()
+            && count > 0
+        {
+            let some = first.count().min(count);
+            first.advance(some);
+            if first.bytes.is_empty() {
+                self.waiting.pop_front();
+            }
+            count -= some;
+        }
     }
 
     /// Hands the card what arrived; true if anything did.

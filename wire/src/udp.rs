@@ -132,7 +132,8 @@ impl Udp {
         let mut room = MAX_SEGMENTED;
         let mut count = 0;
         for frame in frames.iter().take(self.offload.max_gso_segments()) {
-            if frame.len() > first.len().min(room) || self.way(frame) != Some(way) {
+            let same = frame.get(..6) == first.get(..6) || self.way(frame) == Some(way);
+            if frame.len() > first.len().min(room) || !same {
                 break;
             }
             count += 1;
@@ -148,13 +149,13 @@ impl Udp {
     fn send_segments(&mut self, frames: &[&[u8]], way: SocketAddr) -> io::Result<()> {
         self.outgoing.clear();
         frames.iter().for_each(|frame| self.outgoing.extend_from_slice(frame));
-        let transmit = Transmit {
-            destination: way,
-            ecn: None,
-            contents: &self.outgoing,
-            segment_size: Some(frames[0].len()),
-            src_ip: None,
-        };
+        self.send_cut(&self.outgoing, frames[0].len(), way)
+    }
+
+    /// Sends bytes as one datagram that is cut into segments of `len` bytes.
+    fn send_cut(&self, contents: &[u8], len: usize, destination: SocketAddr) -> io::Result<()> {
+        let transmit =
+            Transmit { destination, ecn: None, contents, segment_size: Some(len), src_ip: None };
         self.offload.try_send((&self.socket).into(), &transmit)
     }
 
@@ -222,6 +223,19 @@ impl Wire for Udp {
             }
         }
         Ok(())
+    }
+
+    fn send_run(&mut self, run: &[u8], len: usize, sent: &mut Vec<Sent>) -> io::Result<()> {
+        let frames: Vec<_> = run.chunks(len.max(1)).collect();
+        if let Some((count, way)) = self.segments(&frames)
+            && count == frames.len()
+            && self.send_cut(run, len, way).is_ok()
+        {
+            sent.extend(iter::repeat_n(Sent::Out, count));
+            return Ok(());
+        }
+        // It is too long for one datagram, or something is wrong: which shows there.
+        self.send_burst(&frames, sent)
     }
 
     fn receive(&mut self, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
