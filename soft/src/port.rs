@@ -3,9 +3,12 @@
 
 use std::{collections::VecDeque, fmt, io, os::fd::BorrowedFd};
 
-use drdma_wire::{Sent, Traffic, Wire, frame};
+use drdma_wire::{MAX_FRAME, MIN_FRAME, Sent, Traffic, Wire, frame};
 
-use crate::wire::{Frames, Network};
+use crate::{
+    simulated::SimulatedCard,
+    wire::{Frames, Network},
+};
 
 /// Frames that wait for room at the other end before the card's clock waits as well, as it would for
 /// pause frames.
@@ -24,6 +27,8 @@ pub struct PortEnd {
     /// Frames that the other end had no room for, and those behind them.
     waiting: VecDeque<Frames>,
     traffic: Traffic,
+    /// The card that takes frames as they come, if not by way of the network.
+    card: Option<SimulatedCard>,
 }
 
 impl fmt::Debug for PortEnd {
@@ -35,7 +40,13 @@ impl fmt::Debug for PortEnd {
 impl PortEnd {
     /// The port of the card of that network, with a wire or without.
     pub fn new(network: Network, wire: Option<Box<dyn Wire>>) -> Self {
-        Self { network, wire, waiting: VecDeque::new(), traffic: Traffic::default() }
+        Self { network, wire, waiting: VecDeque::new(), traffic: Traffic::default(), card: None }
+    }
+
+    /// Hands what arrives to that card of the network at once, from the memory that it was received into.
+    #[must_use]
+    pub(crate) fn delivering_to(self, card: SimulatedCard) -> Self {
+        Self { card: Some(card), ..self }
     }
 
     /// What becomes readable when a frame arrives.
@@ -126,14 +137,25 @@ impl PortEnd {
     fn receive_frames(&mut self, now_ns: u64) -> io::Result<bool> {
         let Some(wire) = &mut self.wire else { return Ok(false) };
         let (network, traffic) = (&self.network, &mut self.traffic);
+        let card = self.card.as_ref().filter(|_| network.is_port_open());
         let mut any = false;
-        let mut take = |bytes: &[u8]| match frame(bytes) {
-            Some(frame) => {
+        let mut take = |bytes: &[u8]| match card {
+            Some(card) if (MIN_FRAME..=MAX_FRAME).contains(&bytes.len()) => {
                 traffic.received += 1;
-                network.inject(frame, now_ns);
+                card.take(bytes);
                 any = true;
             }
-            None => traffic.refused += 1,
+            card => match (frame(bytes), card) {
+                (Some(frame), card) => {
+                    traffic.received += 1;
+                    match card {
+                        Some(card) => card.take(&frame),
+                        None => network.inject(frame, now_ns),
+                    }
+                    any = true;
+                }
+                (None, _) => traffic.refused += 1,
+            },
         };
         for _ in 0..RECEIVES_A_TURN {
             if !wire.receive(&mut take)? {
@@ -147,8 +169,6 @@ impl PortEnd {
 #[cfg(test)]
 mod tests {
     use std::os::{fd::AsFd, unix::net::UnixDatagram};
-
-    use drdma_wire::MAX_FRAME;
 
     use crate::wire::Port;
 

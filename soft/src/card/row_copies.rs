@@ -194,11 +194,7 @@ impl RowCopies {
                 continue;
             }
             let numbers = self.next(whole, out.len())?;
-            let mut from = 0;
-            for values in &self.rows.values {
-                memory.read_values(*values, &numbers, &mut out[from..], row_len)?;
-                from += values.width;
-            }
+            memory.read_rows(&self.rows.values, &numbers, out, row_len)?;
             self.left.start += whole;
             out = &mut out[whole * row_len..];
         }

@@ -310,6 +310,11 @@ impl Network {
         !self.state().to_card.is_empty()
     }
 
+    /// True if frames arrive through the port.
+    pub(crate) fn is_port_open(&self) -> bool {
+        self.state().port.receive
+    }
+
     /// Sends a frame, right or wrong, to the card; it arrives at `time_ns`.
     pub fn inject(&self, frame: Vec<u8>, time_ns: u64) {
         let mut state = self.state();
