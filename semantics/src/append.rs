@@ -161,7 +161,7 @@ impl Append {
     /// Where bytes of a message lie whose first row became row `first`: `len` from `start` on.
     pub fn fragments(&self, first: u32, start: u64, len: u32) -> Vec<Fragment> {
         let (mut row, mut skip) = (start / self.row_len(), start % self.row_len());
-        let (mut found, mut left) = (Vec::new(), len);
+        let (mut found, mut left) = (Vec::with_capacity(self.columns.len()), len);
         while left > 0 {
             let at = (u64::from(first) + row) % u64::from(self.capacity);
             for column in &*self.columns {
@@ -184,7 +184,7 @@ impl Append {
     /// common, rows are written one by one, as they come.
     pub fn runs(&self, first: u32, start: u64, len: u32) -> Vec<Run> {
         let row_len = self.row_len();
-        let mut runs = Vec::with_capacity(self.columns.len() + 2);
+        let mut runs = Vec::with_capacity(3 * self.columns.len());
         let part = |runs: &mut Vec<Run>, start: u64, len: u32, mut from: usize| {
             for Fragment { addr, len } in self.fragments(first, start, len) {
                 let width = len as usize;

@@ -17,8 +17,6 @@ const WAITING: usize = 64;
 const BURST: usize = 64;
 /// Frames, one behind the other, that are worth a call of their own. Fewer are put together with others.
 const RUN: usize = 6;
-/// How often the wire is asked for frames in a turn.
-const RECEIVES_A_TURN: usize = 4;
 
 /// Both ends of the wire.
 pub struct PortEnd {
@@ -157,11 +155,7 @@ impl PortEnd {
                 (None, _) => traffic.refused += 1,
             },
         };
-        for _ in 0..RECEIVES_A_TURN {
-            if !wire.receive(&mut take)? {
-                break;
-            }
-        }
+        wire.receive(&mut take)?;
         Ok(any)
     }
 }
