@@ -369,6 +369,24 @@ mod tests {
     }
 
     #[test]
+    fn a_run_arrives_as_the_frames_that_it_is_made_of() {
+        let [mut a, mut b] = ends();
+        a.learn([2, 0, 0, 0, 0, 2], 0);
+        // What one datagram takes, more than that, and a way that is not known.
+        for (count, to) in [(15, 2), (40, 2), (3, 3)] {
+            let mut frames: Vec<_> = (0..count).map(|_| frame(1, to, 4_158)).collect();
+            frames.push(frame(1, to, 60));
+            for (place, frame) in frames.iter_mut().enumerate() {
+                frame[12] = place as u8;
+            }
+            let mut sent = Vec::new();
+            a.send_run(&frames.concat(), 4_158, &mut sent).unwrap();
+            assert_eq!(sent, vec![Sent::Out; frames.len()]);
+            assert_eq!(arrived(&mut b), frames);
+        }
+    }
+
+    #[test]
     fn of_a_burst_the_frame_that_is_too_long_is_named_and_those_before_it_are_out() {
         let [mut a, mut b] = ends();
         let at = a.remotes.iter().position(|remote| *remote == b.local().unwrap()).unwrap();
