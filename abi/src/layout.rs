@@ -84,6 +84,7 @@ pub trait Layout: Sized {
 }
 
 /// Reads `width` (at most 64) bits that start `start` bits into `bytes`, in the layout's order.
+#[inline]
 pub fn get_bits(bytes: &[u8], order: Order, start: usize, width: usize) -> u64 {
     if start.is_multiple_of(8) && width.is_multiple_of(8) {
         // Whole bytes, as nearly all fields are.
@@ -106,6 +107,7 @@ pub fn get_bits(bytes: &[u8], order: Order, start: usize, width: usize) -> u64 {
 }
 
 /// Writes the low `width` (at most 64) bits of `value`, `start` bits into `bytes`.
+#[inline]
 pub fn set_bits(bytes: &mut [u8], order: Order, start: usize, width: usize, value: u64) {
     if start.is_multiple_of(8) && width.is_multiple_of(8) {
         // Whole bytes, as nearly all fields are.
@@ -116,6 +118,22 @@ pub fn set_bits(bytes: &mut [u8], order: Order, start: usize, width: usize, valu
         }
         return;
     }
+    let touched = &mut bytes[start / 8..(start + width).div_ceil(8)];
+    if let [byte] = touched {
+        // A part of one byte, as nearly all others are.
+        let low = match order {
+            Order::Little => start % 8,
+            Order::Network => 8 - start % 8 - width,
+        };
+        let mask = ((1u16 << width) - 1) as u8;
+        *byte = *byte & !(mask << low) | (value as u8 & mask) << low;
+        return;
+    }
+    set_each_bit(bytes, order, start, width, value);
+}
+
+/// The same bit by bit.
+fn set_each_bit(bytes: &mut [u8], order: Order, start: usize, width: usize, value: u64) {
     for i in 0..width {
         let at = start + i;
         let (mask, bit) = match order {

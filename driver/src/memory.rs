@@ -368,15 +368,16 @@ impl DmaMemory {
     /// `rows` behind `offset`, each `pitch` bytes behind the one before in `out`. False if they are not all usable: nothing is copied.
     ///
     /// # Panics
-    /// If `rows` descend, or `out` is too short.
+    /// If `out` is too short.
     pub fn read_values(
         &self,
         offset: usize,
         (step, width): (usize, usize),
-        rows: &[u32],
+        rows: Ascending<'_>,
         out: &mut [u8],
         pitch: usize,
     ) -> bool {
+        let Ascending(rows) = rows;
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return true };
         let reach = (*last - *first) as usize;
         let end =
@@ -384,7 +385,7 @@ impl DmaMemory {
         if offset < self.usable.start || end.is_none_or(|end| end > self.usable.end) {
             return false;
         }
-        assert!(rows.is_sorted() && out.len() > (rows.len() - 1) * pitch, "rows ascend, and fit");
+        assert!(out.len() > (rows.len() - 1) * pitch, "they do not fit");
         fence(Ordering::Acquire);
         let aligned = |size: usize| offset.is_multiple_of(size) && step.is_multiple_of(size);
         let place = |row: u32| offset + (row - *first) as usize * step;
@@ -520,9 +521,25 @@ impl DmaMemory {
     }
 }
 
+/// Numbers of rows, none of which is below the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ascending<'a>(&'a [u32]);
+
+impl<'a> Ascending<'a> {
+    /// `None` if one is below the one before it.
+    pub fn new(rows: &'a [u32]) -> Option<Self> {
+        rows.is_sorted().then_some(Self(rows))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Rows that ascend.
+    fn ascending(rows: &[u32]) -> Ascending<'_> {
+        Ascending::new(rows).unwrap()
+    }
 
     #[test]
     fn bytes_come_back_whatever_their_alignment() {
@@ -558,7 +575,13 @@ mod tests {
                     let at = offset + (*row - rows[0]) as usize * step;
                     right[k * pitch..][..width].copy_from_slice(&all[at..at + width]);
                 }
-                assert!(memory.read_values(offset, (step, width), &rows, &mut out, pitch));
+                assert!(memory.read_values(
+                    offset,
+                    (step, width),
+                    ascending(&rows),
+                    &mut out,
+                    pitch
+                ));
                 assert_eq!(out, right, "{width} B at {offset}, {step} B apart");
 
                 assert!(memory.write_values(offset, (width, count), &out, pitch));
@@ -579,10 +602,11 @@ mod tests {
         let memory = of_vector(8, &[1, 2, 3, 4, 5, 6, 7, 8], true);
         let mut out = [0; 8];
         for (offset, step, rows) in [(8, 4, [0, 2]), (4, 4, [0, 1]), (8, usize::MAX, [0, 2])] {
-            assert!(!memory.read_values(offset, (step, 4), &rows, &mut out, 4), "{offset} {step}");
+            let rows = ascending(&rows);
+            assert!(!memory.read_values(offset, (step, 4), rows, &mut out, 4), "{offset} {step}");
         }
         assert_eq!(out, [0; 8]);
-        assert!(memory.read_values(8, (4, 4), &[7, 8], &mut out, 4));
+        assert!(memory.read_values(8, (4, 4), ascending(&[7, 8]), &mut out, 4));
         assert_eq!(out, [1, 2, 3, 4, 5, 6, 7, 8]);
         for (offset, width, count) in [(4, 4, 2), (12, 4, 2), (8, usize::MAX, 2)] {
             assert!(!memory.write_values(offset, (width, count), &[9; 8], 4), "{offset} {width}");
@@ -591,7 +615,13 @@ mod tests {
         assert!(!read_only.write_values(8, (4, 1), &[9; 4], 4));
         memory.read(8, &mut out);
         assert_eq!(out, [1, 2, 3, 4, 5, 6, 7, 8]);
-        assert!(memory.read_values(0, (0, 4), &[], &mut [], 4), "of no rows nothing is outside");
+        let none = memory.read_values(0, (0, 4), ascending(&[]), &mut [], 4);
+        assert!(none, "of no rows nothing is outside");
+        assert_eq!(
+            Ascending::new(&[7, 9, 8]),
+            None,
+            "their places would not be known to be inside"
+        );
     }
 
     #[test]

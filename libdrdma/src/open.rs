@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(fails("soft"), text.replace("hard:", "soft"));
         assert!(fails("vfio:x").starts_with("`vfio:x` names no card"));
         #[cfg(feature = "soft")]
-        assert_eq!(fails("soft:?tags=4"), "`soft:` has no option `tags`; it has cycles");
+        assert_eq!(fails("soft:?tags=4"), "`soft:` has no option `tags`; it has cycles, endpoint");
         #[cfg(not(feature = "rtl"))]
         assert_eq!(
             fails("rtl:?mrrs=128"),

@@ -1,6 +1,8 @@
 //! Append regions: columns that messages fill row after row, whichever queue pair they come to
 //! (docs/semantics.md, "Append regions").
 
+use std::sync::Arc;
+
 use drdma_abi::{
     Layout as _,
     described::{APPEND_REGIONS, AppendEnd, AppendHead, ENTRY_GRANULES},
@@ -28,7 +30,9 @@ pub enum NoRows {
 /// An append region: its columns, and which of their rows are free.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Append {
-    columns: Vec<Column>,
+    columns: Arc<[Column]>,
+    /// Bytes of a row.
+    row_len: u64,
     capacity: u32,
     /// No two columns have a byte in common.
     apart: bool,
@@ -48,7 +52,9 @@ impl Append {
     /// An empty region.
     pub fn new(columns: Vec<Column>, capacity: u32, pd: u32) -> Self {
         let apart = are_apart(&columns, capacity);
-        Self { columns, capacity, apart, pd, next: 0, used: 0, given_back: 0, taken: None }
+        let row_len = columns.iter().map(|column| u64::from(column.width)).sum();
+        let columns = columns.into();
+        Self { columns, row_len, capacity, apart, pd, next: 0, used: 0, given_back: 0, taken: None }
     }
 
     /// The region of an entry of [`APPEND_REGIONS`], empty; `None` if it is not enabled, or is none.
@@ -87,7 +93,7 @@ impl Append {
 
     /// Bytes of a row.
     pub fn row_len(&self) -> u64 {
-        self.columns.iter().map(|column| u64::from(column.width)).sum()
+        self.row_len
     }
 
     /// True if all rows of every column are in the memory of their keys, which are of the region's
@@ -155,10 +161,10 @@ impl Append {
     /// Where bytes of a message lie whose first row became row `first`: `len` from `start` on.
     pub fn fragments(&self, first: u32, start: u64, len: u32) -> Vec<Fragment> {
         let (mut row, mut skip) = (start / self.row_len(), start % self.row_len());
-        let (mut found, mut left) = (Vec::new(), len);
+        let (mut found, mut left) = (Vec::with_capacity(self.columns.len()), len);
         while left > 0 {
             let at = (u64::from(first) + row) % u64::from(self.capacity);
-            for column in &self.columns {
+            for column in &*self.columns {
                 let width = u64::from(column.width);
                 let before = skip.min(width);
                 skip -= before;
@@ -178,7 +184,7 @@ impl Append {
     /// common, rows are written one by one, as they come.
     pub fn runs(&self, first: u32, start: u64, len: u32) -> Vec<Run> {
         let row_len = self.row_len();
-        let mut runs = Vec::with_capacity(self.columns.len() + 2);
+        let mut runs = Vec::with_capacity(3 * self.columns.len());
         let part = |runs: &mut Vec<Run>, start: u64, len: u32, mut from: usize| {
             for Fragment { addr, len } in self.fragments(first, start, len) {
                 let width = len as usize;
@@ -195,7 +201,7 @@ impl Append {
             let at = (u64::from(first) + row) % u64::from(self.capacity);
             let count = rows.min(u64::from(self.capacity) - at);
             let mut column_from = from;
-            for column in &self.columns {
+            for column in &*self.columns {
                 let width = column.width as usize;
                 let addr = column.base.wrapping_add(at * u64::from(column.width));
                 let (count, pitch) = (count as usize, row_len as usize);

@@ -63,6 +63,25 @@ pub trait HostMemory {
     ) -> Result<(), Fault> {
         read_each(self, values, rows, out, pitch)
     }
+
+    /// Reads rows, each `pitch` bytes behind the one before in `out`: of each the values of `columns`, one behind the other.
+    ///
+    /// # Errors
+    /// If any of them is not there. Others may have been read.
+    fn read_rows(
+        &self,
+        columns: &[Values],
+        rows: &[u32],
+        out: &mut [u8],
+        pitch: usize,
+    ) -> Result<(), Fault> {
+        let mut from = 0;
+        for values in columns {
+            self.read_values(*values, rows, &mut out[from..], pitch)?;
+            from += values.width;
+        }
+        Ok(())
+    }
 }
 
 /// Reads values one by one ([`HostMemory::read_values`]).
@@ -95,6 +114,16 @@ impl<M: HostMemory + ?Sized> HostMemory for &M {
         pitch: usize,
     ) -> Result<(), Fault> {
         (**self).read_values(values, rows, out, pitch)
+    }
+
+    fn read_rows(
+        &self,
+        columns: &[Values],
+        rows: &[u32],
+        out: &mut [u8],
+        pitch: usize,
+    ) -> Result<(), Fault> {
+        (**self).read_rows(columns, rows, out, pitch)
     }
 }
 

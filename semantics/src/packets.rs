@@ -4,7 +4,7 @@
 use drdma_abi::{
     roce::{
         Bth, Deth, ETHERTYPE_IPV4, ETHERTYPE_VLAN, Ethernet, ICRC_SIZE, IP_PROTOCOL_UDP, Ieth,
-        ImmDt, Ipv4, Reth, Transport, UDP_PORT, Udp, operation,
+        ImmDt, Ipv4, Reth, Transport, UDP_PORT, Udp, VlanTag, operation,
     },
     work_request::Opcode,
 };
@@ -59,6 +59,8 @@ impl Flow {
 
 /// The bits of a VLAN's number in a tag's control information.
 const VLAN_MASK: u16 = 0xfff;
+/// Bytes of extended headers that a packet of a message has, at most: DETH, RETH, ImmDt, IETH.
+const EXTENDED: usize = Deth::SIZE + Reth::SIZE + ImmDt::SIZE + Ieth::SIZE;
 /// Bytes of an Ethernet header in front of a tag.
 const ADDRESSES: usize = 12;
 
@@ -162,16 +164,38 @@ pub fn marked_frame<E>(
     marks: &Marks,
     fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
 ) -> Result<Vec<u8>, E> {
+    let mut frame = Vec::new();
+    append_frame(&mut frame, flow, message, segment, psn, marks, fill)?;
+    Ok(frame)
+}
+
+/// The same behind the bytes of `frames`, so that the frames of a message can lie one behind the other.
+///
+/// # Errors
+/// What `fill` says; `frames` is as it was then.
+pub fn append_frame<E>(
+    frames: &mut Vec<u8>,
+    flow: &Flow,
+    message: &MessageHead,
+    segment: &Segment,
+    psn: u32,
+    marks: &Marks,
+    fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+) -> Result<(), E> {
     let invalidate = marks.invalidate.filter(|_| segment.last);
     let operation = match invalidate {
         Some(_) if segment.first => operation::SEND_ONLY_INVALIDATE,
         Some(_) => operation::SEND_LAST_INVALIDATE,
         None => operation_of(message.opcode, segment),
     };
-    let mut extended = Vec::with_capacity(32);
+    let (mut extended, mut len) = ([0; EXTENDED], 0);
+    let mut push = |header: &[u8]| {
+        extended[len..len + header.len()].copy_from_slice(header);
+        len += header.len();
+    };
     if flow.transport == Transport::Ud {
         let source_qp = flow.qpn & MASK_24;
-        extended.extend(Deth { qkey: flow.qkey, reserved: 0, source_qp }.to_bytes());
+        push(&Deth { qkey: flow.qkey, reserved: 0, source_qp }.to_bytes());
     }
     if message.opcode.is_write() && segment.first {
         let reth = Reth {
@@ -179,13 +203,13 @@ pub fn marked_frame<E>(
             rkey: message.rkey,
             dma_length: message.len,
         };
-        extended.extend(reth.to_bytes());
+        push(&reth.to_bytes());
     }
     if message.opcode.has_imm() && segment.last {
-        extended.extend(ImmDt { value: message.imm }.to_bytes());
+        push(&ImmDt { value: message.imm }.to_bytes());
     }
     if let Some(rkey) = invalidate {
-        extended.extend(Ieth { rkey }.to_bytes());
+        push(&Ieth { rkey }.to_bytes());
     }
     let bth = Bth {
         opcode: flow.transport.opcode_bits() | operation,
@@ -197,7 +221,7 @@ pub fn marked_frame<E>(
         psn: psn & MASK_24,
         ..Bth::default()
     };
-    assemble(flow, bth, &extended, segment.len as usize, fill)
+    append_assembled(frames, flow, bth, &extended[..len], segment.len as usize, fill)
 }
 
 /// A frame of any opcode: BTH (its pad count is set here), extended headers, payload.
@@ -211,6 +235,20 @@ pub fn assemble<E>(
     payload: usize,
     fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
 ) -> Result<Vec<u8>, E> {
+    let mut frame = Vec::new();
+    append_assembled(&mut frame, flow, bth, extended, payload, fill)?;
+    Ok(frame)
+}
+
+/// The same behind the bytes of `frames`, which `fill`'s error leaves as they were.
+fn append_assembled<E>(
+    frames: &mut Vec<u8>,
+    flow: &Flow,
+    bth: Bth,
+    extended: &[u8],
+    payload: usize,
+    fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+) -> Result<(), E> {
     let pad = payload.wrapping_neg() % 4;
     let transport = Bth::SIZE + extended.len() + payload + pad + ICRC_SIZE;
     let mut ip = Ipv4 {
@@ -234,23 +272,30 @@ pub fn assemble<E>(
     };
     let ethernet =
         Ethernet { destination: flow.dest_mac, source: flow.source_mac, ethertype: ETHERTYPE_IPV4 };
-    let mut frame = Vec::with_capacity(Ethernet::SIZE + Ipv4::SIZE + Udp::SIZE + transport);
-    frame.extend(ethernet.to_bytes());
-    frame.extend(ip.to_bytes());
-    frame.extend(udp.to_bytes());
-    frame.extend(Bth { pad: pad as u8, ..bth }.to_bytes());
-    frame.extend(extended);
-    let start = frame.len();
-    frame.resize(start + payload + pad + ICRC_SIZE, 0);
-    fill(&mut frame[start..start + payload])?;
-    let crc = icrc::of_frame(&frame);
-    let at = frame.len() - ICRC_SIZE;
-    frame[at..].copy_from_slice(&crc.to_le_bytes());
+    let begin = frames.len();
+    frames.reserve(Ethernet::SIZE + VlanTag::SIZE + Ipv4::SIZE + Udp::SIZE + transport);
+    let ethernet = ethernet.to_bytes();
+    frames.extend(&ethernet[..ADDRESSES]);
     if let Some(control) = flow.vlan {
-        let ([p0, p1], [c0, c1]) = (ETHERTYPE_VLAN.to_be_bytes(), control.to_be_bytes());
-        frame.splice(ADDRESSES..ADDRESSES, [p0, p1, c0, c1]);
+        frames.extend(ETHERTYPE_VLAN.to_be_bytes());
+        frames.extend(control.to_be_bytes());
     }
-    Ok(frame)
+    frames.extend(&ethernet[ADDRESSES..]);
+    let packet = frames.len();
+    frames.extend(ip.to_bytes());
+    frames.extend(udp.to_bytes());
+    frames.extend(Bth { pad: pad as u8, ..bth }.to_bytes());
+    frames.extend(extended);
+    let start = frames.len();
+    frames.resize(start + payload + pad + ICRC_SIZE, 0);
+    if let Err(error) = fill(&mut frames[start..start + payload]) {
+        frames.truncate(begin);
+        return Err(error);
+    }
+    let crc = icrc::of_packet(&frames[packet..]);
+    let at = frames.len() - ICRC_SIZE;
+    frames[at..].copy_from_slice(&crc.to_le_bytes());
+    Ok(())
 }
 
 /// `psn` and `by` more, modulo 2^24.

@@ -10,6 +10,7 @@
 
 use std::collections::VecDeque;
 
+use bytes::Bytes;
 use drdma_abi::{
     completion::Status,
     receive::{RNR_FOR_EVER, RNR_TIMERS},
@@ -37,8 +38,8 @@ impl Policy {
 /// What is sent again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A packet of a SEND or a WRITE: its frame, empty if it is not sent again.
-    Packet(Vec<u8>),
+    /// A packet of a SEND or a WRITE: its frame, empty if it is not sent again. Frames may share their memory with others.
+    Packet(Bytes),
     /// A READ.
     Read {
         /// The first byte.
@@ -51,7 +52,7 @@ pub enum What {
         answered: u32,
     },
     /// An atomic: its frame.
-    Atomic(Vec<u8>),
+    Atomic(Bytes),
 }
 
 /// Something that was sent and is not acknowledged. `R` names the request that it belongs to.

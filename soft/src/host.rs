@@ -6,7 +6,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use drdma_driver::{CardError, DmaMemory, memory::PAGE};
+use drdma_driver::{
+    CardError, DmaMemory,
+    memory::{Ascending, PAGE},
+};
 
 use drdma_semantics::memory::{self, Fault, HostMemory, Run, Values, WritableMemory};
 
@@ -300,18 +303,38 @@ impl HostMemory for Host {
         out: &mut [u8],
         pitch: usize,
     ) -> Result<(), Fault> {
+        self.read_rows(&[values], rows, out, pitch)
+    }
+
+    fn read_rows(
+        &self,
+        columns: &[Values],
+        rows: &[u32],
+        out: &mut [u8],
+        pitch: usize,
+    ) -> Result<(), Fault> {
         let Some(first) = rows.first() else { return Ok(()) };
-        let addr = values.at(*first);
-        // Nearly always, one mapping holds them all.
-        if let Some((start, Mapping { memory, rights })) = self.find(addr)
-            && rights.read
-            && self.bus_master
-            && let Ok(step) = values.step.try_into()
-            && memory.read_values((addr - start) as usize, (step, values.width), rows, out, pitch)
-        {
-            return Ok(());
+        let ascending = Ascending::new(rows).filter(|_| self.bus_master);
+        let mut from = 0;
+        for values in columns {
+            let (addr, out) = (values.at(*first), &mut out[from..]);
+            // Nearly always, one mapping holds them all.
+            let is_read = ascending.is_some_and(|rows| {
+                self.find(addr).is_some_and(|(start, Mapping { memory, rights })| {
+                    let step = values.step.try_into().ok().filter(|_| rights.read);
+                    let read = |step| {
+                        let offset = (addr - start) as usize;
+                        memory.read_values(offset, (step, values.width), rows, out, pitch)
+                    };
+                    step.is_some_and(read)
+                })
+            });
+            if !is_read {
+                memory::read_each(self, *values, rows, out, pitch)?;
+            }
+            from += values.width;
         }
-        memory::read_each(self, values, rows, out, pitch)
+        Ok(())
     }
 }
 

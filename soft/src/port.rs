@@ -3,9 +3,12 @@
 
 use std::{collections::VecDeque, fmt, io, os::fd::BorrowedFd};
 
-use drdma_wire::{Sent, Traffic, Wire, frame};
+use drdma_wire::{MAX_FRAME, MIN_FRAME, Sent, Traffic, Wire, frame};
 
-use crate::wire::{CapturedFrame, Network};
+use crate::{
+    simulated::SimulatedCard,
+    wire::{Frames, Network},
+};
 
 /// Frames that wait for room at the other end before the card's clock waits as well, as it would for
 /// pause frames.
@@ -14,14 +17,18 @@ const WAITING: usize = 64;
 const BURST: usize = 64;
 /// How often the wire is asked for frames in a turn.
 const RECEIVES_A_TURN: usize = 4;
+/// Frames, one behind the other, that are worth a call of their own. Fewer are put together with others.
+const RUN: usize = 6;
 
 /// Both ends of the wire.
 pub struct PortEnd {
     network: Network,
     wire: Option<Box<dyn Wire>>,
     /// Frames that the other end had no room for, and those behind them.
-    waiting: VecDeque<CapturedFrame>,
+    waiting: VecDeque<Frames>,
     traffic: Traffic,
+    /// The card that takes frames as they come, if not by way of the network.
+    card: Option<SimulatedCard>,
 }
 
 impl fmt::Debug for PortEnd {
@@ -33,7 +40,13 @@ impl fmt::Debug for PortEnd {
 impl PortEnd {
     /// The port of the card of that network, with a wire or without.
     pub fn new(network: Network, wire: Option<Box<dyn Wire>>) -> Self {
-        Self { network, wire, waiting: VecDeque::new(), traffic: Traffic::default() }
+        Self { network, wire, waiting: VecDeque::new(), traffic: Traffic::default(), card: None }
+    }
+
+    /// Hands what arrives to that card of the network at once, from the memory that it was received into.
+    #[must_use]
+    pub(crate) fn delivering_to(self, card: SimulatedCard) -> Self {
+        Self { card: Some(card), ..self }
     }
 
     /// What becomes readable when a frame arrives.
@@ -55,7 +68,7 @@ impl PortEnd {
 
     /// True if so many frames wait that the card must not send more.
     pub fn is_congested(&self) -> bool {
-        self.waiting.len() >= WAITING
+        self.waiting.iter().map(Frames::count).sum::<usize>() >= WAITING
     }
 
     /// Sends what the card has sent, as far as the other end has room.
@@ -63,31 +76,50 @@ impl PortEnd {
     /// # Errors
     /// The wire failed; the frame is lost.
     pub fn send(&mut self) -> io::Result<()> {
-        self.waiting.extend(std::iter::from_fn(|| self.network.take_sent()));
+        self.network.take_all_sent(&mut self.waiting);
         let mut sent = Vec::new();
-        while !self.waiting.is_empty() {
-            let frames: Vec<_> =
-                self.waiting.iter().take(BURST).map(|frame| frame.bytes.as_slice()).collect();
+        while let Some(first) = self.waiting.front() {
             sent.clear();
-            let result = match &mut self.wire {
-                Some(wire) => wire.send_burst(&frames, &mut sent),
+            let (tried, result) = match &mut self.wire {
+                Some(wire) if first.count() >= RUN => {
+                    (first.count(), wire.send_run(&first.bytes, first.len, &mut sent))
+                }
+                Some(wire) => {
+                    let short = self.waiting.iter().take_while(|frames| frames.count() < RUN);
+                    let frames: Vec<_> = short.flat_map(Frames::iter).take(BURST).collect();
+                    (frames.len(), wire.send_burst(&frames, &mut sent))
+                }
                 None => {
-                    sent.resize(frames.len(), Sent::Lost);
-                    Ok(())
+                    sent.resize(first.count(), Sent::Lost);
+                    (sent.len(), Ok(()))
                 }
             };
             // The frame of which an error is said is lost as well.
-            let (tried, done) = (frames.len(), sent.len() + usize::from(result.is_err()));
+            let done = sent.len() + usize::from(result.is_err());
             let out = sent.iter().filter(|sent| **sent == Sent::Out).count();
             self.traffic.sent += out as u64;
             self.traffic.lost += (done - out) as u64;
-            self.waiting.drain(..done);
+            self.drop_waiting(done);
             result?;
             if done < tried {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Drops the first `count` frames that wait.
+    fn drop_waiting(&mut self, mut count: usize) {
+        while let Some(first) = self.waiting.front_mut()
+            && count > 0
+        {
+            let some = first.count().min(count);
+            first.advance(some);
+            if first.bytes.is_empty() {
+                self.waiting.pop_front();
+            }
+            count -= some;
+        }
     }
 
     /// Hands the card what arrived; true if anything did.
@@ -105,16 +137,29 @@ impl PortEnd {
     fn receive_frames(&mut self, now_ns: u64) -> io::Result<bool> {
         let Some(wire) = &mut self.wire else { return Ok(false) };
         let (network, traffic) = (&self.network, &mut self.traffic);
+        let card = self.card.as_ref().filter(|_| network.is_port_open());
         let mut any = false;
-        let mut take = |bytes: &[u8]| match frame(bytes) {
-            Some(frame) => {
+        let mut take = |bytes: &[u8]| match card {
+            Some(card) if (MIN_FRAME..=MAX_FRAME).contains(&bytes.len()) => {
                 traffic.received += 1;
-                network.inject(frame, now_ns);
+                card.take(bytes);
                 any = true;
             }
-            None => traffic.refused += 1,
+            card => match (frame(bytes), card) {
+                (Some(frame), card) => {
+                    traffic.received += 1;
+                    match card {
+                        Some(card) => card.take(&frame),
+                        None => network.inject(frame, now_ns),
+                    }
+                    any = true;
+                }
+                (None, _) => traffic.refused += 1,
+            },
         };
-        for _ in 0..RECEIVES_A_TURN {
+        // An endpoint is soon asked again, and its wire brings many frames in a call.
+        let calls = if self.card.is_some() { 1 } else { RECEIVES_A_TURN };
+        for _ in 0..calls {
             if !wire.receive(&mut take)? {
                 break;
             }
@@ -126,8 +171,6 @@ impl PortEnd {
 #[cfg(test)]
 mod tests {
     use std::os::{fd::AsFd, unix::net::UnixDatagram};
-
-    use drdma_wire::MAX_FRAME;
 
     use crate::wire::Port;
 

@@ -81,7 +81,11 @@ impl SimulatedCard {
     /// The card's port, plugged into a wire that leads out of the process: its end takes what the card has sent and
     /// delivers what comes, in place of [`take_sent`](Self::take_sent) and [`deliver`](Self::deliver).
     pub fn port(&self, wire: Box<dyn Wire>) -> PortEnd {
-        PortEnd::new(self.network.clone(), Some(wire))
+        let end = PortEnd::new(self.network.clone(), Some(wire));
+        match self.lock().is_endpoint() {
+            true => end.delivering_to(self.clone()),
+            false => end,
+        }
     }
 
     /// Nanoseconds since the card was made.
@@ -99,6 +103,11 @@ impl SimulatedCard {
     /// Those of one time arrive in the order of the calls.
     pub fn deliver(&self, frame: Vec<u8>, at_ns: u64) {
         self.network.inject(frame, at_ns);
+    }
+
+    /// Takes a frame that arrives now, without a copy of it.
+    pub(crate) fn take(&self, frame: &[u8]) {
+        self.lock().take_frame(frame);
     }
 
     /// Does everything that is due up to and at `ns`, of which the last whole cycle counts; nothing if

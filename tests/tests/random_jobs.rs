@@ -100,6 +100,24 @@ fn a_slow_reference_model_sends_the_same() {
     run("soft:?cycles=1", limits, 2 << 32, soft_jobs() / 20, 1);
 }
 
+/// The card as an endpoint finds rows once, and sends the packets of a message together.
+const ENDPOINT: &str = "soft:?endpoint=1";
+
+#[test]
+fn random_jobs_send_what_the_semantics_say_on_an_endpoint() {
+    run(ENDPOINT, Limits::SOFT, 0, soft_jobs() / 4, 1);
+}
+
+#[test]
+fn small_random_jobs_send_what_the_semantics_say_on_an_endpoint() {
+    run(ENDPOINT, Limits::RTL, 1 << 32, soft_jobs() / 4, 1);
+}
+
+#[test]
+fn large_random_jobs_send_what_the_semantics_say_on_an_endpoint() {
+    run(ENDPOINT, Limits::LARGE, 4 << 32, soft_jobs() / 50, 1);
+}
+
 #[test]
 fn random_jobs_send_what_the_semantics_say_on_rtl() {
     let threads = thread::available_parallelism().map_or(1, usize::from);

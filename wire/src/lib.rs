@@ -63,6 +63,15 @@ pub trait Wire: Send {
         Ok(())
     }
 
+    /// The same for frames of `len` bytes, one behind the other in `run`; the last one may be shorter.
+    ///
+    /// # Errors
+    /// As [`send_burst`](Self::send_burst).
+    fn send_run(&mut self, run: &[u8], len: usize, sent: &mut Vec<Sent>) -> io::Result<()> {
+        let frames: Vec<_> = run.chunks(len.max(1)).collect();
+        self.send_burst(&frames, sent)
+    }
+
     /// Hands `take` frames that have arrived, as many as come with one call or at most some dozens; false if there were
     /// none. Before [`fd`](Self::fd) is waited for, this is called until it returns false. A frame that
     /// is longer than [`MAX_FRAME`] may be cut off, but not to [`MAX_FRAME`] or less.

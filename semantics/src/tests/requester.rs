@@ -21,7 +21,7 @@ impl Bench {
     fn send(&mut self, request: u32, packets: u32) {
         for i in 0..packets {
             let (psn, last) = (self.requester.next_psn(), i + 1 == packets);
-            let what = What::Packet(vec![psn as u8]);
+            let what = What::Packet(vec![psn as u8].into());
             let sent = Sent { request, psn, packets: 1, last, asks: last, what };
             self.requester.sent(sent, self.now);
         }
@@ -111,7 +111,7 @@ fn what_was_sent_is_sent_again_as_it_was_and_only_what_is_missing() {
     bench.send(1, 4);
     assert_eq!(bench.answer(NAK_PSN, 1), Reaction::Taken);
     let (psn, sent) = bench.requester.resend(0).unwrap();
-    assert_eq!((psn, &sent.what), (1, &What::Packet(vec![1])));
+    assert_eq!((psn, &sent.what), (1, &What::Packet(vec![1].into())));
     // What is acknowledged meanwhile is not.
     assert_eq!(bench.ack(2), Reaction::Taken);
     assert_eq!(bench.resent(), [3]);

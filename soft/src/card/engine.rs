@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use bytes::Bytes;
 use drdma_abi::{
     Layout as _,
     completion::{Completion, Status},
@@ -12,7 +13,7 @@ use drdma_abi::{
 
 use crate::{
     card::{
-        job::{Job, Lane},
+        job::{Job, Lane, Outgoing},
         row_copies,
         state::{ENABLE, SoftCard},
         tables::{InFlight, Part, RequestId},
@@ -24,7 +25,7 @@ use drdma_semantics::{
     checks::{self, Admitted, Directory as _, Posted},
     memory::{Fault, HostMemory as _},
     messages::Messages,
-    packets::Flow,
+    packets::{Flow, MASK_24, psn_add},
     reliable::{self, Extended},
     request::Request,
     requester::{Sent, What},
@@ -38,6 +39,11 @@ const MAX_REQUESTS: usize = 1 << 16;
 const MAX_DOORBELLS: usize = 1 << 20;
 /// Cycles to read and check a request.
 const REQUEST_CYCLES: u64 = 16;
+
+/// Packets of a message that an endpoint sends together, at most: of 4 KiB, so many are one datagram to be cut into segments.
+const BURST: usize = 15;
+/// Bytes of a packet beside its payload, at most: what is reserved for them.
+const HEADERS: usize = 100;
 
 /// What became of the next request of a queue.
 enum Start {
@@ -335,43 +341,79 @@ impl SoftCard {
             Err(_) => return None,
         };
         let mut job = self.jobs.remove(at);
-        let ahead = job.sent + u64::from(job.lanes[lane].flow.mtu);
-        self.plan(&mut job, ahead);
-        let qp = job.lanes[lane].qp as usize;
-        let psn = self.tables.queue_pairs[qp].requester.next_psn();
-        let begins = !job.lanes[lane].has_begun();
-        let packet = match job.send(lane, psn, &self.host) {
-            Ok(packet) => packet,
-            Err(status) => {
+        match self.send_burst(&mut job, lane) {
+            (cycles, Ok(())) => {
+                self.jobs.insert(at, job);
+                Some(cycles)
+            }
+            (cycles, Err(status)) => {
+                let qp = job.lanes[lane].qp as usize;
                 self.fail(id, status, lane as u16);
                 self.set_error(qp);
-                return Some(1);
+                Some(cycles + 1)
             }
-        };
-        let cycles = self.transmit(&packet.frame);
-        self.counters.add(&counter::PAYLOAD_BYTES, packet.payload.into());
-        self.counters.add(&counter::ASSEMBLE_BUSY, u64::from(packet.payload).div_ceil(64));
-        if job.lanes[lane].flow.transport == Transport::Rc {
-            self.pace(qp, packet.payload);
+        }
+    }
+
+    /// Sends packets of a lane, up to the end of its message: an endpoint several, the reference card one. Gives the cycles
+    /// that those took which were sent, and with which status the request fails if one could not be.
+    fn send_burst(&mut self, job: &mut Job, lane: usize) -> (u64, Result<(), Status>) {
+        let (id, mtu) = (job.id, job.lanes[lane].flow.mtu);
+        let reliable = job.lanes[lane].flow.transport == Transport::Rc;
+        let qp = job.lanes[lane].qp as usize;
+        // Their rate is looked at packet by packet.
+        let most = if self.is_endpoint && !self.is_limited(qp) { BURST } else { 1 };
+        let begins = !job.lanes[lane].has_begun();
+        let first_psn = self.tables.queue_pairs[qp].requester.next_psn();
+        let left = job.lanes[lane].left().min(most as u32 * mtu) as usize;
+        let mut frames = Vec::with_capacity(left + (left / mtu as usize + 1) * HEADERS);
+        let mut packets: Vec<Outgoing> = Vec::with_capacity(most);
+        let mut sent = Ok(());
+        while packets.len() < most && packets.last().is_none_or(|packet| !packet.ends) {
+            let ahead = job.sent + u64::from(mtu);
+            self.plan(job, ahead);
+            let psn = psn_add(first_psn, packets.len() as u32);
+            match job.send(lane, psn, &self.host, &mut frames) {
+                Ok(packet) => packets.push(packet),
+                Err(status) => {
+                    sent = Err(status);
+                    break;
+                }
+            }
+        }
+        if packets.is_empty() {
+            return (0, sent);
+        }
+        let frames = Bytes::from(frames);
+        let cycles = self.transmit_all(&frames, packets.iter().map(|packet| packet.frame.len()));
+        let payload: u64 = packets.iter().map(|packet| u64::from(packet.payload)).sum();
+        let busy = packets.iter().map(|packet| u64::from(packet.payload).div_ceil(64)).sum();
+        self.counters.add(&counter::PAYLOAD_BYTES, payload);
+        self.counters.add(&counter::ASSEMBLE_BUSY, busy);
+        if !reliable {
+            self.tables.queue_pairs[qp].requester.skip(packets.len() as u32);
+            return (cycles, sent);
+        }
+        self.pace(qp, payload as u32);
+        let request = self.tables.send_queues[id.queue as usize].get(id.serial);
+        if let Some(request) = request
+            && begins
+        {
+            request.waiting += 1;
         }
         let requester = &mut self.tables.queue_pairs[qp].requester;
-        if job.lanes[lane].flow.transport == Transport::Rc {
-            let request = self.tables.send_queues[id.queue as usize].get(id.serial);
-            if let Some(request) = request
-                && begins
-            {
-                request.waiting += 1;
-            }
-            let kept = requester.policy().retries();
+        let kept = requester.policy().retries();
+        for (psn, packet) in (first_psn..).zip(packets) {
+            let frame = |kept| if kept { frames.slice(packet.frame.clone()) } else { Bytes::new() };
             let sent = Sent {
                 request: Part { request: id, destination: lane as u16 },
-                psn,
+                psn: psn & MASK_24,
                 packets: packet.fetch.map_or(1, |(packets, _)| packets),
                 last: packet.last,
                 asks: packet.asks,
                 what: match packet.fetch {
-                    None => What::Packet(if kept { packet.frame } else { Vec::new() }),
-                    Some((_, None)) => What::Atomic(packet.frame),
+                    None => What::Packet(frame(kept)),
+                    Some((_, None)) => What::Atomic(frame(true)),
                     Some((_, Some(read))) => What::Read {
                         addr: read.virtual_address,
                         rkey: read.rkey,
@@ -381,12 +423,9 @@ impl SoftCard {
                 },
             };
             requester.sent(sent, self.cycles);
-            self.set_timer(qp);
-        } else {
-            requester.skip(1);
         }
-        self.jobs.insert(at, job);
-        Some(cycles)
+        self.set_timer(qp);
+        (cycles, sent)
     }
 
     /// True if a request before this one on its queue failed: what has not begun sends nothing.

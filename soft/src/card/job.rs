@@ -1,5 +1,7 @@
 //! A request that was admitted and is being sent, packet by packet.
 
+use std::ops::Range;
+
 use drdma_abi::{
     completion::Status,
     receive::{AddressHandle, AtomicOperands},
@@ -143,14 +145,14 @@ impl Stream {
 /// A frame to send.
 #[derive(Debug)]
 pub struct Outgoing {
-    /// The lane's index.
-    pub lane: usize,
-    /// The frame, without FCS.
-    pub frame: Vec<u8>,
+    /// Where it lies among the frames that it was put behind; it is without FCS.
+    pub frame: Range<usize>,
     /// Its payload bytes.
     pub payload: u32,
     /// It asks for an acknowledgement.
     pub asks: bool,
+    /// It is its message's last.
+    pub ends: bool,
     /// It is the lane's last.
     pub last: bool,
     /// It asks for something: the sequence numbers of the answer, and for a READ what it asks for.
@@ -260,20 +262,21 @@ impl Job {
         if blocked { Err(Blocked) } else { Ok(None) }
     }
 
-    /// The next packet of a lane that is not done.
+    /// Puts the next packet of a lane that is not done behind the bytes of `frames`.
     ///
     /// # Errors
-    /// If its payload cannot be read: the request's status.
+    /// If its payload cannot be read: the request's status. `frames` is as it was then.
     pub fn send<M: HostMemory + ?Sized>(
         &mut self,
         index: usize,
         psn: u32,
         memory: &M,
+        frames: &mut Vec<u8>,
     ) -> Result<Outgoing, Status> {
         let lane = &mut self.lanes[index];
         if let Some(fetch) = lane.fetch {
             lane.next_message += 1;
-            return Ok(lane.ask(index, fetch, psn));
+            return Ok(lane.ask(fetch, psn, frames));
         }
         let Current { head: message, offset, column } = match lane.current {
             Some(current) => current,
@@ -285,7 +288,8 @@ impl Job {
             Segment { offset, len, first: offset == 0, last: offset + len == message.len };
         let marks = Marks { solicited: lane.extras.solicited, invalidate: lane.extras.invalidate };
         let payload = &mut lane.payload;
-        let frame = packets::marked_frame(&lane.flow, &message, &segment, psn, &marks, |out| {
+        let begin = frames.len();
+        packets::append_frame(frames, &lane.flow, &message, &segment, psn, &marks, |out| {
             payload.fill(memory, out)
         })
         .map_err(|_: Fault| Status::LocalProtectionError)?;
@@ -301,10 +305,10 @@ impl Job {
         }
         self.sent += u64::from(len);
         Ok(Outgoing {
-            lane: index,
-            frame,
+            frame: begin..frames.len(),
             payload: len,
             asks: segment.last && lane.flow.transport == Transport::Rc,
+            ends: segment.last,
             last: lane.is_done(),
             fetch: None,
         })
@@ -320,8 +324,8 @@ fn fetched(fetch: Fetch) -> u32 {
 }
 
 impl Lane {
-    /// The frame that asks the peer for something.
-    fn ask(&self, lane: usize, fetch: Fetch, psn: u32) -> Outgoing {
+    /// Puts the frame that asks the peer for something behind the bytes of `frames`.
+    fn ask(&self, fetch: Fetch, psn: u32, frames: &mut Vec<u8>) -> Outgoing {
         let (virtual_address, rkey, flow) = (self.remote_addr, self.rkey, &self.flow);
         let atomic = |swap, operands: AtomicOperands| {
             let AtomicOperands { swap_or_add, compare } = operands;
@@ -337,7 +341,19 @@ impl Lane {
             Fetch::CompareAndSwap(operands) => atomic(true, operands),
             Fetch::FetchAndAdd(operands) => atomic(false, operands),
         };
-        Outgoing { lane, frame, payload: 0, asks: true, last: true, fetch: Some(fetch) }
+        let begin = frames.len();
+        frames.extend(frame);
+        let frame = begin..frames.len();
+        Outgoing { frame, payload: 0, asks: true, ends: true, last: true, fetch: Some(fetch) }
+    }
+
+    /// Bytes of payload that the message has still to come that is being sent, or of the next one if that is known.
+    pub fn left(&self) -> u32 {
+        match self.current {
+            Some(current) => current.head.len - current.offset,
+            None if self.fetch.is_some() || matches!(self.payload, Payload::Walked(_)) => 0,
+            None => self.messages.message(self.next_message).len as u32,
+        }
     }
 
     /// True if a packet of it was sent.

@@ -23,36 +23,35 @@ impl SoftCard {
     /// Takes every frame that has arrived.
     pub(super) fn take_frames(&mut self) {
         while let Some(bytes) = self.network.receive(self.cycles * NS_PER_CYCLE) {
-            self.idle = false;
-            let taken = match Frame::parse_any(&bytes) {
-                Ok(frame) if frame.is_notification() => self.take_notification(&frame).is_some(),
-                Ok(frame) => {
-                    self.notify(&frame);
-                    match Kind::of(frame.operation()) {
-                        Kind::Response => self.take_response(&frame).is_some(),
-                        _ => self.take_request(&frame),
-                    }
+            self.take_frame(&bytes);
+        }
+    }
+
+    /// Takes a frame that arrives now.
+    pub(crate) fn take_frame(&mut self, bytes: &[u8]) {
+        self.idle = false;
+        let taken = match Frame::parse_any(bytes) {
+            Ok(frame) if frame.is_notification() => self.take_notification(&frame).is_some(),
+            Ok(frame) => {
+                self.notify(&frame);
+                match Kind::of(frame.operation()) {
+                    Kind::Response => self.take_response(&frame).is_some(),
+                    _ => self.take_request(&frame),
                 }
-                Err(error) if error.is_other_protocol() => {
-                    self.pass_on(bytes);
-                    continue;
-                }
-                Err(_) => {
-                    self.counters.add(&counter::RECEIVE_DROPPED, 1);
-                    continue;
-                }
-            };
-            if !taken {
-                self.counters.add(&counter::RECEIVE_DROPPED, 1);
-                self.pass_on(bytes);
             }
+            Err(error) if error.is_other_protocol() => return self.pass_on(bytes),
+            Err(_) => return self.counters.add(&counter::RECEIVE_DROPPED, 1),
+        };
+        if !taken {
+            self.counters.add(&counter::RECEIVE_DROPPED, 1);
+            self.pass_on(bytes);
         }
     }
 
     /// Leaves a frame to the host's NIC.
-    fn pass_on(&mut self, frame: Vec<u8>) {
+    fn pass_on(&mut self, frame: &[u8]) {
         if let Some(frames) = &mut self.host_frames {
-            frames.push(frame);
+            frames.push(frame.to_vec());
         }
     }
 

@@ -62,9 +62,22 @@ impl Default for Registers {
     }
 }
 
+/// The place of the register at each offset, counted in words.
+const PLACES: [u8; WORDS] = {
+    let mut places = [u8::MAX; WORDS];
+    let mut place = 0;
+    while place < REGISTERS.len() {
+        places[REGISTERS[place].offset as usize / 4] = place as u8;
+        place += 1;
+    }
+    places
+};
+/// Words that the global registers lie in.
+const WORDS: usize = 256;
+
 impl Registers {
     fn index(register: &Register) -> usize {
-        REGISTERS.iter().position(|r| r.offset == register.offset).expect("a register")
+        usize::from(PLACES[register.offset as usize / 4])
     }
 
     /// A register's value.

@@ -1,5 +1,6 @@
 //! What a queue pair sends back: acknowledgements, and the answers to READs and atomics.
 
+use bytes::Bytes;
 use drdma_abi::{
     described::DESCRIBED,
     receive::rights,
@@ -8,7 +9,10 @@ use drdma_abi::{
 };
 
 use crate::{
-    card::{state::SoftCard, tables::Reply},
+    card::{
+        state::{NS_PER_CYCLE, SoftCard},
+        tables::Reply,
+    },
     host::Host,
 };
 use drdma_semantics::{
@@ -124,11 +128,45 @@ impl SoftCard {
 
     /// Sends a frame; gives the cycles that takes.
     pub(super) fn transmit(&mut self, frame: &[u8]) -> u64 {
-        self.counters.add(&counter::FRAME_BYTES, frame.len() as u64);
-        self.counters.add(&counter::PACKETS, 1);
-        self.network.transmit(frame, self.cycles * crate::card::state::NS_PER_CYCLE);
-        frame.len().div_ceil(64) as u64
+        self.count_frame(frame.len());
+        self.network.transmit(frame, self.cycles * NS_PER_CYCLE);
+        cycles_of(frame.len())
     }
+
+    /// Sends frames of these lengths, which lie one behind the other; gives the cycles that takes.
+    pub(super) fn transmit_all(
+        &mut self,
+        frames: &Bytes,
+        lens: impl Iterator<Item = usize>,
+    ) -> u64 {
+        let now = self.cycles * NS_PER_CYCLE;
+        let (mut cycles, mut run, mut frame_len) = (0, 0..0, 0);
+        for len in lens {
+            self.count_frame(len);
+            cycles += cycles_of(len);
+            // Frames of one length are a run; the last one may be shorter.
+            let goes_on = run.len().is_multiple_of(frame_len.max(1)) && len <= frame_len;
+            if !goes_on && !run.is_empty() {
+                self.network.transmit_run(frames.slice(run.clone()), frame_len, now);
+            }
+            if !goes_on {
+                (run, frame_len) = (run.end..run.end, len);
+            }
+            run.end += len;
+        }
+        self.network.transmit_run(frames.slice(run), frame_len, now);
+        cycles
+    }
+
+    fn count_frame(&mut self, len: usize) {
+        self.counters.add(&counter::FRAME_BYTES, len as u64);
+        self.counters.add(&counter::PACKETS, 1);
+    }
+}
+
+/// The cycles that a frame of so many bytes takes.
+fn cycles_of(len: usize) -> u64 {
+    len.div_ceil(64) as u64
 }
 
 /// Reads bytes from where they lie, one after the other.

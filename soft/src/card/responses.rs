@@ -115,7 +115,7 @@ impl SoftCard {
                         rkey: *rkey,
                         dma_length: len - skipped.min(*len),
                     };
-                    answers::read_request(&flow, psn, &rest)
+                    answers::read_request(&flow, psn, &rest).into()
                 }
             };
             let payload = match &sent.what {

@@ -50,8 +50,9 @@ pub struct RowCopies {
     rows: Arc<Rows>,
     /// Of the rows that are sent, those of the destination that are left.
     left: Range<usize>,
-    /// Bytes of the first of them that were sent.
+    /// Bytes of the first of them that were sent, and that row, if any were.
     within: usize,
+    row: Vec<u8>,
 }
 
 /// The rows of each destination of a request that was checked. `None`: they are to be found unit by unit, as they have kinds, lie
@@ -82,7 +83,12 @@ impl Dealt {
     fn of_id(&self, id: u16) -> RowCopies {
         let id = usize::from(id);
         let start = id.checked_sub(1).map_or(0, |before| self.ends[before]);
-        RowCopies { rows: self.rows.clone(), left: start..self.ends[id], within: 0 }
+        RowCopies {
+            rows: self.rows.clone(),
+            left: start..self.ends[id],
+            within: 0,
+            row: Vec::new(),
+        }
     }
 }
 
@@ -147,7 +153,7 @@ fn of_regions<M: HostMemory + ?Sized>(
         }
         _ => return Ok(None),
     };
-    Ok(rows.map(|rows| RowCopies { rows, left: 0..count, within: 0 }))
+    Ok(rows.map(|rows| RowCopies { rows, left: 0..count, within: 0, row: Vec::new() }))
 }
 
 /// The rows that a bitmap selects.
@@ -194,11 +200,7 @@ impl RowCopies {
                 continue;
             }
             let numbers = self.next(whole, out.len())?;
-            let mut from = 0;
-            for values in &self.rows.values {
-                memory.read_values(*values, &numbers, &mut out[from..], row_len)?;
-                from += values.width;
-            }
+            memory.read_rows(&self.rows.values, &numbers, out, row_len)?;
             self.left.start += whole;
             out = &mut out[whole * row_len..];
         }
@@ -212,28 +214,28 @@ impl RowCopies {
         there.then(|| self.rows.numbers(range)).flatten().ok_or(Fault { addr: 0, len })
     }
 
-    /// Fills the front of `out` with what is left of the first row, as far as it goes: so many bytes.
+    /// Fills the front of `out` with what is left of the first row, as far as it goes: so many bytes. The row is read when it
+    /// begins, as a whole.
     fn fill_part<M: HostMemory + ?Sized>(
         &mut self,
         memory: &M,
         out: &mut [u8],
     ) -> Result<usize, Fault> {
-        let row = self.next(1, out.len())?[0];
-        let (mut skip, mut done) = (self.within, 0);
-        for values in &self.rows.values {
-            let before = skip.min(values.width);
-            skip -= before;
-            let part = (values.width - before).min(out.len() - done);
-            let addr = values.at(row).wrapping_add(before as u64);
-            memory.read(addr, &mut out[done..done + part])?;
-            done += part;
+        let row_len = self.rows.row_len;
+        if self.within == 0 {
+            let number = self.next(1, out.len())?[0];
+            self.row.resize(row_len, 0);
+            memory.read_rows(&self.rows.values, &[number], &mut self.row, row_len)?;
         }
-        self.within += done;
-        if self.within == self.rows.row_len {
+        let left = &self.row[self.within..];
+        let len = left.len().min(out.len());
+        out[..len].copy_from_slice(&left[..len]);
+        self.within += len;
+        if self.within == row_len {
             self.within = 0;
             self.left.start += 1;
         }
-        Ok(done)
+        Ok(len)
     }
 }
 

@@ -119,6 +119,11 @@ impl SoftCard {
         self
     }
 
+    /// True if it is an endpoint.
+    pub(crate) fn is_endpoint(&self) -> bool {
+        self.is_endpoint
+    }
+
     /// Keeps frames of others for [`take_passed_on`](Self::take_passed_on).
     pub(crate) fn passing_frames_on(mut self) -> Self {
         self.host_frames = Some(Vec::new());

@@ -16,6 +16,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use bytes::{Buf as _, Bytes};
 use drdma_abi::roce::{Ethernet, VlanTag, WIRE_OVERHEAD};
 
 use crate::clock::SimClock;
@@ -138,10 +139,38 @@ pub const PORT_FIFO: usize = 32 * 1024;
 #[derive(Debug, Default)]
 struct Cable {
     /// Frames of the card, which wait to be taken.
-    sent: VecDeque<CapturedFrame>,
+    sent: VecDeque<Frames>,
     /// Those that wait for the port to be opened.
     held: VecDeque<CapturedFrame>,
     lost: u64,
+}
+
+/// Frames of one length, one behind the other; the last one may be shorter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frames {
+    /// When the first one was sent, in nanoseconds.
+    pub time_ns: u64,
+    /// The frames, without FCS.
+    pub bytes: Bytes,
+    /// Bytes of each.
+    pub len: usize,
+}
+
+impl Frames {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.bytes.len().div_ceil(self.len)
+    }
+
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.bytes.chunks(self.len)
+    }
+
+    /// Drops the first ones, so many.
+    pub fn advance(&mut self, count: usize) {
+        self.bytes.advance((count * self.len).min(self.bytes.len()));
+    }
 }
 
 /// A handle of a simulated network. Clones are handles of the same one.
@@ -259,6 +288,11 @@ impl Network {
         self.state().transmit(frame, time_ns);
     }
 
+    /// The same for frames of one length, one behind the other; the last one may be shorter.
+    pub(crate) fn transmit_run(&self, bytes: Bytes, len: usize, time_ns: u64) {
+        self.state().transmit_run(Frames { time_ns, bytes, len });
+    }
+
     /// The next frame, without FCS, that has arrived at the card by `time_ns`.
     pub fn receive(&self, time_ns: u64) -> Option<Vec<u8>> {
         let mut state = self.state();
@@ -274,6 +308,11 @@ impl Network {
     /// True if a frame is on its way to the card.
     pub fn is_receiving(&self) -> bool {
         !self.state().to_card.is_empty()
+    }
+
+    /// True if frames arrive through the port.
+    pub(crate) fn is_port_open(&self) -> bool {
+        self.state().port.receive
     }
 
     /// Sends a frame, right or wrong, to the card; it arrives at `time_ns`.
@@ -294,7 +333,23 @@ impl Network {
 
     /// The next frame of the card that goes out through the cable.
     pub fn take_sent(&self) -> Option<CapturedFrame> {
-        self.state().cable.as_mut()?.sent.pop_front()
+        let mut state = self.state();
+        let sent = &mut state.cable.as_mut()?.sent;
+        let first = sent.front_mut()?;
+        let frame = first.iter().next()?.to_vec();
+        let time_ns = first.time_ns;
+        first.advance(1);
+        if first.bytes.is_empty() {
+            sent.pop_front();
+        }
+        Some(CapturedFrame { time_ns, bytes: frame })
+    }
+
+    /// All frames of the card that go out through the cable, put behind those of `out`.
+    pub(crate) fn take_all_sent(&self, out: &mut VecDeque<Frames>) {
+        if let Some(cable) = &mut self.state().cable {
+            out.append(&mut cable.sent);
+        }
     }
 
     /// Opens or closes the card's port. Only a port with a cable closes its transmitting side.
@@ -344,6 +399,23 @@ impl State {
         self.to_card.insert((time_ns, self.sequence), frame);
     }
 
+    fn transmit_run(&mut self, frames: Frames) {
+        let watched = self.capture.is_some() || self.kept.is_some() || !self.lost.is_empty();
+        let Some(cable) = self.cable.as_mut().filter(|_| self.port.transmit && !watched) else {
+            frames.iter().for_each(|frame| self.transmit(frame, frames.time_ns));
+            return;
+        };
+        let (count, bytes, time_ns) = (frames.count(), frames.bytes.len(), frames.time_ns);
+        cable.sent.push_back(frames);
+        if self.traffic.frames == 0 {
+            self.traffic.first_ns = time_ns;
+        }
+        self.traffic.frames += count as u64;
+        self.traffic.frame_bytes += bytes as u64;
+        self.traffic.wire_bytes += (bytes + count * WIRE_OVERHEAD) as u64;
+        self.traffic.last_ns = time_ns;
+    }
+
     fn transmit(&mut self, bytes: &[u8], time_ns: u64) {
         if let Some(cable) = &mut self.cable
             && !self.port.transmit
@@ -376,7 +448,8 @@ impl State {
             return;
         }
         if let Some(cable) = &mut self.cable {
-            cable.sent.push_back(CapturedFrame { time_ns, bytes: bytes.to_vec() });
+            let len = bytes.len();
+            cable.sent.push_back(Frames { time_ns, bytes: bytes.to_vec().into(), len });
             return;
         }
         let frame = match Frame::parse(bytes) {

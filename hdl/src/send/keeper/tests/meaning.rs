@@ -22,7 +22,7 @@ struct Pair {
 }
 
 fn sent(psn: u32, asks: bool) -> Sent<()> {
-    Sent { request: (), psn, packets: 1, last: true, asks, what: What::Packet(Vec::new()) }
+    Sent { request: (), psn, packets: 1, last: true, asks, what: What::Packet(Vec::new().into()) }
 }
 
 impl Pair {
