@@ -135,7 +135,10 @@ fn a_wrong_job_is_refused_with_2_and_nothing_is_run() {
     let found = change("/steps/0/node", json!("c"));
     assert_eq!(found, "error: steps[0].node: there is no node \"c\"\n");
     let found = change("/nodes/0/device", json!("soft:?speed=9"));
-    assert_eq!(found, "error: nodes[0].device: `soft:` has no option `speed`; it has cycles, endpoint\n");
+    assert_eq!(
+        found,
+        "error: nodes[0].device: `soft:` has no option `speed`; it has cycles, endpoint\n"
+    );
     let found = change("/nodes/0/device", json!("hard:"));
     assert!(found.starts_with("error: nodes[0].device: `hard:` is no simulated card"), "{found}");
     let (code, _, stderr) = run(&folder, &job(), &["--timeout", "0"]);
