@@ -45,7 +45,7 @@ use wire::Network;
 ///
 /// | URI | options |
 /// |---|---|
-/// | `soft:` | `cycles`: clock cycles in a call of `progress`, 1,024 unless told; `endpoint` (0): 1: it is used for what it sends and receives ([`SimulatedCard::endpoint`](simulated::SimulatedCard::endpoint)) |
+/// | `soft:` | `cycles`: clock cycles in a call of `progress`, 1,024 unless told; `endpoint`: with 1 it does less work for the same packets ([`SimulatedCard::endpoint`](simulated::SimulatedCard::endpoint)), 0 unless told |
 ///
 /// # Errors
 /// If the scheme is another one, or an option is unknown or has a value that does not fit.
@@ -65,7 +65,7 @@ pub fn open(uri: &str, network: Network) -> Result<SoftCard, OpenError> {
 /// If an option is unknown or has a value that does not fit.
 pub fn open_with(mut options: Options, network: Network) -> Result<SoftCard, OpenError> {
     let cycles = options.take("cycles")?.unwrap_or(card::CYCLES_PER_PROGRESS);
-    let is_endpoint = options.take::<u64>("endpoint")?.unwrap_or(0) != 0;
+    let is_endpoint = options.take("endpoint")?.unwrap_or(false);
     options.finish()?;
     let card = SoftCard::new(network).with_cycles_per_progress(cycles);
     Ok(if is_endpoint { card.endpoint() } else { card })
@@ -80,5 +80,6 @@ mod tests {
         let fails = |uri| open(uri, Network::new()).expect_err("refused").to_string();
         assert_eq!(fails("rtl:"), "`rtl:` is no simulated card; there is only soft:");
         assert_eq!(fails("soft:?tags=4"), "`soft:` has no option `tags`; it has cycles, endpoint");
+        assert_eq!(fails("soft:?endpoint=2"), "option `endpoint` is `2`: must be 0 or 1");
     }
 }

@@ -141,6 +141,20 @@ impl OptionValue for f64 {
     }
 }
 
+impl OptionValue for bool {
+    fn read(text: &str) -> Option<Self> {
+        match text {
+            "0" => Some(false),
+            "1" => Some(true),
+            _ => None,
+        }
+    }
+
+    fn expected() -> String {
+        "must be 0 or 1".to_owned()
+    }
+}
+
 impl OptionValue for PathBuf {
     fn read(text: &str) -> Option<Self> {
         Some(text.into())
