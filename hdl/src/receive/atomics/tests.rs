@@ -58,7 +58,7 @@ struct World {
     /// The answer that is due in this cycle.
     due: Option<(bool, bool)>,
     seen: [u64; 4],
-    /// The slot that is begun in the next cycle: its address is asked for now.
+    /// The slot that is begun in the next cycle: its address is asked for in this one.
     begins: Option<u64>,
     /// What `before` is to tell in this cycle and the next one.
     before: VecDeque<Option<u64>>,

@@ -37,7 +37,8 @@
 //! takes a read's round trip. So does each record of a chain, where 64 chains share their round trips. Where chains are
 //! judged, the pointers of their records are kept, as far as there is room for all of a region: such a region's chains
 //! are not followed again, and what is sent are the records that were judged. All others are followed again, one after
-//! the other where rows are walked element by element or each message is walked twice. A buffer of views is read when a view first leads there, and
+//! the other where rows are walked element by element or each message is walked twice. A buffer of views is read when a
+//! view first leads there, and
 //! is then known for the rest of the request, unless another one took its place among 64.
 
 pub mod chaser;
