@@ -5,10 +5,7 @@ use std::{collections::VecDeque, fmt, io, os::fd::BorrowedFd};
 
 use drdma_wire::{MAX_FRAME, MIN_FRAME, Sent, Traffic, Wire, frame};
 
-use crate::{
-    simulated::SimulatedCard,
-    wire::{Frames, Network},
-};
+use crate::wire::{Frames, Network};
 
 /// Frames that wait for room at the other end before the card's clock waits as well, as it would for
 /// pause frames.
@@ -20,6 +17,12 @@ const RECEIVES_A_TURN: usize = 4;
 /// Frames, one behind the other, that are worth a call of their own. Fewer are put together with others.
 const RUN: usize = 6;
 
+/// Something that takes frames at once, from the memory that they were received into.
+pub trait TakesFrames: Send {
+    /// Takes a frame, without FCS, of [`MIN_FRAME`] to [`MAX_FRAME`] bytes, that arrives now.
+    fn take(&self, frame: &[u8]);
+}
+
 /// Both ends of the wire.
 pub struct PortEnd {
     network: Network,
@@ -28,7 +31,7 @@ pub struct PortEnd {
     waiting: VecDeque<Frames>,
     traffic: Traffic,
     /// The card that takes frames as they come, if not by way of the network.
-    card: Option<SimulatedCard>,
+    card: Option<Box<dyn TakesFrames>>,
 }
 
 impl fmt::Debug for PortEnd {
@@ -43,10 +46,10 @@ impl PortEnd {
         Self { network, wire, waiting: VecDeque::new(), traffic: Traffic::default(), card: None }
     }
 
-    /// Hands what arrives to that card of the network at once, from the memory that it was received into.
+    /// Hands what arrives to that card at once, not by way of the network.
     #[must_use]
-    pub(crate) fn delivering_to(self, card: SimulatedCard) -> Self {
-        Self { card: Some(card), ..self }
+    pub fn delivering_to(self, card: impl TakesFrames + 'static) -> Self {
+        Self { card: Some(Box::new(card)), ..self }
     }
 
     /// What becomes readable when a frame arrives.

@@ -32,7 +32,7 @@ use drdma_wire::Wire;
 
 use crate::{
     card::{NS_PER_CYCLE, SoftCard},
-    port::PortEnd,
+    port::{PortEnd, TakesFrames},
     wire::{CapturedFrame, Network},
 };
 
@@ -55,9 +55,10 @@ impl SimulatedCard {
         Self::made(|card| card)
     }
 
-    /// A card that is used for what it sends and receives, not for what it tells of the hardware. It does not plan the DMA reads of its
-    /// requests, which takes longer than sending them: the counters `WINDOWS`, `DATA_READS` and `DATA_READ_BYTES` stay 0. It reads all ids
-    /// and bitmaps of a request when that begins; the reference card, as the hardware, reads them as it sends.
+    /// A card that is used for what it sends and receives, not as a model of the hardware. It does not plan the
+    /// DMA reads of its requests, which takes longer than sending them: the counters `WINDOWS`, `DATA_READS` and
+    /// `DATA_READ_BYTES` stay 0. It reads all ids and bitmaps of a request when that begins; the reference card, as
+    /// the hardware, reads them as it sends.
     pub fn endpoint() -> Self {
         Self::made(SoftCard::endpoint)
     }
@@ -105,11 +106,6 @@ impl SimulatedCard {
         self.network.inject(frame, at_ns);
     }
 
-    /// Takes a frame that arrives now, without a copy of it.
-    pub(crate) fn take(&self, frame: &[u8]) {
-        self.lock().take_frame(frame);
-    }
-
     /// Does everything that is due up to and at `ns`, of which the last whole cycle counts; nothing if
     /// that is past.
     pub fn advance_to(&self, ns: u64) {
@@ -129,6 +125,12 @@ impl SimulatedCard {
     /// host's NIC gets them.
     pub fn take_host_frames(&self) -> Vec<Vec<u8>> {
         self.lock().take_passed_on()
+    }
+}
+
+impl TakesFrames for SimulatedCard {
+    fn take(&self, frame: &[u8]) {
+        self.lock().take_frame(frame);
     }
 }
 
