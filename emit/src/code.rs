@@ -143,6 +143,15 @@ pub fn share(from: impl Into<String>, to: impl Into<String>) -> Statement {
     })])
 }
 
+/// The code of a part of a kernel.
+#[derive(Debug)]
+pub struct Part(pub VerilogBlock);
+
+/// The statements of a part, where it is called.
+pub fn part(part: Part) -> Statement {
+    Statement::Macro(part.0)
+}
+
 /// The variants of an enum that a kernel names.
 pub fn states<T: Synth>() -> Statement {
     match T::descriptor().kind {
@@ -164,9 +173,14 @@ pub fn at(line: u32) -> Statement {
 /// What [`file`] said.
 pub(crate) fn file_of(code: &VerilogBlock) -> Option<&str> {
     code.iter().find_map(|statement| match statement {
-        Statement::Comment(text) => text.strip_prefix(FILE),
+        Statement::Comment(text) => named_file(text),
         _ => None,
     })
+}
+
+/// What [`file`] says in a comment.
+pub(crate) fn named_file(comment: &str) -> Option<&str> {
+    comment.strip_prefix(FILE)
 }
 
 /// What [`at`] says in a comment.
@@ -174,17 +188,36 @@ pub(crate) fn line_of(comment: &str) -> Option<&str> {
     comment.strip_prefix(LINE)
 }
 
-/// The enums that a kernel names: names with `$`, values, widths.
+/// The enums that a kernel and its parts name: names with `$`, values, widths.
 pub(crate) fn named_states(code: &VerilogBlock) -> Vec<(String, usize, usize)> {
-    let comments = code.iter().filter_map(|statement| match statement {
-        Statement::Comment(text) => text.strip_prefix(STATES),
-        _ => None,
-    });
-    let variants = comments.flat_map(|text| {
-        let variants: Vec<_> = text.split(' ').collect();
-        let width = clog2(variants.len());
-        let entry = move |(value, name): (usize, &str)| (name.replace("::", "$"), value, width);
-        variants.into_iter().enumerate().map(entry).collect::<Vec<_>>()
-    });
-    variants.collect()
+    code.iter().flat_map(states_in).collect()
+}
+
+fn states_in(statement: &Statement) -> Vec<(String, usize, usize)> {
+    match statement {
+        Statement::Comment(text) => text.strip_prefix(STATES).map(variants).unwrap_or_default(),
+        Statement::Macro(code) => named_states(code),
+        Statement::Loop(each) => named_states(&each.block),
+        Statement::Match(choice) => {
+            choice.cases.iter().flat_map(|case| named_states(&case.block)).collect()
+        }
+        Statement::If(conditional) => {
+            let mut states = named_states(&conditional.then);
+            states.extend(match &conditional.otherwise {
+                Otherwise::None => Vec::new(),
+                Otherwise::Block(code) => named_states(code),
+                Otherwise::Conditional(next) => states_in(next),
+            });
+            states
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Names with `$`, values and widths of the variants that a comment lists.
+fn variants(text: &str) -> Vec<(String, usize, usize)> {
+    let variants: Vec<_> = text.split(' ').collect();
+    let width = clog2(variants.len());
+    let entry = move |(value, name): (usize, &str)| (name.replace("::", "$"), value, width);
+    variants.into_iter().enumerate().map(entry).collect()
 }

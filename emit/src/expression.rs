@@ -1,6 +1,7 @@
 //! Kernel expressions in Verilog, with widths.
 
 use super::names::{self, Loops};
+use drdma_verilated::Origin;
 use rust_hdl_core::ast::VerilogOpUnary as OpUnary;
 use rust_hdl_core::ast::{VerilogExpression as Expression, VerilogLiteral, VerilogOp as Op};
 use rust_hdl_core::type_descriptor::{TypeField, TypeKind};
@@ -69,8 +70,8 @@ pub(super) struct Scope {
     pub reads: RefCell<BTreeSet<String>>,
     /// Functions for slices of expressions, by name.
     pub functions: RefCell<BTreeMap<String, String>>,
-    /// The line of the kernel's file on which the statement stands that is printed.
-    pub line: String,
+    /// Where the statement stands that is printed.
+    pub origin: Origin,
 }
 
 /// The text of an expression and its width.

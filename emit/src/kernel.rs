@@ -193,7 +193,11 @@ fn collect(scope: &mut Scope, code: &VerilogBlock, into: &mut Vec<Piece>) -> Res
         }
         match statement {
             Statement::Loop(_) => unroll(scope, statement, &mut |s, b| collect(s, b, into))?,
-            Statement::Macro(code) => collect(scope, code, into)?,
+            Statement::Macro(code) => {
+                let origin = scope.origin.clone();
+                collect(scope, code, into)?;
+                scope.origin = origin;
+            }
             Statement::Comment(text) => note(scope, text),
             statement => {
                 let before = std::mem::take(&mut *scope.reads.borrow_mut());
@@ -221,8 +225,10 @@ fn collect(scope: &mut Scope, code: &VerilogBlock, into: &mut Vec<Piece>) -> Res
 
 /// Comments carry what a kernel says of itself.
 fn note(scope: &mut Scope, comment: &str) {
-    if let Some(line) = code::line_of(comment) {
-        line.clone_into(&mut scope.line);
+    if let Some(file) = code::named_file(comment) {
+        file.clone_into(&mut scope.origin.block);
+    } else if let Some(line) = code::line_of(comment) {
+        line.clone_into(&mut scope.origin.statement);
     }
 }
 
@@ -274,7 +280,7 @@ fn print_statement(
                 Some(lo) if signal.width == 1 => format!("[{lo}]"),
                 Some(lo) => format!("[{}:{lo}]", lo + signal.width - 1),
             };
-            let from = origins::statement(&scope.line);
+            let from = origins::statement(&scope.origin);
             let _ = writeln!(out, "{pad}{name}{range} = {value};{from}");
             writes.insert(name);
         }
@@ -292,7 +298,7 @@ fn print_statement(
                     format!("[{} +: {width}]", scope.index(offset, bits as usize)?)
                 }
             };
-            let from = origins::statement(&scope.line);
+            let from = origins::statement(&scope.origin);
             let _ = writeln!(out, "{pad}{name}{range} = {value};{from}");
             writes.insert(name);
         }
@@ -339,7 +345,11 @@ fn print_statement(
         Statement::Loop(_) => {
             unroll(scope, statement, &mut |s, b| print_block(s, b, depth, out, writes))?;
         }
-        Statement::Macro(code) => print_block(scope, code, depth, out, writes)?,
+        Statement::Macro(code) => {
+            let origin = scope.origin.clone();
+            print_block(scope, code, depth, out, writes)?;
+            scope.origin = origin;
+        }
         Statement::Comment(text) => note(scope, text),
         Statement::Link(_) => {
             return Err("RustHDL's links are not supported: use `join`".to_owned());

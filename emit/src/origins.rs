@@ -1,7 +1,7 @@
 //! Which statement of a kernel each line of the Verilog was printed from.
 //!
 //! While a block is printed, marks stand in its text: one in front of every module, with the kernel's
-//! file, and one behind every statement, with its line. [`split`] takes them out again.
+//! file, and one behind every statement, with the file and line of its own. [`split`] takes them out again.
 
 use drdma_verilated::Origin;
 use std::fmt::Write;
@@ -14,11 +14,14 @@ const STATEMENT: char = '\u{2}';
 /// Where the text of leaves stands.
 const LEAVES: &str = "hdl/src/primitive";
 
-/// The mark of a statement on a line of the kernel's file.
-pub(super) fn statement(line: &str) -> String {
-    match line {
-        "" => String::new(),
-        line => format!("{STATEMENT}{line}"),
+/// Between the file of a statement and its line.
+const LINE: char = ':';
+
+/// The mark of a statement of a kernel or one of its parts.
+pub(super) fn statement(origin: &Origin) -> String {
+    match (&*origin.block, &*origin.statement) {
+        (_, "") => String::new(),
+        (file, line) => format!("{STATEMENT}{file}{LINE}{line}"),
     }
 }
 
@@ -51,12 +54,13 @@ pub(super) fn split(text: &str) -> (String, Vec<Origin>) {
             continue;
         }
         let (code, mark) = line.split_once(STATEMENT).unwrap_or((line, ""));
-        let statement = match &leaf {
-            None => mark.to_owned(),
-            Some(ports) => format!("({ports}) {}", shape(code)),
+        let (file, statement) = match (&leaf, mark.rsplit_once(LINE)) {
+            (Some(ports), _) => (block.as_str(), format!("({ports}) {}", shape(code))),
+            (None, Some((file, statement))) => (file, statement.to_owned()),
+            (None, None) => (block.as_str(), String::new()),
         };
         let _ = writeln!(plain, "{code}");
-        origins.push(Origin { block: block.clone(), statement });
+        origins.push(Origin { block: file.to_owned(), statement });
     }
     (plain, origins)
 }
@@ -82,16 +86,22 @@ mod tests {
     fn marks_are_taken_out_and_told() {
         let kernel = module(Some("hdl/src/rows/a.rs"), &[]);
         let leaf = module(None, &["clk", "part$0", "part$1"]);
+        let statement =
+            |file: &str| statement(&Origin { block: file.to_owned(), statement: "42".to_owned() });
         let text = format!(
-            "{kernel}module a(\n  x = 1;{}\nendmodule\n{leaf}module b\n  y[31:0] = 12'd7;\n",
-            statement("42")
+            "{kernel}module a(\n  x = 1;{}\n  y = 2;{}\nendmodule\n{leaf}module b\n  y[31:0] = 12'd7;\n",
+            statement("hdl/src/rows/a.rs"),
+            statement("hdl/src/rows/part.rs"),
         );
         let (plain, origins) = split(&text);
-        assert_eq!(plain, "module a(\n  x = 1;\nendmodule\nmodule b\n  y[31:0] = 12'd7;\n");
+        let text_alone = "module a(\n  x = 1;\n  y = 2;\nendmodule\nmodule b\n  y[31:0] = 12'd7;\n";
+        assert_eq!(plain, text_alone);
         let told: Vec<_> =
             origins.iter().map(|o| (o.block.as_str(), o.statement.as_str())).collect();
-        assert_eq!(told[..3], [("hdl/src/rows/a.rs", ""), ("hdl/src/rows/a.rs", "42"), told[0]]);
-        assert_eq!(told[4], (LEAVES, "(clk part) y[#:#] = #'d#;"));
+        let part = ("hdl/src/rows/part.rs", "42");
+        assert_eq!(told[..4], [told[0], ("hdl/src/rows/a.rs", "42"), part, told[0]]);
+        assert_eq!(told[0], ("hdl/src/rows/a.rs", ""));
+        assert_eq!(told[5], (LEAVES, "(clk part) y[#:#] = #'d#;"));
         assert_eq!(without(&text), plain);
     }
 }

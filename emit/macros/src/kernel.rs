@@ -1,31 +1,51 @@
 //! `#[hdl_gen]`.
 
 use proc_macro2::{TokenStream, TokenTree};
-use quote::{ToTokens, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use std::collections::BTreeMap;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{
-    BinOp, Block, Error, Expr, ExprIf, ExprMatch, ExprMethodCall, GenericArgument, ItemFn, Lit,
-    Macro, Member, Pat, Path, PathArguments, Result, Stmt, Token, UnOp,
+    BinOp, Block, Error, Expr, ExprIf, ExprMatch, ExprMethodCall, FnArg, GenericArgument, Ident,
+    ItemFn, Lit, Macro, Member, Pat, Path, PathArguments, Result, Stmt, Token, UnOp,
 };
 
-/// The kernel's `hdl`.
+/// The kernel's `hdl`, or the code of one of its parts.
 pub fn expand(item: &ItemFn) -> Result<TokenStream> {
     let mut kernel = Kernel::default();
     let body = kernel.block(&item.block)?;
     let states = kernel.states.values();
+    let code = quote! {
+        use ::drdma_emit::code;
+        let mut __code = ::std::vec::Vec::new();
+        __code.push(code::file(::core::file!()));
+        #(__code.push(code::states::<#states>());)*
+        #body
+    };
+    if item.sig.ident == "update" {
+        return Ok(quote! {
+            #[automatically_derived]
+            fn hdl(&self) -> ::drdma_emit::prelude::Verilog {
+                #code
+                ::drdma_emit::prelude::Verilog::Combinatorial(__code)
+            }
+        });
+    }
+    let (visibility, name) = (&item.vis, code_of(&item.sig.ident));
+    let arguments = item.sig.inputs.iter().filter(|input| matches!(input, FnArg::Typed(_)));
     Ok(quote! {
         #[automatically_derived]
-        fn hdl(&self) -> ::drdma_emit::prelude::Verilog {
-            use ::drdma_emit::code;
-            let mut __code = ::std::vec::Vec::new();
-            __code.push(code::file(::core::file!()));
-            #(__code.push(code::states::<#states>());)*
-            #body
-            ::drdma_emit::prelude::Verilog::Combinatorial(__code)
+        #[doc(hidden)]
+        #visibility fn #name(&self, #(#arguments),*) -> ::drdma_emit::code::Part {
+            #code
+            code::Part(__code)
         }
     })
+}
+
+/// The function that gives the code of a part.
+fn code_of(part: &Ident) -> Ident {
+    format_ident!("{part}_hdl")
 }
 
 fn fail<T>(at: &impl ToTokens, reason: &str) -> Result<T> {
@@ -102,7 +122,7 @@ impl Name {
 fn name(of: &Expr) -> Result<Name> {
     match of {
         Expr::Paren(e) => name(&e.expr),
-        Expr::Path(path) if path.path.is_ident("self") => Ok(Name::default()),
+        e if is_self(e) => Ok(Name::default()),
         Expr::Field(field) => {
             let Member::Named(member) = &field.member else {
                 return fail(field, "a field has a name");
@@ -128,6 +148,10 @@ fn name(of: &Expr) -> Result<Name> {
         Expr::MethodCall(call) if call.method == "val" => name(&call.receiver),
         _ => fail(of, "not a signal"),
     }
+}
+
+fn is_self(e: &Expr) -> bool {
+    matches!(e, Expr::Path(path) if path.path.is_ident("self"))
 }
 
 fn is_value(e: &Expr) -> bool {
@@ -232,8 +256,21 @@ impl Kernel {
                 let method = &call.method;
                 Ok(quote!(__code.push(code::#method(#from, #to));))
             }
+            Expr::MethodCall(call) if is_self(&call.receiver) => {
+                if let Some(argument) = call.args.iter().find(|argument| has_signal(argument)) {
+                    return fail(
+                        argument,
+                        "what a part is called with must not depend on a signal",
+                    );
+                }
+                let (part, arguments) = (code_of(&call.method), call.args.iter());
+                Ok(quote!(__code.push(code::part(self.#part(#(#arguments),*)));))
+            }
             Expr::Macro(call) => self.macro_call(&call.mac),
-            _ => fail(e, "a statement is an assignment, `if`, `match`, `for`, `join` or `share`"),
+            _ => fail(
+                e,
+                "a statement is an assignment, `if`, `match`, `for`, `join`, `share` or the call of a part",
+            ),
         }
     }
 

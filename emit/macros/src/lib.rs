@@ -13,6 +13,10 @@ mod record;
 /// The function itself stays as it is, for the compiler to check, and is never run. What does not
 /// depend on a signal (loop variables, `const`s, const generics, fields that start with `_`) is
 /// computed in Rust while the block is printed.
+///
+/// A kernel is the function `update` of `Logic`. Other functions with this attribute are parts of a kernel, which it
+/// calls: `self.part()`, or `self.part(k)` with what is computed in Rust. The part's statements stand where the call
+/// stands.
 #[proc_macro_attribute]
 pub fn hdl_gen(_: TokenStream, item: TokenStream) -> TokenStream {
     let item = parse_macro_input!(item as ItemFn);
