@@ -8,4 +8,4 @@ pub use rust_hdl_core::prelude::{
     TypeField, TypeKind, VCDValue, Verilog, VerilogLiteral, ast, bit_cast, bits, block, clog2,
     logic, probe, signed_bit_cast, signed_cast, synth, type_descriptor, unsigned_cast,
 };
-pub use rust_hdl_widgets::prelude::{DFF, dff_setup};
+pub use rust_hdl_widgets::prelude::DFF;

@@ -3,11 +3,10 @@
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use std::collections::BTreeMap;
-use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{
     BinOp, Block, Error, Expr, ExprIf, ExprMatch, ExprMethodCall, FnArg, GenericArgument, Ident,
-    ItemFn, Lit, Macro, Member, Pat, Path, PathArguments, Result, Stmt, Token, UnOp,
+    ItemFn, Lit, Member, Pat, Path, PathArguments, Result, Stmt, UnOp,
 };
 
 /// The kernel's `hdl`, or the code of one of its parts.
@@ -199,7 +198,6 @@ impl Kernel {
         let statements = block.stmts.iter().map(|statement| {
             let code = match statement {
                 Stmt::Expr(e, _) => self.statement(e),
-                Stmt::Macro(call) => self.macro_call(&call.mac),
                 _ => fail(statement, "a kernel has no `let` and no items: use a `Local` signal"),
             }?;
             let line = line(statement);
@@ -266,31 +264,11 @@ impl Kernel {
                 let (part, arguments) = (code_of(&call.method), call.args.iter());
                 Ok(quote!(__code.push(code::part(self.#part(#(#arguments),*)));))
             }
-            Expr::Macro(call) => self.macro_call(&call.mac),
             _ => fail(
                 e,
                 "a statement is an assignment, `if`, `match`, `for`, `join`, `share` or the call of a part",
             ),
         }
-    }
-
-    fn macro_call(&mut self, call: &Macro) -> Result<TokenStream> {
-        if !call.path.is_ident("dff_setup") {
-            return fail(call, "the only macro of a kernel is `dff_setup!`");
-        }
-        let arguments = call.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated)?;
-        let names: Vec<_> =
-            arguments.iter().skip(1).map(|e| e.to_token_stream().to_string()).collect();
-        let Some((clock, registers)) = names.split_first() else {
-            return fail(call, "write `dff_setup!(self, clk, a, b)`");
-        };
-        let clocks = registers.iter().map(|name| format!("{name}$clock"));
-        let inputs = registers.iter().map(|name| format!("{name}$d"));
-        let outputs = registers.iter().map(|name| format!("{name}$q"));
-        Ok(quote! {
-            #(__code.push(code::assign(#clocks, code::signal(#clock)));)*
-            #(__code.push(code::assign(#inputs, code::signal(#outputs)));)*
-        })
     }
 
     fn conditional(&mut self, conditional: &ExprIf) -> Result<TokenStream> {

@@ -9,52 +9,27 @@ use crate::context::{CQ, QP, QUEUE};
 impl Logic for Completion {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, state, step, look_valid, event, qp, psn, slot, queue, wr_id, code);
-        dff_setup!(self, clk, bad_dest, total, is_gone, first, syndrome, written);
-        dff_setup!(self, clk, position, unsignaled, act_position, act_unsignaled, act_joined);
-        dff_setup!(
-            self, clk, act_valid, act_event, act_qp, act_psn, act_slot, act_queue, act_wr_id
-        );
-        dff_setup!(self, clk, act_code, act_bad_dest, act_total, act_gone, act_first);
-        dff_setup!(self, clk, goes_on, act_goes_on);
-        dff_setup!(self, clk, more, more_qp, more_psn, late, late_qp, cover, cover_slot);
-        dff_setup!(self, clk, refused, status, quiet, failing, clock, watched);
-        dff_setup!(self, clk, owner, result, is_ended, failed, sent_count, acked_count, waits_none);
-        dff_setup!(self, clk, waits_one, is_refused, awaited, timed, open_waits);
-        self.results.clk.next = self.clk.val();
         self.results.write_enable.next = false;
-        self.sent_counts.clk.next = self.clk.val();
         self.sent_counts.write_enable.next = false;
-        self.acked_counts.clk.next = self.clk.val();
         self.acked_counts.write_enable.next = false;
-        self.owners.clk.next = self.clk.val();
         self.owners.write_enable.next = false;
-        self.refused_pairs.clk.next = self.clk.val();
         self.refused_pairs.write_enable.next = false;
-        self.pending.clk.next = self.clk.val();
         self.pending.write_enable.next = false;
         // The mark of the event at hand is cleared, unless the host writes again.
-        self.new_queues.clk.next = self.clk.val();
         self.new_queues.write_enable.next = false;
         self.new_queues.write_address.next = self.queue.q.val();
         self.new_queues.write_data.next = 0.into();
-        self.new_pairs.clk.next = self.clk.val();
         self.new_pairs.write_enable.next = false;
         self.new_pairs.write_address.next = self.act_qp.q.val();
         self.new_pairs.write_data.next = 0.into();
         self.halts.next =
             !self.result.q.val().get_bit(49) && !self.new_queues.read_data.val().get_bit(0);
-        self.events.clk.next = self.clk.val();
-        self.events.rst.next = self.rst.val();
         self.events.in_valid.next = false;
         self.events.out_ready.next = false;
-        self.packets.clk.next = self.clk.val();
-        self.packets.rst.next = self.rst.val();
         self.packets.push.next = false;
         self.packets.pop.next = false;
         self.packets.clear.next = false;
         self.packets.clear_index.next = self.step.q.val();
-        self.progress.clk.next = self.clk.val();
         self.progress.acknowledge.next = false;
         self.progress.forget.next = false;
         self.progress.clear.next = false;
@@ -89,8 +64,6 @@ impl Logic for Completion {
         }
 
         // Requests that are done.
-        self.retire.clk.next = self.clk.val();
-        self.retire.rst.next = self.rst.val();
         self.retire.cfg_valid.next = self.cfg_valid.val();
         self.retire.cfg_table.next = self.cfg_table.val();
         self.retire.cfg_index.next = self.cfg_index.val();
@@ -213,7 +186,6 @@ impl Logic for Completion {
 
         // The time, and whether the oldest packet has waited too long. If the keeper has a clock for the queue pair,
         // that clock counts.
-        self.policies.clk.next = self.clk.val();
         self.policies.cfg.valid.next = self.cfg_valid.val();
         self.policies.cfg.table.next = self.cfg_table.val();
         self.policies.cfg.index.next = self.cfg_index.val();

@@ -100,14 +100,10 @@ impl Logic for Outstanding {
     #[hdl_gen]
     fn update(&mut self) {
         // The list of the queue pair at hand, and its oldest packet.
-        dff_setup!(self, clk, shown, list, entry, follower, has_one, frees, freed);
         self.shown.d.next = self.qp.val();
-        self.lists.clk.next = self.clk.val();
         self.lists.ahead.next = self.next_qp.val();
         self.found.next = self.lists.read_data.val();
-        self.entries.clk.next = self.clk.val();
         self.entries.read_address[0].next = self.found.val().get_bits::<10>(10);
-        self.followers.clk.next = self.clk.val();
         self.followers.read_address[0].next = self.found.val().get_bits::<10>(10);
         self.list.d.next = self.found.val();
         self.has_one.d.next =
@@ -124,8 +120,6 @@ impl Logic for Outstanding {
         self.dest.next = self.entry.q.val().get_bits::<DEST_COUNT>(32);
 
         // Free places.
-        self.places.clk.next = self.clk.val();
-        self.places.rst.next = self.rst.val();
         self.room.next = self.places.out_valid.val();
         self.roomy.next = self.places.count.val() >= 8;
         self.fresh.next = self.places.out_data.val();

@@ -107,15 +107,12 @@ impl Default for Progress {
 impl Logic for Progress {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, shown, last_sent, is_sent, last_acked, is_early);
         self.shown.d.next = self.qp.val();
-        self.sent.clk.next = self.clk.val();
         self.sent.write_enable.next = self.sending_valid.val();
         self.sent.write_address.next = self.sending_qp.val();
         self.sent.write_data.next = self.sending_psn.val();
         self.sent.ahead.next = self.next_qp.val();
         self.last_sent.d.next = self.sent.read_data.val();
-        self.has_sent.clk.next = self.clk.val();
         self.has_sent.ahead[0].next = self.next_qp.val();
         self.is_sent.d.next = self.has_sent.flag[0].val();
         self.has_sent.set_valid.next = self.sending_valid.val();
@@ -132,7 +129,6 @@ impl Logic for Progress {
         self.ahead.next = (self.last_sent.q.val() - self.psn.val()).get_bit(23);
         self.genuine.next = self.is_sent.q.val() && !self.ahead.val();
 
-        self.acked.clk.next = self.clk.val();
         self.acked.ahead.next = self.next_qp.val();
         self.last_acked.d.next = self.acked.read_data.val();
         self.late.next =

@@ -237,18 +237,11 @@ pub struct Retire {
 impl Logic for Retire {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, state, open_count, next, next_slot, at_slot, name, result_of, failed);
-        dff_setup!(self, clk, is_oldest, is_silent, follows, follows_slot, mark, is_quiet);
-        dff_setup!(self, clk, record_of, follower_of, parked_of, renewed, renews, renews_queue);
-        dff_setup!(self, clk, waits, waiting, is_receipt, receipt_of);
-
         // A request is opened: it becomes the latest one of its queue.
-        self.names.clk.next = self.clk.val();
         self.names.write_enable.next = self.open.val();
         self.names.write_address.next = self.open_slot.val();
         self.names.write_data.next = bit_cast::<NAME, 64>(self.open_wr_id.val())
             | (bit_cast::<NAME, QUEUE>(self.open_queue.val()) << 64);
-        self.marks.clk.next = self.clk.val();
         self.marks.write_enable.next = self.open.val();
         self.marks.write_address.next = self.open_slot.val();
         self.marks.write_data.next = bit_cast::<33, 32>(self.open_position.val())
@@ -265,14 +258,11 @@ impl Logic for Retire {
                 | (bit_cast::<17, 8>(self.open_slot.val()) << 8)
                 | (bit_cast::<17, 1>(1.into()) << 16);
         }
-        self.slot_next.clk.next = self.clk.val();
         self.slot_next.write_enable.next = self.open.val() && self.opened.val().get_bit(16);
         self.slot_next.write_address.next = self.opened.val().get_bits::<8>(0);
         self.slot_next.write_data.next = self.open_slot.val();
 
         // Requests that are done.
-        self.announced.clk.next = self.clk.val();
-        self.announced.rst.next = self.rst.val();
         self.announced.in_valid.next = self.done.val();
         self.announced.in_data.next = self.done_slot.val();
         self.names.read_address[0].next = self.next_slot.q.val();
@@ -280,7 +270,6 @@ impl Logic for Retire {
         self.result_slot.next = self.next_slot.q.val();
 
         // The queue of the request at hand.
-        self.rings.clk.next = self.clk.val();
         self.rings.cfg_valid.next = self.cfg_valid.val();
         self.rings.cfg_table.next = self.cfg_table.val();
         self.rings.cfg_index.next = self.cfg_index.val();
@@ -294,7 +283,6 @@ impl Logic for Retire {
             && (self.record.val().get_bits::<8>(8) == self.at_slot.q.val());
         self.is_last.next =
             self.record.val().get_bits::<8>(0) == self.record.val().get_bits::<8>(8);
-        self.silent.clk.next = self.clk.val();
         self.is_part.next = self.result_of.q.val().get_bit(GOES_ON) && !self.failed.q.val();
         self.is_quiet.d.next =
             self.is_part.val() || (self.mark.q.val().get_bit(32) && !self.failed.q.val());
@@ -303,7 +291,6 @@ impl Logic for Retire {
         self.silent.write_address.next = self.name.q.val().get_bits::<QUEUE>(64);
         self.silent.write_data.next = 1.into();
         self.slot_next.read_address[0].next = self.at_slot.q.val();
-        self.parking.clk.next = self.clk.val();
         self.parking.read_address[0].next = self.follows_slot.q.val();
         self.parking.write_enable.next = false;
         self.parking.write_address.next = self.at_slot.q.val();
@@ -477,8 +464,6 @@ impl Logic for Retire {
             && !self.follows.q.val();
 
         // Slots.
-        self.slots.clk.next = self.clk.val();
-        self.slots.rst.next = self.rst.val();
         self.slots.in_valid.next = self.frees.val();
         self.slots.in_data.next = self.at_slot.q.val();
         self.slots.out_ready.next = self.slot_free_ready.val();
@@ -544,7 +529,6 @@ impl Logic for Retire {
         self.queues[1].ahead.next = self.name.d.val().get_bits::<QUEUE>(64);
         self.silent.ahead.next = self.name.d.val().get_bits::<QUEUE>(64);
         for k in 0..3 {
-            self.queues[k].clk.next = self.clk.val();
             self.queues[k].write_enable.next = self.record_write.val();
             self.queues[k].write_address.next = self.record_queue.val();
             self.queues[k].write_data.next = self.record_data.val();

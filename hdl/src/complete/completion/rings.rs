@@ -74,29 +74,23 @@ impl Logic for Rings {
     #[hdl_gen]
     fn update(&mut self) {
         // Words that the host wrote.
-        dff_setup!(self, clk, cq, next_addr, next_lap, next_full);
-        self.cqs.clk.next = self.clk.val();
         self.cqs.write_enable.next =
             self.cfg_valid.val() && (self.cfg_table.val() == 2) && (self.cfg_word.val() == 2);
         self.cqs.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
         self.cqs.write_data.next = self.cfg_data.val().get_bits::<CQ>(16);
         self.written.next = self.cfg_index.val().get_bits::<CQ>(0);
-        self.low.clk.next = self.clk.val();
         self.low.write_enable.next =
             self.cfg_valid.val() && (self.cfg_table.val() == 3) && (self.cfg_word.val() == 0);
         self.low.write_address.next = self.written.val();
         self.low.write_data.next = self.cfg_data.val();
-        self.high.clk.next = self.clk.val();
         self.high.write_enable.next =
             self.cfg_valid.val() && (self.cfg_table.val() == 3) && (self.cfg_word.val() == 1);
         self.high.write_address.next = self.written.val();
         self.high.write_data.next = self.cfg_data.val();
-        self.log.clk.next = self.clk.val();
         self.log.write_enable.next =
             self.cfg_valid.val() && (self.cfg_table.val() == 3) && (self.cfg_word.val() == 2);
         self.log.write_address.next = self.written.val();
         self.log.write_data.next = self.cfg_data.val().get_bits::<5>(0);
-        self.consumer.clk.next = self.clk.val();
         self.consumer.write_enable.next =
             self.cfg_valid.val() && (self.cfg_table.val() == 3) && (self.cfg_word.val() == 5);
         self.consumer.write_address.next = self.written.val();
@@ -129,7 +123,6 @@ impl Logic for Rings {
         self.addr.next = self.next_addr.q.val();
         self.full.next = self.next_full.q.val();
 
-        self.producer.clk.next = self.clk.val();
         self.producer.write_enable.next = self.advance.val() || self.restart_valid.val();
         self.producer.write_address.next = self.cq.q.val();
         self.producer.write_data.next = self.producer.read_data.val() + 1;

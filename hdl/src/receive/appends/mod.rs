@@ -423,7 +423,6 @@ impl Logic for Appends {
         self.given_back.next_region.next = self.asked.d.val().number.get_bits::<APPEND>(0);
         self.entries.next_column.next = self.next_column.q.val();
 
-        self.holders.rst.next = self.rst.val();
         if self.rst.val() {
             self.state.d.next = AppendsState::Idle;
             self.known.d.next = false;

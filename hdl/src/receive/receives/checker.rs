@@ -222,7 +222,6 @@ impl Logic for Checker {
             // What a strided region covers is known with its last extent.
             self.keyed_len.d.next = 0.into();
         }
-        self.strided.rst.next = self.rst.val();
         self.strided.header.next = self.header.val();
         self.strided.shape.next = self.shape.val();
         self.strided.extent.next = self.extent.val();

@@ -70,11 +70,6 @@ pub struct Alike {
 impl Logic for Alike {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, is_first, number, same, count, first_number, first_told);
-        for k in 0..2 {
-            self.valid[k].clock.next = self.clk.val();
-            self.last[k].clock.next = self.clk.val();
-        }
         self.valid[0].d.next = self.element_valid.val();
         self.last[0].d.next = self.element_last.val();
         self.valid[1].d.next = self.valid[0].q.val();
@@ -84,7 +79,6 @@ impl Logic for Alike {
         self.lane.next = (bit_cast::<160, 64>(self.lane_base.val()) << 96)
             | (bit_cast::<160, 64>(self.lane_step.val()) << 32)
             | bit_cast::<160, 32>(self.lane_len.val());
-        self.lanes.clk.next = self.clk.val();
         self.lanes.read_address[0].next = self.number.q.val().get_bits::<4>(0);
         self.lanes.write_address.next = self.number.q.val().get_bits::<4>(0);
         self.lanes.write_data.next = self.lane.val();

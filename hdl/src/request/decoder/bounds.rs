@@ -53,14 +53,9 @@ impl Default for Length {
 impl Logic for Length {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, sum);
-        self.multiplier.clk.next = self.clk.val();
         self.multiplier.enable.next = self.enable.val();
         self.multiplier.a.next = self.factor.val();
         self.multiplier.b.next = self.step.val();
-        for k in 0..5 {
-            self.rests[k].clock.next = self.clk.val();
-        }
         self.rests[0].d.next = self.rest.val();
         for k in 1..5 {
             self.rests[k].d.next = self.rests[k - 1].q.val();
@@ -206,53 +201,11 @@ pub struct Bounds {
 impl Logic for Bounds {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            base0,
-            offset0,
-            factor0,
-            step0,
-            rest0,
-            long,
-            writes0,
-            lacks1,
-            lacks,
-            end0,
-            known1,
-            addr1,
-            len1,
-            start1,
-            target_addr2,
-            target_len2,
-            known2,
-            skip2,
-            len2,
-            fail1,
-            fail7,
-            failed,
-            failed_region,
-            failed_dest
-        );
-        for k in 0..8 {
-            self.valid[k].clock.next = self.clk.val();
-            self.region[k].clock.next = self.clk.val();
-            self.dest[k].clock.next = self.clk.val();
-        }
-        for k in 0..3 {
-            self.target[k].clock.next = self.clk.val();
-        }
-        for k in 0..4 {
-            self.inside[k].clock.next = self.clk.val();
-            self.room[k].clock.next = self.clk.val();
-        }
-        self.regions.clk.next = self.clk.val();
         self.regions.cfg_valid.next = self.cfg_valid.val();
         self.regions.cfg_last.next = self.cfg_last.val();
         self.regions.cfg_index.next = self.cfg_index.val();
         self.regions.cfg_word.next = self.cfg_word.val();
         self.regions.cfg_data.next = self.cfg_data.val();
-        self.long_length.clk.next = self.clk.val();
 
         // Stage 0: the check, and the lookup of its key.
         self.regions.key.next = self.check_key.val();

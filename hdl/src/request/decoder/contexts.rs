@@ -177,9 +177,7 @@ impl Default for Contexts {
 impl Logic for Contexts {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, legal);
         // Queues.
-        self.shared_bits.clk.next = self.clk.val();
         self.shared_bits.write_enable.next =
             self.cfg_queue.val() && (self.cfg_word.val() == self.shared_word.val());
         self.shared_bits.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
@@ -187,7 +185,6 @@ impl Logic for Contexts {
             self.cfg_data.val().get_bits::<1>(self.shared_at.val().index());
         self.shared_bits.ahead.next = self.next_queue.val();
         self.shared.next = self.shared_bits.read_data.val() == 1;
-        self.owners.clk.next = self.clk.val();
         self.owners.write_enable.next =
             self.cfg_queue.val() && (self.cfg_word.val() == self.owner_word.val());
         self.owners.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
@@ -199,14 +196,12 @@ impl Logic for Contexts {
         self.owners.ahead.next = self.next_queue.val();
         self.owner.next = self.owners.read_data.val().get_bits::<QP>(0);
         self.owned.next = self.owners.read_data.val().get_bit(12);
-        self.queue_pds.clk.next = self.clk.val();
         self.queue_pds.write_enable.next =
             self.cfg_queue.val() && (self.cfg_word.val() == self.queue_pd_word.val());
         self.queue_pds.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
         self.queue_pds.write_data.next = self.cfg_data.val();
         self.queue_pds.ahead.next = self.next_queue.val();
         self.queue_pd.next = self.queue_pds.read_data.val();
-        self.stopped.clk.next = self.clk.val();
         self.stopped.set_valid.next = self.stop_valid.val();
         self.stopped.set_index.next = self.stop_queue.val();
         self.stopped.clear_valid.next = self.cfg_enable.val();
@@ -216,7 +211,6 @@ impl Logic for Contexts {
         self.halted.next = self.queue_halted.val() || self.stopped.flag[0].val();
 
         // Queue pairs: whether there are such a transport and such an MTU, once they are written.
-        self.shapes.clk.next = self.clk.val();
         self.shapes.write_enable.next =
             self.cfg_qp.val() && (self.cfg_word.val() == self.transport_word.val());
         self.shapes.write_address.next = self.cfg_index.val().get_bits::<QP>(0);
@@ -234,7 +228,6 @@ impl Logic for Contexts {
         self.shapes.ahead.next = self.next_qp.val();
         self.transport.next = self.shapes.read_data.val().get_bits::<2>(0);
         self.log_mtu.next = self.shapes.read_data.val().get_bits::<4>(2);
-        self.qp_pds.clk.next = self.clk.val();
         self.qp_pds.write_enable.next =
             self.cfg_qp.val() && (self.cfg_word.val() == self.qp_pd_word.val());
         self.qp_pds.write_address.next = self.cfg_index.val().get_bits::<QP>(0);
@@ -244,7 +237,6 @@ impl Logic for Contexts {
             && (self.qp_pds.read_data.val() == self.queue_pds.read_data.val());
 
         // READs and atomics: none until the host says so after a reset.
-        self.asking.clk.next = self.clk.val();
         self.asking.write_enable.next = self.cfg_every.val()
             || (self.cfg_attributes.val() && (self.cfg_word.val() == self.asks_word.val()));
         self.asking.write_address.next = self.cfg_index.val().get_bits::<QP>(0);
@@ -258,7 +250,6 @@ impl Logic for Contexts {
         self.asks.next = self.asking.read_data.val().get_bit(0);
 
         // Readiness and stamp are of the same cycle: what is checked with a stamp was ready then.
-        self.ready_bits.clk.next = self.clk.val();
         self.ready_bits.write_enable.next = self.cfg_qp.val();
         self.ready_bits.write_address.next = self.cfg_index.val().get_bits::<QP>(0);
         self.ready_bits.write_data.next = 0.into();
@@ -267,8 +258,6 @@ impl Logic for Contexts {
         }
         self.ready_bits.ahead.next = self.qp.val();
         self.ready.next = (self.ready_bits.read_data.val() == 1) && self.legal.q.val();
-        self.stamps.clk.next = self.clk.val();
-        self.stamps.rst.next = self.rst.val();
         self.stamps.written.next = self.cfg_qp.val();
         self.stamps.index.next = self.cfg_index.val().get_bits::<QP>(0);
         self.stamps.ahead[0].next = self.qp.val();

@@ -101,11 +101,6 @@ pub struct Joiner {
 impl Logic for Joiner {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self, clk, begins, valid, first, fits, count, kind, addr, len, number, going, target,
-            rows, kinds, bitmap, lanes, row_bytes, beat_start, fill, written, writes, completed,
-            completes
-        );
         self.valid.d.next = self.element_valid.val();
         if self.element_valid.val() {
             self.first.d.next = self.begins.q.val();

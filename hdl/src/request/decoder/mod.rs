@@ -395,58 +395,7 @@ pub struct Decoder {
 impl Logic for Decoder {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            part_valid,
-            part,
-            piece_valid,
-            piece,
-            asked_slot,
-            asked_mtu,
-            asked_bytes,
-            rounded,
-            packets,
-            dest_ask,
-            dest_fenced,
-            dest_solicited,
-            dest_invalidates,
-            dest_empty,
-            address_valid,
-            address,
-            inline_valid,
-            inline_slot,
-            dest_valid,
-            dest_dest,
-            dest_qp,
-            dest_sets,
-            dest_first_set,
-            dest_opcode,
-            dest_imm,
-            dest_remote_addr,
-            dest_rkey,
-            dest_slot,
-            fetch_valid,
-            fetch_slot,
-            fetch_plan,
-            dest_index,
-            dest_transport,
-            dest_log_mtu,
-            dest_stamp,
-            dest_element_mask,
-            dest_rows_per_message,
-            dest_alike,
-            dest_again,
-            dest_more,
-            dest_base,
-            column_offset,
-            dest_partition,
-            shared_set,
-            dest_joined
-        );
         // Blocks to granules.
-        self.unpacker.clk.next = self.clk.val();
-        self.unpacker.rst.next = self.rst.val();
         self.unpacker.wqe_valid.next = self.wqe_valid.val();
         self.wqe_ready.next = self.unpacker.wqe_ready.val();
         self.unpacker.wqe_data.next = self.wqe_data.val();
@@ -460,8 +409,6 @@ impl Logic for Decoder {
         self.unpacker.skip.next = self.parser.skip.val();
 
         // Granules to elements, checks, destinations and requests.
-        self.parser.clk.next = self.clk.val();
-        self.parser.rst.next = self.rst.val();
         self.parser.granule_valid.next = self.unpacker.granule_valid.val();
         self.parser.granule_data.next = self.unpacker.granule_data.val();
         self.parser.granule_first.next = self.unpacker.granule_first.val();
@@ -493,8 +440,6 @@ impl Logic for Decoder {
         self.parser.target_done.next = self.bounds.target_done.val();
 
         // Queues and queue pairs.
-        self.contexts.clk.next = self.clk.val();
-        self.contexts.rst.next = self.rst.val();
         self.select.valid.next = self.cfg_valid.val();
         self.select.number.next = self.cfg_table.val();
         self.select.word.next = self.cfg_word.val();
@@ -516,8 +461,6 @@ impl Logic for Decoder {
         self.contexts.qp.next = self.parser.qp.val();
 
         // Bounds.
-        self.bounds.clk.next = self.clk.val();
-        self.bounds.rst.next = self.rst.val();
         self.bounds.cfg_valid.next = self.select.region.val();
         self.bounds.cfg_last.next = self.select.region_valid.val();
         self.bounds.cfg_index.next = self.cfg_index.val();
@@ -540,8 +483,6 @@ impl Logic for Decoder {
         self.bounds.clear.next = self.requests.clear.val();
 
         // Lanes and sets.
-        self.shaper.clk.next = self.clk.val();
-        self.shaper.rst.next = self.rst.val();
         self.shaper.element_valid.next = self.parser.element_valid.val();
         self.shaper.element_lane.next = self.parser.element_lane.val();
         self.shaper.element_last.next = self.parser.element_last.val();
@@ -568,8 +509,6 @@ impl Logic for Decoder {
         self.own_element.next = self.parser.element_valid.val()
             && !self.parser.element_alone.val()
             && !self.parser.partitioned.val();
-        self.joiner.clk.next = self.clk.val();
-        self.joiner.rst.next = self.rst.val();
         self.joiner.dest_accept.next = self.parser.dest_accept.val();
         self.joiner.element_mask.next = self.parser.element_mask.val();
         self.joiner.sets.next = self.dest_sets.q.val();
@@ -592,8 +531,6 @@ impl Logic for Decoder {
         self.shaper.join_lanes.next = self.joiner.write_lanes.val();
         self.shaper.join_row_bytes.next = self.joiner.write_row_bytes.val();
         self.shaper.join_beat_start.next = self.joiner.write_beat_start.val();
-        self.alike.clk.next = self.clk.val();
-        self.alike.rst.next = self.rst.val();
         self.alike.dest_accept.next = self.parser.dest_accept.val();
         self.alike.first.next = self.parser.dest.val() == 0;
         self.alike.sets.next = self.dest_sets.q.val();
@@ -604,7 +541,6 @@ impl Logic for Decoder {
         self.alike.lane_len.next = self.shaper.lane_write_len.val();
         self.alike.lane_kind.next = self.shaper.set_write_kind.val();
         self.alike.lane_count.next = self.shaper.set_write_count.val();
-        self.apart.rst.next = self.rst.val();
         self.apart.dest_accept.next = self.parser.dest_accept.val();
         self.apart.first.next = self.parser.dest.val() == 0;
         self.apart.sets.next = self.dest_sets.q.val();
@@ -629,8 +565,6 @@ impl Logic for Decoder {
         self.block.next = (bit_cast::<512, 384>(self.unpacker.granule_rest.val()) << 128)
             | bit_cast::<512, 128>(self.unpacker.granule_data.val());
         for k in 0..4 {
-            self.inline_data[k].clock.next = self.clk.val();
-            self.inline_data[k].d.next = self.inline_data[k].q.val();
             if self.parser.inline_parts.val().get_bit(k) {
                 self.inline_data[k].d.next = self.unpacker.granule_data.val();
             }
@@ -667,8 +601,6 @@ impl Logic for Decoder {
         self.set_write_high.next = self.shaper.set_write_high.val();
 
         // Requests.
-        self.requests.clk.next = self.clk.val();
-        self.requests.rst.next = self.rst.val();
         self.requests.slot_free_valid.next = self.slot_free_valid.val();
         self.slot_free_ready.next = self.requests.slot_free_ready.val();
         self.requests.slot_free_slot.next = self.slot_free_slot.val();
@@ -764,9 +696,6 @@ impl Logic for Decoder {
         self.piece.d.next.len = self.parser.element_len.val();
         self.piece_write.valid.next = self.piece_valid.q.val();
         self.piece_write.next = self.piece.q.val();
-        for k in 0..3 {
-            self.asked[k].clock.next = self.clk.val();
-        }
         self.asked[0].d.next = self.parser.told_ask.val();
         self.asked[1].d.next = self.asked[0].q.val();
         self.asked[2].d.next = self.asked[1].q.val();

@@ -108,9 +108,7 @@ impl Default for MemoryRegions {
 impl Logic for MemoryRegions {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, asked, asked_pd);
         self.index.next = self.key.val().get_bits::<REGION>(0);
-        self.words.clk.next = self.clk.val();
         self.words.write_lanes.next = 0.into();
         for k in 0..6 {
             self.written.parts[k].next = self.cfg_data.val();
@@ -122,14 +120,12 @@ impl Logic for MemoryRegions {
         self.words.write_data.next = self.written.whole.val();
         self.words.read_enable.next = true;
         self.words.read_address.next = self.index.val();
-        self.valid.clk.next = self.clk.val();
         self.valid.write_enable.next = self.cfg_valid.val();
         self.valid.write_address.next = self.cfg_index.val().get_bits::<REGION>(0);
         self.valid.write_data.next = 0.into();
         if self.cfg_last.val() && (self.cfg_data.val() == 1) {
             self.valid.write_data.next = 1.into();
         }
-        self.rights.clk.next = self.clk.val();
         self.rights.write_enable.next =
             self.cfg_valid.val() && (self.cfg_word.val() == self.rights_word.val());
         self.rights.write_address.next = self.cfg_index.val().get_bits::<REGION>(0);

@@ -277,66 +277,6 @@ pub struct Requests {
 impl Logic for Requests {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            has_slot,
-            next_slot,
-            current_slot,
-            dest_tail,
-            first_dest,
-            sets_used,
-            dests_used,
-            set_room,
-            dest_room,
-            column_room,
-            share_write,
-            share_read,
-            sets_back,
-            dests_back,
-            opened,
-            opened_slot,
-            opened_queue,
-            opened_wr_id,
-            opened_position,
-            opened_unsignaled,
-            waiting,
-            waiting_slot,
-            waiting_queue,
-            waiting_wr_id,
-            waiting_first_dest,
-            waiting_dests,
-            waiting_columns,
-            waiting_share,
-            dest_share,
-            dests_added,
-            waiting_region,
-            waiting_sets,
-            waiting_unfit,
-            waiting_overlong,
-            waiting_kinds,
-            waiting_parted,
-            parts,
-            full,
-            waiting_failed,
-            waiting_flush,
-            waiting_qp_fails,
-            waiting_partitioned,
-            waiting_dest,
-            ready,
-            ready_slot,
-            ready_queue,
-            ready_wr_id,
-            ready_dests,
-            ready_first_dest,
-            ready_status,
-            ready_bad_dest,
-            ready_apart,
-            ready_kinds,
-            ready_columns,
-            queue_fails,
-            wait
-        );
         // A slot is taken ahead.
         self.slot_free_ready.next = !self.has_slot.q.val();
         if !self.has_slot.q.val() {
@@ -407,9 +347,6 @@ impl Logic for Requests {
         }
 
         // What is written once more is in the tables before the request is given out.
-        for k in 0..3 {
-            self.told[k].clock.next = self.clk.val();
-        }
         self.told[0].d.next = self.set_told_again.val();
         self.told[1].d.next = self.told[0].q.val();
         self.told[2].d.next = self.told[1].q.val();
@@ -486,17 +423,14 @@ impl Logic for Requests {
         self.may_open.next = self.has_slot.q.val() && !self.opened.q.val();
 
         // Shares of the rings. The limits leave room for what is counted a cycle later.
-        self.set_shares.clk.next = self.clk.val();
         self.set_shares.write_enable.next = self.settling.val();
         self.set_shares.write_address.next = self.share_write.q.val();
         self.set_shares.write_data.next = self.waiting_sets.q.val();
         self.set_shares.read_address[0].next = self.share_read.q.val();
-        self.dest_shares.clk.next = self.clk.val();
         self.dest_shares.write_enable.next = self.settling.val();
         self.dest_shares.write_address.next = self.share_write.q.val();
         self.dest_shares.write_data.next = self.waiting_share.q.val();
         self.dest_shares.read_address[0].next = self.share_read.q.val();
-        self.part_shares.clk.next = self.clk.val();
         self.part_shares.write_enable.next = self.settling.val();
         self.part_shares.write_address.next = self.share_write.q.val();
         self.part_shares.write_data.next = bit_cast::<1, 1>(self.waiting_parted.q.val().into());

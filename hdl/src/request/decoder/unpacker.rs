@@ -124,32 +124,6 @@ const _: () = assert!(BLOCK == 64 && GRANULE == 16, "a block is four granules of
 impl Logic for Unpacker {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            block_valid,
-            block,
-            block_index,
-            block_queue,
-            block_position,
-            block_remaining,
-            block_error,
-            block_begins,
-            block_part,
-            block_parted,
-            valid,
-            data,
-            words,
-            index,
-            first,
-            queue,
-            position,
-            remaining,
-            error,
-            begins,
-            part,
-            is_parted
-        );
         self.wqe_parted.next = self.wqe_part.val().pauses || self.wqe_part.val().first.any();
         self.free.next = !self.valid.q.val() || self.take.val() || self.skip.val();
         // Behind the granule that is skipped, the block register holds the rest of its block,

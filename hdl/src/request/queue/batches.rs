@@ -271,22 +271,6 @@ const _: () = assert!(ENTRY_LANES == 5, "lanes of an entry");
 impl Logic for Batches {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            busy,
-            at,
-            judged,
-            dropping,
-            last_queue,
-            own_reads,
-            others,
-            wholes,
-            heard_reads,
-            second
-        );
-        self.reads.clk.next = self.clk.val();
-        self.reads.rst.next = self.rst.val();
         self.other.next =
             self.read.first.val() && (self.read.queue.val() != self.last_queue.q.val());
         self.reads.input.valid.next = self.read.valid.val();
@@ -300,7 +284,6 @@ impl Logic for Batches {
         }
 
         // The block that is offered.
-        self.entries.clk.next = self.clk.val();
         self.entries.read_enable.next = true;
         self.offered.next = self.busy.q.val() && (self.resp_valid.val() || self.at.q.val().kept);
         self.block.next = self.resp_data.val();
@@ -317,7 +300,6 @@ impl Logic for Batches {
         }
 
         // Where the turn ends.
-        self.turns.clk.next = self.clk.val();
         self.turns.offered.next = self.offered.val();
         self.turns.granules.next = self.block.val().get_bits::<32>(self.granules_at.val().index());
         self.turns.unread.next = self.unread.val();
@@ -333,7 +315,6 @@ impl Logic for Batches {
         self.turns.limit.next = self.most.val();
 
         // Which entries have parts.
-        self.parts.clk.next = self.clk.val();
         self.parts.offered.next = self.offered.val();
         self.parts.head.next = self.block.val().get_bits::<128>(0);
         self.parts.dest.next = self.block.val().get_bits::<256>(256);
@@ -457,7 +438,6 @@ impl Logic for Batches {
         self.queue_now.next = self.at.q.val().queue;
 
         // Turns of a queue that was cut are dropped, up to where it is fetched anew.
-        self.cut_queues.clk.next = self.clk.val();
         self.cut_queues.set_valid.next = self.cut.val() || self.parted.val() || self.used_up.val();
         self.cut_queues.set_index.next = self.at.q.val().queue;
         self.cut_queues.clear_valid.next = self.wipe_valid.val()
@@ -511,8 +491,6 @@ impl Logic for Batches {
         self.beside_in.record.next = self.beside.val();
         self.merged.low.next = self.block.val();
         self.merged.high.next = self.beside_in.bits.val();
-        self.slice.clk.next = self.clk.val();
-        self.slice.rst.next = self.rst.val();
         self.slice.in_valid.next = self.offered.val() && self.leaves.val();
         self.slice.in_data.next = self.merged.whole.val();
         self.slice.out_ready.next = self.wqe_ready.val();

@@ -433,70 +433,11 @@ pub struct Queue {
 impl Logic for Queue {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            state,
-            queue,
-            life,
-            target,
-            base,
-            position,
-            difference,
-            blocks,
-            remaining,
-            gone,
-            first,
-            offset,
-            behind,
-            cut,
-            cut_addr,
-            rung,
-            turn,
-            rest_before,
-            known,
-            is_rest,
-            is_cut,
-            cut_from,
-            cut_length,
-            cut_slow,
-            cut_had,
-            waits,
-            waiting,
-            shared,
-            was_queued,
-            fresh,
-            rest_adds,
-            limited,
-            left,
-            aborted,
-            blocked,
-            deferred,
-            heard_rests,
-            rivals,
-            tries,
-            silent,
-            midways,
-            heard_midways,
-            resumes,
-            part,
-            last_part,
-            splits,
-            log_units,
-            midway,
-            kept,
-            told,
-            used_up,
-            after_parts,
-            has_rest
-        );
-
         // The host writes a send queue's entry.
         self.select.valid.next = self.cfg_valid.val();
         self.select.number.next = self.cfg_table.val();
         self.select.word.next = self.cfg_word.val();
         self.cfg_enable.next = self.select.enable.val();
-        self.entry_addr.clk.next = self.clk.val();
         self.entry_addr.write_lanes.next = 0.into();
         if self.select.send_queue.val() && (self.cfg_word.val() == self.word_low.val()) {
             self.entry_addr.write_lanes.next = 1.into();
@@ -507,35 +448,26 @@ impl Logic for Queue {
         self.entry_addr.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
         self.entry_addr.write_data.next = bit_cast::<64, 32>(self.cfg_data.val())
             | (bit_cast::<64, 32>(self.cfg_data.val()) << 32);
-        self.entry_log.clk.next = self.clk.val();
         self.entry_log.write_lanes.next = bit_cast::<1, 1>(
             (self.select.send_queue.val() && (self.cfg_word.val() == self.word_log.val())).into(),
         );
         self.entry_log.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
         self.entry_log.write_data.next =
             self.cfg_data.val().get_bits::<5>(self.log_at.val().index());
-        self.lives.clk.next = self.clk.val();
-        self.lives.rst.next = self.rst.val();
         self.lives.written.next = self.cfg_enable.val();
         self.lives.index.next = self.cfg_index.val().get_bits::<QUEUE>(0);
 
         // Doorbells wait, with the lives of their queues.
-        self.doorbells.clk.next = self.clk.val();
-        self.doorbells.rst.next = self.rst.val();
         self.doorbells.input.valid.next = self.doorbell_valid.val();
         self.doorbells.input.data.next.position = self.doorbell_position.val();
         self.doorbells.input.data.next.queue = self.doorbell_queue.val();
         self.doorbell_ready.next = self.doorbells.input.ready.val();
         self.lives.ahead[0].next = self.doorbell_queue.val();
         self.rung.d.next = self.doorbell_valid.val() && self.doorbells.input.ready.val();
-        self.doorbell_lives.clk.next = self.clk.val();
-        self.doorbell_lives.rst.next = self.rst.val();
         self.doorbell_lives.in_valid.next = self.rung.q.val();
         self.doorbell_lives.in_data.next = self.lives.stamp[0].val();
 
         // Queue pairs that are held, or silent.
-        self.parking.clk.next = self.clk.val();
-        self.parking.rst.next = self.rst.val();
         self.parking.cfg.valid.next = self.cfg_valid.val();
         self.parking.cfg.table.next = self.cfg_table.val();
         self.parking.cfg.index.next = self.cfg_index.val();
@@ -548,8 +480,6 @@ impl Logic for Queue {
         self.parking.silence.qp.next = self.silence_qp.val();
         self.parking.silence.silent.next = self.silence_silent.val();
         self.parking.tries.next = false;
-        self.parked.clk.next = self.clk.val();
-        self.parked.rst.next = self.rst.val();
         self.parked.input.valid.next = false;
         // A message that was begun goes on if a shared queue waits for its end.
         self.is_held.next =
@@ -586,15 +516,11 @@ impl Logic for Queue {
                     && (!self.doorbells.output.valid.val() || !self.turn.q.val().any())));
 
         // Batches that are not over.
-        self.rests.clk.next = self.clk.val();
-        self.rests.rst.next = self.rst.val();
         self.rests.input.valid.next = false;
         self.rests.input.data.next.queue = self.queue.q.val();
         self.rests.input.data.next.life = self.life.q.val();
         self.rests.input.data.next.heard = !self.silent.q.val();
         self.rests.output.ready.next = false;
-        self.cuts.clk.next = self.clk.val();
-        self.cuts.rst.next = self.rst.val();
         self.cuts.input.valid.next = self.batches.cut_turn.valid.val();
         self.cuts.input.data.next = self.batches.cut_turn.val();
         self.cuts.output.ready.next = false;
@@ -640,7 +566,6 @@ impl Logic for Queue {
         self.entry_addr.read_address.next = self.entry.val();
         self.entry_log.read_enable.next = true;
         self.entry_log.read_address.next = self.entry.val();
-        self.standings.clk.next = self.clk.val();
         self.standings.read_enable.next = true;
         self.standings.read_address.next = self.entry.val();
         self.standing_out.bits.next = self.standings.read_data.val();
@@ -680,7 +605,6 @@ impl Logic for Queue {
         if self.is_cut.q.val() {
             self.from.next = self.cut_from.q.val();
         }
-        self.share.clk.next = self.clk.val();
         // What is deferred will have turns as well: for this queue no more is fetched than it may have then.
         self.behind_turns.next = self.rests.count.val() + self.deferred.q.val();
         self.share.rests.next = self.behind_turns.val();
@@ -988,8 +912,6 @@ impl Logic for Queue {
         self.read_req_bytes.next = bit_cast::<13, 5>(self.cut.q.val()) << 6;
 
         // The reads come back as blocks.
-        self.batches.clk.next = self.clk.val();
-        self.batches.rst.next = self.rst.val();
         self.batches.read.queue.next = self.queue.q.val();
         self.batches.read.life.next = self.life.q.val();
         self.batches.read.position.next = self.position.q.val();

@@ -94,7 +94,6 @@ pub struct Parts {
 impl Logic for Parts {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, second, weighed, next, after_next, goes_on);
         self.head_fields.data.next = self.head.val();
         self.dest_fields.data.next = self.dest.val().get_bits::<128>(0);
         self.dest_rest.data.next = self.dest.val().get_bits::<128>(128);

@@ -60,10 +60,6 @@ struct Fetch {
 impl Logic for Fetch {
     #[hdl_gen]
     fn update(&mut self) {
-        self.queue.clk.next = self.clk.val();
-        self.queue.rst.next = self.rst.val();
-        self.host_read.clk.next = self.clk.val();
-        self.host_read.rst.next = self.rst.val();
         self.queue.hold_valid.next = false;
         self.queue.hold_qp.next = 0.into();
         self.queue.hold_held.next = false;

@@ -120,11 +120,6 @@ pub struct Bitmaps {
 impl Logic for Bitmaps {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, loaded, beat, bad, word, read_valid, read_from, read_part);
-        dff_setup!(self, clk, read_error, valid, error, bits);
-
-        self.turns.clk.next = self.clk.val();
-        self.turns.rst.next = self.rst.val();
         self.turns.in_valid.next = self.turn_valid.val();
         self.turns.in_data.next = (bit_cast::<TURN, DEST_INDEX>(self.turn_index.val()) << 23)
             | bit_cast::<TURN, 9>(self.turn_phase.val())
@@ -152,7 +147,6 @@ impl Logic for Bitmaps {
             self.write_data.next = self.store_data.val();
             self.write_error.next = self.store_error.val();
         }
-        self.errors.clk.next = self.clk.val();
         self.errors.write_enable.next = self.write.val();
         self.errors.write_address.next = self.write_index.val();
         self.errors.write_data.next = bit_cast::<1, 1>(self.write_error.val().into());
@@ -184,7 +178,6 @@ impl Logic for Bitmaps {
         self.start.next =
             self.phase.val().get_bits::<7>(2) + (bit_cast::<7, 3>(self.word.q.val()) << 3);
         for b in 0..8 {
-            self.banks[b].clk.next = self.clk.val();
             self.banks[b].write_lanes.next = bit_cast::<1, 1>(self.write.val().into());
             self.banks[b].write_address.next =
                 (bit_cast::<BEAT, DEST_INDEX>(self.write_index.val()) << 4)

@@ -117,23 +117,6 @@ pub struct Compact {
 impl Logic for Compact {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, early, half, late, late_odd, early_ahead, half_beyond, half_ahead);
-        for k in 0..4 {
-            self.half_plane[k].clock.next = self.clk.val();
-            self.half_plane[k].d.next = self.half_plane[k].q.val();
-        }
-        for b in 0..2 {
-            self.early_plane[b].clock.next = self.clk.val();
-            self.early_plane[b].d.next = self.early_plane[b].q.val();
-            self.early_first[b].clock.next = self.clk.val();
-            self.early_first[b].d.next = self.early_first[b].q.val();
-            self.half_first[b].clock.next = self.clk.val();
-            self.half_first[b].d.next = self.half_first[b].q.val();
-        }
-        for b in 0..6 {
-            self.late_plane[b].clock.next = self.clk.val();
-            self.late_plane[b].d.next = self.late_plane[b].q.val();
-        }
         self.unused.next = self.ahead.val();
 
         // Which of the four quarters hold a number.

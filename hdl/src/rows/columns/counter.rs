@@ -72,13 +72,6 @@ pub struct Counter {
 impl Logic for Counter {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, valid, bits, tag, failed, part_valid, part_tag, part_bad);
-        dff_setup!(self, clk, sum_valid, sum, sum_tag, sum_bad, total, told, told_set);
-        for k in 0..8 {
-            self.parts[k].clock.next = self.clk.val();
-            self.parts[k].d.next = self.parts[k].q.val();
-        }
-
         self.valid.d.next = self.mask_valid.val();
         self.bits.d.next = self.mask_bits.val();
         self.tag.d.next = self.mask_tag.val();
@@ -110,7 +103,6 @@ impl Logic for Counter {
                 + (self.wide[6].val() + self.wide[7].val()));
 
         // A turn continues from the sum with which the destination's last turn ended.
-        self.tallies.clk.next = self.clk.val();
         self.tallies.read_address[0].next = self.sum_tag.q.val().index;
         self.tally_out.bits.next = self.tallies.read_data[0].val();
         self.earlier.next = self.total.q.val();

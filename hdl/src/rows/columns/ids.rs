@@ -107,40 +107,6 @@ pub struct Ids {
 impl Logic for Ids {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            store_bank,
-            store,
-            bad,
-            stored,
-            failed,
-            bank,
-            word,
-            read_valid,
-            read_wide,
-            read_even,
-            read_odd,
-            read_place,
-            read_end,
-            read_error,
-            equal_valid,
-            equal_wide,
-            equal_place,
-            equal_end,
-            equal_error,
-            complete,
-            error
-        );
-        for k in 0..8 {
-            self.equal[k].clock.next = self.clk.val();
-            self.equal[k].d.next = self.equal[k].q.val();
-        }
-        for k in 0..2 {
-            self.beat[k].clock.next = self.clk.val();
-            self.beat[k].d.next = self.beat[k].q.val();
-        }
-
         // Ids are stored while a bank is free.
         self.resp_ready.next = !self.stored.q.val().get_bit(self.store_bank.q.val().index());
         self.storing.next = self.resp_valid.val() && self.resp_ready.val();
@@ -162,8 +128,6 @@ impl Logic for Ids {
         }
 
         // The turn, and the number of words of 4,096 bits that its ids fill.
-        self.turns.clk.next = self.clk.val();
-        self.turns.rst.next = self.rst.val();
         self.turns.in_valid.next = self.turn_valid.val();
         self.turns.in_data.next = bit_cast::<31, 16>(self.turn_partition.val())
             | (bit_cast::<31, 13>(self.turn_rows.val()) << 16)
@@ -198,7 +162,6 @@ impl Logic for Ids {
         }
         self.stored.d.next = self.stored_new.val();
         for k in 0..8 {
-            self.eighths[k].clk.next = self.clk.val();
             self.eighths[k].write_lanes.next = 0.into();
             if self.storing.val() && (self.store.q.val().get_bits::<3>(0) == k.to_bits()) {
                 self.eighths[k].write_lanes.next = 1.into();

@@ -210,23 +210,6 @@ pub struct Columns {
 impl Logic for Columns {
     #[hdl_gen]
     fn update(&mut self) {
-        self.source.clk.next = self.clk.val();
-        self.source.rst.next = self.rst.val();
-        self.condenser.clk.next = self.clk.val();
-        self.condenser.rst.next = self.rst.val();
-        self.masks.clk.next = self.clk.val();
-        self.masks.rst.next = self.rst.val();
-        self.scanner.clk.next = self.clk.val();
-        self.scanner.rst.next = self.rst.val();
-        self.packer.clk.next = self.clk.val();
-        self.packer.rst.next = self.rst.val();
-        self.beats.clk.next = self.clk.val();
-        self.beats.rst.next = self.rst.val();
-        self.planner.clk.next = self.clk.val();
-        self.planner.rst.next = self.rst.val();
-        self.addresser.clk.next = self.clk.val();
-        self.addresser.rst.next = self.rst.val();
-
         // Turns to masks.
         self.source.item_valid.next = self.item_valid.val();
         self.source.item.next = self.item.val();

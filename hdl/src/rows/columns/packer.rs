@@ -325,73 +325,6 @@ impl Default for Packer {
 impl Logic for Packer {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            early_valid,
-            early,
-            early_offset,
-            early_word,
-            entry_valid,
-            entry,
-            entry_rows,
-            entry_touched,
-            entry_next,
-            entry_exact,
-            busy,
-            turn,
-            first_rows,
-            first_touched,
-            first_next,
-            first_exact,
-            had,
-            turn_had,
-            waiting,
-            place,
-            start,
-            whole_rows,
-            whole_touched,
-            whole_next,
-            whole_exact,
-            open,
-            near,
-            far,
-            fulls,
-            cut_valid,
-            cut,
-            cut_rows,
-            cut_thin,
-            cut_whole,
-            sum_valid,
-            sum,
-            sum_whole,
-            sum_low,
-            sum_high,
-            sum_rest,
-            done_valid,
-            done,
-            done_offset
-        );
-        for k in 0..16 {
-            self.early_multiple[k].clock.next = self.clk.val();
-            self.early_multiple[k].d.next = self.early_multiple[k].q.val();
-            self.entry_multiple[k].clock.next = self.clk.val();
-            self.entry_multiple[k].d.next = self.entry_multiple[k].q.val();
-            self.multiple[k].clock.next = self.clk.val();
-            self.multiple[k].d.next = self.multiple[k].q.val();
-        }
-        self.groups.clk.next = self.clk.val();
-        self.groups.rst.next = self.rst.val();
-        self.contexts.clk.next = self.clk.val();
-        self.contexts.rst.next = self.rst.val();
-        self.queue.clk.next = self.clk.val();
-        self.queue.rst.next = self.rst.val();
-        self.standings.clk.next = self.clk.val();
-        self.infos.clk.next = self.clk.val();
-        self.infos.rst.next = self.rst.val();
-        self.offsets.clk.next = self.clk.val();
-        self.offsets.rst.next = self.rst.val();
-
         self.group.next.count = self.rows_count.val();
         self.group.next.offset = self.rows_offset.val();
         self.group.next.word = self.rows_word.val();
@@ -544,7 +477,6 @@ impl Logic for Packer {
             self.earlier.next = self.after.val();
             self.earlier_had.next = !self.entry.q.val().first_turn && self.had.q.val();
         }
-        self.seen.clk.next = self.clk.val();
         self.seen.write_enable.next = false;
         self.seen.write_address.next = self.entry.q.val().index;
         self.seen.write_data.next = 1.into();

@@ -84,8 +84,6 @@ impl Default for RowQueue {
 impl Logic for RowQueue {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, behind, at, taken, taken_word, found, first, out);
-
         self.turned.next = self.load_offset.val();
         if self.behind.q.val().get_bit(0) {
             self.turned.next = (self.turned.val() << 9) | (self.turned.val() >> 567);
@@ -113,7 +111,6 @@ impl Logic for RowQueue {
         }
 
         for b in 0..64 {
-            self.banks[b].clk.next = self.clk.val();
             self.banks[b].write_enable.next = self.write.val();
             self.banks[b].write_address.next = self.at.q.val().get_bits::<2>(6);
             self.banks[b].write_data.next =

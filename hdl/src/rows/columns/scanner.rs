@@ -121,31 +121,6 @@ pub struct Scanner {
 impl Logic for Scanner {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, turn_begins, group, out_valid, out_count, out_tag);
-        for k in 0..7 {
-            self.stage_valid[k].clock.next = self.clk.val();
-            self.stage_valid[k].d.next = self.stage_valid[k].q.val();
-            self.stage_tag[k].clock.next = self.clk.val();
-            self.stage_tag[k].d.next = self.stage_tag[k].q.val();
-        }
-        for k in 0..3 {
-            self.stage_total[k].clock.next = self.clk.val();
-            self.stage_total[k].d.next = self.stage_total[k].q.val();
-            self.stage_piece[k].clock.next = self.clk.val();
-            self.stage_piece[k].d.next = self.stage_piece[k].q.val();
-        }
-        for b in 0..9 {
-            self.out_plane[b].clock.next = self.clk.val();
-        }
-        self.masks.clk.next = self.clk.val();
-        self.masks.rst.next = self.rst.val();
-        self.contexts_in.clk.next = self.clk.val();
-        self.contexts_in.rst.next = self.rst.val();
-        self.contexts.clk.next = self.clk.val();
-        self.contexts.rst.next = self.rst.val();
-        self.rows.clk.next = self.clk.val();
-        self.rows.rst.next = self.rst.val();
-
         // Masks enter.
         self.mask.next.bits = self.mask_bits.val();
         self.mask.next.word = self.mask_word.val();
@@ -196,11 +171,9 @@ impl Logic for Scanner {
         self.tag.next.turn_end = self.mask_out.record.val().turn_end;
         self.tag.next.chunk_end = self.mask_out.record.val().chunk_end;
         self.tag.next.last = self.mask_out.record.val().last;
-        self.ranks.clk.next = self.clk.val();
         self.ranks.enable.next = self.go.val();
         self.ranks.bits.next = self.mask_out.record.val().bits;
         for i in 0..8 {
-            self.pieces[i].clk.next = self.clk.val();
             self.pieces[i].enable.next = self.go.val();
             self.pieces[i].bits.next = self.ranks.delayed.val().get_bits::<64>(i * 64);
             self.pieces[i].ahead.next = self.ranks.ahead.val().get_bits::<56>(i * 56);

@@ -287,45 +287,6 @@ impl Default for Source {
 impl Logic for Source {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            busy,
-            by_ids,
-            by_kept,
-            bitmapped,
-            has_fetch,
-            raw_fetch,
-            raw_has_fetch,
-            left,
-            sparse,
-            raw_sparse,
-            counts,
-            opens,
-            stores,
-            first_word,
-            raw_counts,
-            count_tag,
-            word,
-            chunk_start,
-            chunk_end,
-            last,
-            context,
-            has_failed,
-            failed_index,
-            raw_valid,
-            raw,
-            whole,
-            part,
-            part_bits,
-            tag,
-            raw_context
-        );
-        self.masks.clk.next = self.clk.val();
-        self.masks.rst.next = self.rst.val();
-        self.contexts.clk.next = self.clk.val();
-        self.contexts.rst.next = self.rst.val();
-
         // A step takes 512 rows of the item.
         self.advance.next =
             !self.raw_valid.q.val() || self.raw_counts.q.val() || self.masks.in_ready.val();
@@ -356,8 +317,6 @@ impl Logic for Source {
             && (!self.bitmapped.q.val() || self.given.val());
         self.failing.next = self.has_failed.q.val() || self.error.val();
         self.ids.out_ready.next = self.busy.q.val() && self.by_ids.q.val() && self.advance.val();
-        self.ids.clk.next = self.clk.val();
-        self.ids.rst.next = self.rst.val();
         self.ids.resp_valid.next = self.resp_valid.val() && self.resp_ids.val().any();
         self.ids.resp_data.next = self.resp_data.val();
         self.ids.resp_error.next = self.resp_error.val();
@@ -366,8 +325,6 @@ impl Logic for Source {
             self.resp_ready.next = self.ids.resp_ready.val();
         }
         // Answers come in the order of items: a kept stretch waits at the input until its item is at work.
-        self.bitmaps.clk.next = self.clk.val();
-        self.bitmaps.rst.next = self.rst.val();
         self.bitmaps.out_ready.next =
             self.busy.q.val() && self.by_kept.q.val() && self.advance.val();
         self.bitmaps.resp_valid.next = self.resp_valid.val()
@@ -380,8 +337,6 @@ impl Logic for Source {
         if self.resp_kept.val() {
             self.resp_ready.next = self.bitmaps.resp_ready.val();
         }
-        self.fetches.clk.next = self.clk.val();
-        self.fetches.rst.next = self.rst.val();
         self.fetches.in_valid.next = self.resp_valid.val() && self.resp_fetch.val();
         self.fetches.in_data.next = bit_cast::<513, 512>(self.resp_data.val())
             | (bit_cast::<513, 1>(self.resp_error.val().into()) << 512);
@@ -403,8 +358,6 @@ impl Logic for Source {
             }
         }
         self.take_item.next = !self.busy.q.val() || (self.step.val() && self.final_word.val());
-        self.items.clk.next = self.clk.val();
-        self.items.rst.next = self.rst.val();
         self.has_ids.next = self.item.val().ids.any();
         self.scans.next = self.item.val().task == SCAN;
         self.has_kept.next = self.item.val().kept && !self.scans.val();
@@ -555,8 +508,6 @@ impl Logic for Source {
         self.masks.in_data.next = bit_cast::<PAIR_BITS, MASK_BITS>(self.mask_in.bits.val())
             | (bit_cast::<PAIR_BITS, 512>(self.cut_fetch.whole.val()) << 519);
         self.contexts.in_valid.next = self.raw_valid.q.val() && !self.raw_counts.q.val();
-        self.counter.clk.next = self.clk.val();
-        self.counter.rst.next = self.rst.val();
         self.counter.mask_valid.next = self.raw_valid.q.val() && self.raw_counts.q.val();
         self.counter.mask_bits.next = self.cut.whole.val();
         self.counter.mask_tag.next = self.count_tag.q.val();

@@ -126,11 +126,6 @@ impl Default for Beats {
 impl Logic for Beats {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self, clk, inside, from, rest, read_valid, read_token, read_whole, read_one, cut_valid,
-            cut_token, cut_whole, cut_one, cut_length, cut_offset, out_valid, out
-        );
-        self.lengths.clk.next = self.clk.val();
         self.lengths.write_lanes.next = bit_cast::<1, 1>(self.length_write.val().into());
         self.lengths.write_address.next = self.length_address.val();
         self.lengths.write_data.next = self.length_data.val();

@@ -87,23 +87,6 @@ pub struct Fetch {
 impl Logic for Fetch {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            taken,
-            taken_purpose,
-            base,
-            fetch_base,
-            other,
-            first,
-            start,
-            stop,
-            reading,
-            purpose,
-            addr,
-            left
-        );
-
         // Fetch rows and bitmap are read alternately, eight beats of each.
         self.most.next = 4096.into();
         if self.purpose.q.val().fetch {

@@ -151,31 +151,10 @@ impl Default for Measure {
 impl Logic for Measure {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            state,
-            over,
-            set,
-            rows,
-            bytes,
-            needs,
-            open_bytes,
-            open_set,
-            open_full_count,
-            open_full_bytes,
-            quotient,
-            remainder,
-            step,
-            full_bytes,
-            wait
-        );
-
         self.takes.next = self.rows.q.val();
         if self.needs.q.val() < self.rows.q.val() {
             self.takes.next = self.needs.q.val();
         }
-        self.multiplier.clk.next = self.clk.val();
         self.multiplier.enable.next = true;
         self.multiplier.a.next = self.takes.val();
         self.multiplier.b.next = self.bytes.q.val();

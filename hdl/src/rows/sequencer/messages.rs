@@ -99,8 +99,6 @@ pub struct Messages {
 impl Logic for Messages {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, seen, chunk, valid, out, cut);
-        self.standings.clk.next = self.clk.val();
         self.unused.next = self.row_context.val();
 
         self.row_ready.next = !self.valid.q.val() || self.token_ready.val();

@@ -361,26 +361,6 @@ pub struct Sequencer {
 impl Logic for Sequencer {
     #[hdl_gen]
     fn update(&mut self) {
-        self.tables.clk.next = self.clk.val();
-        self.plan.clk.next = self.clk.val();
-        self.plan.rst.next = self.rst.val();
-        self.fetch.clk.next = self.clk.val();
-        self.fetch.rst.next = self.rst.val();
-        self.items.clk.next = self.clk.val();
-        self.items.rst.next = self.rst.val();
-        self.contexts.clk.next = self.clk.val();
-        self.contexts.rst.next = self.rst.val();
-        self.rows.clk.next = self.clk.val();
-        self.rows.rst.next = self.rst.val();
-        self.walker.clk.next = self.clk.val();
-        self.walker.rst.next = self.rst.val();
-        self.messages.clk.next = self.clk.val();
-        self.messages.rst.next = self.rst.val();
-        self.beats.clk.next = self.clk.val();
-        self.beats.rst.next = self.rst.val();
-        self.tokens.clk.next = self.clk.val();
-        self.tokens.rst.next = self.rst.val();
-
         // Tables.
         self.tables.lane_write_valid.next = self.lane_write_valid.val();
         self.tables.lane_write_set.next = self.lane_write_set.val();
@@ -547,8 +527,6 @@ impl Logic for Sequencer {
         self.keys.stretch.partition.next = self.plan.stretch_partition.val();
         self.keys.stretch.column.next = self.plan.stretch_column.val();
         self.keys.function.join(&mut self.partitioner.function);
-        self.route.clk.next = self.clk.val();
-        self.route.rst.next = self.rst.val();
         self.route.req_valid.next = self.fetch.req_valid.val();
         self.plain_read.next.made = false;
         self.plain_read.next.begins = false;
@@ -627,8 +605,6 @@ impl Logic for Sequencer {
         if self.for_columns.val() {
             self.partitioner.output.ready.next = self.answers.in_ready.val();
         }
-        self.selector.clk.next = self.clk.val();
-        self.selector.rst.next = self.rst.val();
         self.selector.in_valid.next =
             self.partitioner.output.valid.val() && !self.for_columns.val();
         self.selector.in_data.next = self.partitioner.output.data.val();
@@ -666,8 +642,6 @@ impl Logic for Sequencer {
         self.route.column_idle.next = self.column_idle.val();
         self.route.column_failed.next = self.column_failed.val();
         self.column_clear.next = self.route.column_clear.val();
-        self.answers.clk.next = self.clk.val();
-        self.answers.rst.next = self.rst.val();
         self.answers.in_valid.next = self.partitioner.output.valid.val() && self.for_columns.val();
         self.answers.in_data.next =
             (bit_cast::<518, 1>(self.partitioner.output.error.val().into()) << 512)
@@ -705,8 +679,6 @@ impl Logic for Sequencer {
         self.cut_in.record.next = self.messages.token_cut.val();
         self.unit.low.next = self.unit_in.bits.val();
         self.unit.high.next = self.cut_in.bits.val();
-        self.units.clk.next = self.clk.val();
-        self.units.rst.next = self.rst.val();
         self.units.in_valid.next = self.messages.token_valid.val();
         self.units.in_data.next = self.unit.whole.val();
         self.messages.token_ready.next = self.units.in_ready.val();

@@ -123,8 +123,6 @@ impl Logic for Route {
         self.fail.next = self.used_up.val() && self.column_failed.val();
 
         // Reads.
-        self.owners.clk.next = self.clk.val();
-        self.owners.rst.next = self.rst.val();
         self.req_offered.next = self.req_valid.val() && self.owners.in_ready.val();
         self.req_taken.next = self.req_ready.val() && self.owners.in_ready.val();
         self.owners.in_valid.next = self.req_valid.val() && self.req_ready.val();

@@ -234,39 +234,6 @@ impl Default for Rows {
 impl Logic for Rows {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            state,
-            work,
-            shared,
-            left,
-            next,
-            lane,
-            chunk,
-            beat_valid,
-            beat_error,
-            beat,
-            place,
-            bits,
-            base,
-            bits_error,
-            mask_first,
-            mask_last,
-            count,
-            scanned,
-            scanned_valid,
-            bad,
-            wrong,
-            wait,
-            failed,
-            bad_dest,
-            out_valid,
-            out_context,
-            out_row,
-            out_bitmap
-        );
-
         // The item.
         self.last_lane.next = !self.shared.q.val().by_lane
             || (bit_cast::<5, 4>(self.lane.q.val()) + 1 == self.shared.q.val().lanes);

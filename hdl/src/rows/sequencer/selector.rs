@@ -71,11 +71,6 @@ pub struct Selector {
 impl Logic for Selector {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, taken, data, error, ids, ends, equal, place, failed, begun, complete);
-        for k in 0..16 {
-            self.parts[k].clock.next = self.clk.val();
-            self.parts[k].d.next = self.parts[k].q.val();
-        }
         self.unused.next = bit_cast::<3, 1>(self.in_purpose.val().column.into())
             | (bit_cast::<3, 1>(self.in_purpose.val().fetch.into()) << 1)
             | (bit_cast::<3, 1>(self.in_purpose.val().kept.into()) << 2);
@@ -153,8 +148,6 @@ impl Logic for Selector {
         for k in 0..16 {
             self.joined.parts[k].next = self.parts[k].q.val();
         }
-        self.made.clk.next = self.clk.val();
-        self.made.rst.next = self.rst.val();
         self.made.in_valid.next = self.complete.q.val();
         self.made.in_data.next = (bit_cast::<513, 1>(self.failed.q.val().into()) << 512)
             | bit_cast::<513, 512>(self.joined.whole.val());

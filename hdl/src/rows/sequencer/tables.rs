@@ -203,30 +203,6 @@ pub struct Tables {
 impl Logic for Tables {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            bound_valid,
-            bound_set,
-            bound_addr,
-            bound_end,
-            bound_low,
-            bound_high,
-            lane_valid,
-            lane_set,
-            lane,
-            lane_len,
-            lane_extent,
-            sum_span,
-            own_set,
-            before_span,
-            before_beat,
-            behind_span,
-            behind_beat,
-            sum_beat
-        );
-
-        self.dests.clk.next = self.clk.val();
         self.dest_in.record.next = self.dest_write_info.val();
         self.dests.write_lanes.next = bit_cast::<1, 1>(self.dest_write_valid.val().into());
         self.dests.write_address.next = self.dest_write_dest.val();
@@ -235,14 +211,12 @@ impl Logic for Tables {
         self.dests.read_address.next = self.dest_read.val();
         self.dest_out.bits.next = self.dests.read_data.val();
         self.dest_info.next = self.dest_out.record.val();
-        self.dest_qps.clk.next = self.clk.val();
         self.dest_qps.write_enable.next = self.dest_write_valid.val();
         self.dest_qps.write_address.next = self.dest_write_dest.val();
         self.dest_qps.write_data.next = self.dest_write_qp.val();
         self.dest_qps.read_address[0].next = self.dest_read.val();
         self.dest_qp.next = self.dest_qps.read_data[0].val();
 
-        self.sets.clk.next = self.clk.val();
         self.set_in.record.next = self.set_write_info.val();
         self.sets.write_lanes.next = bit_cast::<1, 1>(self.set_write_valid.val().into());
         self.sets.write_address.next = self.set_write_set.val();
@@ -266,7 +240,6 @@ impl Logic for Tables {
         }
         self.bound.next.high = (self.bound_end.q.val() - self.bound_high.q.val()).get_bits::<64>(0);
         self.bound.next.never = self.bound_high.q.val() > self.bound_end.q.val();
-        self.limits.clk.next = self.clk.val();
         self.limit_in.record.next = self.bound.val();
         self.limits.write_lanes.next = bit_cast::<1, 1>(self.bound_valid.q.val().into());
         self.limits.write_address.next = self.bound_set.q.val();
@@ -330,8 +303,6 @@ impl Logic for Tables {
             self.before_span.d.next = self.sum_span.q.val();
             self.before_beat.d.next = self.sum_beat.q.val();
         }
-        self.groups.clk.next = self.clk.val();
-        self.spans.clk.next = self.clk.val();
         self.spans.write_lanes.next = bit_cast::<1, 1>(self.lane_valid.q.val().into());
         self.spans.write_address.next = self.lane_set.q.val();
         self.spans.write_data.next = self.new_span.val();

@@ -326,43 +326,9 @@ impl Default for Walker {
 impl Logic for Walker {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            state,
-            check,
-            announce,
-            chunk,
-            ends,
-            last_region,
-            region,
-            fresh,
-            fresh_here,
-            ask_first,
-            ask_rows,
-            fails,
-            line_ready,
-            left,
-            unit_left,
-            dry_left,
-            dry_unit,
-            dry_fresh,
-            adds,
-            adds_lane,
-            adds_bytes,
-            sum,
-            limit,
-            over,
-            out_valid,
-            out_outside,
-            out_row,
-            out_context
-        );
-
         self.unused.next = self.item.val();
 
         // The region at hand.
-        self.infos.clk.next = self.clk.val();
         self.infos.read_address[0].next = self.region.q.val();
         self.infos.write_address.next = self.item.val().first.get_bits::<4>(0);
         self.info_new.next.kind = self.item.val().kind;
@@ -373,7 +339,6 @@ impl Logic for Walker {
         self.infos.write_data.next = self.info_in.bits.val();
         self.infos.write_enable.next = false;
         self.info.bits.next = self.infos.read_data[0].val();
-        self.contexts.clk.next = self.clk.val();
         self.contexts.read_address[0].next = self.region.q.val();
         self.contexts.write_address.next = self.item.val().first.get_bits::<4>(0);
         self.shared_in.record.next = self.item_context.val();
@@ -389,7 +354,6 @@ impl Logic for Walker {
         }
         self.fresh_after.next = (self.last_region.q.val() != 0)
             && self.fresh.q.val().get_bit(self.region_after.val().index());
-        self.places.clk.next = self.clk.val();
         self.places.read_address[0].next = self.region.q.val();
         self.places.write_address.next = self.region.q.val();
         self.places.write_enable.next = false;
@@ -402,7 +366,6 @@ impl Logic for Walker {
             self.place.next.word = 0.into();
         }
         self.place_new.next = self.place.val();
-        self.lines.clk.next = self.clk.val();
         self.lines.read_address[0].next = self.region.q.val();
         self.lines.write_address.next = self.region.q.val();
         self.lines.write_data.next = self.resp_data.val();
@@ -443,13 +406,11 @@ impl Logic for Walker {
         self.fail_dest.next = self.shared.record.val().index;
 
         // Lengths: the lane's is read, then added.
-        self.lens.clk.next = self.clk.val();
         self.lens.write_lanes.next = bit_cast::<1, 1>(self.lane_write_valid.val().into());
         self.lens.write_address.next = (bit_cast::<15, 11>(self.lane_write_set.val()) << 4)
             | bit_cast::<15, 4>(self.lane_write_lane.val());
         self.lens.write_data.next = self.lane_write_len.val();
         self.lens.read_enable.next = true;
-        self.dry_lanes.clk.next = self.clk.val();
         self.dry_lanes.read_address[0].next = self.region.q.val();
         self.dry_lanes.write_address.next = self.region.q.val();
         self.dry_lanes.write_enable.next = false;
@@ -482,7 +443,6 @@ impl Logic for Walker {
         self.advance.next = !self.out_valid.q.val() || self.row_ready.val();
         self.found.next = false;
         self.next_row.next.row = self.place.val().row;
-        self.bounds.clk.next = self.clk.val();
         self.bounds.write_enable.next = false;
         self.bounds.write_address.next = self.item.val().first.get_bits::<4>(0);
         self.bounds.write_data.next = (bit_cast::<129, 64>(self.item.val().high) << 64)

@@ -117,24 +117,20 @@ impl Default for Queues {
 impl Logic for Queues {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, opens, opens_slot, clears, cleared_queue, queue, passed, passing);
         self.select.valid.next = self.cfg_valid.val();
         self.select.number.next = self.cfg_table.val();
         self.select.word.next = self.cfg_word.val();
-        self.stamps.clk.next = self.clk.val();
         // Never reset: so a stamp in `failed` from before a reset equals none that comes after it.
         self.stamps.rst.next = false;
         self.stamps.written.next = self.select.enable.val();
         self.stamps.index.next = self.cfg_index.val().get_bits::<QUEUE>(0);
         self.stamps.ahead[0].next = self.open_queue.val();
 
-        self.slot_queues.clk.next = self.clk.val();
         self.slot_queues.write_enable.next = self.open_valid.val();
         self.slot_queues.write_address.next = self.open_slot.val();
         self.slot_queues.write_data.next = self.open_queue.val();
         self.opens.d.next = self.open_valid.val();
         self.opens_slot.d.next = self.open_slot.val();
-        self.slot_stamps.clk.next = self.clk.val();
         self.slot_stamps.write_lanes.next = 0.into();
         if self.opens.q.val() {
             self.slot_stamps.write_lanes.next = 1.into();
@@ -152,7 +148,6 @@ impl Logic for Queues {
         self.stamps.ahead[1].next = self.queue.d.val();
         self.halted_next.next = self.queue.d.val();
         self.rewritten.next = self.stamps.stamp[1].val() != self.slot_stamps.read_data.val();
-        self.failed.clk.next = self.clk.val();
         self.failed.read_enable.next = true;
         self.failed.read_address.next = self.queue.d.val();
         // `fail` comes late; that is why both writes of `failed` are prepared without it.

@@ -363,15 +363,6 @@ impl Default for Addresser {
 impl Logic for Addresser {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, layout, known, making, count, row, at, recent, words);
-        dff_setup!(self, clk, found, found_count, found_row, found_lane, found_at);
-        dff_setup!(self, clk, fill_word, fill_done, read, read_valid, read_last, read_word);
-        dff_setup!(self, clk, looked, looked_valid, looked_last, looked_word);
-        dff_setup!(self, clk, filled, filled_window, filled_thin, active, window, thin, table);
-        dff_setup!(self, clk, filled_alike, kept, kept_place, kept_step);
-        dff_setup!(self, clk, stages, beat_offsets, beat_thin, later_places, later_steps);
-        dff_setup!(self, clk, side_0, side_1, side_2, side_3, side_4);
-
         // Lanes wait.
         for l in 0..16 {
             self.in_window.parts[l].next = self.lanes_place.val().get_bits::<15>(l * 17);
@@ -384,8 +375,6 @@ impl Logic for Addresser {
         self.entry.d.next = bit_cast::<19, 5>(self.lanes_lanes.val())
             | (bit_cast::<19, 10>(self.lanes_row_bytes.val()) << 5)
             | (bit_cast::<19, WINDOW_INDEX>(self.lanes_window.val()) << 15);
-        self.waiting.clk.next = self.clk.val();
-        self.waiting.rst.next = self.rst.val();
         self.waiting.in_valid.next = self.lanes_valid.val();
         self.waiting.in_data.next = self.entry.whole.val();
         self.lanes_ready.next = self.waiting.in_ready.val();
@@ -442,7 +431,6 @@ impl Logic for Addresser {
             | (bit_cast::<60, 4>(self.found_row.q.val()) << 45)
             | (bit_cast::<60, 4>(self.found_lane.q.val()) << 49)
             | (bit_cast::<60, 7>(self.rest.val()) << 53);
-        self.entries.clk.next = self.clk.val();
         self.entries.write_enable.next =
             self.found.q.val() && (self.found_count.q.val().get_bits::<2>(0) == 3);
         self.entries.write_address.next = self.found_count.q.val().get_bits::<8>(2);
@@ -491,11 +479,9 @@ impl Logic for Addresser {
         for k in 0..4 {
             self.read_lanes.parts[k].next = self.read.q.val().get_bits::<4>(k * 15 + 4);
         }
-        self.lane_places.clk.next = self.clk.val();
         self.lane_places.enable.next = self.read_valid.q.val();
         self.lane_places.entries.next = self.next_place.val();
         self.lane_places.indices.next = self.read_lanes.whole.val();
-        self.lane_steps.clk.next = self.clk.val();
         self.lane_steps.enable.next = self.read_valid.q.val();
         self.lane_steps.entries.next = self.next_step.val();
         self.lane_steps.indices.next = self.read_lanes.whole.val();
@@ -524,7 +510,6 @@ impl Logic for Addresser {
                     | (self.lane_steps.results.val().get_bits::<8>(k * 8).get_bits::<27>(0) << 15)
                     | (self.looked.q.val().get_bits::<4>(k * 15).get_bits::<27>(0) << 23);
         }
-        self.tables.clk.next = self.clk.val();
         self.tables.write.next = self.looked_valid.q.val();
         self.tables.write_table.next = !self.table.q.val();
         self.tables.write_word.next = self.looked_word.q.val();
@@ -583,7 +568,6 @@ impl Logic for Addresser {
         self.side_2.d.next = self.side_1.q.val();
         self.side_3.d.next = self.side_2.q.val();
         self.side_4.d.next = self.side_3.q.val();
-        self.offsets.clk.next = self.clk.val();
         self.offsets.enable.next = self.stages.q.val().get_bit(0);
         self.offsets.entries.next = self.beat_offsets.q.val();
         self.offsets.each.next = self.beat_thin.q.val();
@@ -592,7 +576,6 @@ impl Logic for Addresser {
             self.later_places.d.next = self.places.whole.val();
             self.later_steps.d.next = self.steps.whole.val();
         }
-        self.addresses.clk.next = self.clk.val();
         self.addresses.enable.next = self.stages.q.val().get_bits::<3>(1);
         self.addresses.a.next = self.offsets.results.val();
         self.addresses.b.next = self.later_steps.q.val();
@@ -604,8 +587,6 @@ impl Logic for Addresser {
         self.result.b.next = self.side_4.q.val();
         self.result.c.next = self.mask.val().get_bits::<32>(0);
         self.result.d.next = self.mask.val().get_bits::<32>(32);
-        self.queue.clk.next = self.clk.val();
-        self.queue.rst.next = self.rst.val();
         self.queue.in_valid.next = self.stages.q.val().get_bit(4);
         self.queue.in_data.next = self.result.whole.val();
         self.queue.out_ready.next = self.bytes_ready.val();

@@ -70,8 +70,6 @@ pub struct Measures {
 impl Logic for Measures {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, state, lane, least, overlaps, threshold, blocks, width, rows);
-
         self.len.next = self.header_len.val().get_bits::<7>(self.lane.q.val().index() * 7);
         self.step.next = self.header_step.val().get_bits::<8>(self.lane.q.val().index() * 8);
         match self.state.q.val() {

@@ -282,33 +282,16 @@ impl Default for Condenser {
 impl Logic for Condenser {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, ahead, now_valid, now, now_some, now_word, now_start, now_turn_end);
-        dff_setup!(self, clk, now_end, now_last, now_sparse, now_context, closing, number);
-        dff_setup!(self, clk, now_fetch, full, word, start, turn_end, end, last, sparse);
-        dff_setup!(self, clk, context, opened);
-        for k in 0..8 {
-            self.bits[k].clock.next = self.clk.val();
-            self.bits[k].d.next = self.bits[k].q.val();
-            self.fetch[k].clock.next = self.clk.val();
-            self.fetch[k].d.next = self.fetch[k].q.val();
-            self.shifts[k].clock.next = self.clk.val();
-            self.shifts[k].d.next = self.shifts[k].q.val();
-        }
-
         self.taken.next = self.header_valid.val()
             && self.windows.out_valid.val()
             && self.windows.out_data.val().get_bit(1)
             && (!self.windows.out_data.val().get_bit(0) || self.window_ready.val());
-        self.measures.clk.next = self.clk.val();
-        self.measures.rst.next = self.rst.val();
         self.measures.merge_threshold.next = self.merge_threshold.val();
         self.measures.header_valid.next = self.header_valid.val();
         self.measures.header_len.next = self.header_len.val();
         self.measures.header_step.next = self.header_step.val();
         self.measures.header_rows.next = self.header_rows.val();
         self.measures.header_taken.next = self.taken.val();
-        self.places.clk.next = self.clk.val();
-        self.places.rst.next = self.rst.val();
         self.places.most.next = self.measures.most.val();
         self.places.enough.next = self.measures.enough.val();
         self.places.never.next = self.measures.never.val();
@@ -471,8 +454,6 @@ impl Logic for Condenser {
         self.kept_context.next = self.context.q.val();
 
         // Windows, and the ends of headers.
-        self.windows.clk.next = self.clk.val();
-        self.windows.rst.next = self.rst.val();
         self.windows.in_valid.next = false;
         self.windows.in_data.next = (bit_cast::<28, 26>(self.places.out_block.val()) << 2) | 1;
         self.used.next = false;

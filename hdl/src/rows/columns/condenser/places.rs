@@ -139,15 +139,6 @@ pub struct BlockPlaces {
 impl Logic for BlockPlaces {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, found_valid, found_any, found_end, found_bits, found_fetch);
-        dff_setup!(self, clk, found_block, before, before_block, before_tail);
-        dff_setup!(self, clk, far_valid, far_any, far_end, far_bits, far_fetch, far_block);
-        dff_setup!(self, clk, far_first, far_tail, far_empty);
-        dff_setup!(self, clk, gap_valid, gap_any, gap_end, gap_bits, gap_fetch, gap_block);
-        dff_setup!(self, clk, gap_first, gap_step, base, last_place);
-        dff_setup!(self, clk, place_valid, place_any, place_end, place_opens, place_block);
-        dff_setup!(self, clk, place_bits, place_fetch, place, place_spread);
-
         // Which stages advance.
         self.place_free.next = !self.place_valid.q.val() || self.out_ready.val();
         self.gap_free.next = !self.gap_valid.q.val() || self.place_free.val();

@@ -55,7 +55,6 @@ pub struct Apart {
 impl Logic for Apart {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, up, down);
         self.up.d.next = self.lane_addr.val() - self.lo.val();
         self.down.d.next = self.lo.val() - self.lane_addr.val();
 

@@ -264,14 +264,6 @@ impl Default for Boxes {
 impl Logic for Boxes {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, state, valid, any, last, index, block, bits, from, to, reach);
-        dff_setup!(self, clk, new_limit_row, new_limit_phase, new_page_row, new_page_phase);
-        dff_setup!(self, clk, new_cut, pace_bits, resume, open, open_index, open_row, open_phase);
-        dff_setup!(self, clk, last_row, open_len, slack, limit_row, limit_phase);
-        dff_setup!(self, clk, page_row, page_phase, low_bits, high_bits, trim, next, more);
-        dff_setup!(self, clk, distance, room, close, tail, shift, open_shift);
-        dff_setup!(self, clk, sent_valid, sent, to_line, same_line);
-
         self.pace.bits.next = self.pace_bits.q.val();
         self.unused.next = self.pace.record.val();
         self.len.next = bit_cast::<8, 7>(self.pace.record.val().len);
@@ -339,13 +331,11 @@ impl Logic for Boxes {
         }
         self.find_last.bits.next = self.low_bits.q.val();
         self.find_next.bits.next = self.high_bits.q.val();
-        self.far.clk.next = self.clk.val();
         self.far.enable.next = true;
         self.far.a.next = self.distance.q.val().get_bits::<6>(0);
         self.far.b.next = self.pace.record.val().step;
         self.next_row.next =
             (bit_cast::<20, 12>(self.block.q.val()) << 6) | bit_cast::<20, 6>(self.next.q.val());
-        self.lines.clk.next = self.clk.val();
         self.lines.enable.next = true;
         self.lines.row.next = self.next.q.val();
         self.lines.lo.next = self.pace.record.val().skew;
@@ -549,8 +539,6 @@ impl Logic for Boxes {
             self.pace_bits.d.next = self.run.val().pace;
         }
 
-        self.queue.clk.next = self.clk.val();
-        self.queue.rst.next = self.rst.val();
         self.queue.in_valid.next = self.sent_valid.q.val();
         self.queue.in_data.next = self.sent.q.val();
         self.sent_valid.d.next = self.send.val();

@@ -64,7 +64,6 @@ impl Logic for Lines {
                 self.part[k].next = self.triple.val();
             }
         }
-        self.divide.clk.next = self.clk.val();
         self.divide.enable.next = self.enable.val();
         self.divide.number.next = self.lo.val()
             + self.part[0].val()

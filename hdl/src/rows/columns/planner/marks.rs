@@ -61,18 +61,6 @@ pub struct Marks {
 impl Logic for Marks {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, side, filled, written);
-        dff_setup!(
-            self,
-            clk,
-            held_valid,
-            held_bits,
-            held_shift,
-            held_address,
-            held_start,
-            held_end
-        );
-
         self.mark_ready.next = !self.filled.q.val().get_bit(0);
         if self.side.q.val() {
             self.mark_ready.next = !self.filled.q.val().get_bit(1);
@@ -115,7 +103,6 @@ impl Logic for Marks {
         }
         self.full.next = self.filled.q.val();
 
-        self.store.clk.next = self.clk.val();
         self.store.write_enable.next = self.held_valid.q.val();
         self.store.write_address.next = self.held_address.q.val();
         self.store.write_data.next = self.old.val() | self.held_bits.q.val();
@@ -128,7 +115,6 @@ impl Logic for Marks {
                 .get_bits::<64>(self.read_address.val().get_bits::<3>(0).index() * 64);
         }
 
-        self.shifts.clk.next = self.clk.val();
         self.shifts.write_enable.next = self.held_valid.q.val();
         self.shifts.write_address.next = self.held_address.q.val();
         self.shifts.write_data.next = self.held_shift.q.val();

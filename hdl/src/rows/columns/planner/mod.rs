@@ -179,8 +179,6 @@ pub struct Planner {
 impl Logic for Planner {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, longest, threshold, beside, through, index, last, blocks);
-
         // Settings: a box has at most 4 KiB, in whole cache lines. A gap of 3 bytes has no word of its own.
         self.unused.next = self.max_read.val().get_bits::<6>(0);
         self.longest.d.next = self.max_read.val() & 0x1fc0;
@@ -196,8 +194,6 @@ impl Logic for Planner {
         }
         self.through.d.next = self.merge_threshold.val().any();
 
-        self.places.clk.next = self.clk.val();
-        self.places.rst.next = self.rst.val();
         self.places.threshold.next = self.beside.q.val();
         self.places.header_valid.next = self.header_valid.val();
         self.header_ready.next = self.places.header_ready.val();
@@ -237,8 +233,6 @@ impl Logic for Planner {
         self.sized.next = self.places.sized.val();
         self.size.next = self.places.size.val();
 
-        self.groups.clk.next = self.clk.val();
-        self.groups.rst.next = self.rst.val();
         self.groups.in_valid.next = self.places.group_valid.val();
         self.groups.in_data.next =
             bit_cast::<GROUP, 12>(self.places.group_lo.val().get_bits::<12>(0))
@@ -248,8 +242,6 @@ impl Logic for Planner {
                 | (bit_cast::<GROUP, 7>(self.places.group_blocks.val()) << 32)
                 | (bit_cast::<GROUP, 1>(self.places.group_last.val().into()) << 39)
                 | (bit_cast::<GROUP, 12>(self.threshold.q.val()) << 40);
-        self.paces.clk.next = self.clk.val();
-        self.paces.rst.next = self.rst.val();
         self.paces.max_read.next = self.longest.q.val();
         self.paces.threshold.next = self.groups.out_data.val().get_bits::<12>(40);
         self.paces.through.next = self.through.q.val();
@@ -264,15 +256,11 @@ impl Logic for Planner {
             self.last.d.next = self.groups.out_data.val().get_bit(39);
         }
         self.pace.record.next = self.paces.pace.val();
-        self.paced.clk.next = self.clk.val();
-        self.paced.rst.next = self.rst.val();
         self.paced.in_valid.next = self.paces.pace_valid.val();
         self.paced.in_data.next = bit_cast::<13, 5>(self.index.q.val())
             | (bit_cast::<13, 7>(self.blocks.q.val()) << 5)
             | (bit_cast::<13, 1>(self.last.q.val().into()) << 12);
 
-        self.marks.clk.next = self.clk.val();
-        self.marks.rst.next = self.rst.val();
         self.marks.mark_valid.next = self.mark_valid.val();
         self.mark_ready.next = self.marks.mark_ready.val();
         self.marks.mark_bits.next = self.mark_bits.val();
@@ -283,8 +271,6 @@ impl Logic for Planner {
         self.marks.forget.next = self.runs.marks_forget.val();
         self.marks.read_address.next = self.runs.marks_address.val();
 
-        self.runs.clk.next = self.clk.val();
-        self.runs.rst.next = self.rst.val();
         self.runs.group_valid.next = self.paced.out_valid.val();
         self.paced.out_ready.next = self.runs.group_ready.val();
         self.runs.group_index.next = self.paced.out_data.val().get_bits::<5>(0);
@@ -296,23 +282,17 @@ impl Logic for Planner {
         self.runs.marks_full.next = self.marks.full.val();
         self.runs.marks.next = self.marks.read_bits.val();
         self.runs.marks_shift.next = self.marks.read_shift.val();
-        self.found.clk.next = self.clk.val();
-        self.found.rst.next = self.rst.val();
         self.found.in_valid.next = self.runs.run_valid.val();
         self.run_in.record.next = self.runs.run.val();
         self.found.in_data.next = self.run_in.bits.val();
         self.found.out_ready.next = self.boxes.run_ready.val();
         self.runs.run_ready.next = self.found.in_ready.val();
 
-        self.boxes.clk.next = self.clk.val();
-        self.boxes.rst.next = self.rst.val();
         self.boxes.run_valid.next = self.found.out_valid.val();
         self.run_out.bits.next = self.found.out_data.val();
         self.boxes.run.next = self.run_out.record.val();
         self.boxes.span_ready.next = self.spans.span_ready.val();
 
-        self.spans.clk.next = self.clk.val();
-        self.spans.rst.next = self.rst.val();
         self.spans.max_read.next = self.longest.q.val();
         self.spans.group_write.next = self.places.group_valid.val();
         self.spans.group_index.next = self.places.group_index.val();

@@ -152,10 +152,7 @@ impl Default for Paces {
 impl Logic for Paces {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, busy, count, skew, len, step);
         for d in 0..4 {
-            self.quotient[d].clock.next = self.clk.val();
-            self.remainder[d].clock.next = self.clk.val();
             self.trial[d].next = (self.remainder[d].q.val().get_bits::<9>(0) << 1)
                 | (self.quotient[d].q.val() >> 13).get_bits::<9>(0);
             self.fits[d].next = !(self.trial[d].val() < bit_cast::<9, 8>(self.step.q.val()));

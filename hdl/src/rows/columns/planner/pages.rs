@@ -76,8 +76,6 @@ pub struct Pages {
 impl Logic for Pages {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, follows, known, last_index, last_row, last_phase);
-        dff_setup!(self, clk, near_room, near_less, far_room, far_less);
         // Not all of a pace is used.
         self.unused_0.next = self.next_pace.val();
         self.unused_1.next = self.pace.val();

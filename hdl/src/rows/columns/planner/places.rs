@@ -298,28 +298,16 @@ impl Default for Places {
 impl Logic for Places {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, state, parity, chunks, addr, len, step, rows, window);
-        dff_setup!(self, clk, lane, last_lane, lane_addr, lane_len, lane_step);
-        dff_setup!(self, clk, joins, joins_part, lower, lower_part, joint, joint_part);
-        dff_setup!(self, clk, open, group, lo, len_of, step_of, part_lo, part_len, held, given);
-        dff_setup!(self, clk, part, closing, count, free, word, ended, pick);
-        dff_setup!(self, clk, base, moved, move_next, moving, known);
-        for k in 0..4 {
-            self.move_lane[k].clock.next = self.clk.val();
-        }
-
         self.most.next = self.step_of.q.val();
         if self.step_of.q.val().get_bit(7) {
             self.most.next = 127.into();
         }
-        self.from_group.clk.next = self.clk.val();
         self.from_group.lo.next = self.lo.q.val();
         self.from_group.len.next = self.len_of.q.val();
         self.from_group.lane_addr.next = self.lane_addr.q.val();
         self.from_group.lane_len.next = self.lane_len.q.val();
         self.from_group.step.next = self.most.val();
         self.from_group.threshold.next = self.threshold.val();
-        self.from_part.clk.next = self.clk.val();
         self.from_part.lo.next = self.part_lo.q.val();
         self.from_part.len.next = self.part_len.q.val();
         self.from_part.lane_addr.next = self.lane_addr.q.val();
@@ -328,7 +316,6 @@ impl Logic for Places {
         self.from_part.threshold.next = self.threshold.val();
 
         // The size of a group is multiplied; the skew of its first word.
-        self.multiply.clk.next = self.clk.val();
         self.multiply.enable.next = true;
         self.multiply.a.next = (self.rows.q.val() - 1).get_bits::<12>(0);
         self.multiply.b.next = self.step_of.q.val();
@@ -348,7 +335,6 @@ impl Logic for Places {
             | bit_cast::<7, 2>(self.bytes.val().get_bits::<2>(0));
 
         // The first row of a window lies many rows behind the first row of its stretch.
-        self.by.clk.next = self.clk.val();
         self.by.enable.next = true;
         self.by.a.next = self.base.q.val();
         self.by.b.next =
@@ -362,7 +348,6 @@ impl Logic for Places {
             self.moving.d.next = (self.moving.q.val() << 1) | 1;
             self.move_next.d.next = self.move_next.q.val() + 1;
         }
-        self.moves.clk.next = self.clk.val();
         self.moves.write_enable.next = self.moving.q.val().get_bit(3);
         self.moves.write_address.next = self.move_lane[3].q.val();
         self.moves.write_data.next = self.by.product.val();
@@ -385,8 +370,6 @@ impl Logic for Places {
         self.find_last.bits.next = self.used_bits.val();
 
         // A lane's place is its group's, plus its distance from it.
-        self.lane_places.clk.next = self.clk.val();
-        self.lane_places.rst.next = self.rst.val();
         self.lane_places.lane_write.next = false;
         self.lane_places.lane.next = self.lane.q.val();
         self.lane_places.group.next = self.group.q.val();
@@ -406,7 +389,6 @@ impl Logic for Places {
         self.lane_places.lanes_ready.next = self.lanes_ready.val();
 
         // The parts of the present group.
-        self.parts.clk.next = self.clk.val();
         self.parts.write_enable.next = false;
         self.parts.write_address.next = self.held.q.val();
         self.parts.write_data.next = (bit_cast::<71, 64>(self.part_lo.q.val()) << 7)

@@ -233,27 +233,6 @@ pub struct Runs {
 impl Logic for Runs {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, next_block);
-        dff_setup!(self, clk, rows_shift, gaps_shift, ends_shift, first_shift, line_shift);
-        dff_setup!(self, clk, limit_shift, cut_shift);
-        dff_setup!(self, clk, rows_valid, rows_bits, rows_index, rows_block, rows_end);
-        dff_setup!(self, clk, gaps_valid, gaps_bits, gaps_index, gaps_block, gaps_end);
-        dff_setup!(self, clk, gaps_window, gaps_rest);
-        dff_setup!(self, clk, ends_valid, ends_bits, ends_ends, ends_index, ends_block, ends_end);
-        dff_setup!(self, clk, first_valid, first_any, first_end, first_bits, first_index);
-        dff_setup!(self, clk, first_block, first_from, first_to, first_pace_bits);
-        dff_setup!(self, clk, line_valid, line_any, line_end, line_bits, line_index, line_block);
-        dff_setup!(self, clk, line_from, line_to, line_reach, line_row, line_phase, line_step);
-        dff_setup!(self, clk, line_page_row, line_page_phase, line_skew, line_tail);
-        dff_setup!(self, clk, limit_from_line, limit_to_line, cut_from_line, cut_to_line);
-        dff_setup!(self, clk, limit_valid, limit_any, limit_end, limit_bits, limit_index);
-        dff_setup!(self, clk, limit_block, limit_from, limit_to, limit_reach, limit_row);
-        dff_setup!(self, clk, limit_phase, limit_page_row, limit_page_phase);
-        dff_setup!(self, clk, cut_valid, cut_any, cut_end, cut_bits, cut_index, cut_block);
-        dff_setup!(self, clk, cut_from, cut_to, cut_reach, cut_row, cut_phase);
-        dff_setup!(self, clk, cut_page_row, cut_page_phase, cut_pace);
-
-        self.paces.clk.next = self.clk.val();
         self.paces.write_enable.next = self.pace_write.val();
         self.paces.write_address.next = self.pace_index.val();
         self.paces.write_data.next = self.pace_data.val();
@@ -267,8 +246,6 @@ impl Logic for Runs {
         // Stages before are stopped until the next 4 KiB boundary lies behind the run's start.
         self.row.next = (bit_cast::<20, 12>(self.first_block.q.val()) << 6)
             | bit_cast::<20, 6>(self.first_from.q.val());
-        self.pages.clk.next = self.clk.val();
-        self.pages.rst.next = self.rst.val();
         self.pages.next_index.next = self.ends_index.q.val();
         self.pages.next_pace.next = self.ends_pace.record.val();
         self.pages.valid.next = self.first_valid.q.val();
@@ -424,17 +401,14 @@ impl Logic for Runs {
 
         // The lines of the first byte and of the last one. 64 rows are whole lines, so that the lines of every block
         // start alike.
-        self.from_bytes.clk.next = self.clk.val();
         self.from_bytes.enable.next = self.line_free.val();
         self.from_bytes.a.next = self.first_from.q.val();
         self.from_bytes.b.next = self.first_pace.record.val().step;
-        self.to_bytes.clk.next = self.clk.val();
         self.to_bytes.enable.next = self.line_free.val();
         self.to_bytes.a.next = self.first_to.q.val();
         self.to_bytes.b.next = self.first_pace.record.val().step;
 
         // Limits.
-        self.lines.clk.next = self.clk.val();
         self.lines.enable.next = self.line_free.val();
         self.lines.row.next = self.first_from.q.val();
         self.lines.lo.next = self.first_pace.record.val().skew;

@@ -178,13 +178,6 @@ impl Default for Spans {
 impl Logic for Spans {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, stages, group_0, span_0, ended, side_1, side_2, side_3);
-        dff_setup!(self, clk, start_word, end_word, out_words, side_4);
-        dff_setup!(self, clk, sent_addr, sent_place, sent_tag, sent_from, sent_to, sent_reach);
-        dff_setup!(self, clk, held_valid, held_addr, held_place, held_tag, held_from, held_to);
-        dff_setup!(self, clk, held_reach);
-
-        self.groups.clk.next = self.clk.val();
         self.groups.write_enable.next = self.group_write.val();
         self.groups.write_address.next = self.group_index.val();
         self.groups.write_data.next = bit_cast::<91, 64>(self.group_lo.val())
@@ -205,15 +198,12 @@ impl Logic for Spans {
         }
 
         // Bytes from the start of the part.
-        self.from.clk.next = self.clk.val();
         self.from.enable.next = true;
         self.from.a.next = self.span_0.q.val().get_bits::<19>(0);
         self.from.b.next = self.group_0.q.val().get_bits::<8>(83);
-        self.to.clk.next = self.clk.val();
         self.to.enable.next = true;
         self.to.a.next = self.span_0.q.val().get_bits::<19>(27);
         self.to.b.next = self.group_0.q.val().get_bits::<8>(83);
-        self.out.clk.next = self.clk.val();
         self.out.enable.next = true;
         self.out.a.next = self.span_0.q.val().get_bits::<12>(62);
         self.out.b.next = self.group_0.q.val().get_bits::<8>(83);
@@ -295,8 +285,6 @@ impl Logic for Spans {
             bit_cast::<5, WINDOW_INDEX>(self.held_place.q.val().get_bits::<WINDOW_INDEX>(13))
                 | (bit_cast::<5, 1>(self.held_tag.q.val().get_bits::<1>(1)) << 4);
 
-        self.queue.clk.next = self.clk.val();
-        self.queue.rst.next = self.rst.val();
         self.queue.in_data.next = self.fields.whole.val();
         self.queue.out_ready.next = self.box_ready.val();
         self.box_valid.next = self.queue.out_valid.val();

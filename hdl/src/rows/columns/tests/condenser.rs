@@ -52,8 +52,6 @@ struct Held {
 impl Logic for Held {
     #[hdl_gen]
     fn update(&mut self) {
-        self.inner.clk.next = self.clk.val();
-        self.inner.rst.next = self.rst.val();
         self.inner.merge_threshold.next = self.merge_threshold.val();
         self.inner.mask_valid.next = self.mask_valid.val();
         self.mask_ready.next = self.inner.mask_ready.val();

@@ -55,12 +55,6 @@ struct Path {
 impl Logic for Path {
     #[hdl_gen]
     fn update(&mut self) {
-        self.source.clk.next = self.clk.val();
-        self.source.rst.next = self.rst.val();
-        self.scanner.clk.next = self.clk.val();
-        self.scanner.rst.next = self.rst.val();
-        self.packer.clk.next = self.clk.val();
-        self.packer.rst.next = self.rst.val();
         self.source.item_valid.next = self.item_valid.val();
         self.item_ready.next = self.source.item_ready.val();
         self.source.item.next = self.item.val();

@@ -185,10 +185,6 @@ impl Default for Chunks {
 impl Logic for Chunks {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self, clk, widest, most_lanes, fits, many, steps, narrow, spanned, wide, needed, kept
-        );
-
         // A window costs the column path some cycles for each lane, while the row path takes a cycle a row. The row
         // path skips rows of a bitmap that are not selected, and a lone destination needs no turns.
         self.least.next = self.min_rows.val();

@@ -14,86 +14,6 @@ const TALLY_ROWS: u64 = 4096;
 impl Logic for Plan {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            state,
-            slot,
-            dests,
-            first_dest,
-            columns,
-            pass,
-            pass_dest,
-            pass_set,
-            counted,
-            all_counted,
-            kept_before,
-            uncounted,
-            counting,
-            stored,
-            status,
-            bad_dest,
-            breaks,
-            bounds_given,
-            under_way,
-            single,
-            partitioned,
-            apart,
-            kinds,
-            index,
-            head,
-            set,
-            sets_left,
-            times,
-            uneven,
-            loading_check,
-            loaded,
-            same,
-            largest,
-            bitmaps,
-            pointers,
-            counts,
-            judge,
-            wait,
-            outstanding,
-            bad,
-            unequal,
-            quick_rows,
-            tally_end,
-            quick_valid,
-            quick_long,
-            quick_dest,
-            quick_all,
-            first_of_dest,
-            elements_before,
-            column,
-            headed,
-            first_turn,
-            turn_begins,
-            unfinished,
-            turn,
-            turn_end,
-            mtu,
-            limit,
-            beyond_mtu,
-            beyond_any,
-            has_item,
-            item_out,
-            context_out,
-            has_stretch,
-            stretch_from,
-            stretch_length,
-            stretch_keys,
-            stretch_opens,
-            fresh,
-            phase
-        );
-
-        for k in 0..4 {
-            self.quick_set[k].clock.next = self.clk.val();
-            self.quick_index[k].clock.next = self.clk.val();
-        }
-
         // The tables' answers; for a column of a WRITE, with the set of that column.
         self.here.next = self.dest_info.val();
         self.here.next.first_set =
@@ -183,13 +103,11 @@ impl Logic for Plan {
         if self.partitioned.q.val() {
             self.key.next = bit_cast::<11, DEST_COUNT>(self.index.q.val());
         }
-        self.findings.clk.next = self.clk.val();
         self.findings.read_address[0].next = bit_cast::<DEST_INDEX, DEST_COUNT>(self.index.q.val());
         self.findings.write_address.next = bit_cast::<DEST_INDEX, DEST_COUNT>(self.index.q.val());
         self.findings.write_data.next = self.findings_in.bits.val();
         self.findings.write_enable.next = false;
         self.findings_out.bits.next = self.findings.read_data[0].val();
-        self.scanned.clk.next = self.clk.val();
         self.scanned.write_lanes.next = bit_cast::<1, 1>(self.result_valid.val().into());
         self.scanned.write_address.next = self.result_set.val();
         self.scanned_new.next.count = self.result_count.val();
@@ -217,8 +135,6 @@ impl Logic for Plan {
                         || (self.stored.q.val() && self.partitioned.q.val()))));
 
         // Measurement.
-        self.measure.clk.next = self.clk.val();
-        self.measure.rst.next = self.rst.val();
         self.measure.start.next = false;
         self.measure.units.next = self.head.q.val().units;
         self.limit.d.next = self.max_message.val();
@@ -236,7 +152,6 @@ impl Logic for Plan {
             self.measure.region_bytes.next = self.largest.q.val();
         }
         self.measure.finish.next = false;
-        self.measured.clk.next = self.clk.val();
         self.measured_new.next.full_count = self.measure.write_full_count.val();
         self.measured_new.next.full_bytes = self.measure.write_full_bytes.val();
         self.measured_new.next.tail_bytes = self.measure.write_tail_bytes.val();
@@ -247,7 +162,6 @@ impl Logic for Plan {
         self.measured_out.bits.next = self.measured.read_data.val();
 
         // The most bytes that a message could have.
-        self.multiplier.clk.next = self.clk.val();
         self.multiplier.enable.next = true;
         self.multiplier.a.next = self.head.q.val().units;
         self.multiplier.b.next = self.largest.q.val();
@@ -302,7 +216,6 @@ impl Logic for Plan {
         self.findings_in.record.next = self.finding.val();
 
         // Chunks.
-        self.chunks.clk.next = self.clk.val();
         self.chunks.start.next = false;
         self.chunks.dest_valid.next = false;
         self.chunks.dest_alike.next = self.here.val().alike;
@@ -347,7 +260,6 @@ impl Logic for Plan {
         self.push.next = false;
 
         // The next stretch of a destination.
-        self.turns.clk.next = self.clk.val();
         self.turns.read_address[0].next = bit_cast::<DEST_INDEX, DEST_COUNT>(self.index.q.val());
         self.turns.write_address.next = bit_cast::<DEST_INDEX, DEST_COUNT>(self.index.q.val());
         self.turns.write_enable.next = false;

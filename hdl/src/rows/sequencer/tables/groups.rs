@@ -130,14 +130,6 @@ pub struct Groups {
 impl Logic for Groups {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, valid_1, set_1, lane_1, base_1, step_1, len_1);
-        dff_setup!(self, clk, own_set, own_base, before_base, behind_base);
-        dff_setup!(self, clk, valid_2, set_2, first_2, second_2, behind_2, step_2, len_2);
-        dff_setup!(self, clk, base_2, other_2);
-        dff_setup!(self, clk, valid_3, set_3, first_3, second_3, behind_3, step_3, len_3);
-        dff_setup!(self, clk, delta_3, near_3, short_3, most_up_3, most_down_3);
-        dff_setup!(self, clk, own, before, behind, valid_4, set_4, sum_4);
-
         self.valid_1.d.next = self.lane_valid.val();
         self.set_1.d.next = self.lane_set.val();
         self.lane_1.d.next = self.lane_lane.val();
@@ -284,7 +276,6 @@ impl Logic for Groups {
         self.sum_4.d.next = bit_cast::<12, 11>(self.sum.val())
             | (bit_cast::<12, 1>(self.after.val().overlaps.into()) << 11);
 
-        self.sums.clk.next = self.clk.val();
         self.sums.write_lanes.next = bit_cast::<1, 1>(self.valid_4.q.val().into());
         self.sums.write_address.next = self.set_4.q.val();
         self.sums.write_data.next = self.sum_4.q.val();

@@ -98,8 +98,6 @@ pub struct Pair {
 impl Logic for Pair {
     #[hdl_gen]
     fn update(&mut self) {
-        self.segmenter.clk.next = self.clk.val();
-        self.segmenter.rst.next = self.rst.val();
         self.segmenter.payload_valid.next = self.payload_valid.val();
         self.payload_ready.next = self.segmenter.payload_ready.val();
         self.segmenter.payload_data.next = self.payload_data.val();
@@ -155,8 +153,6 @@ impl Logic for Pair {
         self.set_qp_error_valid.next = self.segmenter.set_qp_error_valid.val();
         self.set_qp_error_index.next = self.segmenter.set_qp_error_index.val();
         self.release_valid.next = self.segmenter.release_valid.val();
-        self.packetizer.clk.next = self.clk.val();
-        self.packetizer.rst.next = self.rst.val();
         self.segmenter.packet.join(&mut self.packetizer.packet);
         self.acknowledgement.join(&mut self.packetizer.acknowledgement);
         self.response.join(&mut self.packetizer.response);
