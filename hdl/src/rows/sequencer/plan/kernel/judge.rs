@@ -7,7 +7,6 @@ impl Plan {
     /// What is measured, and where the lengths are kept.
     #[hdl_gen]
     pub(super) fn measure_messages(&mut self) {
-        // Measurement.
         self.measure.start.next = false;
         self.measure.units.next = self.head.q.val().units;
         self.limit.d.next = self.max_message.val();

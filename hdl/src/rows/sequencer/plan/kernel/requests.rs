@@ -9,7 +9,6 @@ impl Plan {
     /// What is read of the tables, and their answers; for a column of a WRITE, with the set of that column.
     #[hdl_gen]
     pub(super) fn read_tables(&mut self) {
-        // The tables' answers; for a column of a WRITE, with the set of that column.
         self.here.next = self.dest_info.val();
         self.here.next.first_set =
             self.dest_info.val().first_set + bit_cast::<11, 5>(self.pass_set.q.val());
@@ -131,7 +130,6 @@ impl Plan {
     /// Begins a request, or a column of it.
     #[hdl_gen]
     pub(super) fn begin(&mut self) {
-        // A request, or a column of it, begins.
         if self.begins.val() {
             self.index.d.next = 0.into();
             self.judge.d.next = false;

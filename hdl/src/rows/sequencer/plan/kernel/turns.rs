@@ -10,7 +10,6 @@ impl Plan {
     /// The item that is offered, and what must be read for it.
     #[hdl_gen]
     pub(super) fn offer_item(&mut self) {
-        // Items, and what must be read for them.
         self.item_valid.next = self.has_item.q.val();
         self.item.next = self.item_out.q.val();
         self.item_context.next = self.context_out.q.val();
