@@ -281,9 +281,7 @@ pub struct Reads {
 
 impl Logic for Reads {
     #[hdl_gen]
-    #[rustfmt::skip]
     fn update(&mut self) {
-
         // What the host writes.
         self.unused.next = self.cfg.data.val();
         self.select.valid.next = self.cfg.valid.val();
@@ -399,8 +397,7 @@ impl Logic for Reads {
         self.gives_up.d.next = self.good.q.val() && !self.live.val();
 
         // An answer has had its turn.
-        self.finishes.next =
-            self.finishing.q.val() && (!self.good.q.val() || self.passed.val());
+        self.finishes.next = self.finishing.q.val() && (!self.good.q.val() || self.passed.val());
         if self.finishes.val() {
             self.tells.input.valid.next =
                 self.good.q.val() || self.implied.q.val() || self.bad.q.val();
@@ -490,8 +487,7 @@ impl Logic for Reads {
                     if self.live.val() {
                         self.list_in.record.next.head = self.list_out.record.val().head;
                     }
-                    if self.fresh.val()
-                        && (self.asking.q.val().stamp == self.stamps.stamp[0].val())
+                    if self.fresh.val() && (self.asking.q.val().stamp == self.stamps.stamp[0].val())
                     {
                         self.heads.write_lanes.next = 1.into();
                         self.lists.write_enable.next = true;
@@ -566,12 +562,11 @@ impl Logic for Reads {
                 }
             }
             ReadsState::Cut => {
-                self.addr.d.next = self.span.val().get_bits::<64>(0)
-                    + bit_cast::<64, 32>(self.at.q.val().into);
+                self.addr.d.next =
+                    self.span.val().get_bits::<64>(0) + bit_cast::<64, 32>(self.at.q.val().into);
                 self.bytes.d.next = self.fits.val();
                 self.last.d.next = self.fits.val() == self.left.q.val();
-                self.next_piece.d.next =
-                    bit_cast::<32, 13>(self.fits.val()) == self.room.val();
+                self.next_piece.d.next = bit_cast::<32, 13>(self.fits.val()) == self.room.val();
                 self.left.d.next = 0.into();
                 if self.ends_early.val() {
                     self.left.d.next = self.left.q.val() - self.room.val().get_bits::<13>(0);
@@ -584,8 +579,7 @@ impl Logic for Reads {
             ReadsState::Offer => {
                 self.order.valid.next = true;
                 if self.order.ready.val() {
-                    self.ram.d.next =
-                        self.ram.q.val() + bit_cast::<STORE, 13>(self.bytes.q.val());
+                    self.ram.d.next = self.ram.q.val() + bit_cast::<STORE, 13>(self.bytes.q.val());
                     if self.at.q.val().atomic {
                         self.ram.d.next = self.ram.q.val() - 1;
                     }

@@ -318,9 +318,7 @@ fn unflushed() -> BigUint {
 
 impl Logic for Headers {
     #[hdl_gen]
-    #[rustfmt::skip]
     fn update(&mut self) {
-
         // Queue pair entries, as the host writes them.
         for k in 0..8 {
             self.copies.parts[k].next = self.cfg.data.val();
@@ -421,7 +419,8 @@ impl Logic for Headers {
         self.d_dropped.d.next = self.c_dropped.q.val();
         self.e_dropped.d.next = self.d_dropped.q.val();
         // The item ends a request.
-        self.ends.next = self.a_packet.q.val().get_bit(192) && self.a_packet.q.val().get_bits::<2>(78).any();
+        self.ends.next =
+            self.a_packet.q.val().get_bit(192) && self.a_packet.q.val().get_bits::<2>(78).any();
         if self.a_valid.q.val() {
             if self.dropped.val()
                 && !self.a_packet.q.val().get_bit(BARE_AT)
@@ -465,21 +464,22 @@ impl Logic for Headers {
         self.b_header.d.next = self.header.val().get_bits::<7>(0);
         self.b_end.d.next = self.header.val() + self.a_packet.q.val().get_bits::<13>(193);
         self.b_frame.d.next = self.a_padded.q.val() + (self.extra.val() + FIXED_FRAME);
-        self.b_slots.d.next = (self.a_padded.q.val()
-            + (self.extra.val() + FIXED_ROUNDED)).get_bits::<7>(6);
+        self.b_slots.d.next =
+            (self.a_padded.q.val() + (self.extra.val() + FIXED_ROUNDED)).get_bits::<7>(6);
         self.destination.next = self.entries.read_data.val().get_bits::<32>(64);
         self.b_addresses.d.next = bit_cast::<20, 16>(self.destination.val().get_bits::<16>(0))
             + bit_cast::<20, 16>(self.destination.val().get_bits::<16>(16))
             + self.own_sum.q.val();
         self.address_out.bits.next = self.addresses.read_data.val();
         self.b_named.d.next = self.address_out.record.val().named
-            && (self.entries.read_data.val().get_bits::<2>(208) == (Transport::Ud as usize).to_bits());
+            && (self.entries.read_data.val().get_bits::<2>(208)
+                == (Transport::Ud as usize).to_bits());
         self.b_address.d.next = self.address_out.record.val();
         self.named_destination.next = self.address_out.record.val().dest_ip;
         self.b_named_addresses.d.next =
             bit_cast::<20, 16>(self.named_destination.val().get_bits::<16>(0))
-            + bit_cast::<20, 16>(self.named_destination.val().get_bits::<16>(16))
-            + self.own_sum.q.val();
+                + bit_cast::<20, 16>(self.named_destination.val().get_bits::<16>(16))
+                + self.own_sum.q.val();
         self.own_sum.d.next = bit_cast::<20, 16>(self.ip.val().get_bits::<16>(0))
             + bit_cast::<20, 16>(self.ip.val().get_bits::<16>(16))
             + FIXED_SUM;
@@ -582,11 +582,13 @@ impl Logic for Headers {
         self.ipv4.checksum.next = !self.folded.val();
         self.ipv4.source.next = self.ip.val();
         self.ipv4.destination.next = self.e_entry.q.val().get_bits::<32>(64);
-        self.udp.source_port.next = bit_cast::<16, 14>(self.e_entry.q.val().get_bits::<14>(96)) | 0xc000;
+        self.udp.source_port.next =
+            bit_cast::<16, 14>(self.e_entry.q.val().get_bits::<14>(96)) | 0xc000;
         self.udp.destination_port.next = usize::from(UDP_PORT).to_bits();
         self.udp.length.next = bit_cast::<16, 13>(self.e_length.q.val()) - 20;
         self.udp.checksum.next = 0.into();
-        self.datagram.next = self.e_entry.q.val().get_bits::<2>(208) == (Transport::Ud as usize).to_bits();
+        self.datagram.next =
+            self.e_entry.q.val().get_bits::<2>(208) == (Transport::Ud as usize).to_bits();
         self.transport.next = usize::from(Transport::Rc.opcode_bits()).to_bits();
         if self.e_entry.q.val().get_bits::<2>(208) == (Transport::Uc as usize).to_bits() {
             self.transport.next = usize::from(Transport::Uc.opcode_bits()).to_bits();
@@ -597,7 +599,8 @@ impl Logic for Headers {
         if self.e_packet.q.val().get_bit(NOTIFIES_AT) {
             self.transport.next = NOTIFICATION.into();
         }
-        self.bth.opcode.next = self.transport.val() | bit_cast::<8, 5>(self.e_packet.q.val().get_bits::<5>(0));
+        self.bth.opcode.next =
+            self.transport.val() | bit_cast::<8, 5>(self.e_packet.q.val().get_bits::<5>(0));
         self.bth.solicited.next = self.e_packet.q.val().get_bits::<1>(SOLICITED_AT);
         self.bth.migration.next = 1.into();
         self.bth.pad.next = bits::<2>(0) - self.e_packet.q.val().get_bits::<2>(193);
@@ -630,9 +633,12 @@ impl Logic for Headers {
         // The header, or a `sent` item in its place.
         self.f_valid.d.next = self.e_valid.q.val() && !self.e_dropped.q.val();
         if self.e_packet.q.val().get_bit(192) {
-            self.f_header.d.next = bit_cast::<HEADER, SENT_LOW>(self.e_packet.q.val().get_bits::<SENT_LOW>(30))
-                | (bit_cast::<HEADER, SENT_RKEY>(self.e_packet.q.val().get_bits::<SENT_RKEY>(94)) << STATUS_AT)
-                | (bit_cast::<HEADER, 24>(self.e_packet.q.val().get_bits::<24>(6)) << PSN_AT);
+            self.f_header.d.next =
+                bit_cast::<HEADER, SENT_LOW>(self.e_packet.q.val().get_bits::<SENT_LOW>(30))
+                    | (bit_cast::<HEADER, SENT_RKEY>(
+                        self.e_packet.q.val().get_bits::<SENT_RKEY>(94),
+                    ) << STATUS_AT)
+                    | (bit_cast::<HEADER, 24>(self.e_packet.q.val().get_bits::<24>(6)) << PSN_AT);
         } else {
             self.f_header.d.next = bit_cast::<HEADER, 112>(self.ethernet.sent.val())
                 | (bit_cast::<HEADER, 160>(self.ipv4.sent.val()) << 112)

@@ -121,9 +121,7 @@ pub struct Issuer {
 
 impl Logic for Issuer {
     #[hdl_gen]
-    #[rustfmt::skip]
     fn update(&mut self) {
-
         // The next beat of the frame, or the first beat of the next one.
         self.marker.next = self.frame.marker.val();
         self.dropped.next = self.frame.dropped.val();
@@ -174,7 +172,8 @@ impl Logic for Issuer {
         self.page_read_enable.next = self.reads.val() && !self.frame.responds.val();
         self.reply_read_enable.next = self.reads.val() && self.frame.responds.val();
         self.reply_read_address.next =
-            (bit_cast::<REPLY_ROW, REPLY_PAGE>(self.frame.page.val().get_bits::<REPLY_PAGE>(0)) << 6)
+            (bit_cast::<REPLY_ROW, REPLY_PAGE>(self.frame.page.val().get_bits::<REPLY_PAGE>(0))
+                << 6)
                 | bit_cast::<REPLY_ROW, 6>(self.row.val());
         self.page_read_address.next = (bit_cast::<PAGE_ROW, PAGE>(self.frame.page.val()) << 6)
             | bit_cast::<PAGE_ROW, 6>(self.row.val());

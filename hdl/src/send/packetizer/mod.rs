@@ -298,9 +298,7 @@ const ETHERNET: usize = Ethernet::SIZE;
 
 impl Logic for Packetizer {
     #[hdl_gen]
-    #[rustfmt::skip]
     fn update(&mut self) {
-
         // Headers are made ahead, for fewer items than the 32 that the FIFOs hold.
         self.packet.join(&mut self.order.packet);
         self.acknowledgement.join(&mut self.order.acknowledgement);
@@ -372,7 +370,8 @@ impl Logic for Packetizer {
             self.lower.next = self.header_fifo.out_data.val().get_bits::<512>(0);
         }
         if self.sides[2].q.val().second {
-            self.lower.next = bit_cast::<512, 80>(self.header_fifo.out_data.val().get_bits::<80>(512));
+            self.lower.next =
+                bit_cast::<512, 80>(self.header_fifo.out_data.val().get_bits::<80>(512));
         }
         self.low_shift.next = bit_cast::<10, 7>(self.sides[2].q.val().low) << 3;
         self.end_shift.next = bit_cast::<10, 7>(self.sides[2].q.val().filled) << 3;

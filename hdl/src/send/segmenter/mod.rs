@@ -269,9 +269,7 @@ pub struct Segmenter {
 
 impl Logic for Segmenter {
     #[hdl_gen]
-    #[rustfmt::skip]
     fn update(&mut self) {
-
         // A part is accepted if there is room for all that it may need; nothing stalls behind this.
         self.all_filled.next = self.filled.q.val() == PAGES;
         self.go.d.next = self.all_filled.val()
@@ -436,7 +434,8 @@ impl Logic for Segmenter {
         self.states.read_address[0].next = self.part_dest.val();
         self.open_of.read_address[0].next = self.part_dest.val();
         self.was_open.next = self.open_of.read_data[0].val().any();
-        self.same.next = self.current.val() && (self.dest.q.val().get_bits::<DEST_INDEX>(0) == self.part_dest.val());
+        self.same.next = self.current.val()
+            && (self.dest.q.val().get_bits::<DEST_INDEX>(0) == self.part_dest.val());
         if self.draining.q.val() {
             // The request's end waits in the collector until no message is open.
             if self.event_request_end.val() && self.events.in_ready.val() {
@@ -447,7 +446,8 @@ impl Logic for Segmenter {
             self.valid.d.next = self.accept.val();
         }
         if self.accept.val() {
-            self.draining.d.next = self.payload_request_end.val() && self.payload_status.val().any();
+            self.draining.d.next =
+                self.payload_request_end.val() && self.payload_status.val().any();
             self.data.d.next = self.payload_data.val();
             self.mask.d.next = self.payload_mask.val();
             self.part_end.d.next = self.payload_part_end.val();

@@ -63,9 +63,7 @@ pub struct Pages {
 
 impl Logic for Pages {
     #[hdl_gen]
-    #[rustfmt::skip]
     fn update(&mut self) {
-
         // Bytes and mask move by the offset, in two stages.
         self.rotate.data.next = self.write_data.val();
         self.rotate.amount.next = self.write_offset.val();
@@ -100,8 +98,7 @@ impl Logic for Pages {
         self.odd.write_data.next = self.rotate.result.val();
 
         // A row is read from one of the banks.
-        self.even.read_enable.next =
-            self.read_enable.val() && !self.read_address.val().get_bit(0);
+        self.even.read_enable.next = self.read_enable.val() && !self.read_address.val().get_bit(0);
         self.even.read_address.next = self.read_address.val().get_bits::<PAGE_PAIR>(1);
         self.odd.read_enable.next = self.read_enable.val() && self.read_address.val().get_bit(0);
         self.odd.read_address.next = self.read_address.val().get_bits::<PAGE_PAIR>(1);
