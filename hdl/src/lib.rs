@@ -12,8 +12,15 @@
 //! - [`request`]: doorbell to work request. [`rows`]: work request to rows. [`layout`]: rows to DMA reads,
 //!   segmented memory, payload. [`send`]: payload to frames.
 //! - [`receive`]: frames to acknowledgements, and to packets. [`complete`]: completions.
-//! - [`regions`]: the pieces in which packed bytes of regions lie. [`transpose`]: pieces of values into a memory of banks. [`top`] joins them. [`primitive`] holds what several blocks share and what the kernel language cannot
-//!   say; [`emit`] turns a block into Verilog. `WRITING_BLOCKS.md` is the guide.
+//! - [`regions`]: the pieces in which packed bytes of regions lie. [`transpose`]: pieces of values into a memory
+//!   of banks.
+//! - [`top`] joins the rooms, in the order of the data: `top/wiring` has a page for each. [`primitive`] holds what
+//!   several blocks share and what the kernel language cannot say; [`emit`] turns a block into Verilog.
+//!   `WRITING_BLOCKS.md` is the guide.
+//!
+//! A block's `mod.rs` has its contract, its ports and its registers. A short kernel stands there as well; a long one
+//! stands in `kernel.rs` or `kernel/mod.rs`, or in `wiring/mod.rs` if it only joins blocks, with its parts in files
+//! beside it. Read the kernel first: it is a page that names the parts.
 
 // Kernels are written for the printer: loops index, conditions are spelled out.
 #![allow(
