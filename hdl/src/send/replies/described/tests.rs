@@ -178,6 +178,28 @@ fn expected(around: &Around<'_>, region: &Region, bytes: (u64, u64)) -> Result<V
     Ok(out)
 }
 
+impl Around<'_> {
+    /// Asks for `bytes` of the region at place `at`, from `start` on, in packets of up to `mtu`, up to the first one that
+    /// fails; what they should bring.
+    fn ask_read(
+        &mut self,
+        (at, region): (u64, &Region),
+        (start, bytes): (u64, u64),
+        mtu: u64,
+    ) -> Vec<Result<Vec<u8>, bool>> {
+        let mut wanted = Vec::new();
+        let end = start + bytes;
+        let mut next = start;
+        while next < end && wanted.last().is_none_or(Result::is_ok) {
+            let packet = (next, mtu.min(end - next));
+            self.ask(Some(at), packet, next == start);
+            wanted.push(expected(self, region, packet));
+            next += packet.1;
+        }
+        wanted
+    }
+}
+
 #[track_caller]
 fn compare(got: &[Result<Vec<u8>, bool>], expected: &[Result<Vec<u8>, bool>], what: &str) {
     assert_eq!(got.len(), expected.len());
@@ -211,23 +233,14 @@ fn any_part_of_a_region_comes_as_the_semantics_say_among_reads_of_memory() {
             for _ in 0..4 {
                 let mtu = 1 << (8 + random.below(5));
                 let latest = pick(&mut random, [0, most, most / 2]);
-                let mut start = random.below(latest + 1);
+                let start = random.below(latest + 1);
                 let longest = pick(&mut random, [10, 600, 9_000]);
-                let mut left = 1 + random.below(longest);
-                let mut first = true;
-                while left > 0 {
-                    let bytes = left.min(mtu);
-                    around.ask(Some(at), (start, bytes), first);
-                    let packet = expected(&around, &region, (start, bytes));
-                    let failed = packet.is_err();
-                    ends += usize::from(packet == Err(true));
-                    good[region.kind() as usize] += usize::from(!failed);
-                    wanted.push(packet);
-                    (start, left, first) = (start + bytes, left - bytes, false);
-                    if failed {
-                        break;
-                    }
-                }
+                let bytes = 1 + random.below(longest);
+                let packets = around.ask_read((at, &region), (start, bytes), mtu);
+                good[region.kind() as usize] +=
+                    packets.iter().filter(|packet| packet.is_ok()).count();
+                ends += packets.iter().filter(|packet| **packet == Err(true)).count();
+                wanted.extend(packets);
                 if random.chance(0.5) {
                     let bytes = 1 + random.below(4096);
                     let addr = BASE + random.below(SIZE - bytes);
