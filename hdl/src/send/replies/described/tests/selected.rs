@@ -221,6 +221,9 @@ fn a_bitmap_that_its_key_does_not_have_fails_only_the_packets_that_need_it() {
             around.ask(Some(7), (most - 1 - start % 2048, 2 + start % 2048), true);
             assert_eq!(around.wait(1), [Err(false)]);
         }
+        // Behind the key nothing is read.
+        let inside = |(addr, bytes): &(u64, u64)| addr + bytes <= BASE + SIZE;
+        assert!(around.fetched.iter().all(inside), "{:x?}", around.fetched);
     }
 }
 
