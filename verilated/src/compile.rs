@@ -1,6 +1,7 @@
 //! From Verilog to a shared library.
 
 use crate::cache::{self, Entry};
+use crate::compiler::Compiler;
 use crate::coverage::Counting;
 use crate::watch::{Step, Watch};
 use crate::{Error, Library, Result, Source, coverage, lint, shim, tools, wide};
@@ -118,6 +119,7 @@ fn key(source: &Source, options: &Options, shim: &str) -> Result<String> {
     add(shim);
     // So that a change of how models are built does not find old ones.
     add(include_str!("compile.rs"));
+    add(include_str!("compiler.rs"));
     add(wide::TEXT);
     if options.coverage != Counting::Nothing {
         add(include_str!("coverage/points.rs"));
@@ -153,16 +155,10 @@ fn verilate(source: &Source, options: &Options, dir: &Path, watch: &mut dyn Watc
 }
 
 /// What every compilation of one variant has in common.
-fn flags(options: &Options) -> Vec<&'static str> {
-    let mut flags = vec![
-        "-std=c++17",
-        "-fPIC",
-        "-fvisibility=hidden",
-        "-fno-gnu-unique",
-        "-w",
-        "-DVM_COVERAGE=0",
-        "-DVM_SC=0",
-    ];
+fn flags(options: &Options, compiler: &Compiler) -> Vec<&'static str> {
+    let mut flags =
+        vec!["-std=c++17", "-fPIC", "-fvisibility=hidden", "-w", "-DVM_COVERAGE=0", "-DVM_SC=0"];
+    flags.extend(compiler.own_flags());
     flags.extend(match options.trace {
         true => ["-DVM_TRACE=1", "-DVM_TRACE_FST=1"],
         false => ["-DVM_TRACE=0", "-DVM_TRACE_FST=0"],
@@ -170,34 +166,17 @@ fn flags(options: &Options) -> Vec<&'static str> {
     flags
 }
 
-/// The compiler's flags of a level. The first is that of large models, whose time at the second grows
-/// to minutes: of what it leaves out, these passes make wide values faster and cost nothing to speak
-/// of.
-fn level(optimise: u8) -> &'static [&'static str] {
-    match optimise {
-        0 => &["-O0"],
-        1 => &[
-            "-O1",
-            "-finline-functions",
-            "-finline-small-functions",
-            "-ftree-slp-vectorize",
-            "-ftree-loop-vectorize",
-        ],
-        2 => &["-O2"],
-        _ => &["-O3"],
-    }
-}
-
 /// Verilator's own run time, compiled once for all models of a variant.
 fn runtime(options: &Options, watch: &mut dyn Watch) -> Result<Entry> {
     let include = tools::include_root()?;
-    let built_with = format!("{} {}", tools::versions()?, flags(options).join(" "));
+    let compiler = Compiler::find()?;
+    let built_with = format!("{} {}", tools::versions()?, flags(options, compiler).join(" "));
     let hash = cache::sha256(built_with.as_bytes());
     cache::entry(&format!("runtime-{}", &hash[..16]), watch, |dir, watch| {
         let mut commands = Vec::new();
         for &name in runtime_files(options) {
-            let mut command = Command::new("g++");
-            command.args(flags(options)).arg("-O2").arg("-I").arg(&include);
+            let mut command = compiler.command();
+            command.args(flags(options, compiler)).arg("-O2").arg("-I").arg(&include);
             command.arg("-I").arg(include.join("vltstd")).arg("-c").arg(include.join(name));
             command.arg("-o").arg(dir.join(name).with_extension("o"));
             commands.push((name.to_owned(), command));
@@ -222,15 +201,15 @@ fn run_all(commands: Vec<(String, Command)>, dir: &Path, watch: &mut dyn Watch) 
 
 fn compile(options: &Options, dir: &Path, watch: &mut dyn Watch) -> Result<()> {
     let runtime = runtime(options, watch)?;
-    let include = tools::include_root()?;
+    let (compiler, include) = (Compiler::find()?, tools::include_root()?);
     let mut commands = Vec::new();
     let mut objects = Vec::new();
     for (name, text, optimise) in units(options, dir)? {
         let path = dir.join("obj").join(&name);
         fs::write(&path, text).map_err(Error::io(&path))?;
-        let mut command = Command::new("g++");
-        let optimise = level(if optimise { options.optimise } else { 0 });
-        command.args(flags(options)).args(optimise).arg("-I").arg(&include);
+        let mut command = compiler.command();
+        let optimise = compiler.level(if optimise { options.optimise } else { 0 });
+        command.args(flags(options, compiler)).args(optimise).arg("-I").arg(&include);
         command.arg("-I").arg(include.join("vltstd")).arg("-I").arg(dir.join("obj"));
         command.arg("-c").arg(&path).arg("-o").arg(path.with_extension("o"));
         commands.push((name, command));
@@ -238,7 +217,7 @@ fn compile(options: &Options, dir: &Path, watch: &mut dyn Watch) -> Result<()> {
     }
     run_all(commands, dir, watch)?;
     watch.step(Step::Link);
-    let mut link = Command::new("g++");
+    let mut link = compiler.command();
     link.args(["-shared", "-Wl,-Bsymbolic", "-Wl,--no-undefined", "-o"]).arg(dir.join(MODEL));
     link.args(objects);
     for name in runtime_files(options) {

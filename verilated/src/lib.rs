@@ -6,7 +6,8 @@
 //!
 //! A [`Source`] names a top module and its ports. [`Source::build`] runs Verilator and the C++
 //! compiler, or finds the result of an earlier run in the cache, and loads the shared library.
-//! [`Source::build_watched`] says what it is at, and can be ended.
+//! [`Source::build_watched`] says what it is at, and can be ended. The compiler is Clang (`clang++-19`, `clang++`) where it
+//! is installed, GCC otherwise, or the one that `DRDMA_CXX` names.
 //!
 //! The cache is the folder `drdma/verilated` in `$XDG_CACHE_HOME` (`~/.cache` if that is not set), or
 //! the folder that `DRDMA_VERILATED_CACHE` names. It may be removed whenever nothing runs. Only this
@@ -20,6 +21,7 @@
 
 mod cache;
 mod compile;
+mod compiler;
 pub mod coverage;
 mod error;
 mod lint;

@@ -1,5 +1,6 @@
 //! Running Verilator and the C++ compiler.
 
+use crate::compiler::Compiler;
 use crate::watch::{self, Watch};
 use crate::{Error, Result, Source};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -21,12 +22,12 @@ pub(crate) fn versions() -> Result<&'static str> {
     if let Some(versions) = VERSIONS.get() {
         return Ok(versions);
     }
-    let mut text = String::new();
-    for command in ["verilator", "g++"] {
-        let output = Command::new(command).arg("--version").output();
-        let output = output.map_err(not_started(command))?;
-        text.push_str(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default());
-    }
+    let output = Command::new("verilator").arg("--version").output();
+    let output = output.map_err(not_started("verilator"))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let verilator = said.lines().next().unwrap_or_default();
+    let compiler = Compiler::find()?;
+    let text = format!("{verilator}{} {}", compiler.name, compiler.version);
     Ok(VERSIONS.get_or_init(|| text))
 }
 
@@ -42,7 +43,7 @@ pub(crate) fn include_root() -> Result<PathBuf> {
     Ok(ROOT.get_or_init(|| root).clone())
 }
 
-fn not_started(command: &str) -> impl FnOnce(std::io::Error) -> Error {
+pub(crate) fn not_started(command: &str) -> impl FnOnce(std::io::Error) -> Error {
     move |error| match error.kind() {
         ErrorKind::NotFound => Error::ToolMissing { command: command.to_owned() },
         _ => Error::NotStarted { command: command.to_owned(), source: error },

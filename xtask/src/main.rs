@@ -23,7 +23,7 @@ The developer's commands.
 
 Usage: cargo xtask <command>
 
-  setup               install Verilator, a C++ compiler, zlib's headers and Icarus Verilog if they
+  setup               install Verilator, C++ compilers, zlib's headers and Icarus Verilog if they
                       are missing
   demo [ARGS]         the TPC-H shuffle on the simulated card; ARGS go to `drdma demo`
   test [ARGS]         every test, those of `vm` at last; with ARGS, which go to the test runner,
