@@ -160,8 +160,15 @@ impl Append {
 
     /// Where bytes of a message lie whose first row became row `first`: `len` from `start` on.
     pub fn fragments(&self, first: u32, start: u64, len: u32) -> Vec<Fragment> {
+        let mut found = Vec::with_capacity(self.columns.len());
+        self.visit_fragments(first, start, len, |fragment| found.push(fragment));
+        found
+    }
+
+    /// The same, one by one.
+    fn visit_fragments(&self, first: u32, start: u64, len: u32, mut visit: impl FnMut(Fragment)) {
         let (mut row, mut skip) = (start / self.row_len(), start % self.row_len());
-        let (mut found, mut left) = (Vec::with_capacity(self.columns.len()), len);
+        let mut left = len;
         while left > 0 {
             let at = (u64::from(first) + row) % u64::from(self.capacity);
             for column in &*self.columns {
@@ -171,13 +178,12 @@ impl Append {
                 let part = left.min((width - before) as u32);
                 if part > 0 {
                     let addr = column.base.wrapping_add(at * width + before);
-                    found.push(Fragment { addr, len: part });
+                    visit(Fragment { addr, len: part });
                     left -= part;
                 }
             }
             row += 1;
         }
-        found
     }
 
     /// The same as runs of columns: of whole rows a column is one run, or two where the region begins anew. Where columns have bytes in
@@ -186,11 +192,11 @@ impl Append {
         let row_len = self.row_len();
         let mut runs = Vec::with_capacity(3 * self.columns.len());
         let part = |runs: &mut Vec<Run>, start: u64, len: u32, mut from: usize| {
-            for Fragment { addr, len } in self.fragments(first, start, len) {
+            self.visit_fragments(first, start, len, |Fragment { addr, len }| {
                 let width = len as usize;
                 runs.push(Run { addr, width, count: 1, from, pitch: width });
                 from += width;
-            }
+            });
         };
         // The rest of a row, whole rows, and the beginning of one.
         let head = (start.next_multiple_of(row_len) - start).min(len.into()) as u32;
