@@ -17,6 +17,7 @@ pub fn run(args: &[String]) -> Result<(), Error> {
             })
         }
         ["--build"] => build(),
+        ["--queries"] => queries(),
         ["--check"] => step("Formatting and lints", || {
             in_folder("fmt").args(["--all", "--check"]).run()?;
             in_folder("clippy").args(["--workspace", "--all-targets", "--", "-D", "warnings"]).run()
@@ -30,8 +31,7 @@ pub fn run(args: &[String]) -> Result<(), Error> {
             })
         }
         _ => {
-            let text =
-                "`engine` takes nothing, --build, --check, --tpch [SCALE [WORKERS]] or --measure";
+            let text = "`engine` takes nothing, --build, --queries, --check, --tpch [SCALE [WORKERS]] or --measure";
             Err(Error::Usage(text.to_owned()))
         }
     }
@@ -40,6 +40,14 @@ pub fn run(args: &[String]) -> Result<(), Error> {
 fn build() -> Result<(), Error> {
     let what = "Building the engine: DataFusion and 300 crates, 20 minutes on two processors the first time";
     step(what, || in_folder("build").args(["--workspace", "--all-targets"]).run())
+}
+
+/// Small queries over workers, each compared with one process: what the tests with `queries` in their names need is built, and no more.
+fn queries() -> Result<(), Error> {
+    let what = "Queries over workers of this machine, each compared with one process; 13 minutes of a processor the \
+                first time, then half a minute";
+    let tests = ["--locked", "--package", "drdma-datafusion", "--test", "cluster", "queries"];
+    step(what, || in_folder("test").args(tests).run())
 }
 
 /// All queries, each compared with one process.
