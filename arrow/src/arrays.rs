@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, NullArray, builder::make_view, make_array, new_empty_array};
-use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer};
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, NullArray, PrimitiveArray, builder::make_view,
+    downcast_primitive, make_array, new_empty_array,
+};
+use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer, ScalarBuffer};
 use arrow_data::{ArrayData, ArrayDataBuilder};
 use arrow_schema::{ArrowError, DataType};
 
@@ -47,7 +50,11 @@ impl Arrays<'_> {
                 build(node, data.nulls(nulls).add_buffer(bits.into_inner()))
             }
             Kind::Fixed { values } => {
-                build(node, data.nulls(nulls).add_buffer(self.column(*values)))
+                let values = self.column(*values);
+                if let Some(array) = primitive(node, rows, nulls.as_ref(), &values) {
+                    return Ok(array);
+                }
+                build(node, data.nulls(nulls).add_buffer(values))
             }
             Kind::Bytes { lengths, bytes } => {
                 let values = self.byte_column(*bytes);
@@ -243,6 +250,30 @@ impl Arrays<'_> {
         let values = self.dictionaries[number].clone();
         values.ok_or_else(|| DecodeError::NoDictionary { path: node.path.clone() })
     }
+}
+
+/// The array of a primitive type that needs no checks but of its length; `None` for others, and for what does not fit, of which
+/// Arrow says what is wrong. It takes a fraction of the time that [`build`] takes.
+fn primitive(
+    node: &Node,
+    rows: usize,
+    nulls: Option<&NullBuffer>,
+    values: &Buffer,
+) -> Option<ArrayRef> {
+    macro_rules! array {
+        ($kind:ty) => {{
+            type Native = <$kind as ArrowPrimitiveType>::Native;
+            let is_aligned = values.as_ptr().cast::<Native>().is_aligned();
+            let size = size_of::<Native>();
+            let fits = values.len() / size == rows && values.len() % size == 0;
+            (is_aligned && fits).then(|| {
+                let values = ScalarBuffer::<Native>::from(values.clone());
+                let array = PrimitiveArray::<$kind>::new(values, nulls.cloned());
+                Arc::new(array.with_data_type(node.data_type.clone())) as ArrayRef
+            })
+        }};
+    }
+    downcast_primitive! { &node.data_type => (array), _ => None }
 }
 
 fn checked(node: &Node, data: ArrayDataBuilder) -> Result<ArrayData, DecodeError> {

@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// How much of the card's time passes at most before frames are moved again, while it is at work: that of some frames.
-const SLICE_NS: u64 = 10_000;
+const SLICE_NS: u64 = 20_000;
 /// How much of the machine's time counts at most from one turn to the next.
 const LONGEST_TURN: Duration = Duration::from_millis(100);
 /// What passes before a full wire is tried again.
@@ -113,7 +113,7 @@ impl WiredNode {
     }
 
     /// Moves frames both ways and lets time pass for the card: as much as has passed since the last turn, but while the
-    /// card is at work only 10 us, so that it hears what comes. False if nothing happened.
+    /// card is at work only 20 us, so that it hears what comes. False if nothing happened.
     ///
     /// # Errors
     /// The wire failed.

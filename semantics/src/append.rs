@@ -160,8 +160,15 @@ impl Append {
 
     /// Where bytes of a message lie whose first row became row `first`: `len` from `start` on.
     pub fn fragments(&self, first: u32, start: u64, len: u32) -> Vec<Fragment> {
+        let mut found = Vec::with_capacity(self.columns.len());
+        self.visit_fragments(first, start, len, |fragment| found.push(fragment));
+        found
+    }
+
+    /// The same, one by one.
+    fn visit_fragments(&self, first: u32, start: u64, len: u32, mut visit: impl FnMut(Fragment)) {
         let (mut row, mut skip) = (start / self.row_len(), start % self.row_len());
-        let (mut found, mut left) = (Vec::with_capacity(self.columns.len()), len);
+        let mut left = len;
         while left > 0 {
             let at = (u64::from(first) + row) % u64::from(self.capacity);
             for column in &*self.columns {
@@ -171,47 +178,69 @@ impl Append {
                 let part = left.min((width - before) as u32);
                 if part > 0 {
                     let addr = column.base.wrapping_add(at * width + before);
-                    found.push(Fragment { addr, len: part });
+                    visit(Fragment { addr, len: part });
                     left -= part;
                 }
             }
             row += 1;
         }
-        found
     }
 
-    /// The same as runs of columns: of whole rows a column is one run, or two where the region begins anew. Where columns have bytes in
-    /// common, rows are written one by one, as they come.
+    /// The same as runs of columns: the whole values of a column are one run, or two where the region begins anew, and a value that
+    /// begins or ends in another part of the message is one. Where columns have bytes in common, rows are written one by one, as they
+    /// come.
     pub fn runs(&self, first: u32, start: u64, len: u32) -> Vec<Run> {
-        let row_len = self.row_len();
-        let mut runs = Vec::with_capacity(3 * self.columns.len());
-        let part = |runs: &mut Vec<Run>, start: u64, len: u32, mut from: usize| {
-            for Fragment { addr, len } in self.fragments(first, start, len) {
+        let mut runs = Vec::with_capacity(self.columns.len() + 4);
+        if !self.apart {
+            let mut from = 0;
+            self.visit_fragments(first, start, len, |Fragment { addr, len }| {
                 let width = len as usize;
                 runs.push(Run { addr, width, count: 1, from, pitch: width });
                 from += width;
-            }
-        };
-        // The rest of a row, whole rows, and the beginning of one.
-        let head = (start.next_multiple_of(row_len) - start).min(len.into()) as u32;
-        part(&mut runs, start, head, 0);
-        let (mut row, mut from) = (start.div_ceil(row_len), head as usize);
-        let mut rows = if self.apart { u64::from(len - head) / row_len } else { 0 };
-        while rows > 0 {
-            let at = (u64::from(first) + row) % u64::from(self.capacity);
-            let count = rows.min(u64::from(self.capacity) - at);
-            let mut column_from = from;
-            for column in &*self.columns {
-                let width = column.width as usize;
-                let addr = column.base.wrapping_add(at * u64::from(column.width));
-                let (count, pitch) = (count as usize, row_len as usize);
-                runs.push(Run { addr, width, count, from: column_from, pitch });
-                column_from += width;
-            }
-            (row, rows) = (row + count, rows - count);
-            from += (count * row_len) as usize;
+            });
+            return runs;
         }
-        part(&mut runs, start + from as u64, len - from as u32, from);
+        if len == 0 {
+            return runs;
+        }
+        // Places count from the beginning of the row that `start` is in.
+        let (row_len, capacity) = (self.row_len(), u64::from(self.capacity));
+        let (row, skip) = (start / row_len, start % row_len);
+        let end = skip + u64::from(len);
+        let (whole, tail) = (end / row_len, end % row_len);
+        let at = |row_behind: u64| (u64::from(first) + row + row_behind) % capacity;
+        let pitch = row_len as usize;
+        let mut begin = 0;
+        for column in &*self.columns {
+            let (width, behind) = (u64::from(column.width), begin + u64::from(column.width));
+            let addr = |row: u64, skipped: u64| column.base.wrapping_add(row * width + skipped);
+            let is_cut_at_start = begin < skip && skip < behind;
+            if is_cut_at_start {
+                let width = (behind.min(end) - skip) as usize;
+                let addr = addr(at(0), skip - begin);
+                runs.push(Run { addr, width, count: 1, from: 0, pitch });
+            }
+            let mut next = u64::from(begin < skip);
+            let last = whole + u64::from(behind <= tail);
+            while next < last {
+                let place = at(next);
+                let count = (last - next).min(capacity - place);
+                runs.push(Run {
+                    addr: addr(place, 0),
+                    width: width as usize,
+                    count: count as usize,
+                    from: (next * row_len + begin - skip) as usize,
+                    pitch,
+                });
+                next += count;
+            }
+            if begin < tail && tail < behind && !(whole == 0 && is_cut_at_start) {
+                let from = (whole * row_len + begin - skip) as usize;
+                let (addr, width) = (addr(at(whole), 0), (tail - begin) as usize);
+                runs.push(Run { addr, width, count: 1, from, pitch });
+            }
+            begin = behind;
+        }
         runs
     }
 }

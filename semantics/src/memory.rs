@@ -157,6 +157,14 @@ pub trait WritableMemory: HostMemory {
     fn write_run(&self, run: Run, packet: &[u8]) -> Result<(), Fault> {
         write_each(self, run, packet)
     }
+
+    /// Writes the values of several runs, which stand in `packet`, run by run.
+    ///
+    /// # Errors
+    /// If any of them cannot be written. Others may have been.
+    fn write_runs(&self, runs: &[Run], packet: &[u8]) -> Result<(), Fault> {
+        runs.iter().try_for_each(|run| self.write_run(*run, packet))
+    }
 }
 
 /// Writes the values of a run one by one ([`WritableMemory::write_run`]).

@@ -127,6 +127,66 @@ pub fn operation_of(opcode: Opcode, segment: &Segment) -> u8 {
     }
 }
 
+/// Bytes of frames, one behind the other. Bytes of a buffer that is used again are not made 0 before they are filled.
+#[derive(Clone, Debug, Default)]
+pub struct FrameBuffer {
+    /// Those of the frames, and behind them what was there before.
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+impl FrameBuffer {
+    /// An empty one with room for so many bytes.
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self { bytes: Vec::with_capacity(capacity), len: 0 }
+    }
+
+    /// Bytes of the frames.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True if there is no frame.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The bytes of the frames.
+    pub fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// The same, without a copy.
+    pub fn into_vec(mut self) -> Vec<u8> {
+        self.bytes.truncate(self.len);
+        self.bytes
+    }
+
+    /// Puts bytes behind the others.
+    pub fn extend(&mut self, bytes: &[u8]) {
+        self.grow(bytes.len()).copy_from_slice(bytes);
+    }
+
+    /// Takes off all bytes behind the first `len`.
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    fn reserve(&mut self, more: usize) {
+        self.bytes.reserve((self.len + more).saturating_sub(self.bytes.len()));
+    }
+
+    /// Puts `more` bytes behind the others, whatever they hold, to be filled.
+    fn grow(&mut self, more: usize) -> &mut [u8] {
+        let begin = self.len;
+        self.len += more;
+        if self.bytes.len() < self.len {
+            self.bytes.resize(self.len, 0);
+        }
+        &mut self.bytes[begin..self.len]
+    }
+}
+
 /// The frame of one segment of a message, whole, with room for the payload to be filled in.
 ///
 /// `fill` is given the `segment.len` payload bytes to write; the invariant CRC is computed after it.
@@ -164,9 +224,9 @@ pub fn marked_frame<E>(
     marks: &Marks,
     fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
 ) -> Result<Vec<u8>, E> {
-    let mut frame = Vec::new();
+    let mut frame = FrameBuffer::default();
     append_frame(&mut frame, flow, message, segment, psn, marks, fill)?;
-    Ok(frame)
+    Ok(frame.into_vec())
 }
 
 /// The same behind the bytes of `frames`, so that the frames of a message can lie one behind the other.
@@ -174,7 +234,7 @@ pub fn marked_frame<E>(
 /// # Errors
 /// What `fill` says; `frames` is as it was then.
 pub fn append_frame<E>(
-    frames: &mut Vec<u8>,
+    frames: &mut FrameBuffer,
     flow: &Flow,
     message: &MessageHead,
     segment: &Segment,
@@ -235,14 +295,14 @@ pub fn assemble<E>(
     payload: usize,
     fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
 ) -> Result<Vec<u8>, E> {
-    let mut frame = Vec::new();
+    let mut frame = FrameBuffer::default();
     append_assembled(&mut frame, flow, bth, extended, payload, fill)?;
-    Ok(frame)
+    Ok(frame.into_vec())
 }
 
 /// The same behind the bytes of `frames`, which `fill`'s error leaves as they were.
 fn append_assembled<E>(
-    frames: &mut Vec<u8>,
+    frames: &mut FrameBuffer,
     flow: &Flow,
     bth: Bth,
     extended: &[u8],
@@ -277,24 +337,25 @@ fn append_assembled<E>(
     let ethernet = ethernet.to_bytes();
     frames.extend(&ethernet[..ADDRESSES]);
     if let Some(control) = flow.vlan {
-        frames.extend(ETHERTYPE_VLAN.to_be_bytes());
-        frames.extend(control.to_be_bytes());
+        frames.extend(&ETHERTYPE_VLAN.to_be_bytes());
+        frames.extend(&control.to_be_bytes());
     }
     frames.extend(&ethernet[ADDRESSES..]);
     let packet = frames.len();
-    frames.extend(ip.to_bytes());
-    frames.extend(udp.to_bytes());
-    frames.extend(Bth { pad: pad as u8, ..bth }.to_bytes());
+    frames.extend(&ip.to_bytes());
+    frames.extend(&udp.to_bytes());
+    frames.extend(&Bth { pad: pad as u8, ..bth }.to_bytes());
     frames.extend(extended);
-    let start = frames.len();
-    frames.resize(start + payload + pad + ICRC_SIZE, 0);
-    if let Err(error) = fill(&mut frames[start..start + payload]) {
+    if let Err(error) = fill(frames.grow(payload)) {
         frames.truncate(begin);
         return Err(error);
     }
-    let crc = icrc::of_packet(&frames[packet..]);
-    let at = frames.len() - ICRC_SIZE;
-    frames[at..].copy_from_slice(&crc.to_le_bytes());
+    frames.grow(pad).fill(0);
+    frames.grow(ICRC_SIZE);
+    let bytes = &mut frames.bytes[packet..frames.len];
+    let crc = icrc::of_packet(bytes);
+    let at = bytes.len() - ICRC_SIZE;
+    bytes[at..].copy_from_slice(&crc.to_le_bytes());
     Ok(())
 }
 

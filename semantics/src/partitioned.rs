@@ -85,7 +85,10 @@ impl Partitioned {
             let len = (self.size() - offset).min(CHUNK as u64);
             let bytes = &mut chunk[..len as usize];
             memory.read(self.ids.wrapping_add(offset), bytes)?;
-            self.decode_ids(bytes).for_each(|id| counts[usize::from(id)] += 1);
+            match self.width {
+                1 => count_bytes(bytes, &mut counts),
+                _ => self.decode_ids(bytes).for_each(|id| counts[usize::from(id)] += 1),
+            }
             offset += len;
         }
         Ok(counts)
@@ -144,6 +147,23 @@ impl Partitioned {
         }
         let width = shape.period;
         Ok((Self { ids: addr, width, rows: count, lkey, by, columns, entries }, rest))
+    }
+}
+
+/// Adds how often each byte is there.
+fn count_bytes(bytes: &[u8], counts: &mut [u64]) {
+    // Several counters for each, so that bytes of one value need not wait for each other.
+    let mut parts = [[0_u32; 256]; 4];
+    let (chunks, rest) = bytes.as_chunks();
+    for chunk in chunks {
+        let [a, b, c, d]: [u8; 4] = *chunk;
+        for (part, byte) in parts.iter_mut().zip([a, b, c, d]) {
+            part[usize::from(byte)] += 1;
+        }
+    }
+    rest.iter().for_each(|byte| parts[0][usize::from(*byte)] += 1);
+    for part in &parts {
+        counts.iter_mut().zip(part).for_each(|(count, more)| *count += u64::from(*more));
     }
 }
 

@@ -264,6 +264,7 @@ impl Host {
     }
 
     /// Writes down where the card has written, if somebody wants to know.
+    #[inline]
     fn log(&self, addr: u64, len: usize) {
         if let Some(log) = &self.writes {
             let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
@@ -354,6 +355,16 @@ impl WritableMemory for Host {
             return Ok(());
         }
         memory::write_each(self, run, packet)
+    }
+
+    fn write_runs(&self, runs: &[Run], packet: &[u8]) -> Result<(), Fault> {
+        // The memory of all runs is on its way to the processor's cache while the first ones are written.
+        for Run { addr, width, count, .. } in runs {
+            if let Some((start, Mapping { memory, .. })) = self.find(*addr) {
+                memory.prefetch_for_write((addr - start) as usize, width * count);
+            }
+        }
+        runs.iter().try_for_each(|run| self.write_run(*run, packet))
     }
 }
 

@@ -79,7 +79,13 @@ impl PortEnd {
     /// # Errors
     /// The wire failed; the frame is lost.
     pub fn send(&mut self) -> io::Result<()> {
-        self.network.take_all_sent(&mut self.waiting);
+        if self.card.is_some() {
+            let mut new = VecDeque::new();
+            self.network.take_all_sent(&mut new);
+            put_runs_first(new, &mut self.waiting);
+        } else {
+            self.network.take_all_sent(&mut self.waiting);
+        }
         let mut sent = Vec::new();
         while let Some(first) = self.waiting.front() {
             sent.clear();
@@ -171,6 +177,27 @@ impl PortEnd {
     }
 }
 
+/// Puts frames behind those of `waiting`: runs that are worth a call of their own before those frames that are put together with
+/// others, so that more of these are. Frames of one queue pair stay in their order.
+fn put_runs_first(new: VecDeque<Frames>, waiting: &mut VecDeque<Frames>) {
+    let mut short: Vec<Frames> = Vec::new();
+    for frames in new {
+        let overtakes = |other: &Frames| {
+            let queue_pairs = [frames.queue_pair, other.queue_pair];
+            queue_pairs[0] != queue_pairs[1] && !queue_pairs.contains(&None)
+        };
+        match frames.count() {
+            RUN.. if short.iter().all(overtakes) => waiting.push_back(frames),
+            RUN.. => {
+                waiting.extend(short.drain(..));
+                waiting.push_back(frames);
+            }
+            _ => short.push(frames),
+        }
+    }
+    waiting.extend(short);
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::{fd::AsFd, unix::net::UnixDatagram};
@@ -247,6 +274,30 @@ mod tests {
         assert!(end.receive(2).unwrap());
         assert_eq!((end.traffic().received, end.traffic().refused), (3, 2));
         assert_eq!(network.receive(2).unwrap().len(), 60);
+    }
+
+    #[test]
+    fn runs_overtake_frames_of_other_queue_pairs_alone() {
+        let of = |queue_pair, count, name: u8| Frames {
+            time_ns: 0,
+            bytes: vec![name; 60 * count].into(),
+            len: 60,
+            queue_pair,
+        };
+        let (a, b) = (Some(1), Some(2));
+        let order = |new: Vec<Frames>| -> String {
+            let mut waiting = VecDeque::from([of(a, 1, b'0')]);
+            put_runs_first(new.into(), &mut waiting);
+            waiting.iter().map(|frames| char::from(frames.bytes[0])).collect()
+        };
+        let (short, run) = (RUN - 1, RUN);
+        let two = vec![of(a, run, b'a'), of(a, 1, b'b'), of(b, run, b'c'), of(b, short, b'd')];
+        assert_eq!(order(two), "0acbd");
+        let same = vec![of(a, run, b'a'), of(a, 1, b'b'), of(b, 1, b'c'), of(a, run, b'd')];
+        assert_eq!(order(same), "0abcd", "the second run is of a queue pair that has sent since");
+        let ordered =
+            vec![of(None, 1, b'a'), of(a, run, b'b'), of(b, 1, b'c'), of(None, run, b'd')];
+        assert_eq!(order(ordered), "0abcd");
     }
 
     /// A wire that was pulled out of this machine.

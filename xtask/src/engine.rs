@@ -17,6 +17,7 @@ pub fn run(args: &[String]) -> Result<(), Error> {
             })
         }
         ["--build"] => build(),
+        ["--queries"] => queries(),
         ["--check"] => step("Formatting and lints", || {
             in_folder("fmt").args(["--all", "--check"]).run()?;
             in_folder("clippy").args(["--workspace", "--all-targets", "--", "-D", "warnings"]).run()
@@ -30,8 +31,7 @@ pub fn run(args: &[String]) -> Result<(), Error> {
             })
         }
         _ => {
-            let text =
-                "`engine` takes nothing, --build, --check, --tpch [SCALE [WORKERS]] or --measure";
+            let text = "`engine` takes nothing, --build, --queries, --check, --tpch [SCALE [WORKERS]] or --measure";
             Err(Error::Usage(text.to_owned()))
         }
     }
@@ -40,6 +40,14 @@ pub fn run(args: &[String]) -> Result<(), Error> {
 fn build() -> Result<(), Error> {
     let what = "Building the engine: DataFusion and 300 crates, 20 minutes on two processors the first time";
     step(what, || in_folder("build").args(["--workspace", "--all-targets"]).run())
+}
+
+/// Small queries over workers, each compared with one process: what the tests with `queries` in their names need is built, and no more.
+fn queries() -> Result<(), Error> {
+    let what = "Queries over workers of this machine, each compared with one process; 13 minutes of a processor the \
+                first time, then half a minute";
+    let tests = ["--locked", "--package", "drdma-datafusion", "--test", "cluster", "queries"];
+    step(what, || in_folder("test").args(tests).run())
 }
 
 /// All queries, each compared with one process.
@@ -58,4 +66,78 @@ fn tpch(scale: &str, workers: &str) -> Result<(), Error> {
 fn in_folder(verb: &str) -> Command {
     let manifest = root().join("datafusion").join("Cargo.toml");
     cargo().args([verb, "--manifest-path", &manifest.display().to_string()])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        collections::{BTreeMap, BTreeSet},
+        fs,
+    };
+
+    use super::*;
+
+    /// Names of what a crate needs when others use it, and how many of these are optional.
+    fn needed(manifest: &str) -> (BTreeSet<&str>, BTreeSet<&str>) {
+        let (mut all, mut optional) = (BTreeSet::new(), BTreeSet::new());
+        let mut counts = false;
+        for line in manifest.lines() {
+            if let Some(section) = line.strip_prefix('[') {
+                let section = section.trim_end_matches(']');
+                counts =
+                    section.ends_with("dependencies") && !section.ends_with("dev-dependencies");
+            } else if counts && let Some((name, value)) = line.split_once('=') {
+                let name = name.trim().trim_end_matches(".workspace");
+                all.insert(name);
+                if value.contains("optional = true") {
+                    optional.insert(name);
+                }
+            }
+        }
+        (all, optional)
+    }
+
+    /// The names of the packages that come from no registry, and of what each needs.
+    fn locked(lock: &str) -> BTreeMap<&str, BTreeSet<&str>> {
+        let mut packages = BTreeMap::new();
+        for package in
+            lock.split("[[package]]").skip(1).filter(|text| !text.contains("\nsource = "))
+        {
+            let mut quoted = package.split('"').skip(1).step_by(2);
+            let name = quoted.next().expect("a name");
+            // Behind the version.
+            let needs = quoted.skip(1).filter_map(|need| need.split(' ').next()).collect();
+            packages.insert(name, needs);
+        }
+        packages
+    }
+
+    /// The workspace is not built with the other one, whose crates it uses: a crate that needs something new is noticed here.
+    #[test]
+    fn the_lock_file_has_what_the_crates_of_the_other_workspace_need() {
+        let read = |path: &std::path::Path| fs::read_to_string(path).unwrap_or_default();
+        let lock = read(&root().join("datafusion").join("Cargo.lock"));
+        let locked = locked(&lock);
+        let mut seen = 0;
+        for folder in fs::read_dir(root()).unwrap() {
+            let manifest = read(&folder.unwrap().path().join("Cargo.toml"));
+            let name = manifest.lines().find_map(|line| line.strip_prefix("name = \""));
+            let name = name.and_then(|name| name.strip_suffix('"')).unwrap_or_default();
+            let Some(needs) = locked.get(name).filter(|_| name != "drdma-datafusion") else {
+                continue;
+            };
+            let (all, optional) = needed(&manifest);
+            let (missing, more): (Vec<_>, Vec<_>) = (
+                all.difference(&optional).filter(|need| !needs.contains(*need)).collect(),
+                needs.difference(&all).collect(),
+            );
+            let command = "run `cargo update --workspace` in datafusion/";
+            assert!(
+                missing.is_empty() && more.is_empty(),
+                "{name}: {missing:?}, {more:?}: {command}"
+            );
+            seen += 1;
+        }
+        assert!(seen >= 8, "{seen} crates");
+    }
 }

@@ -2,7 +2,7 @@
 
 use drdma_abi::completion::Status;
 
-use super::{Memories, Refusal, Responder, World};
+use super::{Refusal, Responder, World};
 use crate::{
     append::NoRows,
     frame::Frame,
@@ -67,10 +67,10 @@ fn take_rows<W: World + ?Sized>(
     world: &mut W,
 ) -> Result<u32, Taking> {
     let queue_pair = world.queue_pair();
-    let Some(region) = world.append(append).cloned() else {
+    let Some(region) = world.append(append) else {
         return Err(Taking::Wrong(Status::LocalQpOperationError));
     };
-    if region.pd != pd || !region.is_allowed(&Memories(&*world)) {
+    if region.pd != pd || !world.is_append_allowed(append) {
         return Err(Taking::Wrong(Status::LocalProtectionError));
     }
     let region = world.append(append).expect("it was there");
@@ -119,8 +119,7 @@ impl Filling {
             Self::Rows { append, first } => {
                 let region = world.append(*append).ok_or(Refusal::Memory)?;
                 let runs = region.runs(*first, before.into(), bytes.len() as u32);
-                let written = runs.into_iter().try_for_each(|run| world.write_run(run, bytes));
-                written.map_err(|_| Refusal::Memory)
+                world.write_runs(&runs, bytes).map_err(|_| Refusal::Memory)
             }
         }
     }

@@ -163,6 +163,12 @@ pub trait World: WritableMemory {
     fn append(&mut self, _number: u32) -> Option<&mut Append> {
         None
     }
+    /// True if there is an append region of that number, and [it is allowed](Append::is_allowed). A card may know that from an
+    /// earlier time, if neither the region nor a key was written since.
+    fn is_append_allowed(&mut self, number: u32) -> bool {
+        let append = self.append(number).cloned();
+        append.is_some_and(|append| append.is_allowed(&Memories(&*self)))
+    }
     /// The queue pair's number among those of the card, by which append regions tell who appends.
     fn queue_pair(&self) -> u32 {
         0

@@ -73,16 +73,26 @@ fn a_message_that_outgrows_the_free_rows_goes_on_when_there_are_more() {
 
 #[test]
 fn any_part_of_a_message_lies_in_its_rows() {
-    let region = region(5);
-    let row = |row: u64| (1000 + 3 * row..1003 + 3 * row).chain(2000 + row..2001 + row);
-    let whole: Vec<u64> = [3, 4, 0, 1].into_iter().flat_map(row).collect();
+    let columns = [(1000, 3), (2000, 1), (3000, 4), (4000, 2)];
+    let column = |(base, width)| Column { base, width, lkey: 1 };
+    let region = Append::new(columns.map(column).to_vec(), 5, PD);
+    let row = |row: u64| {
+        columns.into_iter().flat_map(move |(base, width)| {
+            let width = u64::from(width);
+            base + width * row..base + width * (row + 1)
+        })
+    };
+    let whole: Vec<u64> = [3, 4, 0, 1, 2].into_iter().flat_map(row).collect();
     for start in 0..=whole.len() {
         for end in start..=whole.len() {
             let found = region.fragments(3, start as u64, (end - start) as u32);
             let run = |part: &Fragment| part.addr..part.addr + u64::from(part.len);
             assert_eq!(found.iter().flat_map(run).collect::<Vec<_>>(), whole[start..end]);
             let mut by_runs = vec![0; end - start];
-            for run in region.runs(3, start as u64, (end - start) as u32) {
+            let runs = region.runs(3, start as u64, (end - start) as u32);
+            // Two of each column where the region begins anew, and a part of a value at either end.
+            assert!(runs.len() <= 2 * columns.len() + 2, "{runs:?}");
+            for run in runs {
                 for (k, byte) in (0..run.count).flat_map(|k| (0..run.width).map(move |b| (k, b))) {
                     let place = &mut by_runs[run.from + k * run.pitch + byte];
                     assert_eq!(*place, 0, "each byte is in one run");

@@ -186,7 +186,8 @@ impl SoftCard {
         let id = RequestId { queue: index, serial };
         let settings = (!self.is_endpoint).then(|| self.settings(&checked));
         let has_rows = self.is_endpoint && fetch.is_none() && checked.inline.is_none();
-        let rows = has_rows.then(|| row_copies::of_request(&checked, &self.host));
+        let rows =
+            has_rows.then(|| row_copies::of_request(&checked, &self.host, &mut self.last_dealt));
         let rows = rows.unwrap_or_default();
         let job = Job::new(id, &checked, (admitted, rows), settings, |qp| {
             (self.tables.queue_pairs[qp as usize].generation, self.flow(qp))
@@ -366,14 +367,14 @@ impl SoftCard {
         let begins = !job.lanes[lane].has_begun();
         let first_psn = self.tables.queue_pairs[qp].requester.next_psn();
         let left = job.lanes[lane].left().min(most as u32 * mtu) as usize;
-        let mut frames = Vec::with_capacity(left + (left / mtu as usize + 1) * HEADERS);
+        let mut frames = self.buffers.take(left + (left / mtu as usize + 1) * HEADERS);
         let mut packets: Vec<Outgoing> = Vec::with_capacity(most);
         let mut sent = Ok(());
         while packets.len() < most && packets.last().is_none_or(|packet| !packet.ends) {
             let ahead = job.sent + u64::from(mtu);
             self.plan(job, ahead);
             let psn = psn_add(first_psn, packets.len() as u32);
-            match job.send(lane, psn, &self.host, &mut frames) {
+            match job.send(lane, psn, &self.host, frames.frames()) {
                 Ok(packet) => packets.push(packet),
                 Err(status) => {
                     sent = Err(status);
@@ -384,8 +385,9 @@ impl SoftCard {
         if packets.is_empty() {
             return (0, sent);
         }
-        let frames = Bytes::from(frames);
-        let cycles = self.transmit_all(&frames, packets.iter().map(|packet| packet.frame.len()));
+        let frames = frames.into_bytes();
+        let cycles =
+            self.transmit_all(qp, &frames, packets.iter().map(|packet| packet.frame.len()));
         let payload: u64 = packets.iter().map(|packet| u64::from(packet.payload)).sum();
         let busy = packets.iter().map(|packet| u64::from(packet.payload).div_ceil(64)).sum();
         self.counters.add(&counter::PAYLOAD_BYTES, payload);

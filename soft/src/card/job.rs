@@ -16,7 +16,7 @@ use drdma_semantics::{
     checks::Admitted,
     memory::{Fault, HostMemory},
     messages::Messages,
-    packets::{self, Flow, Marks, MessageHead, Segment},
+    packets::{self, Flow, FrameBuffer, Marks, MessageHead, Segment},
     reliable::{Extras, Fetch},
     request::{Destination, Request},
     responder::packet,
@@ -271,7 +271,7 @@ impl Job {
         index: usize,
         psn: u32,
         memory: &M,
-        frames: &mut Vec<u8>,
+        frames: &mut FrameBuffer,
     ) -> Result<Outgoing, Status> {
         let lane = &mut self.lanes[index];
         if let Some(fetch) = lane.fetch {
@@ -325,7 +325,7 @@ fn fetched(fetch: Fetch) -> u32 {
 
 impl Lane {
     /// Puts the frame that asks the peer for something behind the bytes of `frames`.
-    fn ask(&self, fetch: Fetch, psn: u32, frames: &mut Vec<u8>) -> Outgoing {
+    fn ask(&self, fetch: Fetch, psn: u32, frames: &mut FrameBuffer) -> Outgoing {
         let (virtual_address, rkey, flow) = (self.remote_addr, self.rkey, &self.flow);
         let atomic = |swap, operands: AtomicOperands| {
             let AtomicOperands { swap_or_add, compare } = operands;
@@ -342,7 +342,7 @@ impl Lane {
             Fetch::FetchAndAdd(operands) => atomic(false, operands),
         };
         let begin = frames.len();
-        frames.extend(frame);
+        frames.extend(&frame);
         let frame = begin..frames.len();
         Outgoing { frame, payload: 0, asks: true, ends: true, last: true, fetch: Some(fetch) }
     }

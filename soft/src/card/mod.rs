@@ -12,11 +12,13 @@
 //! | `state` | all that a card holds |
 //! | `engine` | doorbells, reading and checking requests, sending, completing |
 //! | `responses` | acknowledgements, and what is sent again |
+//! | `buffers` | memory for frames, which is used again |
 //! | `receiving` | what a peer asks for, and receives |
 //! | `replies` | what is sent back |
 //! | `congestion` | packets that met congestion, and rates that are limited |
 //! | `timers` | how the card's time goes on |
 
+mod buffers;
 mod congestion;
 mod engine;
 pub mod job;
@@ -67,7 +69,7 @@ impl SoftCard {
             }
         } else if *table == MEMORY_REGIONS {
             if let Some(written) = tables.staged_memory_regions.write(index, at, value) {
-                tables.memory_regions[entry] = written;
+                tables.load_key(entry, written);
             }
         } else if *table == SEND_QUEUES {
             if let Some(written) = tables.staged_send_queues.write(index, at, value) {
@@ -109,10 +111,11 @@ impl SoftCard {
             }
         } else if *table == APPEND_REGIONS {
             if let Some(written) = tables.staged_appends.write_bytes(index, at, value) {
-                tables.appends[entry] = Append::decode(written);
+                let append = Append::decode(written);
+                tables.load_append(entry, append);
             }
         } else if *table == APPEND_DOORBELLS
-            && let Some(append) = &mut tables.appends[entry]
+            && let Some(append) = tables.append(index)
         {
             append.give_back(value);
         }

@@ -295,6 +295,10 @@ impl WritableMemory for Reach<'_> {
     fn write_run(&self, run: Run, packet: &[u8]) -> Result<(), Fault> {
         self.card.host.write_run(run, packet)
     }
+
+    fn write_runs(&self, runs: &[Run], packet: &[u8]) -> Result<(), Fault> {
+        self.card.host.write_runs(runs, packet)
+    }
 }
 
 impl World for Reach<'_> {
@@ -307,7 +311,11 @@ impl World for Reach<'_> {
     }
 
     fn append(&mut self, number: u32) -> Option<&mut Append> {
-        self.card.tables.appends.get_mut(number as usize)?.as_mut()
+        self.card.tables.append(number)
+    }
+
+    fn is_append_allowed(&mut self, number: u32) -> bool {
+        self.card.tables.is_append_allowed(number)
     }
 
     fn queue_pair(&self) -> u32 {
@@ -324,9 +332,7 @@ impl World for Reach<'_> {
     }
 
     fn invalidate(&mut self, rkey: u32) {
-        let keys = &mut self.card.tables.memory_regions;
-        let index = rkey as usize % keys.len();
-        keys[index].valid = 0;
+        self.card.tables.invalidate(rkey);
     }
 
     fn take(&mut self) -> Taken {

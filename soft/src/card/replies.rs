@@ -133,9 +133,10 @@ impl SoftCard {
         cycles_of(frame.len())
     }
 
-    /// Sends frames of these lengths, which lie one behind the other; gives the cycles that takes.
+    /// Sends frames of these lengths, which lie one behind the other, of a queue pair's message; gives the cycles that takes.
     pub(super) fn transmit_all(
         &mut self,
+        queue_pair: usize,
         frames: &Bytes,
         lens: impl Iterator<Item = usize>,
     ) -> u64 {
@@ -147,14 +148,14 @@ impl SoftCard {
             // Frames of one length are a run; the last one may be shorter.
             let goes_on = run.len().is_multiple_of(frame_len.max(1)) && len <= frame_len;
             if !goes_on && !run.is_empty() {
-                self.network.transmit_run(frames.slice(run.clone()), frame_len, now);
+                self.network.transmit_run(frames.slice(run.clone()), frame_len, queue_pair, now);
             }
             if !goes_on {
                 (run, frame_len) = (run.end..run.end, len);
             }
             run.end += len;
         }
-        self.network.transmit_run(frames.slice(run), frame_len, now);
+        self.network.transmit_run(frames.slice(run), frame_len, queue_pair, now);
         cycles
     }
 

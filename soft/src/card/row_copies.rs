@@ -23,12 +23,15 @@ struct Rows {
     values: Vec<Values>,
     row_len: usize,
     /// Which rows are sent, in their order. `None`: all of them.
-    numbers: Option<Vec<u32>>,
+    numbers: Option<Arc<Vec<u32>>>,
 }
 
 impl Rows {
     /// `None` if a row has a value of no bytes, or no value.
-    fn new(values: impl Iterator<Item = Values>, numbers: Option<Vec<u32>>) -> Option<Arc<Self>> {
+    fn new(
+        values: impl Iterator<Item = Values>,
+        numbers: Option<Arc<Vec<u32>>>,
+    ) -> Option<Arc<Self>> {
         let values: Vec<_> = values.collect();
         let row_len = values.iter().map(|values| values.width).sum();
         let good = !values.is_empty() && values.iter().all(|values| values.width > 0);
@@ -56,12 +59,16 @@ pub struct RowCopies {
 }
 
 /// The rows of each destination of a request that was checked. `None`: they are to be found unit by unit, as they have kinds, lie
-/// behind pointers, are several regions' or too many, or cannot be read.
-pub fn of_request<M: HostMemory + ?Sized>(request: &Request, memory: &M) -> Vec<Option<RowCopies>> {
+/// behind pointers, are several regions' or too many, or cannot be read. `last` is what was dealt before.
+pub fn of_request<M: HostMemory + ?Sized>(
+    request: &Request,
+    memory: &M,
+    last: &mut LastDealt,
+) -> Vec<Option<RowCopies>> {
     let destinations = &request.destinations;
     match &request.partitioned {
         Some(region) => {
-            let dealt = deal(region, memory).ok().flatten();
+            let dealt = deal(region, memory, last).ok().flatten();
             let ids = destinations.iter().map(|destination| destination.partition);
             ids.map(|id| dealt.as_ref().map(|dealt| dealt.of_id(id))).collect()
         }
@@ -76,7 +83,7 @@ pub fn of_request<M: HostMemory + ?Sized>(request: &Request, memory: &M) -> Vec<
 struct Dealt {
     rows: Arc<Rows>,
     /// Where the rows of each id end.
-    ends: Vec<usize>,
+    ends: Arc<Vec<usize>>,
 }
 
 impl Dealt {
@@ -92,43 +99,69 @@ impl Dealt {
     }
 }
 
+/// How rows were dealt last. Requests that send a batch's columns one by one have the same ids: they are read for each, and dealt
+/// for the first one.
+#[derive(Debug, Default)]
+pub struct LastDealt {
+    /// The array of ids, and bytes of an id.
+    ids: Vec<u8>,
+    width: u64,
+    /// The numbers of the rows by their ids, and where those of each id end.
+    numbers: Arc<Vec<u32>>,
+    ends: Arc<Vec<usize>>,
+}
+
+/// Bytes of ids that are remembered, at most.
+const REMEMBERED: usize = 1 << 18;
+
 /// Deals the rows of a region; `None` if it has no ids in memory, elements with kinds, or too many rows.
-fn deal<M: HostMemory + ?Sized>(region: &Partitioned, memory: &M) -> Result<Option<Dealt>, Fault> {
+fn deal<M: HostMemory + ?Sized>(
+    region: &Partitioned,
+    memory: &M,
+    last: &mut LastDealt,
+) -> Result<Option<Dealt>, Fault> {
     if region.by.is_some() || !region.entries.is_empty() || region.rows > MOST_ROWS {
         return Ok(None);
     }
-    let ids = ids(region, memory)?;
-    let mut ends = vec![0; usize::from(region.max_id()) + 1];
-    ids.iter().for_each(|id| ends[usize::from(*id)] += 1);
+    let mut ids = vec![0; region.size() as usize];
+    for (offset, bytes) in (0..).step_by(CHUNK).zip(ids.chunks_mut(CHUNK)) {
+        memory.read(region.ids.wrapping_add(offset), bytes)?;
+    }
+    if ids != last.ids || region.width != last.width {
+        let max_id = usize::from(region.max_id());
+        let (numbers, ends) = match region.width {
+            1 => by_id(ids.iter().map(|id| usize::from(*id)), max_id),
+            _ => by_id(ids.as_chunks().0.iter().map(|id| u16::from_le_bytes(*id).into()), max_id),
+        };
+        let (numbers, ends) = (Arc::new(numbers), Arc::new(ends));
+        *last = LastDealt { ids, width: region.width, numbers, ends };
+    }
+    let rows = Rows::new(region.columns.iter().map(column), Some(last.numbers.clone()));
+    let dealt = rows.map(|rows| Dealt { rows, ends: last.ends.clone() });
+    if last.ids.len() > REMEMBERED {
+        *last = LastDealt::default();
+    }
+    Ok(dealt)
+}
+
+/// The numbers of rows by their ids, those of each in their order, and where those of each id end.
+fn by_id(
+    ids: impl ExactSizeIterator<Item = usize> + Clone,
+    max_id: usize,
+) -> (Vec<u32>, Vec<usize>) {
+    let mut numbers = vec![0; ids.len()];
+    let mut ends = vec![0; max_id + 1];
+    ids.clone().for_each(|id| ends[id] += 1);
     let mut sum = 0;
     for end in &mut ends {
         // The place of the id's first row; it moves on to the end as the rows are placed below.
         (sum, *end) = (sum + *end, sum);
     }
-    let mut numbers = vec![0; ids.len()];
-    for (row, id) in (0..).zip(&ids) {
-        let place = &mut ends[usize::from(*id)];
-        numbers[*place] = row;
-        *place += 1;
+    for (row, id) in (0..).zip(ids) {
+        numbers[ends[id]] = row;
+        ends[id] += 1;
     }
-    let rows = Rows::new(region.columns.iter().map(column), Some(numbers));
-    Ok(rows.map(|rows| Dealt { rows, ends }))
-}
-
-/// The ids of all rows.
-fn ids<M: HostMemory + ?Sized>(region: &Partitioned, memory: &M) -> Result<Vec<u16>, Fault> {
-    let mut ids = Vec::with_capacity(region.rows as usize);
-    let mut chunk = [0; CHUNK];
-    let size = region.size();
-    for offset in (0..size).step_by(CHUNK) {
-        let bytes = &mut chunk[..(size - offset).min(CHUNK as u64) as usize];
-        memory.read(region.ids.wrapping_add(offset), bytes)?;
-        match region.width {
-            1 => ids.extend(bytes.iter().map(|id| u16::from(*id))),
-            _ => ids.extend(bytes.as_chunks().0.iter().map(|id| u16::from_le_bytes(*id))),
-        }
-    }
-    Ok(ids)
+    (numbers, ends)
 }
 
 /// The rows of a destination's regions. With one region, either row mask sends the same values in the same order.
@@ -149,7 +182,7 @@ fn of_regions<M: HostMemory + ?Sized>(
         Region::Bitmapped { bitmap, rows, columns, .. } if *rows <= MOST_ROWS => {
             let numbers = selected(*bitmap, *rows, memory)?;
             let count = numbers.len();
-            (Rows::new(columns.iter().map(column), Some(numbers)), count)
+            (Rows::new(columns.iter().map(column), Some(Arc::new(numbers))), count)
         }
         _ => return Ok(None),
     };
@@ -344,7 +377,7 @@ mod tests {
             };
             let (region, memory) = (region(&ids, width, &widths), memory(&ids));
             let request = request(Some(region.clone()), (0..5).map(|id| destination(id, vec![])));
-            for (id, copies) in (0..).zip(of_request(&request, &memory)) {
+            for (id, copies) in (0..).zip(of_request(&request, &memory, &mut LastDealt::default())) {
                 let units = Units::of_partition(&region, id, Limit::default());
                 check(copies.unwrap(), units, &memory, &pieces)?;
             }
@@ -369,7 +402,7 @@ mod tests {
             let to = regions.iter().map(|region| destination(0, vec![region.clone()]));
             let row_mask = if element { RowMask::Element } else { RowMask::Period };
             let request = Request { row_mask, ..request(None, to) };
-            for (region, copies) in regions.iter().zip(of_request(&request, &memory)) {
+            for (region, copies) in regions.iter().zip(of_request(&request, &memory, &mut LastDealt::default())) {
                 let units = Units::new(std::slice::from_ref(region), row_mask);
                 check(copies.unwrap(), units, &memory, &pieces)?;
             }
@@ -377,18 +410,49 @@ mod tests {
     }
 
     #[test]
+    fn ids_that_were_dealt_before_are_dealt_as_they_are_now() {
+        let mut last = LastDealt::default();
+        let all = [[0, 1, 0, 1], [0, 1, 0, 1], [1, 0, 0, 0], [1, 0, 0, 0], [1, 1, 1, 1]];
+        for (ids, width) in all.into_iter().flat_map(|ids| [(ids, 1), (ids, 2), (ids, 1)]) {
+            let (region, memory) = (region(&ids, width, &[4, 8]), memory(&ids));
+            let request = request(Some(region.clone()), (0..2).map(|id| destination(id, vec![])));
+            for (id, copies) in (0..).zip(of_request(&request, &memory, &mut last)) {
+                let units = Units::of_partition(&region, id, Limit::default());
+                check(copies.unwrap(), units, &memory, &[100]).unwrap();
+            }
+        }
+        assert_eq!(last.ids, [1; 4]);
+        let many = vec![0; REMEMBERED + 1];
+        let region = Partitioned { rows: many.len() as u32, ..region(&[], 1, &[4]) };
+        let memory = Segments::new().with(0x10, many);
+        assert!(
+            of_request(&request(Some(region), [destination(0, vec![])]), &memory, &mut last)[0]
+                .is_some()
+        );
+        assert!(last.ids.is_empty() && last.numbers.is_empty());
+    }
+
+    #[test]
     fn what_is_not_found_at_once_is_left_to_its_units() {
         let (ids, memory) = ([0, 1], memory(&[0, 1]));
         let plain = region(&ids, 1, &[4]);
         let one = |region: Partitioned| {
-            of_request(&request(Some(region), [destination(0, vec![])]), &memory).remove(0)
+            of_request(
+                &request(Some(region), [destination(0, vec![])]),
+                &memory,
+                &mut LastDealt::default(),
+            )
+            .remove(0)
         };
         assert!(one(plain.clone()).is_some());
         assert!(one(Partitioned { ids: 0x11, ..plain.clone() }).is_none(), "an id is not there");
         assert!(one(Partitioned { rows: MOST_ROWS + 1, ..plain.clone() }).is_none());
         assert!(one(region(&ids, 1, &[4, 0])).is_none(), "a value of no bytes");
 
-        let of = |regions| of_request(&request(None, [destination(0, regions)]), &memory).remove(0);
+        let of = |regions| {
+            let request = request(None, [destination(0, regions)]);
+            of_request(&request, &memory, &mut LastDealt::default()).remove(0)
+        };
         let Partitioned { columns, .. } = plain;
         let bits = |bitmap, rows| {
             let (columns, fetch_rows) = (columns.clone(), None);
@@ -410,7 +474,8 @@ mod tests {
         let region = Partitioned { columns, ..region(&ids, 1, &[4]) };
         let memory = memory(&ids);
         let request = request(Some(region), [destination(0, vec![])]);
-        let mut copies = of_request(&request, &memory).remove(0).unwrap();
+        let mut copies =
+            of_request(&request, &memory, &mut LastDealt::default()).remove(0).unwrap();
         copies.fill(&memory, &mut [0; 16]).unwrap();
         let fault = Fault { addr: 0x6001, len: 4 };
         assert_eq!(copies.fill(&memory, &mut [0; 8]).unwrap_err(), fault);

@@ -9,8 +9,10 @@ use drdma_abi::{
 };
 
 use super::{
+    buffers::Buffers,
     job::Job,
     registers::{Counters, Registers},
+    row_copies::LastDealt,
     tables::{RequestId, Tables},
 };
 use drdma_semantics::scatter::Scatter;
@@ -67,6 +69,10 @@ pub struct SoftCard {
     /// It is used for what it sends and receives ([`SimulatedCard::endpoint`](crate::simulated::SimulatedCard::endpoint)): rows are found
     /// once, at the start of a request, and no DMA reads are planned.
     pub(super) is_endpoint: bool,
+    /// How an endpoint has dealt rows last.
+    pub(super) last_dealt: LastDealt,
+    /// Memory for the frames of messages.
+    pub(super) buffers: Buffers,
     /// Frames of others, if somebody takes them.
     pub(super) host_frames: Option<Vec<Vec<u8>>>,
     /// Cycles since the card was made.
@@ -98,6 +104,8 @@ impl SoftCard {
             late_receives: VecDeque::new(),
             fetching: HashMap::new(),
             is_endpoint: false,
+            last_dealt: LastDealt::default(),
+            buffers: Buffers::default(),
             host_frames: None,
             cycles: 0,
             busy_until: 0,

@@ -366,7 +366,7 @@ pub struct Tables {
     /// Queue pairs.
     pub queue_pairs: Vec<QueuePairState>,
     /// Memory regions, effective.
-    pub memory_regions: Vec<MemoryRegionEntry>,
+    memory_regions: Vec<MemoryRegionEntry>,
     /// Send queues.
     pub send_queues: Vec<SendQueueState>,
     /// Completion queues.
@@ -378,7 +378,9 @@ pub struct Tables {
     /// Regions of described keys.
     pub key_regions: Vec<Option<Region>>,
     /// Append regions.
-    pub appends: Vec<Option<Append>>,
+    appends: Vec<Option<Append>>,
+    /// Append regions that were found to be allowed, since which neither they nor a key were written.
+    allowed_appends: Vec<bool>,
     /// Send queues that were ever written are below this index: what goes through all looks no further.
     pub known_send_queues: usize,
 }
@@ -405,6 +407,7 @@ impl Default for Tables {
             staged_appends: Staged::new(&APPEND_REGIONS),
             key_regions: vec![None; KEY_REGIONS.entries as usize],
             appends: vec![None; APPEND_REGIONS.entries as usize],
+            allowed_appends: vec![false; APPEND_REGIONS.entries as usize],
             known_send_queues: 0,
         }
     }
@@ -438,6 +441,39 @@ impl Tables {
         self.key_regions.get(usize::try_from(index).ok()?)?.as_ref()
     }
 
+    /// Takes what the host wrote of a key.
+    pub fn load_key(&mut self, index: usize, entry: MemoryRegionEntry) {
+        self.memory_regions[index] = entry;
+        self.allowed_appends.fill(false);
+    }
+
+    /// Makes a key invalid.
+    pub fn invalidate(&mut self, rkey: u32) {
+        self.memory_regions[(rkey % MEMORY_REGIONS.entries) as usize].valid = 0;
+        self.allowed_appends.fill(false);
+    }
+
+    /// Takes what the host wrote of an append region.
+    pub fn load_append(&mut self, index: usize, append: Option<Append>) {
+        self.appends[index] = append;
+        self.allowed_appends.fill(false);
+    }
+
+    /// The append region of that number.
+    pub fn append(&mut self, number: u32) -> Option<&mut Append> {
+        self.appends.get_mut(number as usize)?.as_mut()
+    }
+
+    /// True if there is an append region of that number whose keys allow all of its rows. They are looked at once after
+    /// any was written.
+    pub fn is_append_allowed(&mut self, number: u32) -> bool {
+        let number = number as usize;
+        let Some(append) = self.appends.get(number).and_then(Option::as_ref) else { return false };
+        let allowed = self.allowed_appends[number] || append.is_allowed(self);
+        self.allowed_appends[number] = allowed;
+        allowed
+    }
+
     /// Messages that a queue pair was appending will not come.
     pub fn abandon_appends(&mut self, index: usize) {
         self.appends.iter_mut().flatten().for_each(|append| append.abandon(index as u32));
@@ -451,5 +487,46 @@ impl Directory for Tables {
 
     fn queue_pair(&self, qp: u32) -> Option<QueuePair> {
         self.queue_pairs.get(qp as usize).map(QueuePairState::view)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use drdma_abi::receive::rights;
+    use drdma_semantics::region::Column;
+
+    use super::*;
+
+    const KEY: u32 = 5;
+
+    /// A key of 16 bytes, and the append region of number 3, whose two rows of 8 bytes are there.
+    fn tables() -> (Tables, MemoryRegionEntry) {
+        let rights = rights::LOCAL_WRITE;
+        let key = MemoryRegionEntry { addr: 0x1000, len: 16, lkey: KEY, rights, pd: 1, valid: 1 };
+        let mut tables = Tables::default();
+        tables.load_key(KEY as usize, key);
+        let columns = vec![Column { base: 0x1000, width: 8, lkey: KEY }];
+        tables.load_append(3, Some(Append::new(columns, 2, 1)));
+        (tables, key)
+    }
+
+    #[test]
+    fn what_an_append_region_is_allowed_is_looked_at_again_when_anything_of_it_was_written() {
+        let (mut tables, key) = tables();
+        assert!(tables.is_append_allowed(3) && tables.is_append_allowed(3));
+        assert!(!tables.is_append_allowed(2) && !tables.is_append_allowed(u32::MAX));
+        tables.load_key(KEY as usize, MemoryRegionEntry { len: 15, ..key });
+        assert!(!tables.is_append_allowed(3));
+        tables.load_key(KEY as usize, key);
+        assert!(tables.is_append_allowed(3));
+        tables.invalidate(KEY);
+        assert!(!tables.is_append_allowed(3));
+        tables.load_key(KEY as usize, key);
+        assert!(tables.is_append_allowed(3));
+        let columns = vec![Column { base: 0x1000, width: 9, lkey: KEY }];
+        tables.load_append(3, Some(Append::new(columns, 2, 1)));
+        assert!(!tables.is_append_allowed(3));
+        tables.load_append(3, None);
+        assert!(!tables.is_append_allowed(3));
     }
 }

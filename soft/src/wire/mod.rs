@@ -154,6 +154,8 @@ pub struct Frames {
     pub bytes: Bytes,
     /// Bytes of each.
     pub len: usize,
+    /// The queue pair whose messages they are of; `None`: they must stay in their place among those of all.
+    pub queue_pair: Option<usize>,
 }
 
 impl Frames {
@@ -289,8 +291,8 @@ impl Network {
     }
 
     /// The same for frames of one length, one behind the other; the last one may be shorter.
-    pub(crate) fn transmit_run(&self, bytes: Bytes, len: usize, time_ns: u64) {
-        self.state().transmit_run(Frames { time_ns, bytes, len });
+    pub(crate) fn transmit_run(&self, bytes: Bytes, len: usize, queue_pair: usize, time_ns: u64) {
+        self.state().transmit_run(Frames { time_ns, bytes, len, queue_pair: Some(queue_pair) });
     }
 
     /// The next frame, without FCS, that has arrived at the card by `time_ns`.
@@ -449,7 +451,8 @@ impl State {
         }
         if let Some(cable) = &mut self.cable {
             let len = bytes.len();
-            cable.sent.push_back(Frames { time_ns, bytes: bytes.to_vec().into(), len });
+            let bytes = bytes.to_vec().into();
+            cable.sent.push_back(Frames { time_ns, bytes, len, queue_pair: None });
             return;
         }
         let frame = match Frame::parse(bytes) {
