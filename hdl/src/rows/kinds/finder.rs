@@ -79,7 +79,7 @@ const TAG_BITS: usize = <Tag as Synth>::BITS;
 /// are wanted; `halt`; `take`; `line`, `linked`.
 ///
 /// # Outputs
-/// `valid` with `row`, `rest`, `lane`, `pointer`; `bad`, in place of `valid`: the next row leads nowhere; `dry`: there
+/// `valid` with `row`, `at`, `rest`, `lane`, `pointer`; `bad`, in place of `valid`: the next row leads nowhere; `dry`: there
 /// is no further row; `place`; streams `read`, `link_read`; `busy`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Finder<const RECORDS: usize> {
@@ -123,6 +123,8 @@ pub struct Finder<const RECORDS: usize> {
     pub take: Signal<In, Bit>,
     /// Number of the row; 0 for a record behind a pointer.
     pub row: Signal<Out, Bits<32>>,
+    /// With a bitmap: number of the row's bit, from the first byte on. With ids: number of the row.
+    pub at: Signal<Out, Bits<33>>,
     /// Number of rows behind this one in its region.
     pub rest: Signal<Out, Bits<33>>,
     /// With `by_lane`: lane of the row.
@@ -615,6 +617,7 @@ impl<const RECORDS: usize> Logic for Finder<RECORDS> {
         } else if self.is_pointers.val() {
             self.row.next = 0.into();
         }
+        self.at.next = self.row_at.q.val();
         self.rest.next = self.rows.q.val() - 1 - self.row_at.q.val();
         self.lane.next = self.row_lane.q.val();
         self.pointer.next = self.row_pointer.q.val();

@@ -3,7 +3,8 @@
 use super::chaser::Linked;
 use super::finder::{Finder, PLACE_BITS, Place};
 use super::record::{
-    DESTINATION, HEAD, MESSAGE, MOST_BYTES, PLAN, PLAN_BITS, Plan, TABLE, VALUE, VERDICT, Wanted,
+    DESTINATION, HEAD, LOAD, MESSAGE, MOST_BYTES, PLAN, PLAN_BITS, Plan, TABLE, VALUE, VERDICT,
+    Wanted,
 };
 use crate::primitive::{FirstSet, Flatten, Lutram, Restore};
 use crate::request::{DEST_COUNT, POINTER_MAPPED, STRIDED, SetKinds};
@@ -16,7 +17,7 @@ const PROTECTION: u64 = Status::LocalProtectionError as u64;
 const OPERATION: u64 = Status::LocalQpOperationError as u64;
 const LENGTH: u64 = Status::LocalLengthError as u64;
 /// Largest [`Wanted::rest`].
-const MOST_REST: u64 = 511;
+pub const MOST_REST: u64 = 1023;
 /// Bit that is set in sums of more bytes than a message has; from there on sums do not change.
 const FULL: usize = 32;
 
@@ -39,6 +40,8 @@ pub enum ListerState {
     Planned,
     /// Asks for the groups of rows, one a cycle.
     Rows,
+    /// Has lines of bits read, for the block of the row at hand.
+    Bits,
     /// Stores the position of the walk.
     Place,
     /// Ends a region that has no more rows.
@@ -74,6 +77,22 @@ pub enum ListerPhase {
     /// The message is sent.
     Give,
 }
+
+/// Rows of a region whose bits are in lines that were asked for, in numbers of a [`Finder`].
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Loaded {
+    /// Set of the region.
+    set: Bits<11>,
+    /// The first row.
+    low: Bits<33>,
+    /// The first row of the next block.
+    high: Bits<33>,
+}
+
+/// Bits of a [`Loaded`].
+const LOADED_BITS: usize = <Loaded as Synth>::BITS;
+/// Binary logarithm of the rows of a block.
+const LOG_BLOCK: u64 = 9;
 
 /// Lists the lanes that are wanted of each row; see the [module above](super).
 ///
@@ -213,6 +232,22 @@ pub struct Lister<const RECORDS: usize> {
     last_group: Signal<Local, Bit>,
     asks: Signal<Local, Bit>,
     asked: Signal<Local, Bit>,
+    // Lines of bits.
+    slot: Signal<Local, Bits<2>>,
+    loaded: Lutram<LOADED_BITS, 2, 1>,
+    loaded_in: Flatten<Loaded, LOADED_BITS>,
+    loaded_out: Restore<Loaded, LOADED_BITS>,
+    loaded_new: Signal<Local, Loaded>,
+    has_loaded: DFF<Bits<4>>,
+    is_of_set: Signal<Local, Bit>,
+    lacks: Signal<Local, Bit>,
+    /// The row is in the block behind the one whose lines were asked for.
+    is_next: Signal<Local, Bit>,
+    block_end: Signal<Local, Bits<33>>,
+    /// Lanes of bits that are left, and whether their second lines are asked for.
+    bits_left: DFF<Bits<16>>,
+    second: DFF<Bit>,
+    lowest_bits: FirstSet<16, 4>,
     /// Number of the unit's bits that do not fill a byte yet.
     carry: DFF<Bits<3>>,
     carry_new: Signal<Local, Bits<3>>,
@@ -350,7 +385,35 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
             || (self.state.q.val() == ListerState::Idle);
         self.has_row.next = self.finds.val() && self.finder.valid.val();
         self.asks.next = self.by_lane.val() || self.groups.q.val().any();
-        self.asked.next = self.wanted.ready.val() && self.last_group.val();
+        self.slot.next = self.region_index.val().get_bits::<2>(0);
+        self.loaded.read_address[0].next = self.slot.val();
+        self.loaded_out.bits.next = self.loaded.read_data[0].val();
+        self.is_of_set.next = self.has_loaded.q.val().get_bit(self.slot.val().index())
+            && (self.loaded_out.record.val().set == self.set.q.val());
+        self.lacks.next = self.has_row.val()
+            && (self.phase.q.val() == ListerPhase::Give)
+            && self.plan_now.val().bits.get_bit(self.group.q.val().index())
+            && (!self.is_of_set.val()
+                || (self.finder.at.val() < self.loaded_out.record.val().low)
+                || (self.finder.at.val() >= self.loaded_out.record.val().high));
+        self.is_next.next = self.is_of_set.val()
+            && (self.finder.at.val() >= self.loaded_out.record.val().high)
+            && (self.finder.at.val()
+                < (self.loaded_out.record.val().high + (bits::<33>(1) << LOG_BLOCK)));
+        self.block_end.next = self.finder.at.val() + (bits::<33>(1) << LOG_BLOCK)
+            - bit_cast::<33, 9>(self.finder.row.val().get_bits::<9>(0));
+        self.loaded_new.next.set = self.set.q.val();
+        self.loaded_new.next.low = self.finder.at.val();
+        self.loaded_new.next.high = self.block_end.val();
+        if self.is_next.val() {
+            self.loaded_new.next.low = self.loaded_out.record.val().high;
+        }
+        self.loaded_in.record.next = self.loaded_new.val();
+        self.loaded.write_address.next = self.slot.val();
+        self.loaded.write_data.next = self.loaded_in.bits.val();
+        self.loaded.write_enable.next = false;
+        self.lowest_bits.bits.next = self.bits_left.q.val();
+        self.asked.next = self.wanted.ready.val() && self.last_group.val() && !self.lacks.val();
         self.takes.next = self.has_row.val() && (self.asked.val() || !self.asks.val());
         self.finder.take.next = self.takes.val();
         self.finder.read.join(&mut self.read);
@@ -361,7 +424,7 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
         self.finder.linked.next = self.linked.val();
 
         // A group of a row is wanted, unless a state says otherwise.
-        self.wanted.valid.next = self.has_row.val() && self.asks.val();
+        self.wanted.valid.next = self.has_row.val() && self.asks.val() && !self.lacks.val();
         self.wanted.task.next = VALUE.into();
         self.wanted.set.next = self.set.q.val();
         self.wanted.first.next = self.group.q.val();
@@ -380,12 +443,13 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
         self.wanted.strided.next = self.set_info.val().kind == STRIDED;
         self.wanted.period.next = self.set_kinds.val().period_or_end;
         self.wanted.apart.next = self.set_info.val().kind == POINTER_MAPPED;
-        self.wanted.rest.next = self.finder.rest.val().get_bits::<9>(0);
-        if self.finder.rest.val().get_bits::<24>(9).any() {
+        self.wanted.slot.next = self.slot.val();
+        self.wanted.rest.next = self.finder.rest.val().get_bits::<10>(0);
+        if self.finder.rest.val().get_bits::<23>(10).any() {
             self.wanted.rest.next = MOST_REST.into();
         }
         self.wanted.unit_end.next =
-            self.last_group.val() && (!self.interleaved.val() || self.last_region.val());
+            !self.last_group.val() || !self.interleaved.val() || self.last_region.val();
         self.wanted.give.next = self.phase.q.val() == ListerPhase::Give;
         self.target.next = self.head.q.val().units;
         if (self.phase.q.val() == ListerPhase::Give) && self.message_ahead.val() {
@@ -418,6 +482,7 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
                 self.giving.d.next = false;
                 self.again.d.next = false;
                 self.planned.d.next = 0.into();
+                self.has_loaded.d.next = 0.into();
                 self.failure.d.next = 0.into();
                 if self.start.val() {
                     self.state.d.next = ListerState::DestRead;
@@ -504,13 +569,21 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
                 }
             }
             ListerState::Rows => {
-                if self.has_row.val() && self.wanted.ready.val() && self.asks.val() {
+                self.bits_left.d.next = self.plan_now.val().bits;
+                self.second.d.next = false;
+                if self.has_row.val()
+                    && self.wanted.ready.val()
+                    && self.asks.val()
+                    && !self.lacks.val()
+                {
                     self.group.d.next = self.following.index.val();
                     if self.last_group.val() {
                         self.group.d.next = self.first_group.q.val();
                     }
                 }
-                if self.takes.val() {
+                if self.lacks.val() {
+                    self.state.d.next = ListerState::Bits;
+                } else if self.takes.val() {
                     self.counted.d.next = self.counted.q.val() + 1;
                     self.some.d.next = true;
                     self.sum.d.next = self.sum_new.val();
@@ -530,6 +603,27 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
                     self.state.d.next = ListerState::Finish;
                 } else if self.finder.dry.val() {
                     self.state.d.next = ListerState::RegionEnd;
+                }
+            }
+            ListerState::Bits => {
+                // The first lines, unless they were the second ones of the block before; then the second lines.
+                self.wanted.task.next = LOAD.into();
+                self.wanted.first.next = self.lowest_bits.index.val();
+                self.wanted.lane.next = self.lowest_bits.index.val();
+                self.wanted.unit_end.next = self.second.q.val();
+                self.wanted.valid.next =
+                    self.bits_left.q.val().any() && (self.second.q.val() || !self.is_next.val());
+                if self.wanted.valid.val() && self.wanted.ready.val() {
+                    self.bits_left.d.next = self.bits_left.q.val() & (self.bits_left.q.val() - 1);
+                } else if !self.wanted.valid.val() {
+                    self.bits_left.d.next = self.plan_now.val().bits;
+                    self.second.d.next = true;
+                    if self.second.q.val() {
+                        self.loaded.write_enable.next = true;
+                        self.has_loaded.d.next =
+                            self.has_loaded.q.val().replace_bit(self.slot.val().index(), true);
+                        self.state.d.next = ListerState::Rows;
+                    }
                 }
             }
             ListerState::Place => {
