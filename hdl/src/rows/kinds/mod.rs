@@ -13,11 +13,12 @@
 //! ```
 //!
 //! - **[`Lister`]** walks the rows of destinations, region by region, and asks for one group of a row's lanes a cycle:
-//!   lanes of fixed width side by side, of up to 64 bytes together, or one other lane. Its
+//!   lanes of fixed width side by side, of up to 64 bytes together, lanes of bits side by side, or one other lane. Its
 //!   **[`Finder`](finder::Finder)** finds the rows: bits of bitmaps, ids, pointers, chains. Its
 //!   **[`Chaser`](chaser::Chaser)** follows 64 chains at once, its **[`Trail`](trail::Trail)** keeps their records.
 //! - **[`Planner`]** decides which lanes of a region form groups, and what all of its rows have in common.
-//! - **[`Lines`]** reads the entries that lead elsewhere; those of a lane that share a cache line are read together.
+//! - **[`Lines`]** reads the entries that lead elsewhere; those of a lane that share a cache line are read together. Its
+//!   **[`BitLines`](bits::BitLines)** keeps lines of bits, and picks one bit of each lane in a cycle.
 //! - **[`Follower`]** follows the entries to the ranges of their values, and checks what docs/semantics.md says about
 //!   where these may lie.
 //! - **[`Giver`]** counts the bytes of messages, and emits the bytes as tokens of up to 64: of a group, of one piece of
@@ -32,7 +33,8 @@
 //! Contract: one request at a time; `done` is a pulse at its end, with its status. Then only tokens are still under
 //! way.
 //!
-//! A group takes a cycle, a row at least one; a value that is sent takes one for its length and one for each 64 bytes.
+//! A group takes a cycle, a row at least one, and what an element has in several regions with the same rows counts as one
+//! row; a value that is sent takes one for its length and one for each 64 bytes.
 //! 512 entries are under way at once. A list is read 2 KiB at a time, and 16 such windows are kept; each other window
 //! takes a read's round trip. So does each record of a chain, where 64 chains share their round trips. Where chains are
 //! judged, the pointers of their records are kept, as far as there is room for all of a region: such a region's chains
