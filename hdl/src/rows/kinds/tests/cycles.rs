@@ -349,10 +349,21 @@ fn bits_of_validity_take_a_cycle_together() {
     ];
     for (values, bits, rows, destinations, by_ids) in cases {
         let cycles = Nullable { values, bits, rows, destinations, by_ids }.cycles(&library);
-        println!(
-            "{values} values, {bits} bits, {rows} rows, {destinations} destinations, by ids {by_ids}: {cycles} cycles, \
-             {:.2} a row",
-            cycles as f64 / f64::from(rows)
+        let context = format!(
+            "{values} values, {bits} bits, {rows} rows, {destinations} destinations, by ids {by_ids}"
         );
+        println!("{context}: {cycles} cycles, {:.2} a row", cycles as f64 / f64::from(rows));
+        // A row takes one where it is judged, and where it is sent one for 64 B and one for 16 bits.
+        let (rows, destinations) = (u64::from(rows), destinations as u64);
+        let row = 1 + (values.div_ceil(8) + bits.div_ceil(16)) as u64;
+        let words = 2 * destinations * rows.div_ceil(64);
+        let messages = 4 * (rows / 20 + destinations);
+        // Lines of bits: a cycle to ask for one, four to store it. Regions and their lanes are looked at twice.
+        let lines = 5 * destinations * bits as u64 * (rows / 512 + 2);
+        let heads = 2 * destinations * ((values + bits) as u64 + 40);
+        // Lists and bits.
+        let trips = (destinations + 4) * LATENCY;
+        let most = row * rows + words + messages + lines + heads + trips;
+        assert!(cycles <= most, "{context}: {cycles} cycles instead of {most}");
     }
 }
