@@ -48,7 +48,7 @@ const REASONS: &[(&str, &str)] = &[
 const RUN_BY_RUN: &str = "Where a bitmap selects the rows, each run of rows that follow each other is a DMA read for each column: of 256 B at most here, of 195 B on \
      average. The block alone, without a limit on reads under way, has 118 Gb/s.";
 const ENTRY_BY_ENTRY: &str = "Rows with kinds of columns are walked one by one, twice: judged, in a cycle for each offset, view or index, and sent, in a cycle for each \
-     token: 64 B of columns of fixed width, a bit, a length, 64 B of a string. Each destination walks all rows, of whose ids it looks at 64 a cycle, and what its \
+     token: 64 B of columns of fixed width, 16 bits, a length, 64 B of a string. Each destination walks all rows, of whose ids it looks at 64 a cycle, and what its \
      walk reads first takes a round trip.";
 const SHORT_REQUESTS: &str = "The requests are as short as those that they are compared with, 48 KiB in all, and what passes until the first window is \
      gathered counts: with 2 Ki rows and 8 destinations it is 88.9 % of the bound.";

@@ -74,12 +74,12 @@ const TAG_BITS: usize = <Tag as Synth>::BITS;
 /// take a read each without `ahead`, one after the other.
 ///
 /// # Inputs
-/// `clk`, `rst`; `clear`: a request begins; `set`, `region`, `info`, `kinds`, `bounds`, `partition` and `by_lane` of
+/// `clk`, `rst`; `clear`: a request begins; `set`, `info`, `kinds`, `bounds`, `partition` and `by_lane` of
 /// the region at hand, which may change while `busy` and `on` are low; `open` with `from`; `ahead`, `keeps`; `on`: rows
 /// are wanted; `halt`; `take`; `line`, `linked`.
 ///
 /// # Outputs
-/// `valid` with `row`, `rest`, `lane`, `pointer`; `bad`, in place of `valid`: the next row leads nowhere; `dry`: there
+/// `valid` with `row`, `at`, `rest`, `lane`, `pointer`; `bad`, in place of `valid`: the next row leads nowhere; `dry`: there
 /// is no further row; `place`; streams `read`, `link_read`; `busy`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Finder<const RECORDS: usize> {
@@ -91,8 +91,6 @@ pub struct Finder<const RECORDS: usize> {
     pub clear: Signal<In, Bit>,
     /// Lane set of the region.
     pub set: Signal<In, Bits<11>>,
-    /// Number of the region in its destination.
-    pub region: Signal<In, Bits<4>>,
     /// Entry of the set.
     pub info: Signal<In, SetInfo>,
     /// Properties of the set that only sets with kinds have.
@@ -123,6 +121,8 @@ pub struct Finder<const RECORDS: usize> {
     pub take: Signal<In, Bit>,
     /// Number of the row; 0 for a record behind a pointer.
     pub row: Signal<Out, Bits<32>>,
+    /// With a bitmap: number of the row's bit, from the first byte on. With ids: number of the row.
+    pub at: Signal<Out, Bits<33>>,
     /// Number of rows behind this one in its region.
     pub rest: Signal<Out, Bits<33>>,
     /// With `by_lane`: lane of the row.
@@ -326,7 +326,7 @@ impl<const RECORDS: usize> Logic for Finder<RECORDS> {
         }
         self.more.next = self.first_row.val() < self.rows.q.val();
         self.window.next = self.line_number.val().get_bits::<WINDOW>(LOG_LINES);
-        self.slot.next = self.region.val() ^ self.window.val().get_bits::<4>(0);
+        self.slot.next = self.set.val().get_bits::<4>(0) ^ self.window.val().get_bits::<4>(0);
         self.tags.read_address[0].next = self.slot.val();
         self.tag.bits.next = self.tags.read_data[0].val();
         self.hits.next = self.has.q.val().get_bit(self.slot.val().index())
@@ -615,6 +615,7 @@ impl<const RECORDS: usize> Logic for Finder<RECORDS> {
         } else if self.is_pointers.val() {
             self.row.next = 0.into();
         }
+        self.at.next = self.row_at.q.val();
         self.rest.next = self.rows.q.val() - 1 - self.row_at.q.val();
         self.lane.next = self.row_lane.q.val();
         self.pointer.next = self.row_pointer.q.val();

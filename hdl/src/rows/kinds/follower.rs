@@ -63,7 +63,7 @@ struct Reading {
     first: Bits<4>,
     /// Last lane; see [`Entry::lane`].
     lane: Bits<4>,
-    /// The lane is the last one of its unit; see [`Entry::unit_end`].
+    /// Bits that do not fill a byte are not continued; see [`Entry::unit_end`].
     unit_end: Bit,
     /// The value is sent, not only judged.
     give: Bit,
@@ -83,8 +83,8 @@ struct Reading {
     to: Bits<64>,
     /// The entry is a view of a buffer.
     in_buffer: Bit,
-    /// The bit, if the entry is one.
-    one: Bit,
+    /// The bits, if the entry is some.
+    bits: Bits<16>,
 }
 
 /// A value whose range is found, while the range is looked up in its key.
@@ -98,7 +98,7 @@ struct Ranged {
     first: Bits<4>,
     /// Last lane; see [`Entry::lane`].
     lane: Bits<4>,
-    /// The lane is the last one of its unit; see [`Entry::unit_end`].
+    /// Bits that do not fill a byte are not continued; see [`Entry::unit_end`].
     unit_end: Bit,
     /// The value is sent, not only judged.
     give: Bit,
@@ -106,14 +106,14 @@ struct Ranged {
     pointer: Bits<64>,
     /// Row of the value, if it has fixed width; else 0.
     row: Bits<32>,
-    /// Bytes of the value in host memory.
+    /// See [`Value::bytes`].
     bytes: Bits<32>,
     /// The length of the value is sent before it.
     has_length: Bit,
-    /// The value is a bit.
-    is_bit: Bit,
-    /// With `is_bit`: the bit.
-    bit: Bit,
+    /// The value is bits.
+    is_bits: Bit,
+    /// With `is_bits`: the bits.
+    bits: Bits<16>,
     /// The product of the value's index and its bytes is still to be added.
     is_indexed: Bit,
     /// The range must lie in the memory of its key.
@@ -194,6 +194,12 @@ pub struct Follower {
     second: Signal<Local, Bits<64>>,
     is_value: Signal<Local, Bit>,
     in_buffer: Signal<Local, Bit>,
+    /// Number of the group's lanes behind the first one.
+    others: Signal<Local, Bits<4>>,
+    #[init(Constant::new(0xffff.into()))]
+    all_bits: Constant<Bits<16>>,
+    bit_mask: Signal<Local, Bits<16>>,
+    bit_errors: Signal<Local, Bits<16>>,
     misses: Signal<Local, Bit>,
     has_table: Signal<Local, Bit>,
     read_new: Signal<Local, Reading>,
@@ -296,12 +302,21 @@ impl Logic for Follower {
         self.read_new.next.from = self.index.val();
         self.read_new.next.to = self.second.val();
         self.read_new.next.in_buffer = self.in_buffer.val();
-        self.read_new.next.one =
-            self.held_answer.q.val().data.get_bit(self.held.q.val().bit.index());
+        // The bits of the group's lanes.
+        self.others.next = self.held.q.val().lane - self.held.q.val().first;
+        self.bit_mask.next = self.all_bits.val() >> (!self.others.val());
+        self.read_new.next.bits = (self.held_answer.q.val().data.get_bits::<16>(0)
+            >> self.held.q.val().first)
+            & self.bit_mask.val();
+        self.bit_errors.next = (self.held_answer.q.val().data.get_bits::<16>(16)
+            >> self.held.q.val().first)
+            & self.bit_mask.val();
         if self.held.q.val().kind == FIXED {
             self.read_new.next.at = self.held.q.val().at;
             self.read_new.next.base = 0.into();
             self.read_new.next.to = self.held.q.val().addr;
+        } else if self.held.q.val().kind == BITS {
+            self.read_new.next.bytes = bit_cast::<32, 4>(self.others.val()) + 1;
         } else if self.held.q.val().kind == DICTIONARY {
             self.read_new.next.bytes = bit_cast::<32, 24>(self.held.q.val().width);
         } else if self.held.q.val().kind == VIEWS {
@@ -384,14 +399,10 @@ impl Logic for Follower {
         }
         self.ranged_new.next.has_length =
             (self.found.q.val().kind == OFFSETS) || (self.found.q.val().kind == VIEWS);
-        self.ranged_new.next.bit = self.found.q.val().one;
-        self.ranged_new.next.is_bit = self.found.q.val().kind == BITS;
+        self.ranged_new.next.is_bits = self.found.q.val().kind == BITS;
         self.ranged_new.next.is_indexed = self.found.q.val().kind == DICTIONARY;
         self.ranged_new.next.must_lie = self.found.q.val().in_buffer;
         self.ranged_new.next.fails = self.found_fails.q.val();
-        if self.found.q.val().kind == BITS {
-            self.ranged_new.next.bytes = 0.into();
-        }
         if (self.found.q.val().task == VALUE) && (self.found.q.val().kind == OFFSETS) {
             self.ranged_new.next.pointer = self.begins.val().get_bits::<64>(0);
             self.ranged_new.next.must_lie = self.some.val();
@@ -466,6 +477,7 @@ impl Logic for Follower {
                 self.found_fails.d.next = false;
                 if self.is_value.val() && (self.held.q.val().kind != FIXED) {
                     self.found_fails.d.next = self.held_answer.q.val().error
+                        || ((self.held.q.val().kind == BITS) && self.bit_errors.val().any())
                         || ((self.held.q.val().kind == DICTIONARY)
                             && (self.index.val() >= bit_cast::<64, 32>(self.held.q.val().number)))
                         || (self.in_buffer.val()

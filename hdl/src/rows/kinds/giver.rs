@@ -17,14 +17,12 @@ const END: u64 = 1 << 32;
 const END_BIT: usize = 32;
 /// Largest number of bytes of a token.
 const BEAT: u64 = 64;
-/// Position of the last bit of a byte.
-const LAST_BIT: u64 = 7;
 
 /// Counts and emits the values that the follower found; see the [module above](super).
 ///
 /// A value that is counted takes a cycle. A value that is sent takes one for its length and one for each token of 64
-/// bytes; a group of fixed width takes one, and a bit takes one. Bits that do not fill a byte before another value cost
-/// a cycle. Once something has failed, all that comes is dropped, until `clear`.
+/// bytes; a group of fixed width takes one, and so do bits side by side. Bits that do not fill a byte cost a cycle where
+/// an element's next region has another value. Once something has failed, all that comes is dropped, until `clear`.
 ///
 /// The lengths of a WRITE's messages are kept as they are judged: fewer than 2^`LENGTHS` of them and of ends of
 /// destinations. Exactly these messages must then be sent, or the request fails. If there are more, each message is
@@ -82,7 +80,10 @@ pub struct Giver<const LENGTHS: usize> {
     // Bits that do not fill a byte yet.
     pack: DFF<Bits<8>>,
     packed: DFF<Bits<3>>,
-    packed_new: Signal<Local, Bits<8>>,
+    packed_new: Signal<Local, Bits<24>>,
+    /// Number of these and of the value's bits, and of the bytes that they fill.
+    bits_now: Signal<Local, Bits<5>>,
+    bit_bytes: Signal<Local, Bits<2>>,
     flushes: Signal<Local, Bit>,
 
     // The destination.
@@ -130,19 +131,27 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
         self.works.next = self.value.valid.val() && !self.broken.q.val();
         self.free.next = !self.out_valid.q.val() || self.token_ready.val();
 
-        // Bits before the value fill a byte, or the unit ends with them.
-        self.packed_new.next = self.pack.q.val();
+        // Bits before the value make a byte; with those of the value they may fill one or two, or end and make up to three.
+        self.packed_new.next = bit_cast::<24, 8>(self.pack.q.val());
+        self.bits_now.next =
+            bit_cast::<5, 3>(self.packed.q.val()) + self.value.bytes.val().get_bits::<5>(0);
+        self.bit_bytes.next = 1.into();
         self.flushes.next = self.packed.q.val().any() && !self.more.q.val();
-        if self.value.is_bit.val() {
-            self.packed_new.next =
-                self.pack.q.val().replace_bit(self.packed.q.val().index(), self.value.bit.val());
-            self.flushes.next = (self.packed.q.val() == LAST_BIT) || self.value.unit_end.val();
+        if self.value.is_bits.val() {
+            self.packed_new.next = bit_cast::<24, 8>(self.pack.q.val())
+                | (bit_cast::<24, 16>(self.value.bits.val())
+                    << bit_cast::<5, 3>(self.packed.q.val()));
+            self.bit_bytes.next = (self.bits_now.val() >> 3).get_bits::<2>(0);
+            if self.value.unit_end.val() {
+                self.bit_bytes.next = ((self.bits_now.val() + 7) >> 3).get_bits::<2>(0);
+            }
+            self.flushes.next = self.bit_bytes.val().any();
         }
 
         // Bytes of the message: what is sent must be as long as it was when it was measured.
         self.added.next = self.value.weight.val();
         if self.flushes.val() {
-            self.added.next = 1.into();
+            self.added.next = bit_cast::<33, 2>(self.bit_bytes.val());
         }
         self.sum_new.next = self.sum.q.val() + self.added.val();
         self.told_now.next = self.told.q.val();
@@ -161,7 +170,9 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
             bit_cast::<34, 33>(self.sum.q.val()) + bit_cast::<34, 33>(self.value.weight.val());
         self.exceeds.next = self.weighed.val() > bit_cast::<34, 33>(self.most.val());
         if self.flushes.val() {
-            self.exceeds.next = self.sum.q.val() >= self.most.val();
+            self.exceeds.next = (bit_cast::<34, 33>(self.sum.q.val())
+                + bit_cast::<34, 2>(self.bit_bytes.val()))
+                > bit_cast::<34, 33>(self.most.val());
         }
 
         // The next piece of the value.
@@ -203,7 +214,7 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
         self.made.slot.next = self.slot.val();
         self.made.data.next = self.value.bytes.val();
         if self.flushes.val() {
-            self.made.data.next = bit_cast::<32, 8>(self.packed_new.val());
+            self.made.data.next = bit_cast::<32, 24>(self.packed_new.val());
         }
 
         self.done.next = false;
@@ -219,13 +230,13 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
         if self.works.val() && (self.value.task.val() == VALUE) {
             if self.value.fails.val() {
                 self.fails.next = true;
-            } else if self.value.is_bit.val() && !self.flushes.val() {
+            } else if self.value.is_bits.val() && !self.flushes.val() {
                 self.done.next = true;
-                self.pack.d.next = self.packed_new.val();
-                self.packed.d.next = self.packed.q.val() + 1;
+                self.pack.d.next = self.packed_new.val().get_bits::<8>(0);
+                self.packed.d.next = self.bits_now.val().get_bits::<3>(0);
             } else if !self.more.q.val() && !self.value.give.val() {
                 self.adds.next = true;
-                self.done.next = self.value.is_bit.val() || !self.flushes.val();
+                self.done.next = self.value.is_bits.val() || !self.flushes.val();
             } else if !self.more.q.val() && (self.flushes.val() || self.value.has_length.val()) {
                 self.begins.next = true;
                 self.makes.next = self.free.val();
@@ -236,8 +247,8 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
                 self.out_new.next.last = 0.into();
                 self.out_new.next.bytes = LENGTH_BYTES.into();
                 if self.flushes.val() {
-                    self.out_new.next.bytes = 1.into();
-                    self.done.next = self.emits.val() && self.value.is_bit.val();
+                    self.out_new.next.bytes = bit_cast::<7, 2>(self.bit_bytes.val());
+                    self.done.next = self.emits.val() && self.value.is_bits.val();
                 } else if self.emits.val() {
                     self.more.d.next = self.bytes.val().any();
                     self.rest.d.next = self.bytes.val();
@@ -264,6 +275,13 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
             if self.flushes.val() && (self.adds.val() || self.fails.val()) {
                 self.pack.d.next = 0.into();
                 self.packed.d.next = 0.into();
+                if self.value.is_bits.val() && !self.value.unit_end.val() {
+                    self.pack.d.next = self.packed_new.val().get_bits::<8>(8);
+                    if self.bit_bytes.val() == 2 {
+                        self.pack.d.next = self.packed_new.val().get_bits::<8>(16);
+                    }
+                    self.packed.d.next = self.bits_now.val().get_bits::<3>(0);
+                }
             }
         } else if self.works.val() && (self.value.task.val() == MESSAGE) {
             self.out_new.next.piece = false;

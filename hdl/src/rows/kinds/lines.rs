@@ -1,6 +1,7 @@
 //! Reads entries from host memory: those that share a cache line together.
 
-use super::record::{Answer, Entry, LINE, Line, Placed, VALUE};
+use super::bits::BitLines;
+use super::record::{Answer, Entry, LINE, LOAD, Line, Placed, VALUE};
 use crate::primitive::{Flatten, Lutram, Restore, StreamFifo, StreamSkid};
 use crate::request::{BITS, FIXED, OFFSETS, VIEWS};
 use crate::shell::host_read::HostReadRequest;
@@ -42,6 +43,15 @@ struct Source {
     skip: Bits<6>,
     /// Bytes of the entry in the first line, if it ends in another.
     split: Bits<5>,
+    /// What is read is a line of bits.
+    loads: Bit,
+    /// The entry is bits of lines that were read.
+    picks: Bit,
+    /// With `loads` and `picks`: see [`Placed::half`] and [`Placed::spot`].
+    half: Bits<3>,
+    spot: Bits<10>,
+    /// With `loads`: 16 bytes that are read of the line, less 1.
+    words: Bits<2>,
 }
 
 /// Bits of a [`Line`]; one line is kept for each lane.
@@ -59,6 +69,8 @@ pub struct Product {
 /// Takes an entry a cycle. Columns and periods of less than 64 bytes are read a line at a time, as far as the lane's
 /// entries reach, and each line once in a walk. Other entries, and those behind pointers, are read one by one. 512
 /// entries are under way at once.
+///
+/// Bits have their lines loaded before (`LOAD`, in 1 to 4 cycles each): those of all lanes of a row are one entry.
 ///
 /// # Inputs
 /// `clk`, `rst`; `clear`; streams `placed`, and `product` with it; `beat`, in the order of reads.
@@ -96,13 +108,19 @@ pub struct Lines {
     held: DFF<Entry>,
     must_read: DFF<Bit>,
     near: DFF<Bit>,
+    is_load: DFF<Bit>,
+    picks: DFF<Bit>,
+    half: DFF<Bits<3>>,
+    spot: DFF<Bits<10>>,
     len: DFF<Bits<5>>,
     after: DFF<Bits<6>>,
     rows: Signal<Local, Bits<6>>,
     shifted: [Signal<Local, Bits<12>>; 6],
     parts: [Signal<Local, Bits<12>>; 6],
     reach: Signal<Local, Bits<12>>,
-    bits_after: Signal<Local, Bits<10>>,
+    bits_after: Signal<Local, Bits<11>>,
+    to_line_end: Signal<Local, Bits<6>>,
+    keeps: Signal<Local, Bit>,
 
     // Where the bytes of the entry come from.
     tags: Lutram<TAG_BITS, 4, 1>,
@@ -134,7 +152,13 @@ pub struct Lines {
     sources: StreamFifo<Source, 9, 10>,
     entries: StreamFifo<Entry, 9, 10>,
 
+    // Lines of bits.
+    bit_lines: BitLines,
+    first_picks: DFF<Bit>,
+    moved_picks: DFF<Bit>,
+
     // The line that was read.
+    free: Signal<Local, Bit>,
     takes: Signal<Local, Bit>,
     source: Signal<Local, Source>,
     lines: Lutram<LINE_BITS, 4, 1>,
@@ -180,7 +204,7 @@ impl Logic for Lines {
         self.product.ready.next = self.enters.val() && self.placed.valid.val();
         // Bytes of the lane behind the entry, as far as they are in its line.
         self.rows.next = self.placed.rest.val().get_bits::<6>(0);
-        if self.placed.rest.val().get_bits::<3>(6).any() {
+        if self.placed.rest.val().get_bits::<4>(6).any() {
             self.rows.next = MOST_AFTER.into();
         }
         self.shifted[0].next = bit_cast::<12, 6>(self.rows.val());
@@ -196,15 +220,22 @@ impl Logic for Lines {
         self.reach.next = ((self.parts[0].val() + self.parts[1].val())
             + (self.parts[2].val() + self.parts[3].val()))
             + (self.parts[4].val() + self.parts[5].val());
-        self.bits_after.next = (bit_cast::<10, 9>(self.placed.rest.val())
-            + bit_cast::<10, 3>(self.placed.bit.val()))
+        self.bits_after.next = (bit_cast::<11, 10>(self.placed.rest.val())
+            + bit_cast::<11, 3>(self.placed.bit.val()))
             >> 3;
         if self.enters.val() {
             self.held_valid.d.next = self.placed.valid.val() && self.product.valid.val();
             self.placed.share(&mut self.held.d);
             self.held.d.next.at = self.placed.start.val() + self.product.bytes.val();
-            self.must_read.d.next =
-                (self.placed.task.val() == VALUE) && (self.placed.kind.val() != FIXED);
+            self.is_load.d.next = self.placed.task.val() == LOAD;
+            self.picks.d.next =
+                (self.placed.task.val() == VALUE) && (self.placed.kind.val() == BITS);
+            self.half.d.next = self.placed.half.val();
+            self.spot.d.next = self.placed.spot.val();
+            self.must_read.d.next = ((self.placed.task.val() == VALUE)
+                && (self.placed.kind.val() != FIXED)
+                && (self.placed.kind.val() != BITS))
+                || ((self.placed.task.val() == LOAD) && self.placed.some.val());
             self.near.d.next = self.placed.near.val();
             self.len.d.next = bits::<5>(1) << self.placed.log_entry.val();
             self.after.d.next = self.reach.val().get_bits::<6>(0);
@@ -213,7 +244,7 @@ impl Logic for Lines {
             }
             if self.placed.kind.val() == BITS {
                 self.after.d.next = self.bits_after.val().get_bits::<6>(0);
-                if self.bits_after.val().get_bits::<4>(6).any() {
+                if self.bits_after.val().get_bits::<5>(6).any() {
                     self.after.d.next = MOST_AFTER.into();
                 }
             } else if self.placed.kind.val() == OFFSETS {
@@ -230,6 +261,7 @@ impl Logic for Lines {
             + bit_cast::<7, 5>(self.len.q.val() - 1);
         self.crosses.next = self.last_byte.val().get_bit(6);
         self.is_known.next = self.near.q.val()
+            && !self.is_load.q.val()
             && self.has_line.q.val().get_bit(self.held.q.val().lane.index())
             && (self.tag.record.val().set == self.held.q.val().set)
             && (self.tag.record.val().line == self.held.q.val().at.get_bits::<58>(6))
@@ -240,7 +272,9 @@ impl Logic for Lines {
             && self.near.q.val()
             && !self.is_known.val()
             && !self.crosses.val();
+        // A line of bits is read anew; nothing of it crosses its end.
         self.reads.next = self.must_read.q.val() && !self.hits.val();
+        self.keeps.next = (self.fresh.val() && !self.is_load.q.val()) || self.joins.val();
         self.tag_new.next.set = self.held.q.val().set;
         self.tag_new.next.line = self.held.q.val().at.get_bits::<58>(6);
         self.tag_new.next.start = self.held.q.val().at.get_bits::<6>(0);
@@ -276,14 +310,14 @@ impl Logic for Lines {
         self.tags.write_address.next = self.held.q.val().lane;
         self.tags.write_data.next = self.tag_in.bits.val();
         self.tags.write_enable.next =
-            self.held_valid.q.val() && self.moves.val() && (self.fresh.val() || self.joins.val());
+            self.held_valid.q.val() && self.moves.val() && self.keeps.val();
         if self.tags.write_enable.val() {
             self.has_line.d.next =
                 self.has_line.q.val().replace_bit(self.held.q.val().lane.index(), true);
         }
         self.source_new.next.lane = self.held.q.val().lane;
         self.source_new.next.reads = self.reads.val();
-        self.source_new.next.keeps = self.fresh.val() || self.joins.val();
+        self.source_new.next.keeps = self.keeps.val();
         self.source_new.next.joins = self.joins.val();
         self.source_new.next.skip = 0.into();
         if self.is_known.val() {
@@ -291,12 +325,29 @@ impl Logic for Lines {
                 self.held.q.val().at.get_bits::<6>(0) - self.tag.record.val().start;
         }
         self.source_new.next.split = self.before_end.val().get_bits::<5>(0);
+        self.source_new.next.loads = self.is_load.q.val();
+        self.source_new.next.picks = self.picks.q.val();
+        self.source_new.next.half = self.half.q.val();
+        self.source_new.next.spot = self.spot.q.val();
+        self.to_line_end.next = !self.held.q.val().at.get_bits::<6>(0);
+        self.source_new.next.words = self.after.q.val().get_bits::<2>(4);
+        if self.to_line_end.val() < self.after.q.val() {
+            self.source_new.next.words = self.to_line_end.val().get_bits::<2>(4);
+        }
+        if self.is_load.q.val() {
+            self.source_new.next.skip = self.held.q.val().at.get_bits::<6>(0);
+        }
         self.reads_out.input.valid.next = self.asks.q.val();
         self.reads_out.input.data.next = self.ask.val();
-        self.waits.next = self.held_valid.q.val() && self.moves.val() && self.must_read.q.val();
-        self.sources.input.valid.next = self.waits.val();
+        self.waits.next = self.held_valid.q.val()
+            && self.moves.val()
+            && ((self.must_read.q.val() && !self.is_load.q.val()) || self.picks.q.val());
+        self.sources.input.valid.next = self.held_valid.q.val()
+            && self.moves.val()
+            && (self.must_read.q.val() || self.picks.q.val());
         self.sources.input.data.next = self.source_new.val();
-        self.entries.input.valid.next = self.held_valid.q.val() && self.moves.val();
+        self.entries.input.valid.next =
+            self.held_valid.q.val() && self.moves.val() && !self.is_load.q.val();
         self.entries.input.data.next = self.held.q.val();
         self.reads_out.output.join(&mut self.read);
         self.entries.output.join(&mut self.entry);
@@ -314,16 +365,30 @@ impl Logic for Lines {
         self.sources.output.share(&mut self.source);
         self.lines.read_address[0].next = self.source.val().lane;
         self.line.bits.next = self.lines.read_data[0].val();
-        self.beat.ready.next = self.sources.output.valid.val() && self.source.val().reads;
-        self.takes.next =
-            self.sources.output.valid.val() && (self.beat.valid.val() || !self.source.val().reads);
-        self.sources.output.ready.next = self.beat.valid.val() || !self.source.val().reads;
+        self.free.next = !self.bit_lines.busy.val();
+        self.beat.ready.next =
+            self.sources.output.valid.val() && self.source.val().reads && self.free.val();
+        self.takes.next = self.sources.output.valid.val()
+            && self.free.val()
+            && (self.beat.valid.val() || !self.source.val().reads);
+        self.sources.output.ready.next =
+            self.free.val() && (self.beat.valid.val() || !self.source.val().reads);
         self.line_new.next = self.beat.val();
         self.line_in.record.next = self.line_new.val();
         self.lines.write_address.next = self.source.val().lane;
         self.lines.write_data.next = self.line_in.bits.val();
         self.lines.write_enable.next = self.takes.val() && self.source.val().keeps;
-        self.first_valid.d.next = self.takes.val();
+        self.bit_lines.put.next = self.takes.val() && self.source.val().loads;
+        self.bit_lines.line.next = self.line_new.val();
+        self.bit_lines.lane.next = self.source.val().lane;
+        self.bit_lines.half.next = self.source.val().half;
+        self.bit_lines.skip.next = self.source.val().skip;
+        self.bit_lines.offset.next = self.source.val().spot.get_bits::<9>(0);
+        self.bit_lines.words.next = self.source.val().words;
+        self.bit_lines.row.next = self.source.val().spot;
+        self.first_valid.d.next = self.takes.val() && !self.source.val().loads;
+        self.first_picks.d.next = self.source.val().picks;
+        self.moved_picks.d.next = self.first_picks.q.val();
         self.first.d.next = self.beat.data.val();
         self.first_error.d.next = self.beat.error.val();
         if !self.source.val().reads || self.source.val().joins {
@@ -358,6 +423,11 @@ impl Logic for Lines {
         self.answer_new.next.data =
             (self.whole.val() & self.mask.q.val()) | self.moved_second.q.val();
         self.answer_new.next.error = self.moved_error.q.val();
+        if self.moved_picks.q.val() {
+            self.answer_new.next.data = bit_cast::<128, 16>(self.bit_lines.bits.val())
+                | (bit_cast::<128, 16>(self.bit_lines.errors.val()) << 16);
+            self.answer_new.next.error = false;
+        }
         self.answer_held.d.next = self.answer_new.val();
         self.answers.input.valid.next = self.answer_valid.q.val();
         self.answers.input.data.next = self.answer_held.q.val();
@@ -370,8 +440,11 @@ impl Logic for Lines {
         } else if !self.entries.input.valid.val() && self.gone.val() {
             self.inside.d.next = self.inside.q.val() - 1;
         }
-        self.idle.next =
-            !self.held_valid.q.val() && !self.inside.q.val().any() && !self.waiting.q.val().any();
+        self.idle.next = !self.held_valid.q.val()
+            && !self.inside.q.val().any()
+            && !self.waiting.q.val().any()
+            && !self.sources.output.valid.val()
+            && self.free.val();
         self.unused_counts.next = self.sources.count.val()
             | self.sources.free.val()
             | self.entries.count.val()

@@ -3,10 +3,11 @@
 use super::chaser::Linked;
 use super::finder::{Finder, PLACE_BITS, Place};
 use super::record::{
-    DESTINATION, HEAD, MESSAGE, MOST_BYTES, PLAN, PLAN_BITS, Plan, TABLE, VALUE, VERDICT, Wanted,
+    DESTINATION, HEAD, LOAD, MESSAGE, MOST_BYTES, PLAN, PLAN_BITS, Plan, TABLE, VALUE, VERDICT,
+    Wanted,
 };
 use crate::primitive::{FirstSet, Flatten, Lutram, Restore};
-use crate::request::{DEST_COUNT, POINTER_MAPPED, STRIDED, SetKinds};
+use crate::request::{BITMAPPED, DEST_COUNT, POINTER_MAPPED, STRIDED, SetKinds};
 use crate::rows::sequencer::tables::{Bounds, DestInfo, SetInfo};
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
 use drdma_abi::completion::Status;
@@ -16,7 +17,7 @@ const PROTECTION: u64 = Status::LocalProtectionError as u64;
 const OPERATION: u64 = Status::LocalQpOperationError as u64;
 const LENGTH: u64 = Status::LocalLengthError as u64;
 /// Largest [`Wanted::rest`].
-const MOST_REST: u64 = 511;
+pub const MOST_REST: u64 = 1023;
 /// Bit that is set in sums of more bytes than a message has; from there on sums do not change.
 const FULL: usize = 32;
 
@@ -31,6 +32,8 @@ pub enum ListerState {
     Dest,
     /// Announces the destination.
     Head,
+    /// Looks at a region, one after the other, if a unit has an element of each of several: do all have the same rows?
+    Survey,
     /// Takes a region: its walk begins or continues.
     Region,
     /// Has the lanes of the region looked at, one by one, and their tables of buffers.
@@ -39,6 +42,8 @@ pub enum ListerState {
     Planned,
     /// Asks for the groups of rows, one a cycle.
     Rows,
+    /// Has lines of bits read, for the block of the row at hand.
+    Bits,
     /// Stores the position of the walk.
     Place,
     /// Ends a region that has no more rows.
@@ -75,10 +80,27 @@ pub enum ListerPhase {
     Give,
 }
 
+/// Rows of a region whose bits are in lines that were asked for, in numbers of a [`Finder`].
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Loaded {
+    /// Set of the region.
+    set: Bits<11>,
+    /// The first row.
+    low: Bits<33>,
+    /// The first row of the next block.
+    high: Bits<33>,
+}
+
+/// Bits of a [`Loaded`].
+const LOADED_BITS: usize = <Loaded as Synth>::BITS;
+/// Binary logarithm of the rows of a block.
+const LOG_BLOCK: u64 = 9;
+
 /// Lists the lanes that are wanted of each row; see the [module above](super).
 ///
-/// A row takes a cycle for each group of its lanes that is asked for, at least one. With an element of several regions,
-/// a unit takes 3 more for each of these. Where rows are judged, only those groups are asked for whose entries can lead
+/// A row takes a cycle for each group of its lanes that is asked for, at least one. So does a unit with an element of
+/// several regions if they have the same rows (one list from the same bit on); else it takes 3 more for each of these.
+/// Whether they have takes a destination 3 cycles for each region. Where rows are judged, only those groups are asked for whose entries can lead
 /// nowhere or whose lengths vary: `Wanted::row` of a message has the bytes of the others. A region of a destination
 /// takes a cycle for each lane, and 4 more, when its first walk begins, unless the destination before had the same.
 ///
@@ -162,7 +184,9 @@ pub struct Lister<const RECORDS: usize> {
     set: DFF<Bits<11>>,
     /// A unit has an element of each region.
     joint: Signal<Local, Bit>,
-    /// The walk goes element by element through the regions.
+    /// A unit has an element of each region, and all regions have the same rows: these are found once.
+    united: DFF<Bit>,
+    /// The walk goes element by element through the regions, which have rows of their own.
     interleaved: Signal<Local, Bit>,
     last_region: Signal<Local, Bit>,
     /// Every lane is a unit.
@@ -170,6 +194,27 @@ pub struct Lister<const RECORDS: usize> {
     /// Messages are measured one by one before they are sent.
     message_ahead: Signal<Local, Bit>,
     judging: Signal<Local, Bit>,
+
+    // Whether all regions have the same rows.
+    wait: DFF<Bits<2>>,
+    is_alike: DFF<Bit>,
+    like: Signal<Local, Bit>,
+    list: DFF<Bits<64>>,
+    list_rows: DFF<Bits<32>>,
+    list_ids: DFF<Bits<2>>,
+    list_first: DFF<Bits<3>>,
+    /// A region has groups that must be followed.
+    follows: DFF<Bit>,
+    /// Bytes of all regions' rows that need no entry.
+    unit_bytes: DFF<Bits<33>>,
+    unit_sum: Signal<Local, Bits<33>>,
+    /// Only region 0 is asked for rows, which are only counted.
+    counts: Signal<Local, Bit>,
+    /// The unit goes on in the next region.
+    moves_on: Signal<Local, Bit>,
+    surveys: Signal<Local, Bit>,
+    /// The check of the destination measures no messages.
+    measures_later: Signal<Local, Bit>,
 
     // Position of the walk.
     finder: Finder<RECORDS>,
@@ -190,7 +235,12 @@ pub struct Lister<const RECORDS: usize> {
     place_index: Signal<Local, Bits<4>>,
 
     // How rows are walked.
-    plans: Lutram<PLAN_BITS, 4, 1>,
+    plans: Lutram<PLAN_BITS, 4, 2>,
+    plan_behind: Restore<Plan, PLAN_BITS>,
+    region_behind: Signal<Local, Bits<4>>,
+    groups_behind: Signal<Local, Bits<16>>,
+    lowest_behind: FirstSet<16, 4>,
+    unused_plan: Signal<Local, Bit>,
     plan_in: Flatten<Plan, PLAN_BITS>,
     plan_out: Restore<Plan, PLAN_BITS>,
     plan_now: Signal<Local, Plan>,
@@ -213,6 +263,22 @@ pub struct Lister<const RECORDS: usize> {
     last_group: Signal<Local, Bit>,
     asks: Signal<Local, Bit>,
     asked: Signal<Local, Bit>,
+    // Lines of bits.
+    slot: Signal<Local, Bits<2>>,
+    loaded: Lutram<LOADED_BITS, 2, 1>,
+    loaded_in: Flatten<Loaded, LOADED_BITS>,
+    loaded_out: Restore<Loaded, LOADED_BITS>,
+    loaded_new: Signal<Local, Loaded>,
+    has_loaded: DFF<Bits<4>>,
+    is_of_set: Signal<Local, Bit>,
+    lacks: Signal<Local, Bit>,
+    /// The row is in the block behind the one whose lines were asked for.
+    is_next: Signal<Local, Bit>,
+    block_end: Signal<Local, Bits<33>>,
+    /// Lanes of bits that are left, and whether their second lines are asked for.
+    bits_left: DFF<Bits<16>>,
+    second: DFF<Bit>,
+    lowest_bits: FirstSet<16, 4>,
     /// Number of the unit's bits that do not fill a byte yet.
     carry: DFF<Bits<3>>,
     carry_new: Signal<Local, Bits<3>>,
@@ -252,7 +318,19 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
         self.judging.next = !self.giving.q.val();
         self.message_ahead.next = self.again.q.val() && self.head.q.val().is_write;
         self.joint.next = self.head.q.val().element_mask && (self.head.q.val().sets > 1);
-        self.interleaved.next = self.joint.val() && (self.phase.q.val() != ListerPhase::Check);
+        self.interleaved.next =
+            self.joint.val() && !self.united.q.val() && (self.phase.q.val() != ListerPhase::Check);
+        self.measures_later.next =
+            self.joint.val() && !self.united.q.val() && (self.phase.q.val() == ListerPhase::Check);
+        self.surveys.next = self.state.q.val() == ListerState::Survey;
+        self.like.next = (self.set_info.val().kind == BITMAPPED)
+            && self.set_info.val().count.any()
+            && (!self.region.q.val().any()
+                || ((self.set_info.val().addr == self.list.q.val())
+                    && (self.set_info.val().count == self.list_rows.q.val())
+                    && (self.set_info.val().ids == self.list_ids.q.val())
+                    && (self.set_kinds.val().first == self.list_first.q.val())));
+        self.counts.next = self.judging.val() && !self.follows.q.val();
         self.last_region.next = self.region.q.val() + 1 == self.head.q.val().sets;
         self.by_lane.next = self.head.q.val().element_mask && (self.set_info.val().kind == STRIDED);
         self.region_index.next = self.region.q.val().get_bits::<4>(0);
@@ -287,6 +365,25 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
             self.planned.d.next =
                 self.planned.q.val().replace_bit(self.region_index.val().index(), true);
         }
+        // The next region of a unit, or the first one of the next unit.
+        self.region_behind.next = self.region_index.val() + 1;
+        if self.last_region.val() {
+            self.region_behind.next = 0.into();
+        }
+        self.plans.read_address[1].next = self.region_behind.val();
+        self.plan_behind.bits.next = self.plans.read_data[1].val();
+        self.groups_behind.next = self.plan_behind.record.val().follows;
+        if self.phase.q.val() == ListerPhase::Give {
+            self.groups_behind.next = self.plan_behind.record.val().starts;
+        }
+        self.lowest_behind.bits.next = self.groups_behind.val();
+        self.unused_plan.next = self.plan_behind.record.val().bits.any()
+            || self.plan_behind.record.val().fills.any()
+            || self.plan_behind.record.val().bytes.any()
+            || self.plan_behind.record.val().inner.any()
+            || self.plan_behind.record.val().lead.any()
+            || self.plan_behind.record.val().trail.any()
+            || self.plan_behind.record.val().only_bits;
         self.last_of_set.next =
             bit_cast::<5, 4>(self.lane.q.val()) + 1 == self.set_info.val().lanes;
         self.groups_new.next = self.plan_now.val().follows;
@@ -315,7 +412,9 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
         if self.plan_now.val().only_bits {
             self.bit_bytes.d.next = self.lead.val() >> 3;
         }
-        if (!self.interleaved.val() || self.last_region.val()) && self.carry_new.val().any() {
+        if ((!self.interleaved.val() && !self.surveys.val()) || self.last_region.val())
+            && self.carry_new.val().any()
+        {
             self.bit_bytes.d.next = (self.plan_now.val().inner + (self.plan_now.val().trail >> 3))
                 + ((self.lead_up.val() >> 3) + 1);
             if self.plan_now.val().only_bits {
@@ -328,13 +427,20 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
             // Each lane is asked for.
             self.row_bytes.d.next = bit_cast::<33, 5>(self.bit_bytes.q.val());
         }
+        if self.united.q.val() {
+            self.row_bytes.d.next = self.unit_bytes.q.val();
+        }
+        self.unit_sum.next = self.unit_bytes.q.val() + self.row_bytes.q.val();
 
         // The finder delivers the region's rows, from two cycles after it was opened.
         self.opens.next = self.state.q.val() == ListerState::Region;
         self.finds.next = self.state.q.val() == ListerState::Rows;
         self.finder.clear.next = self.start.val();
+        // What it looks at of a region is alike in united ones, but for the set's number.
         self.finder.set.next = self.set.q.val();
-        self.finder.region.next = self.region_index.val();
+        if self.united.q.val() {
+            self.finder.set.next = self.head.q.val().first_set;
+        }
         self.finder.info.next = self.set_info.val();
         self.finder.kinds.next = self.set_kinds.val();
         self.finder.bounds.next = self.bounds.val();
@@ -350,8 +456,38 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
             || (self.state.q.val() == ListerState::Idle);
         self.has_row.next = self.finds.val() && self.finder.valid.val();
         self.asks.next = self.by_lane.val() || self.groups.q.val().any();
-        self.asked.next = self.wanted.ready.val() && self.last_group.val();
-        self.takes.next = self.has_row.val() && (self.asked.val() || !self.asks.val());
+        self.slot.next = self.region_index.val().get_bits::<2>(0);
+        self.loaded.read_address[0].next = self.slot.val();
+        self.loaded_out.bits.next = self.loaded.read_data[0].val();
+        self.is_of_set.next = self.has_loaded.q.val().get_bit(self.slot.val().index())
+            && (self.loaded_out.record.val().set == self.set.q.val());
+        self.lacks.next = self.has_row.val()
+            && (self.phase.q.val() == ListerPhase::Give)
+            && self.plan_now.val().bits.get_bit(self.group.q.val().index())
+            && (!self.is_of_set.val()
+                || (self.finder.at.val() < self.loaded_out.record.val().low)
+                || (self.finder.at.val() >= self.loaded_out.record.val().high));
+        self.is_next.next = self.is_of_set.val()
+            && (self.finder.at.val() >= self.loaded_out.record.val().high)
+            && (self.finder.at.val()
+                < (self.loaded_out.record.val().high + (bits::<33>(1) << LOG_BLOCK)));
+        self.block_end.next = self.finder.at.val() + (bits::<33>(1) << LOG_BLOCK)
+            - bit_cast::<33, 9>(self.finder.row.val().get_bits::<9>(0));
+        self.loaded_new.next.set = self.set.q.val();
+        self.loaded_new.next.low = self.finder.at.val();
+        self.loaded_new.next.high = self.block_end.val();
+        if self.is_next.val() {
+            self.loaded_new.next.low = self.loaded_out.record.val().high;
+        }
+        self.loaded_in.record.next = self.loaded_new.val();
+        self.loaded.write_address.next = self.slot.val();
+        self.loaded.write_data.next = self.loaded_in.bits.val();
+        self.loaded.write_enable.next = false;
+        self.lowest_bits.bits.next = self.bits_left.q.val();
+        self.asked.next = self.wanted.ready.val() && self.last_group.val() && !self.lacks.val();
+        self.moves_on.next = self.united.q.val() && !self.last_region.val() && !self.counts.val();
+        self.takes.next =
+            self.has_row.val() && (self.asked.val() || !self.asks.val()) && !self.moves_on.val();
         self.finder.take.next = self.takes.val();
         self.finder.read.join(&mut self.read);
         self.finder.line.valid.next = self.line.valid.val();
@@ -361,7 +497,7 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
         self.finder.linked.next = self.linked.val();
 
         // A group of a row is wanted, unless a state says otherwise.
-        self.wanted.valid.next = self.has_row.val() && self.asks.val();
+        self.wanted.valid.next = self.has_row.val() && self.asks.val() && !self.lacks.val();
         self.wanted.task.next = VALUE.into();
         self.wanted.set.next = self.set.q.val();
         self.wanted.first.next = self.group.q.val();
@@ -380,12 +516,14 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
         self.wanted.strided.next = self.set_info.val().kind == STRIDED;
         self.wanted.period.next = self.set_kinds.val().period_or_end;
         self.wanted.apart.next = self.set_info.val().kind == POINTER_MAPPED;
-        self.wanted.rest.next = self.finder.rest.val().get_bits::<9>(0);
-        if self.finder.rest.val().get_bits::<24>(9).any() {
+        self.wanted.slot.next = self.slot.val();
+        self.wanted.rest.next = self.finder.rest.val().get_bits::<10>(0);
+        if self.finder.rest.val().get_bits::<23>(10).any() {
             self.wanted.rest.next = MOST_REST.into();
         }
-        self.wanted.unit_end.next =
-            self.last_group.val() && (!self.interleaved.val() || self.last_region.val());
+        self.wanted.unit_end.next = !self.last_group.val()
+            || (!self.interleaved.val() && !self.united.q.val())
+            || self.last_region.val();
         self.wanted.give.next = self.phase.q.val() == ListerPhase::Give;
         self.target.next = self.head.q.val().units;
         if (self.phase.q.val() == ListerPhase::Give) && self.message_ahead.val() {
@@ -418,6 +556,7 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
                 self.giving.d.next = false;
                 self.again.d.next = false;
                 self.planned.d.next = 0.into();
+                self.has_loaded.d.next = 0.into();
                 self.failure.d.next = 0.into();
                 if self.start.val() {
                     self.state.d.next = ListerState::DestRead;
@@ -439,6 +578,11 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
                 self.copied.d.next = 0.into();
                 self.carry.d.next = 0.into();
                 self.sum.d.next = 0.into();
+                self.united.d.next = false;
+                self.wait.d.next = 0.into();
+                self.unit_bytes.d.next = 0.into();
+                self.follows.d.next = false;
+                self.is_alike.d.next = true;
                 self.phase.d.next = ListerPhase::Check;
                 self.planned_set.d.next = self.dest_info.val().first_set;
                 if self.planned_set.q.val() != self.dest_info.val().first_set {
@@ -465,6 +609,50 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
                         self.state.d.next = ListerState::Last;
                     } else if self.phase.q.val() == ListerPhase::Ahead {
                         self.state.d.next = ListerState::Keep;
+                    } else if self.joint.val() {
+                        self.state.d.next = ListerState::Survey;
+                    }
+                }
+            }
+            ListerState::Survey => {
+                // The bytes of a row are known two cycles after its plan.
+                self.lane.d.next = 0.into();
+                self.wait.d.next = self.wait.q.val() + 1;
+                if !self.region.q.val().any() {
+                    self.list.d.next = self.set_info.val().addr;
+                    self.list_rows.d.next = self.set_info.val().count;
+                    self.list_ids.d.next = self.set_info.val().ids;
+                    self.list_first.d.next = self.set_kinds.val().first;
+                }
+                if !self.like.val() || !self.is_alike.q.val() {
+                    // Regions are walked on their own.
+                    self.carry.d.next = 0.into();
+                    self.region.d.next = 0.into();
+                    self.set.d.next = self.head.q.val().first_set;
+                    self.is_alike.d.next = false;
+                    self.state.d.next = ListerState::Region;
+                } else if !self.planned.q.val().get_bit(self.region_index.val().index()) {
+                    self.wait.d.next = 0.into();
+                    self.domain.d.next = self.set_kinds.val().pd;
+                    self.state.d.next = ListerState::Lanes;
+                } else if self.wait.q.val() == 2 {
+                    self.wait.d.next = 0.into();
+                    self.unit_bytes.d.next = self.unit_sum.val();
+                    if self.unit_sum.val() > MOST_BYTES {
+                        self.unit_bytes.d.next = MOST_BYTES.into();
+                    }
+                    if self.plan_now.val().follows.any() {
+                        self.follows.d.next = true;
+                    }
+                    self.carry.d.next = self.carry_new.val();
+                    self.region.d.next = self.region.q.val() + 1;
+                    self.set.d.next = self.set.q.val() + 1;
+                    if self.last_region.val() {
+                        self.united.d.next = true;
+                        self.carry.d.next = 0.into();
+                        self.region.d.next = 0.into();
+                        self.set.d.next = self.head.q.val().first_set;
+                        self.state.d.next = ListerState::Region;
                     }
                 }
             }
@@ -501,16 +689,46 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
             ListerState::Planned => {
                 if self.planned.q.val().get_bit(self.region_index.val().index()) {
                     self.state.d.next = ListerState::Region;
+                    // The walk has not begun yet.
+                    if self.joint.val()
+                        && self.is_alike.q.val()
+                        && !self.united.q.val()
+                        && (self.phase.q.val() != ListerPhase::Ahead)
+                    {
+                        self.state.d.next = ListerState::Survey;
+                    }
                 }
             }
             ListerState::Rows => {
-                if self.has_row.val() && self.wanted.ready.val() && self.asks.val() {
+                self.bits_left.d.next = self.plan_now.val().bits;
+                self.second.d.next = false;
+                if self.has_row.val()
+                    && self.wanted.ready.val()
+                    && self.asks.val()
+                    && !self.lacks.val()
+                {
                     self.group.d.next = self.following.index.val();
                     if self.last_group.val() {
                         self.group.d.next = self.first_group.q.val();
                     }
                 }
-                if self.takes.val() {
+                if self.has_row.val()
+                    && (self.asked.val() || !self.asks.val())
+                    && self.united.q.val()
+                    && !self.counts.val()
+                {
+                    self.groups.d.next = self.groups_behind.val();
+                    self.first_group.d.next = self.lowest_behind.index.val();
+                    self.group.d.next = self.lowest_behind.index.val();
+                    self.region.d.next = bit_cast::<5, 4>(self.region_behind.val());
+                    self.set.d.next = self.set.q.val() + 1;
+                    if self.last_region.val() {
+                        self.set.d.next = self.head.q.val().first_set;
+                    }
+                }
+                if self.lacks.val() {
+                    self.state.d.next = ListerState::Bits;
+                } else if self.takes.val() {
                     self.counted.d.next = self.counted.q.val() + 1;
                     self.some.d.next = true;
                     self.sum.d.next = self.sum_new.val();
@@ -530,6 +748,27 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
                     self.state.d.next = ListerState::Finish;
                 } else if self.finder.dry.val() {
                     self.state.d.next = ListerState::RegionEnd;
+                }
+            }
+            ListerState::Bits => {
+                // The first lines, unless they were the second ones of the block before; then the second lines.
+                self.wanted.task.next = LOAD.into();
+                self.wanted.first.next = self.lowest_bits.index.val();
+                self.wanted.lane.next = self.lowest_bits.index.val();
+                self.wanted.unit_end.next = self.second.q.val();
+                self.wanted.valid.next =
+                    self.bits_left.q.val().any() && (self.second.q.val() || !self.is_next.val());
+                if self.wanted.valid.val() && self.wanted.ready.val() {
+                    self.bits_left.d.next = self.bits_left.q.val() & (self.bits_left.q.val() - 1);
+                } else if !self.wanted.valid.val() {
+                    self.bits_left.d.next = self.plan_now.val().bits;
+                    self.second.d.next = true;
+                    if self.second.q.val() {
+                        self.loaded.write_enable.next = true;
+                        self.has_loaded.d.next =
+                            self.has_loaded.q.val().replace_bit(self.slot.val().index(), true);
+                        self.state.d.next = ListerState::Rows;
+                    }
                 }
             }
             ListerState::Place => {
@@ -578,7 +817,7 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
                         self.failure.d.next = PROTECTION.into();
                         self.state.d.next = ListerState::Finish;
                     }
-                } else if self.last_region.val() {
+                } else if self.last_region.val() || self.united.q.val() {
                     self.state.d.next = ListerState::DestEnd;
                 }
             }
@@ -602,8 +841,7 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
                 // The length of a message that is measured again is not kept.
                 self.wanted.unit_end.next = self.phase.q.val() != ListerPhase::Ahead;
                 // A check element by element has no messages yet.
-                self.wanted.valid.next =
-                    !self.joint.val() || (self.phase.q.val() != ListerPhase::Check);
+                self.wanted.valid.next = !self.measures_later.val();
                 self.copied.d.next = 0.into();
                 if self.wanted.ready.val() || !self.wanted.valid.val() {
                     self.units.d.next = 0.into();
@@ -651,8 +889,7 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
                 self.wanted.unit_end.next = self.some.q.val();
                 if self.judging.val() {
                     self.wanted.task.next = VERDICT.into();
-                    self.wanted.unit_end.next =
-                        !self.joint.val() || (self.phase.q.val() != ListerPhase::Check);
+                    self.wanted.unit_end.next = !self.measures_later.val();
                 }
                 self.wanted.valid.next = true;
                 if self.wanted.ready.val() {

@@ -13,11 +13,12 @@
 //! ```
 //!
 //! - **[`Lister`]** walks the rows of destinations, region by region, and asks for one group of a row's lanes a cycle:
-//!   lanes of fixed width side by side, of up to 64 bytes together, or one other lane. Its
+//!   lanes of fixed width side by side, of up to 64 bytes together, lanes of bits side by side, or one other lane. Its
 //!   **[`Finder`](finder::Finder)** finds the rows: bits of bitmaps, ids, pointers, chains. Its
 //!   **[`Chaser`](chaser::Chaser)** follows 64 chains at once, its **[`Trail`](trail::Trail)** keeps their records.
 //! - **[`Planner`]** decides which lanes of a region form groups, and what all of its rows have in common.
-//! - **[`Lines`]** reads the entries that lead elsewhere; those of a lane that share a cache line are read together.
+//! - **[`Lines`]** reads the entries that lead elsewhere; those of a lane that share a cache line are read together. Its
+//!   **[`BitLines`](bits::BitLines)** keeps lines of bits, and picks one bit of each lane in a cycle.
 //! - **[`Follower`]** follows the entries to the ranges of their values, and checks what docs/semantics.md says about
 //!   where these may lie.
 //! - **[`Giver`]** counts the bytes of messages, and emits the bytes as tokens of up to 64: of a group, of one piece of
@@ -32,7 +33,8 @@
 //! Contract: one request at a time; `done` is a pulse at its end, with its status. Then only tokens are still under
 //! way.
 //!
-//! A group takes a cycle, a row at least one; a value that is sent takes one for its length and one for each 64 bytes.
+//! A group takes a cycle, a row at least one, and what an element has in several regions with the same rows counts as one
+//! row; a value that is sent takes one for its length and one for each 64 bytes.
 //! 512 entries are under way at once. A list is read 2 KiB at a time, and 16 such windows are kept; each other window
 //! takes a read's round trip. So does each record of a chain, where 64 chains share their round trips. Where chains are
 //! judged, the pointers of their records are kept, as far as there is room for all of a region: such a region's chains
@@ -41,6 +43,7 @@
 //! view first leads there, and
 //! is then known for the rest of the request, unless another one took its place among 64.
 
+pub mod bits;
 pub mod chaser;
 pub mod finder;
 pub mod follower;
@@ -65,14 +68,16 @@ use drdma_emit::prelude::*;
 use follower::Follower;
 use giver::Giver;
 use lines::Lines;
-use lister::Lister;
+use lister::{Lister, MOST_REST};
 use planner::Planner;
-use record::{LANE_BITS, Lane, Line, MESSAGE, PLAN, Placed, TABLE, VALUE};
+use record::{LANE_BITS, LINE, LOAD, Lane, Line, MESSAGE, PLAN, Placed, TABLE, VALUE};
 
 /// Bytes of a view.
 const VIEW_BYTES: u64 = VIEW as u64;
 /// Bits of a [`SetKinds`].
 const SET_KINDS_BITS: usize = <SetKinds as Synth>::BITS;
+/// Rows of a block: as many as a line has bits.
+const BLOCK: u64 = 8 * LINE;
 /// Cycles from a lane to the product of its step and a row.
 const STAGES: usize = 5;
 /// Largest number of entries that wait for their lanes and products.
@@ -192,6 +197,10 @@ pub struct Kinds<const LENGTHS: usize, const RECORDS: usize> {
     step: Signal<Local, Bits<64>>,
     unused_product: Signal<Local, Bits<96>>,
     bit_at: Signal<Local, Bits<33>>,
+    /// Bits before that of row 0 in its line, and the row's bit in the line of the first bit of its block.
+    offset: Signal<Local, Bits<9>>,
+    bit_in_line: Signal<Local, Bits<10>>,
+    rest_of_next: Signal<Local, Bits<12>>,
     placed_new: Signal<Local, Placed>,
     placed: StreamFifo<Placed, 5, 6>,
     products: Fifo<64, 5, 6>,
@@ -295,9 +304,11 @@ impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORD
         self.planner.kind.next = self.lane.record.val().kind;
         self.planner.bytes.next = self.lane.record.val().number;
 
-        // Step from a row to the next: bits are found by their bytes below, and values of fixed width by the expander.
+        // Step from a row to the next: bits are found by their lines below, and values of fixed width by the expander.
         self.is_fixed.next = (self.lane.record.val().kind == FIXED)
-            || ((self.wanted.q.val().task != VALUE) && (self.wanted.q.val().task != TABLE));
+            || ((self.wanted.q.val().task != VALUE)
+                && (self.wanted.q.val().task != TABLE)
+                && (self.wanted.q.val().task != LOAD));
         self.step.next = 0.into();
         if self.is_fixed.val() {
             self.step.next = 0.into();
@@ -333,11 +344,39 @@ impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORD
                 self.placed_new.next.number = bit_cast::<32, 7>(self.wanted.q.val().group);
             }
         }
-        if !self.is_fixed.val() && (self.lane.record.val().kind == BITS) {
+        // Lines of bits.
+        self.offset.next = (bit_cast::<9, 6>(self.lane.record.val().base.get_bits::<6>(0)) << 3)
+            | bit_cast::<9, 3>(self.lane.record.val().width.get_bits::<3>(0));
+        self.bit_in_line.next = bit_cast::<10, 9>(self.wanted.q.val().row.get_bits::<9>(0))
+            + bit_cast::<10, 9>(self.offset.val());
+        self.rest_of_next.next = bit_cast::<12, 10>(self.wanted.q.val().rest)
+            + bit_cast::<12, 10>(self.bit_in_line.val());
+        self.placed_new.next.bit = self.bit_at.val().get_bits::<3>(0);
+        self.placed_new.next.some = !self.bit_in_line.val().get_bit(9);
+        self.placed_new.next.half = (bit_cast::<3, 2>(self.wanted.q.val().slot) << 1)
+            | bit_cast::<3, 1>(self.wanted.q.val().row.get_bits::<1>(9));
+        self.placed_new.next.spot = self.wanted.q.val().row.get_bits::<10>(0);
+        if self.wanted.q.val().task == LOAD {
+            self.placed_new.next.spot = bit_cast::<10, 9>(self.offset.val());
             self.placed_new.next.start =
                 self.lane.record.val().base + bit_cast::<64, 33>(self.bit_at.val() >> 3);
+            if self.wanted.q.val().unit_end {
+                self.placed_new.next.start = (bit_cast::<64, 58>(
+                    self.lane.record.val().base.get_bits::<58>(6)
+                        + bit_cast::<58, 23>(self.wanted.q.val().row.get_bits::<23>(9)),
+                ) << 6)
+                    + LINE;
+                self.placed_new.next.bit = 0.into();
+                self.placed_new.next.half = (bit_cast::<3, 2>(self.wanted.q.val().slot) << 1)
+                    | bit_cast::<3, 1>(!self.wanted.q.val().row.get_bits::<1>(9));
+                // The first row of that line has its bit 512 behind the line before.
+                self.placed_new.next.some = self.rest_of_next.val() >= BLOCK;
+                self.placed_new.next.rest = (self.rest_of_next.val() - BLOCK).get_bits::<10>(0);
+                if (self.rest_of_next.val() - BLOCK) > MOST_REST {
+                    self.placed_new.next.rest = MOST_REST.into();
+                }
+            }
         }
-        self.placed_new.next.bit = self.bit_at.val().get_bits::<3>(0);
         self.placed_new.next.step = self.step.val().get_bits::<6>(0);
         // Entries that may share a line with the next one of their lane.
         self.placed_new.next.near = !self.wanted.q.val().apart

@@ -68,6 +68,7 @@ impl Logic for Planner {
         if self.is_first.val() {
             self.was.next.starts = 0.into();
             self.was.next.follows = 0.into();
+            self.was.next.bits = 0.into();
             self.was.next.bytes = 0.into();
             self.was.next.inner = 0.into();
             self.was.next.lead = 0.into();
@@ -96,7 +97,7 @@ impl Logic for Planner {
             self.fill.d.next = bits::<7>(GROUP) + 1;
             if self.joins.val() {
                 self.fill.d.next = self.filled.val().get_bits::<7>(0);
-            } else {
+            } else if !self.is_bits.val() || !self.run_before.val().any() {
                 self.made.d.next.starts =
                     self.was.val().starts.replace_bit(self.lane.val().index(), true);
                 if self.is_fixed.val() {
@@ -109,6 +110,8 @@ impl Logic for Planner {
                 }
             }
             if self.is_bits.val() {
+                self.made.d.next.bits =
+                    self.was.val().bits.replace_bit(self.lane.val().index(), true);
                 self.run.d.next = self.run_before.val() + 1;
                 self.made.d.next.trail = self.run_before.val() + 1;
                 if self.was.val().only_bits {

@@ -21,20 +21,26 @@ pub const VERDICT: u64 = 4;
 pub const HEAD: u64 = 5;
 /// [`Wanted::task`]: the lane's part in the [`Plan`] of its region is needed; [`TABLE`] asks for that as well.
 pub const PLAN: u64 = 6;
+/// [`Entry::task`]: a line of bits is needed, that with the row's bit, or, with [`Wanted::unit_end`], the one behind that
+/// of the bit of the first row in the row's block of 512.
+pub const LOAD: u64 = 7;
 
 /// A lane or group of lanes that is wanted of a row, before it is known where it lies.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Wanted {
-    /// What to do: [`VALUE`], [`TABLE`], [`MESSAGE`], [`DESTINATION`], [`VERDICT`], [`HEAD`] or [`PLAN`].
+    /// What to do: [`VALUE`], [`TABLE`], [`MESSAGE`], [`DESTINATION`], [`VERDICT`], [`HEAD`], [`PLAN`] or
+    /// [`LOAD`].
     pub task: Bits<3>,
     /// Lane set of the region.
     pub set: Bits<11>,
-    /// First lane that is wanted; it has fixed width if it is not the only one.
+    /// First lane that is wanted. If it is not the only one, all of them have fixed width, or all are bits.
     pub first: Bits<4>,
     /// Last lane that is wanted.
     pub lane: Bits<4>,
-    /// Bytes of all lanes from `first` to `lane`, if there are several.
+    /// Bytes of all lanes from `first` to `lane`, if there are several of fixed width.
     pub group: Bits<7>,
+    /// Lower bits of the region's number: where its lines of bits are kept.
+    pub slot: Bits<2>,
     /// Number of the row; for a message that is judged: its bytes beyond those of the entries that were asked for.
     pub row: Bits<32>,
     /// Pointer of the record; 0 if there is none.
@@ -45,10 +51,10 @@ pub struct Wanted {
     pub period: Bits<64>,
     /// The record lies behind a pointer.
     pub apart: Bit,
-    /// Number of rows behind this one in its region; 511 stands for more as well.
-    pub rest: Bits<9>,
-    /// The lane is the last one of its unit. For [`MESSAGE`]: the length is to be kept; for [`DESTINATION`]: it has had
-    /// units; for [`TABLE`] and [`PLAN`]: the lane is the last one of its set.
+    /// Number of rows behind this one in its region; 1,023 stands for more as well.
+    pub rest: Bits<10>,
+    /// Bits that do not fill a byte are not continued: the unit ends, or other lanes follow. For [`MESSAGE`]: the length is to be kept; for [`DESTINATION`]: it has had
+    /// units; for [`TABLE`] and [`PLAN`]: the lane is the last one of its set; for [`LOAD`]: which line is needed.
     pub unit_end: Bit,
     /// The value is sent; otherwise it is judged, and its bytes are counted.
     pub give: Bit,
@@ -88,17 +94,23 @@ pub struct Placed {
     pub first: Bits<4>,
     /// Last lane; see [`Wanted::lane`].
     pub lane: Bits<4>,
-    /// The lane is the last one of its unit; see [`Wanted::unit_end`].
+    /// Bits that do not fill a byte are not continued; see [`Wanted::unit_end`].
     pub unit_end: Bit,
     /// The value is sent, not only judged.
     pub give: Bit,
     /// Host address of the lane in row 0.
     pub base: Bits<64>,
-    /// Address of the entry without the product: `base` plus the record's pointer; for bits, `base` plus the bytes
-    /// before the bit; for fixed width, the pointer alone.
+    /// Address of the entry without the product: `base` plus the record's pointer; for [`LOAD`], of the first byte that is
+    /// needed of the line; for fixed width, the pointer alone.
     pub start: Bits<64>,
-    /// Position of a bit in its byte.
+    /// For [`LOAD`]: position of the first bit in its byte.
     pub bit: Bits<3>,
+    /// For [`LOAD`]: there are rows whose bits the line has.
+    pub some: Bit,
+    /// For bits: where the line, or the lines of the row, are kept; see [`BitLines::half`](super::bits::BitLines::half).
+    pub half: Bits<3>,
+    /// For [`LOAD`]: bits before that of row 0 in its line. Else: lower bits of the row's number.
+    pub spot: Bits<10>,
     /// How the entry leads to bytes: `kind` of the [`LaneKind`].
     pub kind: Bits<3>,
     /// Binary logarithm of the bytes of an offset or index; see [`LaneKind`].
@@ -113,8 +125,8 @@ pub struct Placed {
     pub near: Bit,
     /// With `near`: distance of entries of consecutive rows in bytes; not used for bits.
     pub step: Bits<6>,
-    /// Number of rows behind this one in its region; 511 stands for more as well.
-    pub rest: Bits<9>,
+    /// Number of rows behind this one in its region; 1,023 stands for more as well.
+    pub rest: Bits<10>,
 }
 
 /// An entry with its address, which is read if it must be.
@@ -128,7 +140,7 @@ pub struct Entry {
     pub first: Bits<4>,
     /// Last lane; see [`Wanted::lane`].
     pub lane: Bits<4>,
-    /// The lane is the last one of its unit; see [`Wanted::unit_end`].
+    /// Bits that do not fill a byte are not continued; see [`Wanted::unit_end`].
     pub unit_end: Bit,
     /// The value is sent, not only judged.
     pub give: Bit,
@@ -136,8 +148,6 @@ pub struct Entry {
     pub base: Bits<64>,
     /// Host address of the entry; for fixed width, the record's pointer.
     pub at: Bits<64>,
-    /// Position of a bit in its byte.
-    pub bit: Bits<3>,
     /// How the entry leads to bytes: `kind` of the [`LaneKind`].
     pub kind: Bits<3>,
     /// Binary logarithm of the bytes of an offset or index; see [`LaneKind`].
@@ -153,7 +163,8 @@ pub struct Entry {
 /// Bytes of an entry that was read.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Answer {
-    /// Up to 16 bytes of the entry, the first one lowest.
+    /// Up to 16 bytes of the entry, the first one lowest. For bits: that of each lane, then for each lane whether its bit
+    /// could not be read.
     pub data: Bits<128>,
     /// The entry could not be read.
     pub error: Bit,
@@ -179,7 +190,7 @@ pub struct Value {
     pub first: Bits<4>,
     /// Last lane; see [`Wanted::lane`].
     pub lane: Bits<4>,
-    /// The lane is the last one of its unit; see [`Wanted::unit_end`].
+    /// Bits that do not fill a byte are not continued; see [`Wanted::unit_end`].
     pub unit_end: Bit,
     /// The value is sent, not only judged.
     pub give: Bit,
@@ -187,16 +198,16 @@ pub struct Value {
     pub pointer: Bits<64>,
     /// Row of the value, if it has fixed width; else 0.
     pub row: Bits<32>,
-    /// Bytes of the value in host memory.
+    /// Bytes of the value in host memory; for bits, their number.
     pub bytes: Bits<32>,
-    /// Bytes of a message that the value takes; 0 for a bit.
+    /// Bytes of a message that the value takes; not used for bits.
     pub weight: Bits<33>,
     /// The length of the value is sent before it.
     pub has_length: Bit,
-    /// The value is a bit.
-    pub is_bit: Bit,
-    /// With `is_bit`: the bit.
-    pub bit: Bit,
+    /// The value is bits.
+    pub is_bits: Bit,
+    /// With `is_bits`: the bits, the first one lowest; the rest is 0.
+    pub bits: Bits<16>,
     /// The entry, or the table of buffers, leads nowhere.
     pub fails: Bit,
 }
@@ -204,9 +215,11 @@ pub struct Value {
 /// How the rows of a region are walked.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Plan {
-    /// Bit `j`: lane `j` begins a group, which is lanes of fixed width side by side, 64 bytes together at most, or one
-    /// lane.
+    /// Bit `j`: lane `j` begins a group, which is lanes of fixed width side by side, 64 bytes together at most, lanes of
+    /// bits side by side, or one other lane.
     pub starts: Bits<16>,
+    /// Bit `j`: lane `j` is bits.
+    pub bits: Bits<16>,
     /// Bit `j`: the entries of the group that begins with lane `j` must be followed to know whether they lead
     /// somewhere, and how long their values are.
     pub follows: Bits<16>,

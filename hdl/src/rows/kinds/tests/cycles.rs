@@ -1,11 +1,12 @@
 //! What rows cost, beside the round trips of a request.
 
 use super::bench::WithTables;
-use super::{ALL, Around, BASE, POOL, SIZE, library};
+use super::{ALL, Around, BASE, POOL, SIZE, expected, library};
 use crate::testing;
 use drdma_abi::work_request::{Chain, Element, MessageLayout, Opcode};
 use drdma_semantics::kinds::{Entry, Kind, Kinds, Selection};
 use drdma_semantics::memory::Segments;
+use drdma_semantics::partitioned::Partitioned;
 use drdma_semantics::region::{Region, RowMask};
 use drdma_semantics::request::{Destination, Request};
 use drdma_verilated::testbench::{Random, STALLS};
@@ -233,5 +234,136 @@ fn hops_of_many_chains_share_their_round_trips() {
         // The list is read first, and reads of 64 chains are issued in 128 cycles. A hop takes 12 more than its trip.
         let most = (trips + 2) * (LATENCY + 12) + 128 + records * row + 200;
         assert!(cycles <= most, "{name}: {cycles} cycles instead of {most}");
+    }
+}
+
+/// Columns of 8 B that may be null: so many values, and bits of validity, in regions of 16 columns at most.
+struct Nullable {
+    values: usize,
+    bits: usize,
+    rows: u32,
+    destinations: usize,
+    /// By ids, in one region; else by a bitmap for each destination, values and bits each in regions of their own.
+    by_ids: bool,
+}
+
+impl Nullable {
+    /// Cycles of a SEND of each row to one of the destinations, 20 in a message.
+    fn cycles(&self, library: &drdma_verilated::Library) -> u64 {
+        let mut random = Random::new(7);
+        let mut memory = random.bytes(POOL as usize);
+        let (mut values, mut bits) = (Vec::new(), Vec::new());
+        for _ in 0..self.values {
+            let kind = Kind::Fixed { width: 8 };
+            values.push(Entry { offset: BASE + memory.len() as u64, lkey: ALL, kind });
+            memory.extend(random.bytes(8 * self.rows as usize));
+        }
+        for first in 0..self.bits {
+            let kind = Kind::Bits { first: first as u8 % 8 };
+            bits.push(Entry { offset: BASE + memory.len() as u64, lkey: ALL, kind });
+            memory.extend(random.bytes(self.rows as usize / 8 + 2));
+        }
+        let of: Vec<usize> =
+            (0..self.rows).map(|_| random.below(self.destinations as u64) as usize).collect();
+        let mut request = Request {
+            wr_id: 0,
+            opcode: Opcode::Send,
+            imm: 0,
+            row_mask: RowMask::Period,
+            rows_per_message: 20,
+            signaled: true,
+            fetch: None,
+            inline: None,
+            partitioned: None,
+            destinations: Vec::new(),
+        };
+        if self.by_ids {
+            let ids = BASE + memory.len() as u64;
+            memory.extend(of.iter().map(|id| *id as u8));
+            values.append(&mut bits);
+            request.partitioned = Some(Partitioned {
+                ids,
+                width: 1,
+                rows: self.rows,
+                lkey: ALL,
+                columns: Vec::new(),
+                entries: values.clone(),
+                by: None,
+            });
+        } else {
+            request.row_mask = RowMask::Element;
+        }
+        for index in 0..self.destinations {
+            let mut regions = Vec::new();
+            if !self.by_ids {
+                let bitmap = BASE + memory.len() as u64;
+                let row = |row: usize| u8::from(of.get(row) == Some(&index));
+                let byte = |at: usize| (0..8).fold(0, |all, k| all | row(8 * at + k) << k);
+                memory.extend((0..self.rows as usize / 8 + 1).map(byte));
+                let rows = Selection::Bitmap { bitmap, first: 0, rows: self.rows, lkey: ALL };
+                let columns = values.chunks(16).chain(bits.chunks(16));
+                regions = columns
+                    .map(|entries| Region::Kinds(Kinds { rows, entries: entries.to_vec() }))
+                    .collect();
+            }
+            request.destinations.push(Destination {
+                qp: 1,
+                remote_addr: 0,
+                rkey: 0,
+                partition: index as u16,
+                layout: MessageLayout::Rows,
+                remote_columns: Vec::new(),
+                regions,
+            });
+        }
+        assert!(memory.len() < SIZE as usize);
+        memory.resize(SIZE as usize, 0);
+        let mut around = Around::new(library, 0);
+        around.bench.stall(STALLS[0]);
+        around.latency = LATENCY;
+        around.memory = Segments::new().with(BASE, memory);
+        let expected = expected(&request, false, &around.memory).unwrap();
+        let walked = around.walk(&request, false);
+        assert_eq!(walked.status, (0, 0));
+        for (given, messages) in walked.given.iter().zip(expected) {
+            let bytes: Vec<_> = messages.into_iter().map(|message| (0, message)).collect();
+            assert!(given.messages == bytes);
+        }
+        walked.cycles
+    }
+}
+
+/// Bits side by side take a cycle together, in a region of their own as well.
+#[test]
+fn bits_of_validity_take_a_cycle_together() {
+    let library = testing::library("kinds_many", WithTables::<4000>::default);
+    let cases = [
+        (16, 16, 128, 2, false),
+        (16, 1, 100, 1, false),
+        (4, 3, 1000, 1, false),
+        (16, 17, 500, 2, false),
+        (16, 16, 3000, 4, false),
+        (8, 8, 2048, 8, true),
+        (8, 1, 100, 4, true),
+        (4, 4, 5000, 1, true),
+    ];
+    for (values, bits, rows, destinations, by_ids) in cases {
+        let cycles = Nullable { values, bits, rows, destinations, by_ids }.cycles(&library);
+        let context = format!(
+            "{values} values, {bits} bits, {rows} rows, {destinations} destinations, by ids {by_ids}"
+        );
+        println!("{context}: {cycles} cycles, {:.2} a row", cycles as f64 / f64::from(rows));
+        // A row takes one where it is judged, and where it is sent one for 64 B and one for 16 bits.
+        let (rows, destinations) = (u64::from(rows), destinations as u64);
+        let row = 1 + (values.div_ceil(8) + bits.div_ceil(16)) as u64;
+        let words = 2 * destinations * rows.div_ceil(64);
+        let messages = 4 * (rows / 20 + destinations);
+        // Lines of bits: a cycle to ask for one, four to store it. Regions and their lanes are looked at twice.
+        let lines = 5 * destinations * bits as u64 * (rows / 512 + 2);
+        let heads = 2 * destinations * ((values + bits) as u64 + 40);
+        // Lists and bits.
+        let trips = (destinations + 4) * LATENCY;
+        let most = row * rows + words + messages + lines + heads + trips;
+        assert!(cycles <= most, "{context}: {cycles} cycles instead of {most}");
     }
 }

@@ -13,7 +13,7 @@ use drdma_abi::register::MemoryRegionEntry;
 use drdma_abi::roce::Transport;
 use drdma_abi::work_request::{MessageLayout, Opcode, RegionType};
 use drdma_semantics::checks::{Directory, QueuePair, check_contents};
-use drdma_semantics::kinds::{Entry, Kind, Selection};
+use drdma_semantics::kinds::{Entry, Kind, Kinds, Selection};
 use drdma_semantics::memory::{HostMemory, Segments};
 use drdma_semantics::partitioned::Partitioned;
 use drdma_semantics::region::{Region, RowMask};
@@ -490,6 +490,22 @@ fn random_request(maker: &mut Maker<'_>) -> (Request, bool) {
             let mut list: Vec<Region> = (0..regions).map(|_| maker.region(units)).collect();
             if units.is_some() && maker.random.below(15) == 0 {
                 list[0] = maker.region(units.map(|units| units + 1));
+            }
+            // Regions of the same rows, as values and their validity are.
+            if units.is_some() && maker.random.below(2) == 0 {
+                let rows = loop {
+                    match maker.region(units) {
+                        Region::Kinds(Kinds { rows: rows @ Selection::Bitmap { .. }, .. }) => {
+                            break rows;
+                        }
+                        _ => continue,
+                    }
+                };
+                let Selection::Bitmap { rows: count, .. } = rows else { unreachable!() };
+                list.iter_mut().for_each(|region| {
+                    let entries = maker.columns(count);
+                    *region = Region::Kinds(Kinds { rows, entries });
+                });
             }
             destinations.push(destination(0, list));
         }
