@@ -1,6 +1,6 @@
 //! The C++ compiler that builds models.
 
-use crate::{Error, Result, tools};
+use crate::{Error, Result};
 use std::env;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -37,7 +37,7 @@ impl Compiler {
         let named = env::var(VARIABLE).ok().filter(|name| !name.is_empty());
         let name = choose(named.as_deref(), works)?;
         let output =
-            Command::new(&name).arg("--version").output().map_err(tools::not_started(&name))?;
+            Command::new(&name).arg("--version").output().map_err(Error::not_started(&name))?;
         let text = String::from_utf8_lossy(&output.stdout);
         let version = text.lines().next().unwrap_or_default().to_owned();
         let is_clang = version.contains("clang");

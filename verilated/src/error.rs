@@ -110,6 +110,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// What a command of the tool chain that did not start means.
+    pub(crate) fn not_started(command: &str) -> impl FnOnce(std::io::Error) -> Self {
+        move |error| match error.kind() {
+            std::io::ErrorKind::NotFound => Self::ToolMissing { command: command.to_owned() },
+            _ => Self::NotStarted { command: command.to_owned(), source: error },
+        }
+    }
+
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { path, source }

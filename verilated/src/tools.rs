@@ -5,7 +5,7 @@ use crate::watch::{self, Watch};
 use crate::{Error, Result, Source};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -23,7 +23,7 @@ pub(crate) fn versions() -> Result<&'static str> {
         return Ok(versions);
     }
     let output = Command::new("verilator").arg("--version").output();
-    let output = output.map_err(not_started("verilator"))?;
+    let output = output.map_err(Error::not_started("verilator"))?;
     let said = String::from_utf8_lossy(&output.stdout);
     let verilator = said.lines().next().unwrap_or_default();
     let compiler = Compiler::find()?;
@@ -38,16 +38,9 @@ pub(crate) fn include_root() -> Result<PathBuf> {
         return Ok(root.clone());
     }
     let output = Command::new("verilator").args(["--getenv", "VERILATOR_ROOT"]).output();
-    let output = output.map_err(not_started("verilator"))?;
+    let output = output.map_err(Error::not_started("verilator"))?;
     let root = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()).join("include");
     Ok(ROOT.get_or_init(|| root).clone())
-}
-
-pub(crate) fn not_started(command: &str) -> impl FnOnce(std::io::Error) -> Error {
-    move |error| match error.kind() {
-        ErrorKind::NotFound => Error::ToolMissing { command: command.to_owned() },
-        _ => Error::NotStarted { command: command.to_owned(), source: error },
-    }
 }
 
 /// Writes a design's texts into a folder.
@@ -137,7 +130,7 @@ pub(crate) fn run_all(
             command.process_group(0);
         }
         let name = command.get_program().to_string_lossy().into_owned();
-        let child = command.spawn().map_err(not_started(&name))?;
+        let child = command.spawn().map_err(Error::not_started(&name))?;
         running.push(Running { what, child, messages, group });
     }
     let (mut result, mut all, mut ended) = (Ok(()), String::new(), 0);
@@ -148,7 +141,7 @@ pub(crate) fn run_all(
         let mut index = 0;
         while index < running.len() {
             let one: &mut Running = &mut running[index];
-            let Some(status) = one.child.try_wait().map_err(not_started(&one.what))? else {
+            let Some(status) = one.child.try_wait().map_err(Error::not_started(&one.what))? else {
                 index += 1;
                 continue;
             };
