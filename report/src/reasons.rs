@@ -36,7 +36,6 @@ const REASONS: &[(&str, &str)] = &[
     ("received-write", SENDER),
     ("received-send", SENDER),
     ("small-read", REQUESTER),
-    ("incast", SHORT_INCAST),
     ("odd-read", SHARED_LINE),
     ("odd-shuffle", SHARED_LINE),
     ("append-mixed", TURNS),
@@ -68,7 +67,6 @@ const TURNS: &str = "Values of different widths meet in the banks of the memory 
      the transposer alone takes 94 cycles (87 Gb/s) for a packet of rows of 8, 8, 4, 16 and 4 B, and 89 (92 Gb/s) for one of rows of 7 x 3 B.";
 const PLANNED_IN_TURN: &str = "A packet of 1,024 B is on the wire for 22 cycles. Where a packet begins in its row is known when the one before it is planned, so \
      that packets are planned one after the other: a cycle for each column, 10 for a division and what goes before and behind it.";
-const SHORT_INCAST: &str = "The run is short, for what the simulation of nine cards costs: 64 MiB in all. Until the senders have found their rates, and when the last of them ends, the link is not full, however long the run is.";
 
 const WHOLE_RUN: &str = "The whole run counts, of some 43,000 cycles. Beside the first latency about 1,300 pass until the \
      first window of 32 KiB is planned, fetched and gathered, and the last one is gathered when all reads have ended; \
