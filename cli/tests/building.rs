@@ -101,7 +101,9 @@ fn a_library_that_cannot_be_loaded_says_so() {
     let each = "while [ $# -gt 0 ]; do case $1 in";
     let verilator = format!("{each} --Mdir) mkdir -p $2;; --getenv) echo /;; esac; shift; done");
     tool(&folder, "verilator", &verilator);
-    tool(&folder, "g++", &format!("{each} -o) echo nonsense > $2;; esac; shift; done"));
+    for compiler in ["clang++-19", "g++"] {
+        tool(&folder, compiler, &format!("{each} -o) echo nonsense > $2;; esac; shift; done"));
+    }
     let mut child = start(&folder, COMMANDS[0]);
     let mut text = String::new();
     child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
