@@ -72,7 +72,7 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace");
         let sources = Sources::read(root).unwrap();
         let kernels: Vec<_> = sources.kernels().collect();
-        assert!(kernels.contains(&"hdl/src/top/mod.rs"), "{kernels:?}");
+        assert!(kernels.contains(&"hdl/src/top/wiring/mod.rs"), "{kernels:?}");
         assert!(!kernels.iter().any(|file| file.contains("tests")), "{kernels:?}");
         let gone = sources.text("hdl/src/top/mod.rs", "0");
         assert_eq!(gone, "0");
