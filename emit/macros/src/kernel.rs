@@ -255,7 +255,7 @@ impl Kernel {
                 Ok(quote!(__code.push(code::#method(#from, #to));))
             }
             Expr::MethodCall(call) if is_self(&call.receiver) => {
-                if let Some(argument) = call.args.iter().find(|argument| has_signal(argument)) {
+                if let Some(argument) = call.args.iter().find(has_signal) {
                     return fail(
                         argument,
                         "what a part is called with must not depend on a signal",

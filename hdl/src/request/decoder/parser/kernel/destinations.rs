@@ -235,16 +235,8 @@ impl Parser {
     /// came before the destination: then it begins in the middle of a block.
     #[hdl_gen]
     pub(super) fn take_inline(&mut self) {
-        self.element_lane.next = 0.into();
-        self.element_last.next = true;
-        self.element_kind.next = CONTIGUOUS.into();
-        self.element_base.next = 0.into();
-        self.element_offset.next = 0.into();
-        self.element_step.next = 0.into();
+        self.bytes_here();
         self.element_len.next = bit_cast::<32, 7>(self.dest_bytes.q.val());
-        self.element_addr.next = 0.into();
-        self.element_count.next = 1.into();
-        self.element_fetch.next = false;
         if self.broken.val() {
             self.fail.d.next = true;
             self.fail_qp.d.next = self.none_left.val();
@@ -275,19 +267,25 @@ impl Parser {
         }
     }
 
-    /// Gives a region for an inline payload of no bytes: a byte represents it, which is not sent.
+    /// A contiguous region whose bytes are here, but for their number.
     #[hdl_gen]
-    pub(super) fn give_empty(&mut self) {
+    fn bytes_here(&mut self) {
         self.element_lane.next = 0.into();
         self.element_last.next = true;
         self.element_kind.next = CONTIGUOUS.into();
         self.element_base.next = 0.into();
         self.element_offset.next = 0.into();
         self.element_step.next = 0.into();
-        self.element_len.next = EMPTY_BYTES.into();
         self.element_addr.next = 0.into();
         self.element_count.next = 1.into();
         self.element_fetch.next = false;
+    }
+
+    /// Gives a region for an inline payload of no bytes: a byte represents it, which is not sent.
+    #[hdl_gen]
+    pub(super) fn give_empty(&mut self) {
+        self.bytes_here();
+        self.element_len.next = EMPTY_BYTES.into();
         if self.set_space.val() {
             self.inline_accept.next = true;
             self.element_valid.next = true;
@@ -298,16 +296,8 @@ impl Parser {
     /// Gives a contiguous region whose bytes are here in place of a payload: an atomic's operands.
     #[hdl_gen]
     pub(super) fn give_operands(&mut self) {
-        self.element_lane.next = 0.into();
-        self.element_last.next = true;
-        self.element_kind.next = 0.into();
-        self.element_base.next = 0.into();
-        self.element_offset.next = 0.into();
-        self.element_step.next = 0.into();
+        self.bytes_here();
         self.element_len.next = ASK_BYTES.into();
-        self.element_addr.next = 0.into();
-        self.element_count.next = 1.into();
-        self.element_fetch.next = false;
         if self.set_space.val() {
             self.told_ask.next = true;
             self.element_valid.next = true;

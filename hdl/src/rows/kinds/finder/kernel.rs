@@ -1,0 +1,120 @@
+//! The logic of the finder, state by state. Its parts stand in files by what they do.
+
+use super::{Finder, FinderState};
+use crate::request::{BITMAPPED, POINTER_MAPPED};
+use drdma_emit::prelude::*;
+
+impl<const RECORDS: usize> Logic for Finder<RECORDS> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.is_ids.next = self.info.val().ids.any();
+        self.is_bits.next = (self.info.val().kind == BITMAPPED) && !self.is_ids.val();
+        self.is_pointers.next = self.info.val().kind == POINTER_MAPPED;
+        self.is_chain.next = self.is_pointers.val() && self.kinds.val().chase;
+        self.has_list.next = self.is_ids.val() || self.is_bits.val() || self.is_pointers.val();
+        self.unused.next = self.info.val().fetch
+            || self.info.val().made
+            || self.info.val().starts.any()
+            || self.info.val().row_bytes.any()
+            || self.kinds.val().pd.any();
+
+        self.follow_chains();
+        self.count_rows();
+        self.find_block();
+        self.look_at_block();
+        self.compare();
+        self.advance();
+        self.leave();
+        self.give_record();
+        match self.state.q.val() {
+            FinderState::Flow => self.flow(),
+            FinderState::Ask => {
+                self.read.valid.next = true;
+                if self.read.ready.val() {
+                    self.state.d.next = FinderState::Come;
+                }
+            }
+            FinderState::Come => self.come(),
+            FinderState::Unread => {
+                // Until the next request.
+                self.known.d.next = false;
+            }
+        }
+
+        if self.open.val() {
+            self.replays.d.next = self.is_chain.val() && self.trail.kept.val();
+            self.record_valid.d.next = false;
+            self.row_valid.d.next = false;
+            self.read_valid.d.next = false;
+            self.next_valid.d.next = false;
+            self.block.d.next = self.from.val().block;
+            self.next_lane.d.next = self.from.val().lane;
+            self.known.d.next = self.from.val().known;
+            self.word.d.next = self.from.val().word;
+            self.word_block.d.next = self.from.val().block - 1;
+            self.passed.d.next = self.from.val().before;
+            if self.fresh.val() {
+                self.block.d.next = 0.into();
+                self.next_lane.d.next = 0.into();
+                self.known.d.next = false;
+            }
+        }
+        if self.clear.val() {
+            self.has.d.next = 0.into();
+            self.row_valid.d.next = false;
+            self.state.d.next = FinderState::Flow;
+        }
+
+        self.valid.next = self.row_valid.q.val() && !self.row_bad.q.val();
+        self.bad.next = (self.row_valid.q.val() && self.row_bad.q.val())
+            || (!self.row_valid.q.val()
+                && (self.state.q.val() == FinderState::Unread)
+                && (!self.chases.val()
+                    || (!self.read_valid.q.val()
+                        && !self.next_valid.q.val()
+                        && self.chaser.empty.val())));
+        self.is_dry.next = self.on.val()
+            && (self.state.q.val() == FinderState::Flow)
+            && !self.row_valid.q.val()
+            && !self.more.val()
+            && (!self.has_list.val()
+                || (self.over.val() && !self.read_valid.q.val() && !self.next_valid.q.val()))
+            && (!self.chases.val() || self.chaser.empty.val());
+        if self.replays.q.val() {
+            self.is_dry.next = self.on.val()
+                && !self.row_valid.q.val()
+                && !self.record_valid.q.val()
+                && !self.trail.more.val();
+        }
+        self.dry.next = self.is_dry.val();
+        self.trail.finish.next = self.is_dry.val();
+        self.row.next = self.row_at.q.val().get_bits::<32>(0);
+        if self.is_bits.val() {
+            self.row.next =
+                self.row_at.q.val().get_bits::<32>(0) - bit_cast::<32, 3>(self.kinds.val().first);
+        } else if self.is_pointers.val() {
+            self.row.next = 0.into();
+        }
+        self.at.next = self.row_at.q.val();
+        self.rest.next = self.rows.q.val() - 1 - self.row_at.q.val();
+        self.lane.next = self.row_lane.q.val();
+        self.pointer.next = self.row_pointer.q.val();
+        self.place.next.block = self.block.q.val();
+        self.place.next.lane = self.next_lane.q.val();
+        self.place.next.known = self.known.q.val();
+        self.place.next.word = self.word.q.val();
+        self.place.next.before = self.passed.q.val();
+        self.busy.next = (self.state.q.val() == FinderState::Ask)
+            || (self.state.q.val() == FinderState::Come)
+            || self.chaser.busy.val();
+        if self.rst.val() {
+            self.state.d.next = FinderState::Flow;
+            self.row_valid.d.next = false;
+            self.read_valid.d.next = false;
+            self.next_valid.d.next = false;
+            self.known.d.next = false;
+            self.record_valid.d.next = false;
+            self.replays.d.next = false;
+        }
+    }
+}

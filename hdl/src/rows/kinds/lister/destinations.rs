@@ -1,0 +1,132 @@
+//! Destinations of a request, and the phases of their walks.
+
+use super::super::record::{DESTINATION, HEAD, VERDICT};
+use super::{Lister, ListerPhase, ListerState, OPERATION};
+use drdma_emit::prelude::*;
+
+impl<const RECORDS: usize> Lister<RECORDS> {
+    /// Waits for a request.
+    #[hdl_gen]
+    pub(super) fn take_request(&mut self) {
+        self.index.d.next = 0.into();
+        self.giving.d.next = false;
+        self.again.d.next = false;
+        self.planned.d.next = 0.into();
+        self.has_loaded.d.next = 0.into();
+        self.failure.d.next = 0.into();
+        if self.start.val() {
+            self.state.d.next = ListerState::DestRead;
+        }
+    }
+
+    /// Takes the destination.
+    #[hdl_gen]
+    pub(super) fn take_destination(&mut self) {
+        self.head.d.next = self.dest_info.val();
+        self.region.d.next = 0.into();
+        self.set.d.next = self.dest_info.val().first_set;
+        self.fresh.d.next = 0xffff.into();
+        self.units.d.next = 0.into();
+        self.counted.d.next = 0.into();
+        self.unequal.d.next = false;
+        self.some.d.next = false;
+        self.over.d.next = false;
+        self.copied.d.next = 0.into();
+        self.carry.d.next = 0.into();
+        self.sum.d.next = 0.into();
+        self.united.d.next = false;
+        self.wait.d.next = 0.into();
+        self.unit_bytes.d.next = 0.into();
+        self.follows.d.next = false;
+        self.is_alike.d.next = true;
+        self.phase.d.next = ListerPhase::Check;
+        self.planned_set.d.next = self.dest_info.val().first_set;
+        if self.planned_set.q.val() != self.dest_info.val().first_set {
+            self.planned.d.next = 0.into();
+        }
+        if self.giving.q.val() {
+            self.phase.d.next = ListerPhase::Give;
+            if self.dest_info.val().is_write && self.again.q.val() {
+                self.phase.d.next = ListerPhase::Ahead;
+            }
+        }
+        self.state.d.next = ListerState::Head;
+    }
+
+    /// Announces the destination.
+    #[hdl_gen]
+    pub(super) fn announce(&mut self) {
+        self.wanted.task.next = HEAD.into();
+        self.wanted.set.next = bit_cast::<11, 10>(self.dest_at.val());
+        self.wanted.lane.next = self.head.q.val().log_mtu;
+        self.wanted.first.next = bit_cast::<4, 1>(self.head.q.val().is_write.into());
+        self.wanted.unit_end.next = self.head.q.val().is_ud;
+        self.wanted.valid.next = true;
+        if self.wanted.ready.val() {
+            self.state.d.next = ListerState::Region;
+            if !self.head.q.val().sets.any() {
+                self.state.d.next = ListerState::Last;
+            } else if self.phase.q.val() == ListerPhase::Ahead {
+                self.state.d.next = ListerState::Keep;
+            } else if self.joint.val() {
+                self.state.d.next = ListerState::Survey;
+            }
+        }
+    }
+
+    /// Ends a destination.
+    #[hdl_gen]
+    pub(super) fn end_destination(&mut self) {
+        // Nothing is left of the destination.
+        self.wanted.task.next = DESTINATION.into();
+        self.wanted.unit_end.next = self.some.q.val();
+        if self.judging.val() {
+            self.wanted.task.next = VERDICT.into();
+            self.wanted.unit_end.next = !self.measures_later.val();
+        }
+        self.wanted.valid.next = true;
+        if self.wanted.ready.val() {
+            self.state.d.next = ListerState::Next;
+            if self.judging.val() && self.joint.val() && self.unequal.q.val() {
+                self.failure.d.next = OPERATION.into();
+                self.state.d.next = ListerState::Finish;
+            } else if self.judging.val() && !self.wanted.unit_end.val() {
+                self.phase.d.next = ListerPhase::Measure;
+                self.region.d.next = 0.into();
+                self.set.d.next = self.head.q.val().first_set;
+                self.fresh.d.next = 0xffff.into();
+                self.units.d.next = 0.into();
+                self.sum.d.next = 0.into();
+                self.over.d.next = false;
+                self.state.d.next = ListerState::Region;
+            }
+        }
+    }
+
+    /// Goes on to the next destination.
+    #[hdl_gen]
+    pub(super) fn next_destination(&mut self) {
+        self.index.d.next = self.index.q.val() + 1;
+        self.state.d.next = ListerState::DestRead;
+        if self.index.q.val() + 1 == self.dests.val() {
+            self.index.d.next = self.index.q.val();
+            self.state.d.next = ListerState::Settle;
+            if self.giving.q.val() {
+                self.state.d.next = ListerState::Finish;
+            }
+        }
+    }
+
+    /// All destinations are judged: waits until nothing is under way, then sends them.
+    #[hdl_gen]
+    pub(super) fn settle(&mut self) {
+        if self.quiet.val() && self.refused.val() {
+            self.state.d.next = ListerState::Finish;
+        } else if self.quiet.val() {
+            self.index.d.next = 0.into();
+            self.giving.d.next = true;
+            self.again.d.next = !self.kept.val();
+            self.state.d.next = ListerState::DestRead;
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The logic of the lister, state by state. Its parts stand in files by what they do.
+
+use super::{LENGTH, Lister, ListerState, PROTECTION};
+use crate::request::DEST_COUNT;
+use drdma_emit::prelude::*;
+
+impl<const RECORDS: usize> Logic for Lister<RECORDS> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.look_at_region();
+        self.look_at_position();
+        self.look_at_plan();
+        self.find_next_region();
+        self.count_bytes();
+        self.tell_finder();
+        self.want_group();
+        // A failure of what was asked for precedes what the lister found itself.
+        if self.refused.val() {
+            self.status.next = PROTECTION.into();
+            if self.too_long.val() {
+                self.status.next = LENGTH.into();
+            }
+            self.bad_dest.next =
+                (self.refused_dest.val() - self.first_dest.val()).get_bits::<DEST_COUNT>(0);
+        }
+
+        match self.state.q.val() {
+            ListerState::Idle => self.take_request(),
+            ListerState::DestRead => {
+                self.state.d.next = ListerState::Dest;
+            }
+            ListerState::Dest => self.take_destination(),
+            ListerState::Head => self.announce(),
+            ListerState::Survey => self.survey(),
+            ListerState::Region => self.take_region(),
+            ListerState::Lanes => self.look_at_lanes(),
+            ListerState::Planned => self.take_plan(),
+            ListerState::Rows => self.ask_rows(),
+            ListerState::Bits => self.load_bits(),
+            ListerState::Place => self.store_place(),
+            ListerState::RegionEnd => self.end_region(),
+            ListerState::DestEnd => self.end_rows(),
+            ListerState::MessageEnd => self.end_message(),
+            ListerState::Keep => self.keep(),
+            ListerState::Recall => self.recall(),
+            ListerState::Last => self.end_destination(),
+            ListerState::Next => self.next_destination(),
+            ListerState::Settle => self.settle(),
+            ListerState::Finish => {
+                if self.quiet.val() && !self.finder.busy.val() {
+                    self.done.next = true;
+                    self.state.d.next = ListerState::Idle;
+                }
+            }
+        }
+        // A refusal ends the walk.
+        if self.refused.val()
+            && ((self.state.q.val() == ListerState::Region)
+                || (self.state.q.val() == ListerState::Rows)
+                || (self.state.q.val() == ListerState::DestRead))
+        {
+            self.state.d.next = ListerState::Finish;
+        }
+        // A region is read in the cycle before it is needed.
+        self.set_read.next = self.set.d.val();
+        if self.rst.val() {
+            self.state.d.next = ListerState::Idle;
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Walks the rows of a request's regions, and asks for what is wanted of each.
+
+mod destinations;
+mod kernel;
+mod positions;
+mod regions;
+mod rows;
+
+use super::chaser::Linked;
+use super::finder::{Finder, PLACE_BITS, Place};
+use super::record::{PLAN_BITS, Plan, Wanted};
+use crate::primitive::{FirstSet, Flatten, Lutram, Restore};
+use crate::request::{DEST_COUNT, SetKinds};
+use crate::rows::sequencer::tables::{Bounds, DestInfo, SetInfo};
+use crate::shell::host_read::{HostReadBeat, HostReadRequest};
+use drdma_abi::completion::Status;
+use drdma_emit::prelude::*;
+
+const PROTECTION: u64 = Status::LocalProtectionError as u64;
+const OPERATION: u64 = Status::LocalQpOperationError as u64;
+const LENGTH: u64 = Status::LocalLengthError as u64;
+/// Largest [`Wanted::rest`].
+pub const MOST_REST: u64 = 1023;
+/// Bit that is set in sums of more bytes than a message has; from there on sums do not change.
+const FULL: usize = 32;
+
+/// State of the lister.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum ListerState {
+    /// Waits for a request.
+    Idle,
+    /// Reads a destination.
+    DestRead,
+    /// Takes the destination.
+    Dest,
+    /// Announces the destination.
+    Head,
+    /// Looks at a region, one after the other, if a unit has an element of each of several: do all have the same rows?
+    Survey,
+    /// Takes a region: its walk begins or continues.
+    Region,
+    /// Has the lanes of the region looked at, one by one, and their tables of buffers.
+    Lanes,
+    /// Waits for the region's plan.
+    Planned,
+    /// Asks for the groups of rows, one a cycle.
+    Rows,
+    /// Has lines of bits read, for the block of the row at hand.
+    Bits,
+    /// Stores the position of the walk.
+    Place,
+    /// Ends a region that has no more rows.
+    RegionEnd,
+    /// Ends a message.
+    MessageEnd,
+    /// Ends the rows of a destination.
+    DestEnd,
+    /// Ends a destination.
+    Last,
+    /// Stores the positions in all regions.
+    Keep,
+    /// Restores the positions in all regions.
+    Recall,
+    /// Goes on to the next destination.
+    Next,
+    /// All destinations are judged: waits until nothing is under way, then sends them.
+    Settle,
+    /// Waits until nothing is under way, then ends the request.
+    Finish,
+}
+
+/// Purpose of a walk over a destination's rows.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum ListerPhase {
+    /// Region by region: all rows are followed and counted, and messages are measured if their regions follow one
+    /// another.
+    Check,
+    /// Element by element: messages are measured.
+    Measure,
+    /// The message that is sent next is measured.
+    Ahead,
+    /// The message is sent.
+    Give,
+}
+
+/// Rows of a region whose bits are in lines that were asked for, in numbers of a [`Finder`].
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Loaded {
+    /// Set of the region.
+    set: Bits<11>,
+    /// The first row.
+    low: Bits<33>,
+    /// The first row of the next block.
+    high: Bits<33>,
+}
+
+/// Bits of a [`Loaded`].
+const LOADED_BITS: usize = <Loaded as Synth>::BITS;
+/// Binary logarithm of the rows of a block.
+const LOG_BLOCK: u64 = 9;
+
+/// Lists the lanes that are wanted of each row; see the [module above](super).
+///
+/// A row takes a cycle for each group of its lanes that is asked for, at least one. So does a unit with an element of
+/// several regions if they have the same rows (one list from the same bit on); else it takes 3 more for each of these.
+/// Whether they have takes a destination 3 cycles for each region. Where rows are judged, only those groups are asked for whose entries can lead
+/// nowhere or whose lengths vary: `Wanted::row` of a message has the bytes of the others. A region of a destination
+/// takes a cycle for each lane, and 4 more, when its first walk begins, unless the destination before had the same.
+///
+/// # Inputs
+/// `clk`, `rst`; `start`, `dests`, `first_dest`; `dest_info`, `set_info`, `bounds`, `set_kinds`, each a cycle after it
+/// was asked for; `plan_done` with `plan`; `refused`, `refused_dest`, `too_long`, `kept`, `quiet`; `line`,
+/// `linked`.
+///
+/// # Outputs
+/// `dest_read`, `set_read`; streams `wanted`, `read`, `link_read`; `pd`; `done` with `status`, `bad_dest`.
+#[derive(LogicBlock, BlockDefault)]
+pub struct Lister<const RECORDS: usize> {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// A request is to be walked.
+    pub start: Signal<In, Bit>,
+    /// Number of destinations of the request.
+    pub dests: Signal<In, Bits<DEST_COUNT>>,
+    /// Place of the first destination in the ring of destinations.
+    pub first_dest: Signal<In, Bits<10>>,
+    /// Place of the destination to read.
+    pub dest_read: Signal<Out, Bits<10>>,
+    /// The destination that `dest_read` named in the cycle before.
+    pub dest_info: Signal<In, DestInfo>,
+    /// Number of the set to read.
+    pub set_read: Signal<Out, Bits<11>>,
+    /// The set that `set_read` named in the cycle before.
+    pub set_info: Signal<In, SetInfo>,
+    /// Range of that set's valid pointers.
+    pub bounds: Signal<In, Bounds>,
+    /// Properties of that set that only sets with kinds have.
+    pub set_kinds: Signal<In, SetKinds>,
+    /// Lanes that are wanted, and the ends of messages and destinations.
+    pub wanted: Stream<Out, Wanted>,
+    /// The plan that was asked for is made.
+    pub plan_done: Signal<In, Bit>,
+    /// The plan.
+    pub plan: Signal<In, Plan>,
+    /// Reads of lists, and of pointers to further records, one at a time.
+    pub read: Stream<Out, HostReadRequest>,
+    /// Answers of these reads.
+    pub line: Flow<In, HostReadBeat>,
+    /// Reads of pointers to further records, of many chains.
+    pub link_read: Stream<Out, HostReadRequest>,
+    /// Answers of these reads, in their order.
+    pub linked: Flow<In, Linked>,
+    /// An entry leads nowhere, or a message is too long; held until the next `start`.
+    pub refused: Signal<In, Bit>,
+    /// With `refused`: place of the destination in the ring of destinations.
+    pub refused_dest: Signal<In, Bits<10>>,
+    /// With `refused`: a message is too long.
+    pub too_long: Signal<In, Bit>,
+    /// The lengths of all messages that were judged are kept; valid while `quiet`.
+    pub kept: Signal<In, Bit>,
+    /// Nothing is under way.
+    pub quiet: Signal<In, Bit>,
+    /// Protection domain of the request's keys.
+    pub pd: Signal<Out, Bits<32>>,
+    /// The request is over.
+    pub done: Signal<Out, Bit>,
+    /// With `done`: status of the request.
+    pub status: Signal<Out, Bits<8>>,
+    /// With `done`: the destination that failed.
+    pub bad_dest: Signal<Out, Bits<DEST_COUNT>>,
+
+    state: DFF<ListerState>,
+    phase: DFF<ListerPhase>,
+    failure: DFF<Bits<8>>,
+    /// All destinations were judged.
+    giving: DFF<Bit>,
+    /// Messages of WRITEs must be measured again before they are sent.
+    again: DFF<Bit>,
+    index: DFF<Bits<DEST_COUNT>>,
+    dest_at: Signal<Local, Bits<10>>,
+    head: DFF<DestInfo>,
+    domain: DFF<Bits<32>>,
+    region: DFF<Bits<5>>,
+    region_index: Signal<Local, Bits<4>>,
+    set: DFF<Bits<11>>,
+    /// A unit has an element of each region.
+    joint: Signal<Local, Bit>,
+    /// A unit has an element of each region, and all regions have the same rows: these are found once.
+    united: DFF<Bit>,
+    /// The walk goes element by element through the regions, which have rows of their own.
+    interleaved: Signal<Local, Bit>,
+    last_region: Signal<Local, Bit>,
+    /// Every lane is a unit.
+    by_lane: Signal<Local, Bit>,
+    /// Messages are measured one by one before they are sent.
+    message_ahead: Signal<Local, Bit>,
+    judging: Signal<Local, Bit>,
+
+    // Whether all regions have the same rows.
+    wait: DFF<Bits<2>>,
+    is_alike: DFF<Bit>,
+    like: Signal<Local, Bit>,
+    list: DFF<Bits<64>>,
+    list_rows: DFF<Bits<32>>,
+    list_ids: DFF<Bits<2>>,
+    list_first: DFF<Bits<3>>,
+    /// A region has groups that must be followed.
+    follows: DFF<Bit>,
+    /// Bytes of all regions' rows that need no entry.
+    unit_bytes: DFF<Bits<33>>,
+    unit_sum: Signal<Local, Bits<33>>,
+    /// Only region 0 is asked for rows, which are only counted.
+    counts: Signal<Local, Bit>,
+    /// The unit goes on in the next region.
+    moves_on: Signal<Local, Bit>,
+    surveys: Signal<Local, Bit>,
+    /// The check of the destination measures no messages.
+    measures_later: Signal<Local, Bit>,
+
+    // Position of the walk.
+    finder: Finder<RECORDS>,
+    opens: Signal<Local, Bit>,
+    finds: Signal<Local, Bit>,
+    takes: Signal<Local, Bit>,
+    has_row: Signal<Local, Bit>,
+    fresh: DFF<Bits<16>>,
+    is_fresh: Signal<Local, Bit>,
+    places: Lutram<PLACE_BITS, 4, 1>,
+    place_in: Flatten<Place, PLACE_BITS>,
+    place_out: Restore<Place, PLACE_BITS>,
+    /// The position at the beginning of the message at hand.
+    kept_places: Lutram<PLACE_BITS, 4, 1>,
+    kept_fresh: DFF<Bits<16>>,
+    kept_region: DFF<Bits<5>>,
+    copied: DFF<Bits<5>>,
+    place_index: Signal<Local, Bits<4>>,
+
+    // How rows are walked.
+    plans: Lutram<PLAN_BITS, 4, 2>,
+    plan_behind: Restore<Plan, PLAN_BITS>,
+    region_behind: Signal<Local, Bits<4>>,
+    groups_behind: Signal<Local, Bits<16>>,
+    lowest_behind: FirstSet<16, 4>,
+    unused_plan: Signal<Local, Bit>,
+    plan_in: Flatten<Plan, PLAN_BITS>,
+    plan_out: Restore<Plan, PLAN_BITS>,
+    plan_now: Signal<Local, Plan>,
+    planned: DFF<Bits<16>>,
+    planned_set: DFF<Bits<11>>,
+    lane: DFF<Bits<4>>,
+    last_of_set: Signal<Local, Bit>,
+    /// Groups of a row to be asked for; the first of them, and the one at hand.
+    groups: DFF<Bits<16>>,
+    groups_new: Signal<Local, Bits<16>>,
+    lowest: FirstSet<16, 4>,
+    first_group: DFF<Bits<4>>,
+    group: DFF<Bits<4>>,
+    #[init(Constant::new(0xfffe.into()))]
+    behind_0: Constant<Bits<16>>,
+    behind: Signal<Local, Bits<16>>,
+    following: FirstSet<16, 4>,
+    next_start: FirstSet<16, 4>,
+    last_lane: Signal<Local, Bits<4>>,
+    last_group: Signal<Local, Bit>,
+    asks: Signal<Local, Bit>,
+    asked: Signal<Local, Bit>,
+    // Lines of bits.
+    slot: Signal<Local, Bits<2>>,
+    loaded: Lutram<LOADED_BITS, 2, 1>,
+    loaded_in: Flatten<Loaded, LOADED_BITS>,
+    loaded_out: Restore<Loaded, LOADED_BITS>,
+    loaded_new: Signal<Local, Loaded>,
+    has_loaded: DFF<Bits<4>>,
+    is_of_set: Signal<Local, Bit>,
+    lacks: Signal<Local, Bit>,
+    /// The row is in the block behind the one whose lines were asked for.
+    is_next: Signal<Local, Bit>,
+    block_end: Signal<Local, Bits<33>>,
+    /// Lanes of bits that are left, and whether their second lines are asked for.
+    bits_left: DFF<Bits<16>>,
+    second: DFF<Bit>,
+    lowest_bits: FirstSet<16, 4>,
+    /// Number of the unit's bits that do not fill a byte yet.
+    carry: DFF<Bits<3>>,
+    carry_new: Signal<Local, Bits<3>>,
+    lead: Signal<Local, Bits<5>>,
+    bit_bytes: DFF<Bits<5>>,
+    lead_up: Signal<Local, Bits<5>>,
+    row_bytes: DFF<Bits<33>>,
+    /// Bytes of the message for which no entry is asked for.
+    sum: DFF<Bits<33>>,
+    sum_new: Signal<Local, Bits<33>>,
+
+    // Units and messages.
+    counted: DFF<Bits<37>>,
+    first_count: DFF<Bits<37>>,
+    unequal: DFF<Bit>,
+    /// Units of the message so far, and those that it had when it was measured.
+    units: DFF<Bits<32>>,
+    units_new: Signal<Local, Bits<32>>,
+    measured: DFF<Bits<32>>,
+    target: Signal<Local, Bits<32>>,
+    complete: Signal<Local, Bit>,
+    /// The destination has had units.
+    some: DFF<Bit>,
+    /// The destination has no more rows.
+    over: DFF<Bit>,
+    unused: Signal<Local, Bit>,
+}

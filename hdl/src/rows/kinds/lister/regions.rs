@@ -1,0 +1,280 @@
+//! Regions of a destination, and how their rows are walked.
+
+use super::super::record::{MOST_BYTES, PLAN, TABLE};
+use super::{LOG_BLOCK, Lister, ListerPhase, ListerState, PROTECTION};
+use crate::request::{BITMAPPED, DEST_COUNT, STRIDED};
+use drdma_emit::prelude::*;
+
+impl<const RECORDS: usize> Lister<RECORDS> {
+    /// The destination and the region at hand.
+    #[hdl_gen]
+    pub(super) fn look_at_region(&mut self) {
+        self.dest_at.next = self.first_dest.val() + bit_cast::<10, DEST_COUNT>(self.index.q.val());
+        self.dest_read.next = self.dest_at.val();
+        self.pd.next = self.domain.q.val();
+        self.unused.next = self.head.q.val().alike;
+        self.judging.next = !self.giving.q.val();
+        self.message_ahead.next = self.again.q.val() && self.head.q.val().is_write;
+        self.joint.next = self.head.q.val().element_mask && (self.head.q.val().sets > 1);
+        self.interleaved.next =
+            self.joint.val() && !self.united.q.val() && (self.phase.q.val() != ListerPhase::Check);
+        self.measures_later.next =
+            self.joint.val() && !self.united.q.val() && (self.phase.q.val() == ListerPhase::Check);
+        self.surveys.next = self.state.q.val() == ListerState::Survey;
+        self.like.next = (self.set_info.val().kind == BITMAPPED)
+            && self.set_info.val().count.any()
+            && (!self.region.q.val().any()
+                || ((self.set_info.val().addr == self.list.q.val())
+                    && (self.set_info.val().count == self.list_rows.q.val())
+                    && (self.set_info.val().ids == self.list_ids.q.val())
+                    && (self.set_kinds.val().first == self.list_first.q.val())));
+        self.counts.next = self.judging.val() && !self.follows.q.val();
+        self.last_region.next = self.region.q.val() + 1 == self.head.q.val().sets;
+        self.by_lane.next = self.head.q.val().element_mask && (self.set_info.val().kind == STRIDED);
+        self.region_index.next = self.region.q.val().get_bits::<4>(0);
+    }
+
+    /// How the region's rows are walked.
+    #[hdl_gen]
+    pub(super) fn look_at_plan(&mut self) {
+        self.plan_in.record.next = self.plan.val();
+        self.plans.write_address.next = self.region_index.val();
+        self.plans.write_data.next = self.plan_in.bits.val();
+        self.plans.write_enable.next = self.plan_done.val();
+        self.plans.read_address[0].next = self.region_index.val();
+        self.plan_out.bits.next = self.plans.read_data[0].val();
+        self.plan_now.next = self.plan_out.record.val();
+        if self.plan_done.val() {
+            self.planned.d.next =
+                self.planned.q.val().replace_bit(self.region_index.val().index(), true);
+        }
+    }
+
+    /// The next region of a unit, or the first one of the next unit.
+    #[hdl_gen]
+    pub(super) fn find_next_region(&mut self) {
+        self.region_behind.next = self.region_index.val() + 1;
+        if self.last_region.val() {
+            self.region_behind.next = 0.into();
+        }
+        self.plans.read_address[1].next = self.region_behind.val();
+        self.plan_behind.bits.next = self.plans.read_data[1].val();
+        self.groups_behind.next = self.plan_behind.record.val().follows;
+        if self.phase.q.val() == ListerPhase::Give {
+            self.groups_behind.next = self.plan_behind.record.val().starts;
+        }
+        self.lowest_behind.bits.next = self.groups_behind.val();
+        self.unused_plan.next = self.plan_behind.record.val().bits.any()
+            || self.plan_behind.record.val().fills.any()
+            || self.plan_behind.record.val().bytes.any()
+            || self.plan_behind.record.val().inner.any()
+            || self.plan_behind.record.val().lead.any()
+            || self.plan_behind.record.val().trail.any()
+            || self.plan_behind.record.val().only_bits;
+        self.last_of_set.next =
+            bit_cast::<5, 4>(self.lane.q.val()) + 1 == self.set_info.val().lanes;
+        self.groups_new.next = self.plan_now.val().follows;
+        if self.phase.q.val() == ListerPhase::Give {
+            self.groups_new.next = self.plan_now.val().starts;
+        }
+        self.lowest.bits.next = self.groups_new.val();
+        self.behind.next = self.behind_0.val() << self.group.q.val();
+        self.following.bits.next = self.groups.q.val() & self.behind.val();
+        self.next_start.bits.next = self.plan_now.val().starts & self.behind.val();
+        self.last_lane.next = self.next_start.index.val() - 1;
+        if !self.next_start.any.val() {
+            self.last_lane.next = self.set_info.val().lanes.get_bits::<4>(0) - 1;
+        }
+        self.last_group.next = self.by_lane.val() || !self.following.any.val();
+    }
+
+    /// The finder delivers the region's rows, from two cycles after it was opened.
+    #[hdl_gen]
+    pub(super) fn tell_finder(&mut self) {
+        self.opens.next = self.state.q.val() == ListerState::Region;
+        self.finds.next = self.state.q.val() == ListerState::Rows;
+        self.finder.clear.next = self.start.val();
+        // What it looks at of a region is alike in united ones, but for the set's number.
+        self.finder.set.next = self.set.q.val();
+        if self.united.q.val() {
+            self.finder.set.next = self.head.q.val().first_set;
+        }
+        self.finder.info.next = self.set_info.val();
+        self.finder.kinds.next = self.set_kinds.val();
+        self.finder.bounds.next = self.bounds.val();
+        self.finder.partition.next = self.head.q.val().partition;
+        self.finder.by_lane.next = self.by_lane.val();
+        self.finder.open.next = self.opens.val();
+        self.finder.from.next = self.place_out.record.val();
+        self.finder.fresh.next = self.is_fresh.val();
+        self.finder.ahead.next = !self.interleaved.val() && !self.message_ahead.val();
+        self.finder.keeps.next = self.judging.val();
+        self.finder.on.next = self.finds.val();
+        self.finder.halt.next = (self.state.q.val() == ListerState::Finish)
+            || (self.state.q.val() == ListerState::Idle);
+        self.has_row.next = self.finds.val() && self.finder.valid.val();
+        self.asks.next = self.by_lane.val() || self.groups.q.val().any();
+        self.slot.next = self.region_index.val().get_bits::<2>(0);
+        self.loaded.read_address[0].next = self.slot.val();
+        self.loaded_out.bits.next = self.loaded.read_data[0].val();
+        self.is_of_set.next = self.has_loaded.q.val().get_bit(self.slot.val().index())
+            && (self.loaded_out.record.val().set == self.set.q.val());
+        self.lacks.next = self.has_row.val()
+            && (self.phase.q.val() == ListerPhase::Give)
+            && self.plan_now.val().bits.get_bit(self.group.q.val().index())
+            && (!self.is_of_set.val()
+                || (self.finder.at.val() < self.loaded_out.record.val().low)
+                || (self.finder.at.val() >= self.loaded_out.record.val().high));
+        self.is_next.next = self.is_of_set.val()
+            && (self.finder.at.val() >= self.loaded_out.record.val().high)
+            && (self.finder.at.val()
+                < (self.loaded_out.record.val().high + (bits::<33>(1) << LOG_BLOCK)));
+        self.block_end.next = self.finder.at.val() + (bits::<33>(1) << LOG_BLOCK)
+            - bit_cast::<33, 9>(self.finder.row.val().get_bits::<9>(0));
+        self.loaded_new.next.set = self.set.q.val();
+        self.loaded_new.next.low = self.finder.at.val();
+        self.loaded_new.next.high = self.block_end.val();
+        if self.is_next.val() {
+            self.loaded_new.next.low = self.loaded_out.record.val().high;
+        }
+        self.loaded_in.record.next = self.loaded_new.val();
+        self.loaded.write_address.next = self.slot.val();
+        self.loaded.write_data.next = self.loaded_in.bits.val();
+        self.loaded.write_enable.next = false;
+        self.lowest_bits.bits.next = self.bits_left.q.val();
+        self.asked.next = self.wanted.ready.val() && self.last_group.val() && !self.lacks.val();
+        self.moves_on.next = self.united.q.val() && !self.last_region.val() && !self.counts.val();
+        self.takes.next =
+            self.has_row.val() && (self.asked.val() || !self.asks.val()) && !self.moves_on.val();
+        self.finder.take.next = self.takes.val();
+        self.finder.read.join(&mut self.read);
+        self.finder.line.valid.next = self.line.valid.val();
+        self.finder.line.next = self.line.val();
+        self.finder.link_read.join(&mut self.link_read);
+        self.finder.linked.valid.next = self.linked.valid.val();
+        self.finder.linked.next = self.linked.val();
+    }
+
+    /// Finds out whether all regions of a unit have the same rows, one region after the other.
+    #[hdl_gen]
+    pub(super) fn survey(&mut self) {
+        // The bytes of a row are known two cycles after its plan.
+        self.lane.d.next = 0.into();
+        self.wait.d.next = self.wait.q.val() + 1;
+        if !self.region.q.val().any() {
+            self.list.d.next = self.set_info.val().addr;
+            self.list_rows.d.next = self.set_info.val().count;
+            self.list_ids.d.next = self.set_info.val().ids;
+            self.list_first.d.next = self.set_kinds.val().first;
+        }
+        if !self.like.val() || !self.is_alike.q.val() {
+            // Regions are walked on their own.
+            self.carry.d.next = 0.into();
+            self.region.d.next = 0.into();
+            self.set.d.next = self.head.q.val().first_set;
+            self.is_alike.d.next = false;
+            self.state.d.next = ListerState::Region;
+        } else if !self.planned.q.val().get_bit(self.region_index.val().index()) {
+            self.wait.d.next = 0.into();
+            self.domain.d.next = self.set_kinds.val().pd;
+            self.state.d.next = ListerState::Lanes;
+        } else if self.wait.q.val() == 2 {
+            self.wait.d.next = 0.into();
+            self.unit_bytes.d.next = self.unit_sum.val();
+            if self.unit_sum.val() > MOST_BYTES {
+                self.unit_bytes.d.next = MOST_BYTES.into();
+            }
+            if self.plan_now.val().follows.any() {
+                self.follows.d.next = true;
+            }
+            self.carry.d.next = self.carry_new.val();
+            self.region.d.next = self.region.q.val() + 1;
+            self.set.d.next = self.set.q.val() + 1;
+            if self.last_region.val() {
+                self.united.d.next = true;
+                self.carry.d.next = 0.into();
+                self.region.d.next = 0.into();
+                self.set.d.next = self.head.q.val().first_set;
+                self.state.d.next = ListerState::Region;
+            }
+        }
+    }
+
+    /// Takes a region: its walk begins or continues.
+    #[hdl_gen]
+    pub(super) fn take_region(&mut self) {
+        self.domain.d.next = self.set_kinds.val().pd;
+        self.lane.d.next = 0.into();
+        self.groups.d.next = self.groups_new.val();
+        self.first_group.d.next = self.lowest.index.val();
+        self.group.d.next = self.lowest.index.val();
+        self.state.d.next = ListerState::Rows;
+        // The lanes are looked at once, not again after each message. A region without rows needs no plan.
+        if self.set_info.val().count.any()
+            && !self.planned.q.val().get_bit(self.region_index.val().index())
+        {
+            self.state.d.next = ListerState::Lanes;
+        }
+    }
+
+    /// Has the lanes of the region looked at, one by one, and their tables of buffers.
+    #[hdl_gen]
+    pub(super) fn look_at_lanes(&mut self) {
+        self.wanted.task.next = PLAN.into();
+        if self.judging.val() {
+            self.wanted.task.next = TABLE.into();
+        }
+        self.wanted.first.next = self.lane.q.val();
+        self.wanted.lane.next = self.lane.q.val();
+        self.wanted.unit_end.next = self.last_of_set.val();
+        self.wanted.valid.next = true;
+        if self.wanted.ready.val() {
+            self.lane.d.next = self.lane.q.val() + 1;
+            if self.last_of_set.val() {
+                self.state.d.next = ListerState::Planned;
+            }
+        }
+    }
+
+    /// Waits for the region's plan.
+    #[hdl_gen]
+    pub(super) fn take_plan(&mut self) {
+        if self.planned.q.val().get_bit(self.region_index.val().index()) {
+            self.state.d.next = ListerState::Region;
+            // The walk has not begun yet.
+            if self.joint.val()
+                && self.is_alike.q.val()
+                && !self.united.q.val()
+                && (self.phase.q.val() != ListerPhase::Ahead)
+            {
+                self.state.d.next = ListerState::Survey;
+            }
+        }
+    }
+
+    /// Ends a region that has no more rows.
+    #[hdl_gen]
+    pub(super) fn end_region(&mut self) {
+        self.region.d.next = self.region.q.val() + 1;
+        self.set.d.next = self.set.q.val() + 1;
+        self.state.d.next = ListerState::Region;
+        self.counted.d.next = 0.into();
+        self.first_count.d.next = self.counted.q.val();
+        if self.region.q.val().any() {
+            self.first_count.d.next = self.first_count.q.val();
+            if self.first_count.q.val() != self.counted.q.val() {
+                self.unequal.d.next = true;
+            }
+        }
+        if self.interleaved.val() {
+            self.state.d.next = ListerState::DestEnd;
+            if self.region.q.val().any() {
+                // The region had as many elements as the others when it was judged.
+                self.failure.d.next = PROTECTION.into();
+                self.state.d.next = ListerState::Finish;
+            }
+        } else if self.last_region.val() || self.united.q.val() {
+            self.state.d.next = ListerState::DestEnd;
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Rows of a region, and the ends of messages.
+
+use super::super::record::{LOAD, MESSAGE, MOST_BYTES, VALUE};
+use super::{FULL, Lister, ListerPhase, ListerState, MOST_REST, PROTECTION};
+use crate::request::{POINTER_MAPPED, STRIDED};
+use drdma_emit::prelude::*;
+
+impl<const RECORDS: usize> Lister<RECORDS> {
+    /// Bytes of a row that need no entry. Bits that no other lane follows may continue in the unit's next element.
+    #[hdl_gen]
+    pub(super) fn count_bytes(&mut self) {
+        self.lead.next = bit_cast::<5, 3>(self.carry.q.val()) + self.plan_now.val().lead;
+        self.lead_up.next = self.lead.val() + 7;
+        self.carry_new.next = self.plan_now.val().trail.get_bits::<3>(0);
+        if self.plan_now.val().only_bits {
+            self.carry_new.next = self.lead.val().get_bits::<3>(0);
+        }
+        self.bit_bytes.d.next = (self.plan_now.val().inner + (self.plan_now.val().trail >> 3))
+            + (self.lead_up.val() >> 3);
+        if self.plan_now.val().only_bits {
+            self.bit_bytes.d.next = self.lead.val() >> 3;
+        }
+        if ((!self.interleaved.val() && !self.surveys.val()) || self.last_region.val())
+            && self.carry_new.val().any()
+        {
+            self.bit_bytes.d.next = (self.plan_now.val().inner + (self.plan_now.val().trail >> 3))
+                + ((self.lead_up.val() >> 3) + 1);
+            if self.plan_now.val().only_bits {
+                self.bit_bytes.d.next = self.lead_up.val() >> 3;
+            }
+        }
+        self.row_bytes.d.next = bit_cast::<33, 32>(self.plan_now.val().bytes)
+            + bit_cast::<33, 5>(self.bit_bytes.q.val());
+        if self.by_lane.val() {
+            // Each lane is asked for.
+            self.row_bytes.d.next = bit_cast::<33, 5>(self.bit_bytes.q.val());
+        }
+        if self.united.q.val() {
+            self.row_bytes.d.next = self.unit_bytes.q.val();
+        }
+        self.unit_sum.next = self.unit_bytes.q.val() + self.row_bytes.q.val();
+    }
+
+    /// A group of a row is wanted, unless a state says otherwise.
+    #[hdl_gen]
+    pub(super) fn want_group(&mut self) {
+        self.wanted.valid.next = self.has_row.val() && self.asks.val() && !self.lacks.val();
+        self.wanted.task.next = VALUE.into();
+        self.wanted.set.next = self.set.q.val();
+        self.wanted.first.next = self.group.q.val();
+        self.wanted.lane.next = self.last_lane.val();
+        self.wanted.group.next = self
+            .plan_now
+            .val()
+            .fills
+            .get_bits::<7>(bit_cast::<7, 4>(self.last_lane.val()).index() * 7);
+        if self.by_lane.val() {
+            self.wanted.first.next = self.finder.lane.val();
+            self.wanted.lane.next = self.finder.lane.val();
+        }
+        self.wanted.row.next = self.finder.row.val();
+        self.wanted.pointer.next = self.finder.pointer.val();
+        self.wanted.strided.next = self.set_info.val().kind == STRIDED;
+        self.wanted.period.next = self.set_kinds.val().period_or_end;
+        self.wanted.apart.next = self.set_info.val().kind == POINTER_MAPPED;
+        self.wanted.slot.next = self.slot.val();
+        self.wanted.rest.next = self.finder.rest.val().get_bits::<10>(0);
+        if self.finder.rest.val().get_bits::<23>(10).any() {
+            self.wanted.rest.next = MOST_REST.into();
+        }
+        self.wanted.unit_end.next = !self.last_group.val()
+            || (!self.interleaved.val() && !self.united.q.val())
+            || self.last_region.val();
+        self.wanted.give.next = self.phase.q.val() == ListerPhase::Give;
+        self.target.next = self.head.q.val().units;
+        if (self.phase.q.val() == ListerPhase::Give) && self.message_ahead.val() {
+            self.target.next = self.measured.q.val();
+        }
+        self.units_new.next = self.units.q.val() + 1;
+        self.complete.next = (!self.interleaved.val() || self.last_region.val())
+            && (self.units_new.val() == self.target.val());
+        self.sum_new.next = self.sum.q.val() + self.row_bytes.q.val();
+
+        self.done.next = false;
+        self.status.next = self.failure.q.val();
+        self.bad_dest.next = 0.into();
+        if self.failure.q.val().any() {
+            self.bad_dest.next = self.index.q.val();
+        }
+    }
+
+    /// Asks for the groups of rows, one a cycle.
+    #[hdl_gen]
+    pub(super) fn ask_rows(&mut self) {
+        self.bits_left.d.next = self.plan_now.val().bits;
+        self.second.d.next = false;
+        if self.has_row.val() && self.wanted.ready.val() && self.asks.val() && !self.lacks.val() {
+            self.group.d.next = self.following.index.val();
+            if self.last_group.val() {
+                self.group.d.next = self.first_group.q.val();
+            }
+        }
+        if self.has_row.val()
+            && (self.asked.val() || !self.asks.val())
+            && self.united.q.val()
+            && !self.counts.val()
+        {
+            self.groups.d.next = self.groups_behind.val();
+            self.first_group.d.next = self.lowest_behind.index.val();
+            self.group.d.next = self.lowest_behind.index.val();
+            self.region.d.next = bit_cast::<5, 4>(self.region_behind.val());
+            self.set.d.next = self.set.q.val() + 1;
+            if self.last_region.val() {
+                self.set.d.next = self.head.q.val().first_set;
+            }
+        }
+        if self.lacks.val() {
+            self.state.d.next = ListerState::Bits;
+        } else if self.takes.val() {
+            self.counted.d.next = self.counted.q.val() + 1;
+            self.some.d.next = true;
+            self.sum.d.next = self.sum_new.val();
+            if self.sum.q.val().get_bit(FULL) {
+                self.sum.d.next = self.sum.q.val();
+            }
+            if !self.interleaved.val() || self.last_region.val() {
+                self.units.d.next = self.units_new.val();
+            }
+            if self.interleaved.val() || self.message_ahead.val() {
+                self.state.d.next = ListerState::Place;
+            } else if self.complete.val() {
+                self.state.d.next = ListerState::MessageEnd;
+            }
+        } else if self.finder.bad.val() {
+            self.failure.d.next = PROTECTION.into();
+            self.state.d.next = ListerState::Finish;
+        } else if self.finder.dry.val() {
+            self.state.d.next = ListerState::RegionEnd;
+        }
+    }
+
+    /// Has lines of bits read, for the block of the row at hand.
+    #[hdl_gen]
+    pub(super) fn load_bits(&mut self) {
+        // The first lines, unless they were the second ones of the block before; then the second lines.
+        self.wanted.task.next = LOAD.into();
+        self.wanted.first.next = self.lowest_bits.index.val();
+        self.wanted.lane.next = self.lowest_bits.index.val();
+        self.wanted.unit_end.next = self.second.q.val();
+        self.wanted.valid.next =
+            self.bits_left.q.val().any() && (self.second.q.val() || !self.is_next.val());
+        if self.wanted.valid.val() && self.wanted.ready.val() {
+            self.bits_left.d.next = self.bits_left.q.val() & (self.bits_left.q.val() - 1);
+        } else if !self.wanted.valid.val() {
+            self.bits_left.d.next = self.plan_now.val().bits;
+            self.second.d.next = true;
+            if self.second.q.val() {
+                self.loaded.write_enable.next = true;
+                self.has_loaded.d.next =
+                    self.has_loaded.q.val().replace_bit(self.slot.val().index(), true);
+                self.state.d.next = ListerState::Rows;
+            }
+        }
+    }
+
+    /// Ends the rows of a destination.
+    #[hdl_gen]
+    pub(super) fn end_rows(&mut self) {
+        self.over.d.next = true;
+        self.state.d.next = ListerState::Last;
+        if (self.phase.q.val() == ListerPhase::Give) && self.message_ahead.val() {
+            // The message had more units when it was measured.
+            self.failure.d.next = PROTECTION.into();
+            self.state.d.next = ListerState::Finish;
+        } else if self.units.q.val().any() {
+            self.state.d.next = ListerState::MessageEnd;
+        }
+    }
+
+    /// Ends a message.
+    #[hdl_gen]
+    pub(super) fn end_message(&mut self) {
+        self.wanted.task.next = MESSAGE.into();
+        self.wanted.row.next = self.sum.q.val().get_bits::<32>(0);
+        if self.sum.q.val().get_bit(FULL) {
+            self.wanted.row.next = MOST_BYTES.into();
+        }
+        // The length of a message that is measured again is not kept.
+        self.wanted.unit_end.next = self.phase.q.val() != ListerPhase::Ahead;
+        // A check element by element has no messages yet.
+        self.wanted.valid.next = !self.measures_later.val();
+        self.copied.d.next = 0.into();
+        if self.wanted.ready.val() || !self.wanted.valid.val() {
+            self.units.d.next = 0.into();
+            self.measured.d.next = self.units.q.val();
+            self.sum.d.next = 0.into();
+            self.state.d.next = ListerState::Rows;
+            if self.phase.q.val() == ListerPhase::Ahead {
+                self.state.d.next = ListerState::Recall;
+            } else if self.over.q.val() {
+                self.state.d.next = ListerState::Last;
+            } else if self.message_ahead.val() {
+                self.phase.d.next = ListerPhase::Ahead;
+                self.state.d.next = ListerState::Keep;
+            } else if self.interleaved.val() {
+                self.state.d.next = ListerState::Region;
+            }
+        }
+    }
+}
