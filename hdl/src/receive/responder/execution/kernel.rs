@@ -168,7 +168,12 @@ impl Logic for Execution {
             self.finishes.val() && self.fate.void.val() && self.fate.broken.val();
         self.count_ignored.next = self.finishes.val()
             && (((self.at.val().kind == JobKind::Again) && !self.answers.val())
-                || (self.fate.void.val() && !self.fate.broken.val()));
+                || (self.fate.void.val() && !self.fate.broken.val())
+                || (self.executes.val()
+                    && !self.lost.val()
+                    && !self.at.val().reliable
+                    && (self.verdict.val() != Verdict::Good)
+                    && !self.breaks.val()));
         // Foreseen progress is in the table already, and perhaps that of later packets.
         self.write.valid.next = self.finishes.val()
             && self.writes.val()

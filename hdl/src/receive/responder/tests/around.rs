@@ -347,7 +347,11 @@ impl Around<'_> {
                         let back = resource.wrapping_sub(*number) % 512;
                         back < most && *of == psn && *swaps == get("swaps")
                     });
-                    let Some((.., original)) = found else { continue };
+                    let Some((.., original)) = found else {
+                        // The block's next room counts it.
+                        self.counted.borrow_mut()[1] += 1;
+                        continue;
+                    };
                     What::Atomic(*original)
                 }
                 _ => What::Nothing,

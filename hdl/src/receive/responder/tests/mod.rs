@@ -55,7 +55,11 @@ fn compare(around: &mut Around<'_>, oracle: &mut Oracle, what: &str) {
     completed.iter_mut().for_each(|list| list.sort_by_key(|entry| entry.0));
     assert_eq!(completed[0], completed[1], "completions {what}");
     assert!(around.card.memory == *oracle.lab.memory.borrow(), "memory {what}");
-    assert_eq!(around.counted.borrow()[0], oracle.dropped, "dropped {what}");
+    assert_eq!(
+        *around.counted.borrow(),
+        [oracle.dropped, oracle.ignored],
+        "dropped and ignored {what}"
+    );
 }
 
 #[test]

@@ -92,6 +92,8 @@ pub(super) struct Oracle {
     pub(super) pairs: Vec<Pair>,
     pub(super) broken: Vec<u64>,
     pub(super) dropped: u64,
+    /// Packets that their queue pair did not need.
+    pub(super) ignored: u64,
     /// Receives in use of queue pairs that broke, whose own queues decide what becomes of them.
     pub(super) flushed: u64,
     pub(super) outcomes: [u64; 4],
@@ -101,7 +103,7 @@ impl Oracle {
     pub(super) fn new(random: &mut Random) -> Self {
         let lab = Lab { memory: RefCell::new(random.bytes(SIZE as usize)), ..Lab::default() };
         let (pairs, broken) = Default::default();
-        Self { lab, pairs, broken, dropped: 0, flushed: 0, outcomes: [0; 4] }
+        Self { lab, pairs, broken, dropped: 0, ignored: 0, flushed: 0, outcomes: [0; 4] }
     }
 
     pub(super) fn take(&mut self, packet: &Packet) {
@@ -117,6 +119,7 @@ impl Oracle {
         }
         let settings = pair.settings();
         if settings.transport == Transport::Rc && is_response(packet) {
+            self.ignored += 1;
             return;
         }
         let lab = &mut self.lab;
@@ -135,6 +138,9 @@ impl Oracle {
             }
         }
         self.outcomes[outcome as usize] += 1;
+        if outcome == Outcome::Dropped && lab.answered.len() == before {
+            self.ignored += 1;
+        }
         if outcome == Outcome::Error {
             pair.broken = true;
             self.broken.push(pair.index);
