@@ -201,7 +201,8 @@ counters! {
     RECEIVE_DROPPED = 15;
     /// Those of them that found no room.
     RECEIVE_OVERRUN = 16;
-    /// Received packets that their queue pair did not need: there before, out of order, or of a message that was given up.
+    /// Received packets that their queue pair did not need: there before, out of order, or of a message that was given
+    /// up. On UC and UD also those that fail a check.
     RECEIVE_IGNORED = 17;
     /// Congestion notification packets (CNPs) sent, because a packet had met congestion.
     CNPS_SENT = 18;

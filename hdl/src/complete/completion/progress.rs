@@ -1,9 +1,7 @@
 //! Keeps how far every queue pair has come: the latest packet that was sent, and the latest that was acknowledged.
 
 use crate::context::{Flags, QP, Table};
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Finds out for the completion block whether an acknowledgement belongs to a packet that was sent, and whether a
 /// packet was acknowledged already. PSNs are compared as numbers of 24 bits, half of them ahead.
@@ -19,7 +17,7 @@ use rust_hdl_widgets::prelude::*;
 ///
 /// # Outputs
 /// `genuine`: the packet was sent. `early`: the packet was acknowledged.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Progress {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -66,42 +64,8 @@ pub struct Progress {
     ahead: Signal<Local, Bit>,
     behind: Signal<Local, Bit>,
     late: Signal<Local, Bit>,
+    #[init(Constant::new((1_usize << 24).to_bits()))]
     valid: Constant<Bits<25>>,
-}
-
-impl Default for Progress {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            sending_valid: Signal::default(),
-            sending_qp: Signal::default(),
-            sending_psn: Signal::default(),
-            next_qp: Signal::default(),
-            qp: Signal::default(),
-            psn: Signal::default(),
-            early_psn: Signal::default(),
-            acknowledge: Signal::default(),
-            refuses: Signal::default(),
-            genuine: Signal::default(),
-            early: Signal::default(),
-            forget: Signal::default(),
-            clear: Signal::default(),
-            clear_index: Signal::default(),
-            shown: DFF::default(),
-            sent: Table::default(),
-            has_sent: Flags::default(),
-            acked: Table::default(),
-            last_sent: DFF::default(),
-            is_sent: DFF::default(),
-            last_acked: DFF::default(),
-            is_early: DFF::default(),
-            newest: Signal::default(),
-            ahead: Signal::default(),
-            behind: Signal::default(),
-            late: Signal::default(),
-            valid: Constant::new((1_usize << 24).to_bits()),
-        }
-    }
 }
 
 impl Logic for Progress {

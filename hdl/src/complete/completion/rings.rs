@@ -4,11 +4,8 @@
 //! `is_direct` the ring of `direct`, after 2 cycles. A step counts from the third cycle after it on, and is for the
 //! ring of `queue` of the cycle before it.
 
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
-
 use crate::context::{CQ, INDEX, QUEUE, Table};
+use drdma_emit::prelude::*;
 
 /// Completion rings; see the module.
 ///

@@ -2,8 +2,7 @@
 
 use crate::receive::reads::BAD_RESPONSE;
 use drdma_abi::completion::Status;
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Turns the syndrome of an AETH (InfiniBand Architecture Specification, volume 1, 9.7.5.1) into a status. An answer to
 /// something that was not asked for has the syndrome [`BAD_RESPONSE`]. Combinational.

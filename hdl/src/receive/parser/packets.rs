@@ -78,7 +78,7 @@ pub struct Headers {
 }
 
 /// Makes and queues packets. See the [module](self).
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Packets {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -101,31 +101,9 @@ pub struct Packets {
     atomic_ack: AtomicAckEthFields,
     imm: ImmDtFields,
     made: Signals<Local, Packet>,
+    #[init(StreamFifo::prompt())]
     waiting: StreamFifo<Packet, DEPTH, COUNT>,
     room: DFF<Bit>,
-}
-
-impl Default for Packets {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            headers: Flow::default(),
-            bytes: Signal::default(),
-            roomy: Signal::default(),
-            packet: Stream::default(),
-            aeth: AethFields::default(),
-            reth: RethFields::default(),
-            deth: DethFields::default(),
-            ieth: IethFields::default(),
-            atomic: AtomicEthFields::default(),
-            atomic_ack: AtomicAckEthFields::default(),
-            imm: ImmDtFields::default(),
-            made: Signals::default(),
-            waiting: StreamFifo::prompt(),
-            room: DFF::default(),
-        }
-    }
 }
 
 impl Logic for Packets {

@@ -4,9 +4,7 @@ use super::regions::MemoryRegions;
 use crate::context::INDEX;
 use crate::primitive::Multiplier;
 use crate::request::DEST_INDEX;
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Register stages of the multiplier.
 const MULTIPLIER_STAGES: usize = 5;
@@ -15,7 +13,7 @@ const MULTIPLIER_STAGES: usize = 5;
 ///
 /// Contract: the length comes 6 cycles after its inputs; one a cycle while `enable` is high, which must be so for 6
 /// cycles.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Length {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -29,25 +27,10 @@ pub struct Length {
     pub rest: Signal<In, Bits<32>>,
     /// `factor * step + rest`.
     pub length: Signal<Out, Bits<97>>,
+    #[init(Multiplier::new(MULTIPLIER_STAGES))]
     multiplier: Multiplier<32, 64, 96>,
     rests: [DFF<Bits<32>>; MULTIPLIER_STAGES],
     sum: DFF<Bits<97>>,
-}
-
-impl Default for Length {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            enable: Signal::default(),
-            factor: Signal::default(),
-            step: Signal::default(),
-            rest: Signal::default(),
-            length: Signal::default(),
-            multiplier: Multiplier::new(MULTIPLIER_STAGES),
-            rests: Default::default(),
-            sum: DFF::default(),
-        }
-    }
 }
 
 impl Logic for Length {

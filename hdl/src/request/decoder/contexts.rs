@@ -4,9 +4,7 @@ use super::slice::{in_word, word_of};
 use crate::context::{Flags, INDEX, QP, QUEUE, Stamps, Table};
 use drdma_abi::receive::AttributesEntry;
 use drdma_abi::register::{QueuePairEntry, SendQueueEntry};
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Tells what the tables and the states say of one queue and one queue pair.
 ///
@@ -22,7 +20,7 @@ use rust_hdl_widgets::prelude::*;
 /// # Outputs
 /// `shared`, `owned`, `owner`, `queue_pd`, `halted` of the queue; `ready`, `transport`, `log_mtu`, `asks`, `stamp` of
 /// the queue pair.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Contexts {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -94,16 +92,27 @@ pub struct Contexts {
     stopped: Flags<QUEUE, 1>,
     stamps: Stamps<32, QP, 1>,
 
+    #[init(word_of::<AttributesEntry>("max_rd_atomic"))]
     asks_word: Constant<Bits<4>>,
+    #[init(in_word::<AttributesEntry>("max_rd_atomic", 8))]
     asks_at: Constant<Bits<5>>,
+    #[init(word_of::<SendQueueEntry>("shared"))]
     shared_word: Constant<Bits<4>>,
+    #[init(in_word::<SendQueueEntry>("shared", 8))]
     shared_at: Constant<Bits<5>>,
+    #[init(word_of::<SendQueueEntry>("qp"))]
     owner_word: Constant<Bits<4>>,
+    #[init(word_of::<SendQueueEntry>("pd"))]
     queue_pd_word: Constant<Bits<4>>,
+    #[init(word_of::<QueuePairEntry>("pd"))]
     qp_pd_word: Constant<Bits<4>>,
+    #[init({ let word = word_of::<QueuePairEntry>("transport"); let mtu = word_of::<QueuePairEntry>("log_mtu"); assert_eq!(word.val(), mtu.val(), "transport and log_mtu are in one word"); word })]
     transport_word: Constant<Bits<4>>,
+    #[init(in_word::<QueuePairEntry>("transport", 8))]
     transport_at: Constant<Bits<5>>,
+    #[init(in_word::<QueuePairEntry>("log_mtu", 8))]
     mtu_at: Constant<Bits<5>>,
+    #[init(word_of::<QueuePairEntry>("state"))]
     state_word: Constant<Bits<4>>,
 }
 
@@ -113,66 +122,6 @@ const OWNER: usize = QP + 1;
 const SHAPE: usize = 7;
 
 const _: () = assert!(QP == 12, "the owner's bits stand elsewhere");
-
-impl Default for Contexts {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            cfg_qp: Signal::default(),
-            cfg_queue: Signal::default(),
-            cfg_attributes: Signal::default(),
-            cfg_enable: Signal::default(),
-            cfg_every: Signal::default(),
-            queue_halted: Signal::default(),
-            next_queue: Signal::default(),
-            next_qp: Signal::default(),
-            cfg_index: Signal::default(),
-            cfg_word: Signal::default(),
-            cfg_data: Signal::default(),
-            stop_valid: Signal::default(),
-            stop_queue: Signal::default(),
-            queue: Signal::default(),
-            shared: Signal::default(),
-            owned: Signal::default(),
-            owner: Signal::default(),
-            queue_pd: Signal::default(),
-            halted: Signal::default(),
-            qp: Signal::default(),
-            ready: Signal::default(),
-            transport: Signal::default(),
-            log_mtu: Signal::default(),
-            asks: Signal::default(),
-            stamp: Signal::default(),
-            shared_bits: Table::default(),
-            owners: Table::default(),
-            ready_bits: Table::default(),
-            asking: Table::default(),
-            asks_word: word_of::<AttributesEntry>("max_rd_atomic"),
-            asks_at: in_word::<AttributesEntry>("max_rd_atomic", 8),
-            shapes: Table::default(),
-            queue_pds: Table::default(),
-            qp_pds: Table::default(),
-            legal: DFF::default(),
-            stopped: Flags::default(),
-            stamps: Stamps::default(),
-            shared_word: word_of::<SendQueueEntry>("shared"),
-            shared_at: in_word::<SendQueueEntry>("shared", 8),
-            owner_word: word_of::<SendQueueEntry>("qp"),
-            queue_pd_word: word_of::<SendQueueEntry>("pd"),
-            qp_pd_word: word_of::<QueuePairEntry>("pd"),
-            transport_word: {
-                let word = word_of::<QueuePairEntry>("transport");
-                let mtu = word_of::<QueuePairEntry>("log_mtu");
-                assert_eq!(word.val(), mtu.val(), "transport and log_mtu are in one word");
-                word
-            },
-            transport_at: in_word::<QueuePairEntry>("transport", 8),
-            mtu_at: in_word::<QueuePairEntry>("log_mtu", 8),
-            state_word: word_of::<QueuePairEntry>("state"),
-        }
-    }
-}
 
 impl Logic for Contexts {
     #[hdl_gen]

@@ -5,8 +5,7 @@ use drdma_abi::receive::AddressHandle;
 use drdma_abi::work_request::{
     Destination, Element, KindElement, RegionHeader, RegionShape, RemoteColumn, WqeHeader,
 };
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Names the fields of a granule: wires only.
 ///
@@ -17,7 +16,7 @@ use rust_hdl_core::prelude::*;
 /// `head_*`, `address_*`, `dest_*` (of two granules each), `remote_*`, `region_*`, `shape_*`, `element_*`, `kind_*`:
 /// the fields of [`WqeHeader`], [`AddressHandle`], [`Destination`], [`RemoteColumn`], [`RegionHeader`],
 /// [`RegionShape`], [`Element`] and, those that an element has not, [`KindElement`].
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Fields {
     /// The granule.
     pub data: Signal<In, Bits<128>>,
@@ -74,146 +73,94 @@ pub struct Fields {
     pub kind_kind: Signal<Out, Bits<4>>,
     pub kind_log_entry: Signal<Out, Bits<4>>,
 
+    #[init(in_granule::<WqeHeader>("magic", 8))]
     head_magic_at: At,
+    #[init(in_granule::<WqeHeader>("opcode", 8))]
     head_opcode_at: At,
+    #[init(in_granule::<WqeHeader>("flags", 8))]
     head_flags_at: At,
+    #[init(in_granule::<WqeHeader>("fetch_log_max_read", 8))]
     head_log_max_read_at: At,
+    #[init(in_granule::<WqeHeader>("destinations", 16))]
     head_destinations_at: At,
+    #[init(in_granule::<WqeHeader>("fetch_merge_threshold", 16))]
     head_merge_threshold_at: At,
+    #[init(in_granule::<WqeHeader>("granules", 32))]
     head_granules_at: At,
+    #[init(in_granule::<WqeHeader>("position", 32))]
     head_position_at: At,
+    #[init(in_granule::<WqeHeader>("wr_id", 64))]
     head_wr_id_at: At,
+    #[init(in_granule::<WqeHeader>("rows_per_message", 32))]
     head_rows_per_message_at: At,
+    #[init(in_granule::<WqeHeader>("imm", 32))]
     head_imm_at: At,
+    #[init(in_granule::<AddressHandle>("dest_mac", 48))]
     address_dest_mac_at: At,
+    #[init(in_granule::<AddressHandle>("tos", 8))]
     address_tos_at: At,
+    #[init(in_granule::<AddressHandle>("ttl", 8))]
     address_ttl_at: At,
+    #[init(in_granule::<AddressHandle>("dest_ip", 32))]
     address_dest_ip_at: At,
+    #[init(in_granule::<AddressHandle>("dest_qpn", 32))]
     address_dest_qpn_at: At,
+    #[init(in_granule::<AddressHandle>("qkey", 32))]
     address_qkey_at: At,
+    #[init(span_in_granule::<AddressHandle>("reserved", "reserved2", 96))]
     address_reserved_at: At,
+    #[init(in_granule::<Destination>("qp", 32))]
     dest_qp_at: At,
+    #[init(in_granule::<Destination>("regions", 16))]
     dest_regions_at: At,
+    #[init(in_granule::<Destination>("partition", 16))]
     dest_partition_at: At,
+    #[init(in_granule::<Destination>("remote_addr", 64))]
     dest_remote_addr_at: At,
+    #[init(in_granule::<Destination>("rkey", 32))]
     dest_rkey_at: At,
+    #[init(in_granule::<Destination>("types", 32))]
     dest_types_at: At,
+    #[init(in_granule::<Destination>("inline_bytes", 8))]
     dest_inline_bytes_at: At,
+    #[init(in_granule::<Destination>("message_layout", 8))]
     dest_layout_at: At,
+    #[init(in_granule::<Destination>("remote_columns", 8))]
     dest_remote_columns_at: At,
+    #[init(in_granule::<Destination>("reserved2", 40))]
     dest_reserved2_at: At,
+    #[init(in_granule::<RemoteColumn>("addr", 64))]
     remote_addr_at: At,
+    #[init(in_granule::<RemoteColumn>("rkey", 32))]
     remote_rkey_at: At,
+    #[init(in_granule::<RemoteColumn>("reserved", 32))]
     remote_reserved_at: At,
+    #[init(in_granule::<RegionHeader>("addr", 64))]
     region_addr_at: At,
+    #[init(in_granule::<RegionHeader>("count", 32))]
     region_count_at: At,
+    #[init(in_granule::<RegionHeader>("lkey", 32))]
     region_lkey_at: At,
+    #[init(in_granule::<RegionShape>("period", 64))]
     shape_period_at: At,
+    #[init(in_granule::<RegionShape>("target_lkey", 32))]
     shape_target_lkey_at: At,
+    #[init(in_granule::<RegionShape>("elements", 16))]
     shape_elements_at: At,
+    #[init(in_granule::<RegionShape>("flags", 16))]
     shape_flags_at: At,
+    #[init(in_granule::<Element>("offset", 64))]
     element_offset_at: At,
+    #[init(in_granule::<Element>("len", 32))]
     element_len_at: At,
+    #[init(in_granule::<Element>("lkey", 32))]
     element_lkey_at: At,
+    #[init(in_granule::<KindElement>("width", 24))]
     kind_width_at: At,
+    #[init(in_granule::<KindElement>("kind", 4))]
     kind_kind_at: At,
+    #[init(in_granule::<KindElement>("log_entry", 4))]
     kind_log_entry_at: At,
-}
-
-impl Default for Fields {
-    fn default() -> Self {
-        Self {
-            data: Signal::default(),
-            head_magic: Signal::default(),
-            head_opcode: Signal::default(),
-            head_flags: Signal::default(),
-            head_log_max_read: Signal::default(),
-            head_destinations: Signal::default(),
-            head_merge_threshold: Signal::default(),
-            head_granules: Signal::default(),
-            head_position: Signal::default(),
-            head_wr_id: Signal::default(),
-            head_rows_per_message: Signal::default(),
-            head_imm: Signal::default(),
-            address_dest_mac: Signal::default(),
-            address_tos: Signal::default(),
-            address_ttl: Signal::default(),
-            address_dest_ip: Signal::default(),
-            address_dest_qpn: Signal::default(),
-            address_qkey: Signal::default(),
-            address_reserved: Signal::default(),
-            dest_qp: Signal::default(),
-            dest_regions: Signal::default(),
-            dest_partition: Signal::default(),
-            dest_remote_addr: Signal::default(),
-            dest_rkey: Signal::default(),
-            dest_types: Signal::default(),
-            dest_inline_bytes: Signal::default(),
-            dest_layout: Signal::default(),
-            dest_remote_columns: Signal::default(),
-            dest_reserved2: Signal::default(),
-            remote_addr: Signal::default(),
-            remote_rkey: Signal::default(),
-            remote_reserved: Signal::default(),
-            region_addr: Signal::default(),
-            region_count: Signal::default(),
-            region_lkey: Signal::default(),
-            shape_period: Signal::default(),
-            shape_target_lkey: Signal::default(),
-            shape_elements: Signal::default(),
-            shape_flags: Signal::default(),
-            element_offset: Signal::default(),
-            element_len: Signal::default(),
-            element_lkey: Signal::default(),
-            kind_width: Signal::default(),
-            kind_kind: Signal::default(),
-            kind_log_entry: Signal::default(),
-            head_magic_at: in_granule::<WqeHeader>("magic", 8),
-            head_opcode_at: in_granule::<WqeHeader>("opcode", 8),
-            head_flags_at: in_granule::<WqeHeader>("flags", 8),
-            head_log_max_read_at: in_granule::<WqeHeader>("fetch_log_max_read", 8),
-            head_destinations_at: in_granule::<WqeHeader>("destinations", 16),
-            head_merge_threshold_at: in_granule::<WqeHeader>("fetch_merge_threshold", 16),
-            head_granules_at: in_granule::<WqeHeader>("granules", 32),
-            head_position_at: in_granule::<WqeHeader>("position", 32),
-            head_wr_id_at: in_granule::<WqeHeader>("wr_id", 64),
-            head_rows_per_message_at: in_granule::<WqeHeader>("rows_per_message", 32),
-            head_imm_at: in_granule::<WqeHeader>("imm", 32),
-            address_dest_mac_at: in_granule::<AddressHandle>("dest_mac", 48),
-            address_tos_at: in_granule::<AddressHandle>("tos", 8),
-            address_ttl_at: in_granule::<AddressHandle>("ttl", 8),
-            address_dest_ip_at: in_granule::<AddressHandle>("dest_ip", 32),
-            address_dest_qpn_at: in_granule::<AddressHandle>("dest_qpn", 32),
-            address_qkey_at: in_granule::<AddressHandle>("qkey", 32),
-            address_reserved_at: span_in_granule::<AddressHandle>("reserved", "reserved2", 96),
-            dest_qp_at: in_granule::<Destination>("qp", 32),
-            dest_regions_at: in_granule::<Destination>("regions", 16),
-            dest_partition_at: in_granule::<Destination>("partition", 16),
-            dest_remote_addr_at: in_granule::<Destination>("remote_addr", 64),
-            dest_rkey_at: in_granule::<Destination>("rkey", 32),
-            dest_types_at: in_granule::<Destination>("types", 32),
-            dest_inline_bytes_at: in_granule::<Destination>("inline_bytes", 8),
-            dest_layout_at: in_granule::<Destination>("message_layout", 8),
-            dest_remote_columns_at: in_granule::<Destination>("remote_columns", 8),
-            dest_reserved2_at: in_granule::<Destination>("reserved2", 40),
-            remote_addr_at: in_granule::<RemoteColumn>("addr", 64),
-            remote_rkey_at: in_granule::<RemoteColumn>("rkey", 32),
-            remote_reserved_at: in_granule::<RemoteColumn>("reserved", 32),
-            region_addr_at: in_granule::<RegionHeader>("addr", 64),
-            region_count_at: in_granule::<RegionHeader>("count", 32),
-            region_lkey_at: in_granule::<RegionHeader>("lkey", 32),
-            shape_period_at: in_granule::<RegionShape>("period", 64),
-            shape_target_lkey_at: in_granule::<RegionShape>("target_lkey", 32),
-            shape_elements_at: in_granule::<RegionShape>("elements", 16),
-            shape_flags_at: in_granule::<RegionShape>("flags", 16),
-            element_offset_at: in_granule::<Element>("offset", 64),
-            element_len_at: in_granule::<Element>("len", 32),
-            element_lkey_at: in_granule::<Element>("lkey", 32),
-            kind_width_at: in_granule::<KindElement>("width", 24),
-            kind_kind_at: in_granule::<KindElement>("kind", 4),
-            kind_log_entry_at: in_granule::<KindElement>("log_entry", 4),
-        }
-    }
 }
 
 impl Logic for Fields {

@@ -5,9 +5,7 @@ use crate::context::{INDEX, REGION, Table};
 use crate::primitive::{Pack, Ram, RamStyle};
 use drdma_abi::receive::rights;
 use drdma_abi::register::MemoryRegionEntry;
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Bits of the words that hold an entry's address, length, key and protection domain.
 const WORDS: usize = 6 * 32;

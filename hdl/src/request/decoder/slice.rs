@@ -1,7 +1,7 @@
 //! Where the fields of a layout lie, as constants of a kernel.
 
 use drdma_abi::Layout;
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Bits of a granule's bit index.
 pub(super) const GRANULE_INDEX: usize = 7;

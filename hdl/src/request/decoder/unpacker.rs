@@ -3,9 +3,7 @@
 use crate::context::QUEUE;
 use crate::request::Part;
 use drdma_abi::work_request::{BLOCK, GRANULE};
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Turns a stream of 64 B blocks into a stream of 16 B granules.
 ///

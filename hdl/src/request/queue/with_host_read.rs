@@ -7,9 +7,8 @@ use crate::context::{INDEX, QUEUE};
 use crate::shell::host_read::HostRead;
 use crate::shell::host_read::dma_engine::{DmaEngine, Host, Manners};
 use crate::testing;
-use drdma_emit::prelude::hdl_gen;
+use drdma_emit::prelude::*;
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
-use rust_hdl_core::prelude::*;
 use std::rc::Rc;
 
 #[derive(LogicBlock, Default)]

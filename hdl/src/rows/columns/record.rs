@@ -4,8 +4,7 @@
 #![allow(missing_docs)]
 
 use crate::request::DEST_INDEX;
-use drdma_emit::prelude::Record;
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Which of 512 rows of a turn are selected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]

@@ -1,9 +1,7 @@
 //! Holds the offsets of the rows that wait to be packed.
 
 use crate::primitive::{Lutram, Pack};
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// A ring of 256 offsets in 64 banks, for the packer: up to 64 are written a cycle, and 64 read from any place.
 ///
@@ -16,7 +14,7 @@ use rust_hdl_widgets::prelude::*;
 ///
 /// # Outputs
 /// `offset`: the 64 rows from `place` on.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct RowQueue {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -43,6 +41,7 @@ pub struct RowQueue {
     taken: DFF<Bits<576>>,
     taken_word: DFF<Bits<3>>,
     turned: Signal<Local, Bits<576>>,
+    #[init((0..64).map(|_| Default::default()).collect())]
     banks: Vec<Lutram<12, 2, 1>>,
     row: [Signal<Local, Bits<2>>; 64],
     // The rows that were read, and the bank of the first one.
@@ -51,34 +50,6 @@ pub struct RowQueue {
     first: DFF<Bits<6>>,
     back: Signal<Local, Bits<768>>,
     out: DFF<Bits<768>>,
-}
-
-impl Default for RowQueue {
-    fn default() -> Self {
-        Self {
-            clk: Default::default(),
-            rst: Default::default(),
-            load: Default::default(),
-            load_count: Default::default(),
-            load_offset: Default::default(),
-            load_word: Default::default(),
-            write: Default::default(),
-            place: Default::default(),
-            offset: Default::default(),
-            behind: Default::default(),
-            at: Default::default(),
-            taken: Default::default(),
-            taken_word: Default::default(),
-            turned: Default::default(),
-            row: array_init::array_init(|_| Default::default()),
-            read: Default::default(),
-            found: Default::default(),
-            first: Default::default(),
-            back: Default::default(),
-            out: Default::default(),
-            banks: (0..64).map(|_| Default::default()).collect(),
-        }
-    }
 }
 
 impl Logic for RowQueue {

@@ -1,8 +1,7 @@
 //! Finds where the next beat in a series of beats starts.
 
 use crate::primitive::Select;
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// For a beat of 64 bytes that starts with byte `start` of a row, tells the packer how many rows the beat completes,
 /// how many it touches, and with which byte of a row it ends. If rows have 1 to 3 bytes, a beat takes as many rows as
@@ -18,7 +17,7 @@ use rust_hdl_core::prelude::*;
 /// # Outputs
 /// `rows` (0 to 16, or `thin_rows`), `touched` (`rows`, one more if the beat ends within a row), `ends_at`, `exact`
 /// (`ends_at` is 0).
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Stride {
     /// Byte of its first row with which the beat starts.
     pub start: Signal<In, Bits<10>>,
@@ -42,28 +41,8 @@ pub struct Stride {
     one: Signal<Local, Bits<17>>,
     past: Select<17, 10>,
     count: Select<17, 5>,
+    #[init(array_init::array_init(|k| Constant::new(k.to_bits())))]
     counts: [Constant<Bits<5>>; 17],
-}
-
-impl Default for Stride {
-    fn default() -> Self {
-        Self {
-            start: Default::default(),
-            thin_rows: Default::default(),
-            multiple: Default::default(),
-            rows: Default::default(),
-            touched: Default::default(),
-            ends_at: Default::default(),
-            exact: Default::default(),
-            lines: Default::default(),
-            reach: Default::default(),
-            reaches: Default::default(),
-            one: Default::default(),
-            past: Default::default(),
-            count: Default::default(),
-            counts: array_init::array_init(|k| Constant::new(k.to_bits())),
-        }
-    }
 }
 
 impl Logic for Stride {

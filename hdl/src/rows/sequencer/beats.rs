@@ -2,9 +2,7 @@
 
 use super::record::{Cut, LENGTH_BITS, Length, Token};
 use crate::primitive::{FirstSet, Ram, RamStyle, Restore};
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Emits the tokens of a unit one by one, for the expander: a token for each beat, and one for each 64 bytes of a
 /// longer lane.
@@ -17,7 +15,7 @@ use rust_hdl_widgets::prelude::*;
 ///
 /// # Outputs
 /// `in_ready`, `token` stream.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Beats {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -44,6 +42,7 @@ pub struct Beats {
     /// The token.
     pub token: Signal<Out, Token>,
 
+    #[init(Ram::new(RamStyle::Ultra))]
     lengths: Ram<LENGTH_BITS, 1, 15>,
     length: Restore<Length, LENGTH_BITS>,
     move_on: Signal<Local, Bit>,
@@ -75,52 +74,6 @@ pub struct Beats {
     // The token that is offered.
     out_valid: DFF<Bit>,
     out: DFF<Token>,
-}
-
-impl Default for Beats {
-    fn default() -> Self {
-        Self {
-            clk: Default::default(),
-            rst: Default::default(),
-            length_write: Default::default(),
-            length_address: Default::default(),
-            length_data: Default::default(),
-            in_valid: Default::default(),
-            in_ready: Default::default(),
-            in_token: Default::default(),
-            in_cut: Default::default(),
-            token_valid: Default::default(),
-            token_ready: Default::default(),
-            token: Default::default(),
-            lengths: Ram::new(RamStyle::Ultra),
-            length: Default::default(),
-            move_on: Default::default(),
-            direct: Default::default(),
-            inside: Default::default(),
-            from: Default::default(),
-            rest: Default::default(),
-            starts: Default::default(),
-            next_start: Default::default(),
-            final_beat: Default::default(),
-            read_valid: Default::default(),
-            read_token: Default::default(),
-            read_whole: Default::default(),
-            read_one: Default::default(),
-            cut_valid: Default::default(),
-            cut_token: Default::default(),
-            cut_whole: Default::default(),
-            cut_one: Default::default(),
-            cut_length: Default::default(),
-            cut_offset: Default::default(),
-            left: Default::default(),
-            over: Default::default(),
-            final_piece: Default::default(),
-            out_ready: Default::default(),
-            cut_done: Default::default(),
-            out_valid: Default::default(),
-            out: Default::default(),
-        }
-    }
 }
 
 impl Logic for Beats {

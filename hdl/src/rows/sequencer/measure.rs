@@ -1,9 +1,7 @@
 //! Finds the lengths of a destination's messages from the rows of its regions.
 
 use crate::primitive::Multiplier;
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// State of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, LogicState)]
@@ -37,7 +35,7 @@ const STAGES: usize = 4;
 ///
 /// # Outputs
 /// `region_ready`, `write_*` (a region's result), `too_long`.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Measure {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -93,59 +91,14 @@ pub struct Measure {
     shifted: Signal<Local, Bits<33>>,
     step: DFF<Bits<5>>,
     full_bytes: DFF<Bits<32>>,
+    #[init(Multiplier::new(STAGES))]
     multiplier: Multiplier<32, 36, 68>,
     wait: DFF<Bits<3>>,
+    #[init(Constant::new(STAGES.to_bits()))]
     latency: Constant<Bits<3>>,
     multiplied: Signal<Local, Bit>,
     multiply: Signal<Local, Bit>,
     product_long: Signal<Local, Bit>,
-}
-
-impl Default for Measure {
-    fn default() -> Self {
-        Self {
-            clk: Default::default(),
-            rst: Default::default(),
-            start: Default::default(),
-            units: Default::default(),
-            limit: Default::default(),
-            region_valid: Default::default(),
-            region_ready: Default::default(),
-            region_set: Default::default(),
-            region_rows: Default::default(),
-            region_bytes: Default::default(),
-            finish: Default::default(),
-            write_valid: Default::default(),
-            write_set: Default::default(),
-            write_full_count: Default::default(),
-            write_full_bytes: Default::default(),
-            write_tail_bytes: Default::default(),
-            too_long: Default::default(),
-            state: Default::default(),
-            over: Default::default(),
-            set: Default::default(),
-            rows: Default::default(),
-            bytes: Default::default(),
-            needs: Default::default(),
-            open_bytes: Default::default(),
-            open_set: Default::default(),
-            open_full_count: Default::default(),
-            open_full_bytes: Default::default(),
-            takes: Default::default(),
-            sum: Default::default(),
-            quotient: Default::default(),
-            remainder: Default::default(),
-            shifted: Default::default(),
-            step: Default::default(),
-            full_bytes: Default::default(),
-            multiplier: Multiplier::new(STAGES),
-            wait: Default::default(),
-            latency: Constant::new(STAGES.to_bits()),
-            multiplied: Default::default(),
-            multiply: Default::default(),
-            product_long: Default::default(),
-        }
-    }
 }
 
 impl Logic for Measure {

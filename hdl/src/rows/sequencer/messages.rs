@@ -7,9 +7,7 @@ use super::record::{Context, Cut, Row, Token};
 use crate::primitive::{Flatten, Lutram, Restore};
 use crate::request::{DEST_COUNT, DEST_INDEX};
 use drdma_abi::work_request::MAX_DESTINATIONS;
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// How far the messages of a destination have come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]

@@ -4,8 +4,7 @@
 #![allow(missing_docs)]
 
 use crate::request::{DEST_COUNT, DEST_INDEX};
-use drdma_emit::prelude::Record;
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// [`Item::task`]: walk the rows of a stretch of a region.
 pub const WALK: u64 = 0;

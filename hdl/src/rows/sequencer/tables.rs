@@ -6,9 +6,7 @@
 use super::record::{LENGTH_BITS, Length};
 use crate::context::QP;
 use crate::primitive::{Flatten, Lutram, Ram, Restore};
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 mod groups;
 #[cfg(test)]

@@ -1,11 +1,8 @@
 //! Tells which requests must not begin any more.
 
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
-
 use crate::context::{INDEX, QUEUE, Stamps, TableSelect};
 use crate::primitive::{Lutram, Ram, RamStyle};
+use drdma_emit::prelude::*;
 
 /// Tells whether a request's send queue has halted, or was written anew, since the request was opened.
 ///
@@ -20,7 +17,7 @@ use crate::primitive::{Lutram, Ram, RamStyle};
 ///
 /// # Outputs
 /// `over`: no request of that queue may begin; valid from the cycle after `read_enable` until the next one.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Queues {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -62,11 +59,13 @@ pub struct Queues {
     stamps: Stamps<32, QUEUE, 2>,
     /// Of each queue: the stamp with which the request that failed last was opened; all bits set if none has failed
     /// since the queue's entry was written.
+    #[init(Ram::new(RamStyle::Ultra))]
     failed: Ram<32, 1, QUEUE>,
     /// The entry of `failed` at hand was written in the cycle in which it was read.
     passed: DFF<Bit>,
     passing: DFF<Bits<32>>,
     found: Signal<Local, Bits<32>>,
+    #[init(Constant::new(u32::MAX.to_bits()))]
     none: Constant<Bits<32>>,
     /// An entry was written, and its queue's `failed` has still to be cleared.
     clears: DFF<Bit>,
@@ -75,43 +74,6 @@ pub struct Queues {
     /// The queue of the request at hand.
     queue: DFF<Bits<QUEUE>>,
     rewritten: Signal<Local, Bit>,
-}
-
-impl Default for Queues {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            open_valid: Signal::default(),
-            open_slot: Signal::default(),
-            open_queue: Signal::default(),
-            cfg_valid: Signal::default(),
-            cfg_table: Signal::default(),
-            cfg_index: Signal::default(),
-            cfg_word: Signal::default(),
-            halted_next: Signal::default(),
-            queue_halted: Signal::default(),
-            read_enable: Signal::default(),
-            slot: Signal::default(),
-            fail: Signal::default(),
-            over: Signal::default(),
-            slot_queues: Lutram::default(),
-            slot_stamps: Ram::default(),
-            opens: DFF::default(),
-            opens_slot: DFF::default(),
-            stamps: Stamps::default(),
-            failed: Ram::new(RamStyle::Ultra),
-            passed: DFF::default(),
-            passing: DFF::default(),
-            found: Signal::default(),
-            none: Constant::new(u32::MAX.to_bits()),
-            clears: DFF::default(),
-            cleared_queue: DFF::default(),
-            select: TableSelect::default(),
-            queue: DFF::default(),
-            rewritten: Signal::default(),
-        }
-    }
 }
 
 impl Logic for Queues {

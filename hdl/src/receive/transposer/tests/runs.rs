@@ -2,6 +2,7 @@
 
 use super::super::runs::{Planned, RowShape, Run, Runs, Target};
 use super::*;
+use drdma_emit::prelude::*;
 use drdma_verilated::testbench::MonitorId;
 use std::collections::HashMap;
 

@@ -1,8 +1,6 @@
 //! Finds from a chunk's header which gaps are worth leaving out.
 
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// State of the block.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]

@@ -24,12 +24,9 @@ mod places;
 
 use crate::primitive::{Fifo, FirstSet, Pack};
 use crate::rows::sequencer::record::Context;
-use array_init::array_init;
-use drdma_emit::prelude::hdl_gen;
+use drdma_emit::prelude::*;
 use measures::Measures;
 use places::BlockPlaces;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
 
 /// Bits of the number of a block of 64 rows in its stretch.
 pub const BLOCK_BITS: usize = 26;
@@ -58,7 +55,7 @@ pub const SPREAD_BITS: usize = 12;
 /// (12 bits for each 64 rows, see the module; 0 elsewhere). `header_ready`: with the header a window is opened
 /// (`header_opens`), or it is used up (`header_last`), or both. `window` stream: a window that is opened, its `base`.
 /// `idle`: no mask is held.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Condenser {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -189,94 +186,6 @@ pub struct Condenser {
     all_bits: Pack<8, 64, 512>,
     all_fetch: Pack<8, 64, 512>,
     all_shifts: Pack<8, SPREAD_BITS, 96>,
-}
-
-impl Default for Condenser {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            merge_threshold: Signal::default(),
-            mask_valid: Signal::default(),
-            mask_ready: Signal::default(),
-            mask_bits: Signal::default(),
-            mask_fetch: Signal::default(),
-            kept_fetch: Signal::default(),
-            now_fetch: DFF::default(),
-            fetch: array_init(|_| DFF::default()),
-            all_fetch: Pack::default(),
-            mask_word: Signal::default(),
-            mask_chunk_start: Signal::default(),
-            mask_turn_end: Signal::default(),
-            mask_chunk_end: Signal::default(),
-            mask_last: Signal::default(),
-            mask_sparse: Signal::default(),
-            mask_context: Signal::default(),
-            header_valid: Signal::default(),
-            header_len: Signal::default(),
-            header_step: Signal::default(),
-            header_rows: Signal::default(),
-            header_ready: Signal::default(),
-            header_opens: Signal::default(),
-            header_last: Signal::default(),
-            window_valid: Signal::default(),
-            window_ready: Signal::default(),
-            window_base: Signal::default(),
-            kept_valid: Signal::default(),
-            kept_ready: Signal::default(),
-            kept_bits: Signal::default(),
-            kept_word: Signal::default(),
-            kept_chunk_start: Signal::default(),
-            kept_turn_end: Signal::default(),
-            kept_chunk_end: Signal::default(),
-            kept_last: Signal::default(),
-            kept_context: Signal::default(),
-            kept_shift: Signal::default(),
-            idle: Signal::default(),
-            measures: Measures::default(),
-            ahead: DFF::default(),
-            used: Signal::default(),
-            taken: Signal::default(),
-            windows: Fifo::default(),
-            now_valid: DFF::default(),
-            now: DFF::default(),
-            now_some: DFF::default(),
-            now_word: DFF::default(),
-            now_start: DFF::default(),
-            now_turn_end: DFF::default(),
-            now_end: DFF::default(),
-            now_last: DFF::default(),
-            now_sparse: DFF::default(),
-            now_context: DFF::default(),
-            closing: DFF::default(),
-            number: DFF::default(),
-            find: FirstSet::default(),
-            rest: Signal::default(),
-            offers: Signal::default(),
-            gives: Signal::default(),
-            passes: Signal::default(),
-            now_done: Signal::default(),
-            take: Signal::default(),
-            places: BlockPlaces::default(),
-            placed: Signal::default(),
-            other: Signal::default(),
-            full: DFF::default(),
-            bits: array_init(|_| DFF::default()),
-            shifts: array_init(|_| DFF::default()),
-            word: DFF::default(),
-            start: DFF::default(),
-            turn_end: DFF::default(),
-            end: DFF::default(),
-            last: DFF::default(),
-            sparse: DFF::default(),
-            context: DFF::default(),
-            opened: DFF::default(),
-            leaves: Signal::default(),
-            ends: Signal::default(),
-            all_bits: Pack::default(),
-            all_shifts: Pack::default(),
-        }
-    }
 }
 
 impl Logic for Condenser {

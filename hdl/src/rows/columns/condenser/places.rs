@@ -1,9 +1,7 @@
 //! Finds where the needed blocks of a stretch go.
 
 use super::{BLOCK_BITS, SPREAD_BITS};
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Gives each needed block of a sparse chunk its place in a window, or opens another window with it, for the condenser.
 ///

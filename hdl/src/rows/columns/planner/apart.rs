@@ -1,8 +1,6 @@
 //! Compares a lane with the lanes before it.
 
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Finds for *places* how far a lane lies from a stretch of bytes, and what both span. Outputs follow the inputs after
 /// a cycle.

@@ -1,8 +1,7 @@
 //! Finds how far a box goes that is cut at a cache line.
 
 use crate::primitive::SmallDivision;
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Finds for *runs* and *boxes* where a full box ends that starts with a row: at the last multiple of 64 B of host
 /// addresses that is at most the longest box behind its start.

@@ -1,9 +1,7 @@
 //! Collects which rows of a chunk are needed.
 
 use crate::primitive::Lutram;
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Keeps the marks of two chunks for [`Runs`](super::runs::Runs): one is being marked while boxes are made of the
 /// other.

@@ -43,13 +43,11 @@ mod tests;
 use crate::layout::windows::WINDOW_INDEX;
 use crate::primitive::{Fifo, Flatten, Restore, Skid};
 use boxes::Boxes;
-use drdma_emit::prelude::hdl_gen;
+use drdma_emit::prelude::*;
 use marks::Marks;
 use paces::{PACE_BITS, Pace, Paces};
 use places::Places;
 use runs::{RUN_BITS, Run, Runs};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
 use spans::Spans;
 
 /// Bits of a part of a group on its way to its pace.

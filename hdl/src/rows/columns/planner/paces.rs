@@ -6,10 +6,7 @@
 // The accessors that `LogicStruct` derives have no documentation.
 #![allow(missing_docs)]
 
-use array_init::array_init;
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// What the rows of a part have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
@@ -55,7 +52,7 @@ pub const PACE_BITS: usize = 137;
 
 /// Finds the pace of parts for *runs* and *boxes*: one in 8 cycles, with a latency of 8 cycles. The next part is taken
 /// in the cycle in which a pace is emitted.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Paces {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -107,46 +104,6 @@ pub struct Paces {
     reach: Signal<Local, Bits<7>>,
     size: Signal<Local, Bits<3>>,
     tail: Signal<Local, Bits<6>>,
-}
-
-impl Default for Paces {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            max_read: Signal::default(),
-            threshold: Signal::default(),
-            through: Signal::default(),
-            group_valid: Signal::default(),
-            group_ready: Signal::default(),
-            group_lo: Signal::default(),
-            group_len: Signal::default(),
-            group_step: Signal::default(),
-            pace_valid: Signal::default(),
-            pace: Signal::default(),
-            busy: DFF::default(),
-            count: DFF::default(),
-            done: Signal::default(),
-            skew: DFF::default(),
-            len: DFF::default(),
-            step: DFF::default(),
-            near: Signal::default(),
-            quotient: array_init(|_| DFF::default()),
-            remainder: array_init(|_| DFF::default()),
-            trial: array_init(|_| Signal::default()),
-            fits: array_init(|_| Signal::default()),
-            rest: array_init(|_| Signal::default()),
-            step_low: Signal::default(),
-            four: Signal::default(),
-            two_steps: Signal::default(),
-            three_steps: Signal::default(),
-            leap: Signal::default(),
-            leap_rest: Signal::default(),
-            reach: Signal::default(),
-            size: Signal::default(),
-            tail: Signal::default(),
-        }
-    }
 }
 
 impl Logic for Paces {

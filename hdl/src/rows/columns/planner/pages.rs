@@ -1,9 +1,7 @@
 //! Finds where the next 4 KiB of host addresses begin.
 
 use super::paces::Pace;
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Finds for *runs* the next 4 KiB boundary of host addresses behind a run's first row, which a box must not cross.
 ///

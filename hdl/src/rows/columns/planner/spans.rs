@@ -6,15 +6,13 @@
 use super::boxes::SPAN_BITS;
 use crate::layout::windows::WINDOW_INDEX;
 use crate::primitive::{Concat, Fifo, Lutram, Multiplier};
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Turns boxes of rows and phases into boxes of addresses, one a cycle, for the reader. The pipeline never stops: a box
 /// is taken when the FIFO at the end has room for all boxes that are under way. A box that the next one continues waits
 /// for it; both leave as one if that is not longer than the longest box. Blocks of 64 rows that are not in the window
 /// move what follows closer together there, by whole words.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Spans {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -64,9 +62,12 @@ pub struct Spans {
     group_0: DFF<Bits<91>>,
     span_0: DFF<Bits<SPAN_BITS>>,
     ended: DFF<Bit>,
+    #[init(Multiplier::new(3))]
     from: Multiplier<19, 8, 27>,
+    #[init(Multiplier::new(3))]
     to: Multiplier<19, 8, 27>,
     /// Product of the step and the blocks of 64 rows that are not in the window.
+    #[init(Multiplier::new(3))]
     out: Multiplier<12, 8, 20>,
     // Beside the multipliers: phases, place in host memory and window, flags.
     side: Signal<Local, Bits<102>>,
@@ -105,74 +106,6 @@ pub struct Spans {
     fields: Concat<64, 17, 13, 5, 99>,
     queue: Fifo<99, 4, 5>,
     unused: Signal<Local, Bits<38>>,
-}
-
-impl Default for Spans {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            max_read: Signal::default(),
-            group_write: Signal::default(),
-            group_index: Signal::default(),
-            group_lo: Signal::default(),
-            group_place: Signal::default(),
-            group_step: Signal::default(),
-            group_window: Signal::default(),
-            span_valid: Signal::default(),
-            span_ready: Signal::default(),
-            span: Signal::default(),
-            done: Signal::default(),
-            box_valid: Signal::default(),
-            box_ready: Signal::default(),
-            box_addr: Signal::default(),
-            box_ram: Signal::default(),
-            box_len: Signal::default(),
-            box_window: Signal::default(),
-            box_window_end: Signal::default(),
-            groups: Lutram::default(),
-            take: Signal::default(),
-            stages: DFF::default(),
-            group_0: DFF::default(),
-            span_0: DFF::default(),
-            ended: DFF::default(),
-            from: Multiplier::new(3),
-            to: Multiplier::new(3),
-            out: Multiplier::new(3),
-            side: Signal::default(),
-            side_1: DFF::default(),
-            side_2: DFF::default(),
-            side_3: DFF::default(),
-            skew: Signal::default(),
-            start: Signal::default(),
-            stop: Signal::default(),
-            start_word: DFF::default(),
-            end_word: DFF::default(),
-            out_words: DFF::default(),
-            side_4: DFF::default(),
-            addr: Signal::default(),
-            ram: Signal::default(),
-            sent_addr: DFF::default(),
-            sent_place: DFF::default(),
-            sent_tag: DFF::default(),
-            sent_from: DFF::default(),
-            sent_to: DFF::default(),
-            sent_reach: DFF::default(),
-            sent_valid: Signal::default(),
-            held_valid: DFF::default(),
-            held_addr: DFF::default(),
-            held_place: DFF::default(),
-            held_tag: DFF::default(),
-            held_from: DFF::default(),
-            held_to: DFF::default(),
-            held_reach: DFF::default(),
-            lengthens: Signal::default(),
-            words: Signal::default(),
-            fields: Concat::default(),
-            queue: Fifo::default(),
-            unused: Signal::default(),
-        }
-    }
 }
 
 impl Logic for Spans {

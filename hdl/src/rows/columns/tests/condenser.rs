@@ -4,10 +4,9 @@ use super::*;
 use crate::rows::columns::condenser::{BLOCK_BITS, Condenser};
 use crate::rows::sequencer::record::{CONTEXT_BITS, Context};
 use crate::testing;
-use drdma_emit::prelude::hdl_gen;
+use drdma_emit::prelude::*;
 use drdma_verilated::Library;
 use drdma_verilated::testbench::{Bench, DriverId, MonitorId, STALLS};
-use rust_hdl_core::prelude::*;
 
 /// The block, and a header that stays until it is used up.
 #[derive(LogicBlock, Default)]

@@ -8,10 +8,9 @@ use crate::rows::columns::scanner::Scanner;
 use crate::rows::columns::source::Source;
 use crate::rows::sequencer::record::{Context, Item};
 use crate::testing;
-use drdma_emit::prelude::hdl_gen;
+use drdma_emit::prelude::*;
 use drdma_verilated::Library;
 use drdma_verilated::testbench::{Bench, DriverId, MonitorId, STALLS};
-use rust_hdl_core::prelude::*;
 
 /// The three blocks in a row.
 #[derive(LogicBlock, Default)]

@@ -1,9 +1,7 @@
 //! How many rows a chunk has, and whether a request goes the column path.
 
-use drdma_emit::prelude::hdl_gen;
+use drdma_emit::prelude::*;
 use num_bigint::BigUint;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
 
 /// Bytes of a window that the lanes of a column request may take: all but what 16 groups of lanes lose to alignment and
 /// to different first banks.

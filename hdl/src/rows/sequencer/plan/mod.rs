@@ -11,8 +11,7 @@ use super::tables::{Bounds, DestInfo, SetInfo};
 use crate::primitive::{Flatten, Lutram, Multiplier, Ram, Restore};
 use crate::request::{DEST_COUNT, DEST_INDEX};
 use chunks::Chunks;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 use state::{Findings, Measured, PlanState, Scanned, TURN_BITS, Turn};
 
 const STAGES: usize = 4;

@@ -3,7 +3,7 @@
 // The accessors that `LogicStruct` derives have no documentation.
 #![allow(missing_docs)]
 
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// State of the plan. A table is read in the state before its contents are used.
 #[derive(Clone, Copy, Debug, PartialEq, LogicState)]

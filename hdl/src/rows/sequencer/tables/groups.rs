@@ -4,9 +4,7 @@
 #![allow(missing_docs)]
 
 use crate::primitive::Ram;
-use drdma_emit::prelude::hdl_gen;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// State of the group at hand while the lanes of a set are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]

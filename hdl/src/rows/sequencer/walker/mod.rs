@@ -10,9 +10,8 @@ mod units;
 use super::record::{CONTEXT_BITS, Context, Item, Row};
 use crate::primitive::{FirstSet, Flatten, Lutram, Ram, RamStyle, Restore};
 use crate::request::DEST_INDEX;
+use drdma_emit::prelude::*;
 use num_bigint::BigUint;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
 
 /// State of the walker.
 #[derive(Clone, Copy, Debug, PartialEq, LogicState)]
@@ -80,7 +79,7 @@ const PLACE_BITS: usize = 127;
 ///
 /// # Outputs
 /// `item_ready`, `busy`, `stretch` stream, `wants`, `fail`, `row_waits`, `row` stream, `done`, `too_long`.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Walker {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -158,6 +157,7 @@ pub struct Walker {
     // Bounds of pointers: the lowest (64 bits), the highest (64), and whether all are out of bounds.
     bounds: Lutram<129, 4, 1>,
     outside: Signal<Local, Bit>,
+    #[init(Constant::new((BigUint::from(1_u8) << 128_u32).into()))]
     never: Constant<Bits<129>>,
     info_new: Signal<Local, Walked>,
     info_in: Flatten<Walked, WALKED_BITS>,
@@ -190,12 +190,14 @@ pub struct Walker {
     last_word: Signal<Local, Bits<27>>,
     last_mask: Signal<Local, Bits<64>>,
     masked: Signal<Local, Bits<64>>,
+    #[init(Constant::new(u64::MAX.to_bits()))]
     ones: Constant<Bits<64>>,
     first_one: FirstSet<64, 6>,
     // Units that are left: of all, and of the message.
     left: DFF<Bits<36>>,
     unit_left: DFF<Bits<32>>,
     // Lengths of lanes, and of the message.
+    #[init(Ram::new(RamStyle::Ultra))]
     lens: Ram<32, 1, 15>,
     dry_left: DFF<Bits<36>>,
     dry_unit: DFF<Bits<32>>,
@@ -220,108 +222,4 @@ pub struct Walker {
     out_context: DFF<Context>,
     /// Takes fields that items of the column path alone have.
     unused: Signal<Local, Item>,
-}
-
-impl Default for Walker {
-    fn default() -> Self {
-        Self {
-            clk: Default::default(),
-            rst: Default::default(),
-            item_valid: Default::default(),
-            item_ready: Default::default(),
-            item: Default::default(),
-            item_context: Default::default(),
-            may_start: Default::default(),
-            busy: Default::default(),
-            failed: Default::default(),
-            lane_write_valid: Default::default(),
-            lane_write_set: Default::default(),
-            lane_write_lane: Default::default(),
-            lane_write_len: Default::default(),
-            stretch_valid: Default::default(),
-            stretch_ready: Default::default(),
-            stretch_addr: Default::default(),
-            stretch_first: Default::default(),
-            stretch_rows: Default::default(),
-            stretch_bitmap: Default::default(),
-            wants: Default::default(),
-            resp_valid: Default::default(),
-            resp_data: Default::default(),
-            resp_error: Default::default(),
-            fail: Default::default(),
-            fail_dest: Default::default(),
-            row_waits: Default::default(),
-            row_valid: Default::default(),
-            row_ready: Default::default(),
-            row_context: Default::default(),
-            row: Default::default(),
-            done: Default::default(),
-            too_long: Default::default(),
-            state: Default::default(),
-            check: Default::default(),
-            announce: Default::default(),
-            chunk: Default::default(),
-            ends: Default::default(),
-            last_region: Default::default(),
-            region: Default::default(),
-            infos: Default::default(),
-            bounds: Default::default(),
-            outside: Default::default(),
-            never: Constant::new((BigUint::from(1_u8) << 128_u32).into()),
-            info_new: Default::default(),
-            info_in: Default::default(),
-            info: Default::default(),
-            contexts: Default::default(),
-            shared_in: Default::default(),
-            shared: Default::default(),
-            last_of_unit: Default::default(),
-            places: Default::default(),
-            place_in: Default::default(),
-            place_out: Default::default(),
-            place: Default::default(),
-            place_new: Default::default(),
-            fresh: Default::default(),
-            fresh_here: Default::default(),
-            fresh_after: Default::default(),
-            region_after: Default::default(),
-            lines: Default::default(),
-            line: Default::default(),
-            line_ready: Default::default(),
-            line_first: Default::default(),
-            line_rows: Default::default(),
-            ask_first: Default::default(),
-            ask_rows: Default::default(),
-            fails: Default::default(),
-            in_line: Default::default(),
-            word: Default::default(),
-            last_word: Default::default(),
-            last_mask: Default::default(),
-            masked: Default::default(),
-            ones: Constant::new(u64::MAX.to_bits()),
-            first_one: Default::default(),
-            left: Default::default(),
-            unit_left: Default::default(),
-            lens: Ram::new(RamStyle::Ultra),
-            dry_left: Default::default(),
-            dry_unit: Default::default(),
-            dry_lanes: Default::default(),
-            dry_lane: Default::default(),
-            dry_fresh: Default::default(),
-            adds: Default::default(),
-            adds_lane: Default::default(),
-            adds_bytes: Default::default(),
-            sum: Default::default(),
-            sum_new: Default::default(),
-            limit: Default::default(),
-            over: Default::default(),
-            found: Default::default(),
-            advance: Default::default(),
-            next_row: Default::default(),
-            out_valid: Default::default(),
-            out_outside: Default::default(),
-            out_row: Default::default(),
-            out_context: Default::default(),
-            unused: Default::default(),
-        }
-    }
 }

@@ -11,8 +11,7 @@ use super::lines::Lines;
 use super::paces::{PACE_BITS, Pace};
 use super::runs::Run;
 use crate::primitive::{BitRange, Fifo, FirstSet, LastSet, Multiplier, Restore};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// State of the block.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -45,7 +44,7 @@ pub const SPAN_BITS: usize = 74;
 /// Fields of a box: whether the next one continues the same stretch before the next 4 KiB boundary; the chunk's end;
 /// whether there are bytes; the part; the start (row, bytes behind its start); the end (the same); and how many blocks
 /// of rows before it are not in the window, which is the same for all rows of a box.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Boxes {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -144,6 +143,7 @@ pub struct Boxes {
     next: DFF<Bits<6>>,
     more: DFF<Bit>,
     distance: DFF<Bits<20>>,
+    #[init(Multiplier::new(1))]
     far: Multiplier<6, 8, 14>,
     /// A row that starts this many bytes or more before the limit's row ends before the limit.
     room: DFF<Bits<8>>,
@@ -162,104 +162,4 @@ pub struct Boxes {
     end_phase: Signal<Local, Bits<8>>,
     group: Signal<Local, Bits<5>>,
     queue: Fifo<SPAN_BITS, 4, 5>,
-}
-
-impl Default for Boxes {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            run_valid: Signal::default(),
-            run_ready: Signal::default(),
-            run: Signal::default(),
-            span_valid: Signal::default(),
-            span_ready: Signal::default(),
-            span: Signal::default(),
-            state: DFF::default(),
-            valid: DFF::default(),
-            any: DFF::default(),
-            last: DFF::default(),
-            index: DFF::default(),
-            block: DFF::default(),
-            shift: DFF::default(),
-            bits: DFF::default(),
-            from: DFF::default(),
-            to: DFF::default(),
-            to_line: DFF::default(),
-            same_line: DFF::default(),
-            block_behind: Signal::default(),
-            line_behind: Signal::default(),
-            reach: DFF::default(),
-            new_limit_row: DFF::default(),
-            new_limit_phase: DFF::default(),
-            new_page_row: DFF::default(),
-            new_page_phase: DFF::default(),
-            new_cut: DFF::default(),
-            pace_bits: DFF::default(),
-            pace: Restore::default(),
-            unused: Signal::default(),
-            resume: DFF::default(),
-            open: DFF::default(),
-            open_index: DFF::default(),
-            open_shift: DFF::default(),
-            open_row: DFF::default(),
-            open_phase: DFF::default(),
-            last_row: DFF::default(),
-            open_len: DFF::default(),
-            slack: DFF::default(),
-            limit_row: DFF::default(),
-            limit_phase: DFF::default(),
-            page_row: DFF::default(),
-            page_phase: DFF::default(),
-            from_row: Signal::default(),
-            to_row: Signal::default(),
-            len: Signal::default(),
-            follows: Signal::default(),
-            joins: Signal::default(),
-            run_end: Signal::default(),
-            limit: Signal::default(),
-            page: Signal::default(),
-            over_limit: Signal::default(),
-            over_page: Signal::default(),
-            cuts: Signal::default(),
-            free: Signal::default(),
-            done: Signal::default(),
-            here: Signal::default(),
-            at_limit: Signal::default(),
-            behind_limit: Signal::default(),
-            place: Signal::default(),
-            sum: Signal::default(),
-            sum_row: Signal::default(),
-            page_sum: Signal::default(),
-            next_page_row: Signal::default(),
-            next_page_phase: Signal::default(),
-            at_page: Signal::default(),
-            below: BitRange::default(),
-            mask: Signal::default(),
-            low_bits: DFF::default(),
-            high_bits: DFF::default(),
-            find_last: LastSet::default(),
-            find_next: FirstSet::default(),
-            trim: DFF::default(),
-            next: DFF::default(),
-            more: DFF::default(),
-            distance: DFF::default(),
-            far: Multiplier::new(1),
-            room: DFF::default(),
-            close: DFF::default(),
-            tail: DFF::default(),
-            next_row: Signal::default(),
-            lines: Lines::default(),
-            room_for: Signal::default(),
-            send: Signal::default(),
-            sent_valid: DFF::default(),
-            sent: DFF::default(),
-            goes_on: Signal::default(),
-            cut_end: Signal::default(),
-            end_row: Signal::default(),
-            end_phase: Signal::default(),
-            group: Signal::default(),
-            queue: Fifo::default(),
-        }
-    }
 }

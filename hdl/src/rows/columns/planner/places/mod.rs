@@ -8,9 +8,7 @@ use super::apart::Apart;
 use super::lane_places::LanePlaces;
 use crate::layout::windows::WINDOW_INDEX;
 use crate::primitive::{LastSet, Lutram, Multiplier, Pack};
-use array_init::array_init;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// State of the block.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -49,7 +47,7 @@ pub enum PlaceState {
 /// header of one lane was taken, or 14 in that last case. The lanes follow 17 cycles after the last part, while the
 /// next header is at work ([`LanePlaces`]). At most two chunks are under way: the parts of the next one wait until the
 /// one before the last is `done`.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Places {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -135,6 +133,7 @@ pub struct Places {
     move_next: DFF<Bits<5>>,
     moving: DFF<Bits<4>>,
     move_lane: [DFF<Bits<4>>; 4],
+    #[init(Multiplier::new(4))]
     by: Multiplier<26, 8, 34>,
     moves: Lutram<34, 4, 1>,
     /// Number of lanes whose distance is known.
@@ -182,6 +181,7 @@ pub struct Places {
     part: DFF<Bits<4>>,
     part_at: Signal<Local, Bits<7>>,
     count: DFF<Bits<2>>,
+    #[init(Multiplier::new(3))]
     multiply: Multiplier<12, 8, 20>,
     free: DFF<Bits<13>>,
     skew: Signal<Local, Bits<5>>,
@@ -195,105 +195,4 @@ pub struct Places {
     /// The last group was placed in the cycle before.
     ended: DFF<Bit>,
     unused: Signal<Local, Bits<7>>,
-}
-
-impl Default for Places {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            threshold: Signal::default(),
-            header_valid: Signal::default(),
-            header_ready: Signal::default(),
-            header_addr: Signal::default(),
-            header_len: Signal::default(),
-            header_step: Signal::default(),
-            header_rows: Signal::default(),
-            header_base: Signal::default(),
-            header_window: Signal::default(),
-            done: Signal::default(),
-            group_valid: Signal::default(),
-            group_index: Signal::default(),
-            group_last: Signal::default(),
-            group_lo: Signal::default(),
-            group_place: Signal::default(),
-            group_window: Signal::default(),
-            group_len: Signal::default(),
-            group_step: Signal::default(),
-            group_blocks: Signal::default(),
-            lanes_valid: Signal::default(),
-            lanes_ready: Signal::default(),
-            lanes_place: Signal::default(),
-            lanes_start: Signal::default(),
-            lanes_step: Signal::default(),
-            lanes_lanes: Signal::default(),
-            lanes_row_bytes: Signal::default(),
-            lanes_window: Signal::default(),
-            sized: Signal::default(),
-            size: Signal::default(),
-            state: DFF::default(),
-            parity: DFF::default(),
-            chunks: DFF::default(),
-            starts: Signal::default(),
-            addr: DFF::default(),
-            len: DFF::default(),
-            step: DFF::default(),
-            rows: DFF::default(),
-            window: DFF::default(),
-            base: DFF::default(),
-            moved: DFF::default(),
-            move_next: DFF::default(),
-            moving: DFF::default(),
-            move_lane: array_init(|_| DFF::default()),
-            by: Multiplier::new(4),
-            moves: Lutram::default(),
-            known: DFF::default(),
-            way: Signal::default(),
-            lane: DFF::default(),
-            pick: DFF::default(),
-            can_pick: Signal::default(),
-            picks: Signal::default(),
-            used: array_init(|_| Signal::default()),
-            used_bits: Signal::default(),
-            find_last: LastSet::default(),
-            last_lane: DFF::default(),
-            lane_addr: DFF::default(),
-            lane_len: DFF::default(),
-            lane_step: DFF::default(),
-            most: Signal::default(),
-            from_group: Apart::default(),
-            from_part: Apart::default(),
-            joins: DFF::default(),
-            joins_part: DFF::default(),
-            lower: DFF::default(),
-            lower_part: DFF::default(),
-            joint: DFF::default(),
-            joint_part: DFF::default(),
-            open: DFF::default(),
-            group: DFF::default(),
-            bank: Signal::default(),
-            lo: DFF::default(),
-            len_of: DFF::default(),
-            step_of: DFF::default(),
-            closing: DFF::default(),
-            part_lo: DFF::default(),
-            part_len: DFF::default(),
-            parts: Lutram::default(),
-            held: DFF::default(),
-            given: DFF::default(),
-            part: DFF::default(),
-            part_at: Signal::default(),
-            count: DFF::default(),
-            multiply: Multiplier::new(3),
-            free: DFF::default(),
-            skew: Signal::default(),
-            word: DFF::default(),
-            bytes: Signal::default(),
-            lane_places: LanePlaces::default(),
-            low_addr: Pack::default(),
-            hands: Signal::default(),
-            ended: DFF::default(),
-            unused: Signal::default(),
-        }
-    }
 }

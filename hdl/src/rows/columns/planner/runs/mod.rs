@@ -19,8 +19,7 @@ use super::lines::Lines;
 use super::paces::{PACE_BITS, Pace};
 use super::pages::Pages;
 use crate::primitive::{FirstSet, Lutram, Multiplier, Restore};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// A stretch of rows that are read together, or the end of a chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
