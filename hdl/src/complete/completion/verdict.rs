@@ -12,7 +12,7 @@ use drdma_emit::prelude::*;
 ///
 /// # Outputs
 /// `refuses`: the syndrome is a NAK. `status`: with that, the status of the oldest request that it concerns.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Verdict {
     /// Syndrome of the acknowledgement.
     pub syndrome: Signal<In, Bits<8>>,
@@ -21,31 +21,20 @@ pub struct Verdict {
     /// With `refuses`: status of the oldest request that is concerned.
     pub status: Signal<Out, Bits<8>>,
 
+    #[init(constant(Status::RemoteOperationError))]
     operation: Constant<Bits<8>>,
+    #[init(constant(Status::RnrRetryExceeded))]
     rnr: Constant<Bits<8>>,
+    #[init(constant(Status::RetryExceeded))]
     retry: Constant<Bits<8>>,
+    #[init(constant(Status::RemoteInvalidRequestError))]
     invalid: Constant<Bits<8>>,
+    #[init(constant(Status::RemoteAccessError))]
     access: Constant<Bits<8>>,
+    #[init(constant(Status::BadResponse))]
     response: Constant<Bits<8>>,
+    #[init(Constant::new(usize::from(BAD_RESPONSE).to_bits()))]
     bad: Constant<Bits<8>>,
-}
-
-impl Default for Verdict {
-    fn default() -> Self {
-        let status = |status: Status| Constant::new((status as u8).to_bits());
-        Self {
-            syndrome: Signal::default(),
-            refuses: Signal::default(),
-            status: Signal::default(),
-            operation: status(Status::RemoteOperationError),
-            rnr: status(Status::RnrRetryExceeded),
-            retry: status(Status::RetryExceeded),
-            invalid: status(Status::RemoteInvalidRequestError),
-            access: status(Status::RemoteAccessError),
-            response: status(Status::BadResponse),
-            bad: Constant::new(usize::from(BAD_RESPONSE).to_bits()),
-        }
-    }
 }
 
 impl Logic for Verdict {
@@ -69,4 +58,8 @@ impl Logic for Verdict {
             self.status.next = self.response.val();
         }
     }
+}
+
+fn constant(status: Status) -> Constant<Bits<8>> {
+    Constant::new((status as u8).to_bits())
 }

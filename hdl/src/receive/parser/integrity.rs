@@ -8,7 +8,6 @@
 //! 5 cycles
 //! ago, until another frame's is due.
 
-use array_init::array_init;
 use drdma_abi::roce::{Ethernet, VlanTag};
 use drdma_emit::prelude::*;
 
@@ -38,7 +37,7 @@ pub struct CoveredBeat {
 }
 
 /// Checks the ICRC. See the [module](self).
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Integrity {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -53,36 +52,18 @@ pub struct Integrity {
     held: DFF<CoveredBeat>,
     covers: [DFF<Bit>; PARTS],
     part: Pack<64, 8, 512>,
+    #[init(Constant::new(covered(LINK).0.into()))]
     kept: Constant<Bits<512>>,
+    #[init(Constant::new(covered(LINK).1.into()))]
     ones: Constant<Bits<512>>,
+    #[init(Constant::new(covered(LINK_TAGGED).0.into()))]
     kept_tagged: Constant<Bits<512>>,
+    #[init(Constant::new(covered(LINK_TAGGED).1.into()))]
     ones_tagged: Constant<Bits<512>>,
     crc: FrameCrc32,
+    #[init(Constant::new(u64::from(residue()).into()))]
     residue: Constant<Bits<32>>,
     good: DFF<Bit>,
-}
-
-impl Default for Integrity {
-    fn default() -> Self {
-        let ((kept, ones), (kept_tagged, ones_tagged)) = (covered(LINK), covered(LINK_TAGGED));
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            beat: Flow::default(),
-            right: Signal::default(),
-            filled: DFF::default(),
-            held: DFF::default(),
-            covers: array_init(|_| DFF::default()),
-            part: Pack::default(),
-            kept: Constant::new(kept.into()),
-            ones: Constant::new(ones.into()),
-            kept_tagged: Constant::new(kept_tagged.into()),
-            ones_tagged: Constant::new(ones_tagged.into()),
-            crc: FrameCrc32::default(),
-            residue: Constant::new(u64::from(residue()).into()),
-            good: DFF::default(),
-        }
-    }
 }
 
 impl Logic for Integrity {

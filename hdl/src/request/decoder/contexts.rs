@@ -21,6 +21,10 @@ use drdma_emit::prelude::*;
 /// `shared`, `owned`, `owner`, `queue_pd`, `halted` of the queue; `ready`, `transport`, `log_mtu`, `asks`, `stamp` of
 /// the queue pair.
 #[derive(LogicBlock, BlockDefault)]
+#[check(
+    word_of::<QueuePairEntry>("transport").val() == word_of::<QueuePairEntry>("log_mtu").val(),
+    "transport and log_mtu are in one word"
+)]
 pub struct Contexts {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -106,7 +110,7 @@ pub struct Contexts {
     queue_pd_word: Constant<Bits<4>>,
     #[init(word_of::<QueuePairEntry>("pd"))]
     qp_pd_word: Constant<Bits<4>>,
-    #[init({ let word = word_of::<QueuePairEntry>("transport"); let mtu = word_of::<QueuePairEntry>("log_mtu"); assert_eq!(word.val(), mtu.val(), "transport and log_mtu are in one word"); word })]
+    #[init(word_of::<QueuePairEntry>("transport"))]
     transport_word: Constant<Bits<4>>,
     #[init(in_word::<QueuePairEntry>("transport", 8))]
     transport_at: Constant<Bits<5>>,

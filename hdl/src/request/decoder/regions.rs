@@ -22,7 +22,7 @@ const _: () = assert!(rights::LOCAL_WRITE == 1, "the right's bit");
 ///
 /// # Outputs
 /// `known`, `addr`, `len`, `writable`: of the key of the cycle before.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct MemoryRegions {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -50,57 +50,20 @@ pub struct MemoryRegions {
     pub writable: Signal<Out, Bit>,
 
     /// The words that hold an entry's address and length, its key and its protection domain.
+    #[init(Ram::new(RamStyle::Ultra))]
     words: Ram<WORDS, 6, REGION>,
     /// The numbers of those words.
+    #[init([ word_of::<MemoryRegionEntry>("addr"), word_behind("addr"), word_of::<MemoryRegionEntry>("len"), word_behind("len"), word_of::<MemoryRegionEntry>("lkey"), word_of::<MemoryRegionEntry>("pd"), ])]
     word: [Constant<Bits<4>>; 6],
     written: Pack<6, 32, WORDS>,
     valid: Table<1, REGION>,
     rights: Table<1, REGION>,
+    #[init(word_of::<MemoryRegionEntry>("rights"))]
     rights_word: Constant<Bits<4>>,
     /// The key and protection domain that were given in the cycle before.
     asked: DFF<Bits<32>>,
     asked_pd: DFF<Bits<32>>,
     index: Signal<Local, Bits<REGION>>,
-}
-
-impl Default for MemoryRegions {
-    fn default() -> Self {
-        type Entry = MemoryRegionEntry;
-        let following = |field: &str| {
-            let first = Constant::<Bits<4>>::val(&word_of::<Entry>(field));
-            Constant::new(first + 1)
-        };
-        Self {
-            clk: Signal::default(),
-            cfg_valid: Signal::default(),
-            cfg_last: Signal::default(),
-            cfg_index: Signal::default(),
-            cfg_word: Signal::default(),
-            cfg_data: Signal::default(),
-            key: Signal::default(),
-            pd: Signal::default(),
-            known: Signal::default(),
-            addr: Signal::default(),
-            len: Signal::default(),
-            writable: Signal::default(),
-            words: Ram::new(RamStyle::Ultra),
-            word: [
-                word_of::<Entry>("addr"),
-                following("addr"),
-                word_of::<Entry>("len"),
-                following("len"),
-                word_of::<Entry>("lkey"),
-                word_of::<Entry>("pd"),
-            ],
-            written: Pack::default(),
-            valid: Table::default(),
-            rights: Table::default(),
-            rights_word: word_of::<Entry>("rights"),
-            asked: DFF::default(),
-            asked_pd: DFF::default(),
-            index: Signal::default(),
-        }
-    }
 }
 
 impl Logic for MemoryRegions {
@@ -139,4 +102,9 @@ impl Logic for MemoryRegions {
         self.addr.next = self.words.read_data.val().get_bits::<64>(0);
         self.len.next = self.words.read_data.val().get_bits::<64>(64);
     }
+}
+
+/// The word behind the first one of a field of 64 bits.
+fn word_behind(field: &str) -> Constant<Bits<4>> {
+    Constant::new(Constant::<Bits<4>>::val(&word_of::<MemoryRegionEntry>(field)) + 1)
 }

@@ -41,7 +41,7 @@ pub enum RowsState {
 ///
 /// # Outputs
 /// `item_ready`, `resp_ready`; `row` stream {`context`, `row`}; `result_*`, one pulse for each scan.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Rows {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -119,6 +119,7 @@ pub struct Rows {
     mask_first: DFF<Bits<64>>,
     mask_last: DFF<Bits<64>>,
     masked: Signal<Local, Bits<64>>,
+    #[init(Constant::new(u64::MAX.to_bits()))]
     ones: Constant<Bits<64>>,
     // A scan.
     count: DFF<Bits<32>>,
@@ -145,93 +146,14 @@ pub struct Rows {
     out_context: DFF<Context>,
     out_row: DFF<Row>,
     out_bitmap: DFF<Bit>,
+    #[init(std::array::from_fn(|bit| Constant::new(rows_with_bit(bit).to_bits())))]
     numbers: [Constant<Bits<64>>; 6],
     number: Signal<Local, Bits<6>>,
+    #[init(Constant::new((drdma_abi::completion::Status::LocalProtectionError as u64).to_bits()))]
     protection: Constant<Bits<8>>,
 }
 
-impl Default for Rows {
-    fn default() -> Self {
-        let number = |bit: usize| -> u64 {
-            (0..64).filter(|k| k >> bit & 1 == 1).fold(0, |mask, k| mask | 1 << k)
-        };
-        let protection = drdma_abi::completion::Status::LocalProtectionError as u64;
-        Self {
-            clk: Default::default(),
-            rst: Default::default(),
-            item_valid: Default::default(),
-            item_ready: Default::default(),
-            item: Default::default(),
-            item_context: Default::default(),
-            resp_valid: Default::default(),
-            resp_ready: Default::default(),
-            resp_data: Default::default(),
-            resp_error: Default::default(),
-            row_valid: Default::default(),
-            row_ready: Default::default(),
-            row_context: Default::default(),
-            row: Default::default(),
-            idle: Default::default(),
-            has_failed: Default::default(),
-            fail: Default::default(),
-            fail_dest: Default::default(),
-            result_valid: Default::default(),
-            result_set: Default::default(),
-            result_count: Default::default(),
-            result_bad: Default::default(),
-            state: Default::default(),
-            work: Default::default(),
-            shared: Default::default(),
-            load: Default::default(),
-            ends: Default::default(),
-            item_words: Default::default(),
-            item_end: Default::default(),
-            left: Default::default(),
-            next: Default::default(),
-            lane: Default::default(),
-            chunk: Default::default(),
-            last_lane: Default::default(),
-            last_row: Default::default(),
-            beat_valid: Default::default(),
-            beat_error: Default::default(),
-            beat: Default::default(),
-            place: Default::default(),
-            word: Default::default(),
-            take_word: Default::default(),
-            take_beat: Default::default(),
-            bits: Default::default(),
-            base: Default::default(),
-            bits_error: Default::default(),
-            rest: Default::default(),
-            mask_first: Default::default(),
-            mask_last: Default::default(),
-            masked: Default::default(),
-            ones: Constant::new(u64::MAX.to_bits()),
-            count: Default::default(),
-            ones_in_word: Default::default(),
-            scanned: Default::default(),
-            scanned_valid: Default::default(),
-            bad: Default::default(),
-            wrong: Default::default(),
-            beyond: Default::default(),
-            beyond_all: Default::default(),
-            outside: Default::default(),
-            outside_all: Default::default(),
-            wait: Default::default(),
-            failed: Default::default(),
-            bad_dest: Default::default(),
-            failing: Default::default(),
-            found: Default::default(),
-            found_row: Default::default(),
-            found_bitmap: Default::default(),
-            advance: Default::default(),
-            out_valid: Default::default(),
-            out_context: Default::default(),
-            out_row: Default::default(),
-            out_bitmap: Default::default(),
-            numbers: array_init::array_init(|bit| Constant::new(number(bit).to_bits())),
-            number: Default::default(),
-            protection: Constant::new(protection.to_bits()),
-        }
-    }
+/// The rows of 64 whose numbers have this bit.
+fn rows_with_bit(bit: usize) -> u64 {
+    (0..64).filter(|k| k >> bit & 1 == 1).fold(0, |mask, k| mask | 1 << k)
 }
