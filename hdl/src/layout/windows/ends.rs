@@ -1,8 +1,5 @@
 //! Puts the ends of column requests behind the last payload of their last window.
 
-// The accessors that `LogicStruct` derives have no documentation.
-#![allow(missing_docs)]
-
 use super::{ByteBeat, WINDOW_COUNT, WINDOW_INDEX};
 use crate::primitive::{Flatten, Lutram, Restore};
 use crate::request::DEST_COUNT;

@@ -1,8 +1,5 @@
 //! Merges two streams into one, window by window.
 
-// The accessors that `LogicStruct` derives have no documentation.
-#![allow(missing_docs)]
-
 use super::WINDOW_INDEX;
 use crate::primitive::StreamSkid;
 use crate::request::DEST_COUNT;

@@ -1,13 +1,10 @@
 //! Records that the blocks of the column path pass to each other.
 
-// The accessors that `LogicStruct` derives have no documentation.
-#![allow(missing_docs)]
-
 use crate::request::DEST_INDEX;
 use drdma_emit::prelude::*;
 
 /// Which of 512 rows of a turn are selected.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Mask {
     /// Bit `k` is set if row `k` of the mask is selected.
     pub bits: Bits<512>,
@@ -27,7 +24,7 @@ pub struct Mask {
 pub const MASK_BITS: usize = 519;
 
 /// Side band of a mask whose rows are only counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct CountTag {
     /// The mask is the first one of its turn.
     pub first: Bit,
@@ -50,7 +47,7 @@ pub struct CountTag {
 }
 
 /// Rows of a destination that were counted so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Tally {
     /// Number of rows.
     pub count: Bits<32>,
@@ -73,7 +70,7 @@ pub struct Counted {
 }
 
 /// Up to 64 selected rows of a mask.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct RowGroup {
     /// Number of rows, 0 to 64.
     pub count: Bits<7>,
@@ -93,7 +90,7 @@ pub struct RowGroup {
 pub const ROW_GROUP_BITS: usize = 589;
 
 /// Side band of a piece of a mask.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Tag {
     /// Number of the mask in its chunk, 0 to 7.
     pub word: Bits<3>,
@@ -106,7 +103,7 @@ pub struct Tag {
 }
 
 /// Rows on their way to the packer's loop, with everything that the loop needs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Entry {
     /// Number of rows, 0 to 64.
     pub count: Bits<7>,
@@ -146,7 +143,7 @@ pub struct Entry {
 }
 
 /// How far the messages of a destination have come, between its turns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct ColumnStanding {
     /// A message has begun and is not complete.
     pub open: Bit,
@@ -164,7 +161,7 @@ pub struct ColumnStanding {
 pub const COLUMN_STANDING_BITS: usize = 78;
 
 /// A beat without the offsets of its rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct BeatInfo {
     /// Byte of the first row with which the beat starts.
     pub start: Bits<10>,

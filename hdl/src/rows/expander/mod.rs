@@ -14,9 +14,6 @@
 //! deep, has room for everything that is under way, so that `token_ready` comes from a register. A lane write is seen
 //! by tokens from the next cycle on.
 
-// The accessors that `LogicStruct` derives have no documentation.
-#![allow(missing_docs)]
-
 mod lane;
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,5 @@
 //! Packs the units of each destination into messages.
 
-// The accessors that `LogicStruct` derives have no documentation.
-#![allow(missing_docs)]
-
 use super::record::{Context, Cut, Row, Token};
 use crate::primitive::{Flatten, Lutram, Restore};
 use crate::request::{DEST_COUNT, DEST_INDEX};
@@ -10,7 +7,7 @@ use drdma_abi::work_request::MAX_DESTINATIONS;
 use drdma_emit::prelude::*;
 
 /// How far the messages of a destination have come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Standing {
     /// A message has begun and is not complete.
     pub open: Bit,

@@ -1,8 +1,5 @@
 //! Records that the stages of the sequencer pass to each other.
 
-// The accessors that `LogicStruct` derives have no documentation.
-#![allow(missing_docs)]
-
 use crate::request::{DEST_COUNT, DEST_INDEX};
 use drdma_emit::prelude::*;
 
@@ -31,7 +28,7 @@ pub const BOUNDS: u64 = 6;
 pub const HEAD: u64 = 7;
 
 /// One piece of work for a row source: a stretch of rows of one region of one destination.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Item {
     /// What to do: [`WALK`], [`SCAN`], [`END`], [`LOAD`], [`CHECK`], [`UNITS`], [`BOUNDS`] or [`HEAD`].
     pub task: Bits<3>,
@@ -133,7 +130,7 @@ pub struct Read {
 pub const READ_BITS: usize = PURPOSE_BITS + 25;
 
 /// What the rows of an item have in common.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Context {
     /// Lane set of the region; for a scan, where its result is kept.
     pub set: Bits<11>,
@@ -173,7 +170,7 @@ pub struct Context {
 pub const CONTEXT_BITS: usize = 200 + DEST_INDEX;
 
 /// A row, or an end that follows the last row.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Row {
     /// Number of the row in its region.
     pub row: Bits<32>,
@@ -208,7 +205,7 @@ pub struct Row {
 }
 
 /// A token in the form in which the expander takes it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Token {
     /// Lane set of the token.
     pub set: Bits<11>,
@@ -260,7 +257,7 @@ pub struct Token {
 pub const TOKEN_BITS: usize = 241 + DEST_COUNT;
 
 /// How a unit's row is cut into beats.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Cut {
     /// Bit `j` is set if lane `j` starts a new beat.
     pub starts: Bits<16>,
@@ -274,7 +271,7 @@ pub struct Cut {
 pub const CUT_BITS: usize = 18;
 
 /// Length of a beat that ends with a certain lane.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Length {
     /// Bytes of the lane.
     pub lane: Bits<32>,

@@ -1,8 +1,5 @@
 //! Copies of the decoder's tables, in the form that the sequencer needs.
 
-// The accessors that `LogicStruct` derives have no documentation.
-#![allow(missing_docs)]
-
 use super::record::{LENGTH_BITS, Length};
 use crate::context::QP;
 use crate::primitive::{Flatten, Lutram, Ram, Restore};
@@ -15,7 +12,7 @@ mod tests;
 use groups::Groups;
 
 /// A destination, as the sequencer keeps it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct DestInfo {
     /// Number of regions.
     pub sets: Bits<5>,
@@ -42,7 +39,7 @@ pub struct DestInfo {
 pub const DEST_BITS: usize = 72;
 
 /// A lane set, as the sequencer keeps it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct SetInfo {
     /// Type of the region, a `RegionType` of the ABI.
     pub kind: Bits<2>,
@@ -68,7 +65,7 @@ pub struct SetInfo {
 pub const SET_BITS: usize = 159;
 
 /// Range of a region's valid pointers; for a bitmapped region `low` is the address of its fetch rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Bounds {
     /// Lowest pointer in bounds.
     pub low: Bits<64>,

@@ -3,13 +3,10 @@
 //! A byte of a part is named by a row and a *phase*: its distance behind the row's start in bytes, 1 up to the step. To
 //! advance by a number of bytes is then an addition of rows and phases.
 
-// The accessors that `LogicStruct` derives have no documentation.
-#![allow(missing_docs)]
-
 use drdma_emit::prelude::*;
 
 /// What the rows of a part have in common.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Pace {
     /// End of the longest box from a row's start: number of rows.
     pub rows: Bits<13>,

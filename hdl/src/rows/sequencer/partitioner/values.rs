@@ -1,8 +1,5 @@
 //! Takes the values of keys from beats, eight rows at a time.
 
-// The accessors that `LogicStruct` derives have no documentation.
-#![allow(missing_docs)]
-
 use crate::request::KEY_BITS;
 use crate::rows::sequencer::record::Read;
 use drdma_abi::work_request::KeyType;

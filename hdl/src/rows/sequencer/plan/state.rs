@@ -1,8 +1,5 @@
 //! States of the plan, and what it keeps.
 
-// The accessors that `LogicStruct` derives have no documentation.
-#![allow(missing_docs)]
-
 use drdma_emit::prelude::*;
 
 /// State of the plan. A table is read in the state before its contents are used.
@@ -117,7 +114,7 @@ pub enum PlanState {
 }
 
 /// What inspection found out about a destination.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Findings {
     /// Messages of the destination must be measured.
     pub measure: Bit,
@@ -134,7 +131,7 @@ pub struct Findings {
 }
 
 /// Result of a scan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Scanned {
     /// Number of set bits.
     pub count: Bits<32>,
@@ -143,7 +140,7 @@ pub struct Scanned {
 }
 
 /// Messages that begin in a region.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Measured {
     /// Number of messages that begin in the region and do not go beyond it.
     pub full_count: Bits<32>,
@@ -157,7 +154,7 @@ pub struct Measured {
 pub const TURN_BITS: usize = 38;
 
 /// How far the turns of a destination have come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Turn {
     /// Number of regions that are done.
     pub region: Bits<5>,

@@ -1,13 +1,10 @@
 //! Finds out how many bytes a row of a set takes in a window of the column path.
 
-// The accessors that `LogicStruct` derives have no documentation.
-#![allow(missing_docs)]
-
 use crate::primitive::Ram;
 use drdma_emit::prelude::*;
 
 /// State of the group at hand while the lanes of a set are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Standing {
     /// Distance from the group's first byte to the first byte of its last lane.
     pub at: Bits<8>,

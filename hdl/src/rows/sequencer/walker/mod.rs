@@ -1,8 +1,5 @@
 //! Walks units of elements of several regions (row mask `Element`), element by element.
 
-// The accessors that `LogicStruct` derives have no documentation.
-#![allow(missing_docs)]
-
 mod kernel;
 mod rows;
 mod units;
@@ -37,7 +34,7 @@ pub enum WalkerState {
 }
 
 /// A region that is walked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Walked {
     /// Type of the region, a `RegionType` of the ABI.
     pub kind: Bits<2>,
@@ -53,7 +50,7 @@ pub struct Walked {
 const WALKED_BITS: usize = 134;
 
 /// How far the walk of a region has come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Place {
     /// Next period or pointer.
     pub row: Bits<32>,

@@ -8,9 +8,6 @@
 //! that starts with it: the *limit* is the last row that begins before the box's greatest end, and the phase of that
 //! end in this row. Limits are whole cache lines.
 
-// The accessors that `LogicStruct` derives have no documentation.
-#![allow(missing_docs)]
-
 mod gaps;
 mod kernel;
 mod limits;
@@ -22,7 +19,7 @@ use crate::primitive::{FirstSet, Lutram, Multiplier, Restore};
 use drdma_emit::prelude::*;
 
 /// A stretch of rows that are read together, or the end of a chunk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Run {
     /// There are rows, not only an end.
     pub any: Bit,
