@@ -67,7 +67,7 @@ fn valid_requests_come_out_as_lane_sets() {
         let mut world = World::new(&library, seed, &card);
         world.bench.stall(stalls);
         let mut batches = Vec::new();
-        for _ in 0..160 {
+        for _ in 0..320 {
             let queue = queue(&mut random);
             let mut generator = Generator { card: &card, random: &mut random, style: SMALL };
             batches.push(generator.batch(queue, 4));
@@ -81,7 +81,8 @@ fn valid_requests_come_out_as_lane_sets() {
         let addressed = requests.iter().filter(|request| request.address.is_some());
         let (within, beside): (Vec<_>, Vec<_>) =
             addressed.partition(|r| r.dests[0].sets.iter().any(|set| set.inline.is_some()));
-        assert!(within.len() > 1 && beside.len() > 10, "addresses, with payloads and without");
+        let found = (within.len(), beside.len());
+        assert!(found.0 > 1 && found.1 > 10, "{found:?} addresses, with payloads and without");
         let dests: Vec<_> = requests.iter().flat_map(|request| &request.dests).collect();
         type Is = fn(&reference::Dest) -> bool;
         for is in [(|d| d.solicited) as Is, |d| d.invalidates, |d| d.fenced] {
