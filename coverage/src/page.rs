@@ -41,8 +41,11 @@ pub fn page(table: &Table) -> String {
         text += &table.unseen.iter().map(|file| format!("`{file}`")).collect::<Vec<_>>().join(", ");
         text += ".\n";
     }
-    for (file, why) in &table.excused {
-        let _ = write!(text, "\nIn no model of the tests: `{file}`. {why}\n");
+    // Files with the same reason stand together.
+    for excused in table.excused.chunk_by(|a, b| a.1 == b.1) {
+        let files: Vec<_> = excused.iter().map(|(file, _)| format!("`{file}`")).collect();
+        let _ =
+            write!(text, "\nIn no model of the tests: {}. {}\n", files.join(", "), excused[0].1);
     }
     text += "\n## What does not run, and why\n\n";
     if missed.is_empty() {
@@ -88,9 +91,13 @@ mod tests {
         let missed = vec![missed(None), missed(Some("because"))];
         let row = Row { statements: 40, ran: 38, bits: 4, changed: 1, missed };
         let rows = [("rows/a".to_owned(), row), ("top".to_owned(), Row::default())];
-        let table = Table { rows: rows.into(), ..Table::default() };
+        let excused = [("a.rs", "wires"), ("b.rs", "wires"), ("c.rs", "rare")];
+        let excused = excused.map(|(file, why)| (file.to_owned(), why)).into();
+        let table = Table { rows: rows.into(), excused, ..Table::default() };
         let page = page(&table);
         for line in [
+            "In no model of the tests: `a.rs`, `b.rs`. wires\n",
+            "In no model of the tests: `c.rs`. rare\n",
             "| rows/a | 40 | 38 | 95.0 % | 1 | 4 | 1 | 25.0 % |",
             "| top | 0 | 0 | - | 0 | 0 | 0 | - |",
             "| **together** | 40 | 38 | 95.0 % | 1 | 4 | 1 | 25.0 % |",

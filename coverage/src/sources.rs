@@ -49,11 +49,25 @@ impl Sources {
         text.map_or(statement, |text| text.trim())
     }
 
-    /// The files with a kernel.
+    /// The files with a kernel, or with parts of one in which something is counted. Parts of wires alone leave no
+    /// trace in a model: the kernel's file stands for them.
     pub fn kernels(&self) -> impl Iterator<Item = &str> {
-        let has_kernel = |lines: &[String]| lines.iter().any(|line| line.trim() == KERNEL);
-        self.files.iter().filter(move |(_, lines)| has_kernel(lines)).map(|(file, _)| &**file)
+        let files = self.files.iter().filter(|(_, lines)| {
+            let has = |what: fn(&str) -> bool| lines.iter().any(|line| what(line.trim()));
+            has(|line| line == KERNEL) && (has(begins_block) || has(is_condition))
+        });
+        files.map(|(file, _)| &**file)
     }
+}
+
+/// True for `impl Logic for Block` and for the end of a longer one, `> Logic for Block<N>`.
+fn begins_block(line: &str) -> bool {
+    !line.starts_with("//") && line.contains(" Logic for ")
+}
+
+/// True for a line that begins a branch.
+fn is_condition(line: &str) -> bool {
+    ["if ", "match ", "} else"].iter().any(|begin| line.starts_with(begin))
 }
 
 /// True for Rust files that are not tests.
@@ -66,6 +80,25 @@ fn is_block(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_of_wires_alone_stand_in_no_list() {
+        let files = [
+            (
+                "kernel.rs",
+                "impl<const N: usize> Logic for Block<N> {\n#[hdl_gen]\nself.a.next = 1;",
+            ),
+            ("part.rs", "impl Block {\n    #[hdl_gen]\n    if self.b.val() {\n    }"),
+            ("choice.rs", "impl Block {\n    #[hdl_gen]\n    match self.b.val() {\n    }"),
+            ("wires.rs", "impl Block {\n    #[hdl_gen]\n    self.a.next = self.b.val();"),
+            ("record.rs", "if true {}"),
+        ];
+        let lines = |text: &str| text.lines().map(str::to_owned).collect();
+        let files = files.map(|(name, text)| (name.to_owned(), lines(text))).into();
+        let sources = Sources { files };
+        let kernels: Vec<_> = sources.kernels().collect();
+        assert_eq!(kernels, ["choice.rs", "kernel.rs", "part.rs"]);
+    }
 
     #[test]
     fn the_blocks_of_this_workspace_are_found_and_no_tests() {

@@ -99,11 +99,8 @@ impl Table {
                     continue;
                 }
                 let text = sources.text(file, place).to_owned();
-                let explains = |reason: &Reason| {
-                    let inside =
-                        file == reason.block || file.starts_with(&format!("{}/", reason.block));
-                    inside && text.contains(reason.statement)
-                };
+                let explains =
+                    |reason: &Reason| reason.holds(file) && text.contains(reason.statement);
                 let reason = reasons.iter().position(explains);
                 reason.into_iter().for_each(|at| used[at] = true);
                 let why = reason.map(|at| reasons[at].why);
@@ -115,8 +112,8 @@ impl Table {
             row.missed.sort_by_key(|missed| (missed.file.clone(), line(missed)));
         }
         for file in sources.kernels().filter(|file| !seen.contains(file)) {
-            // A reason for all of a file's statements is one for the file.
-            let whole = |reason: &Reason| reason.block == file && reason.statement.is_empty();
+            // A reason for all of a file's statements, or of a folder's, is one for the file.
+            let whole = |reason: &Reason| reason.holds(file) && reason.statement.is_empty();
             match reasons.iter().position(whole) {
                 Some(at) => {
                     used[at] = true;
@@ -210,7 +207,8 @@ mod tests {
     const FILE: &str = "hdl/src/rows/walker/kernel.rs";
 
     fn sources() -> Sources {
-        let text = "#[hdl_gen]\nfn update() {\n    self.a.next = 1;\n    self.b.next = 2;\n}";
+        let text =
+            "#[hdl_gen]\nimpl Logic for Walker {\n    self.a.next = 1;\n    self.b.next = 2;\n}";
         let lines: Vec<_> = text.lines().map(str::to_owned).collect();
         let files = [FILE, "hdl/src/rows/idle.rs"].map(|file| (file.to_owned(), lines.clone()));
         Sources { files: files.into() }
@@ -266,6 +264,9 @@ mod tests {
         let table = Table::new(&sources(), &coverage(1), &[idle]);
         assert_eq!(table.wrong(), [""; 0]);
         assert_eq!(table.excused, [("hdl/src/rows/idle.rs".to_owned(), "wires")]);
+        // Or its folder has one.
+        let folder = Reason { block: "hdl/src/rows", ..idle };
+        assert_eq!(Table::new(&sources(), &coverage(1), &[folder]).excused, table.excused);
     }
 
     #[test]

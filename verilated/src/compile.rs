@@ -143,8 +143,10 @@ fn verilate(source: &Source, options: &Options, dir: &Path, watch: &mut dyn Watc
         command.args(["--trace-fst", "-Wno-UNOPTFLAT"]);
     }
     if options.coverage != Counting::Nothing {
-        // As traces: counters stand in the way of splitting.
-        command.args(["--coverage-line", "-Wno-UNOPTFLAT"]);
+        // As with traces, what is not split looks like loops. Split processes count wrongly: Verilator gives the
+        // counters of a branch a process of their own, which tests the condition after the branch has run, and a
+        // branch may change what its condition reads.
+        command.args(["--coverage-line", "-fno-split", "-Wno-UNOPTFLAT"]);
     }
     if options.coverage == Counting::StatementsAndBits {
         command.arg("--coverage-toggle");

@@ -181,7 +181,11 @@ mod tests {
         const ONES: [usize; 3] = [0, 5, 18];
         let mut model = testing::library("crc32", || Crc32::<152>::new(&ONES)).instance(1);
         model.set("rst", 1);
-        model.cycle();
+        model.set("in_valid", 1);
+        for _ in 0..3 {
+            model.cycle();
+            assert_eq!(model.get("out_valid"), 0, "a reset ends what is under way");
+        }
         model.set("rst", 0);
         let mut random = Random::new(1);
         let mut expected: VecDeque<Option<u32>> = vec![None; Crc32::<152>::LATENCY].into();

@@ -163,3 +163,48 @@ fn a_file_that_no_model_wrote_is_refused() {
     let message = Coverage::read(folder.path()).unwrap_err().to_string();
     assert!(message.ends_with("not what a counting model writes"), "{message}");
 }
+
+/// A branch that takes back what its condition reads runs all the same.
+#[test]
+fn a_branch_that_changes_its_own_condition_is_counted() {
+    let text = "module pulse(input wire clk, input wire [3:0] a, output reg seen, output reg over);
+    reg go;
+    reg seen_next;
+    reg over_next;
+    always @(*) begin
+        seen_next = seen;
+        over_next = 1'b0;
+        go = a[0];
+        if (go && a[1]) begin
+            go = 1'b0;
+            over_next = 1'b1;
+        end
+        if (go) begin
+            seen_next = 1'b1;
+        end
+    end
+    always @(posedge clk) begin
+        seen <= seen_next;
+        over <= over_next;
+    end
+endmodule
+";
+    let source = Source::new("pulse").verilog("pulse.v", text).ports([
+        Port::input("clk", 1),
+        Port::input("a", 4),
+        Port::output("seen", 1),
+        Port::output("over", 1),
+    ]);
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { coverage: Counting::Statements, ..Options::default() };
+    let mut model = source.build_counting(&options, folder.path()).unwrap().instance(1);
+    for input in [0, 3, 3] {
+        model.set("a", input);
+        model.cycle();
+    }
+    assert_eq!(model.get("over"), 1);
+    drop(model);
+    let block = &Coverage::read(folder.path()).unwrap().blocks["pulse.v"];
+    let ran = ["10", "11", "14"].map(|line| block.statements[line] > 0);
+    assert_eq!(ran, [true, true, false], "{block:?}");
+}

@@ -307,8 +307,12 @@ fn requests_that_a_queue_forgot_never_complete_and_give_their_slots_back() {
     card.completion_queue(0, 0x1000, 6);
     card.queue(0, 0);
     let slots: Vec<_> = (0..5).map(|wr_id| card.open(0, wr_id)).collect();
-    slots.iter().enumerate().for_each(|(k, slot)| card.packet(*slot, 3, k as u64, 0));
+    // The third is acknowledged, and waits for those before it.
+    let qp = |k: usize| if k == 2 { 4 } else { 3 };
+    slots.iter().enumerate().for_each(|(k, slot)| card.packet(*slot, qp(k), k as u64, 0));
     slots[..4].iter().for_each(|slot| card.end(*slot, 0, 1));
+    card.ack(4, 2, 0);
+    card.bench.run(50);
     card.queue(0, 0);
     let slot = card.open(0, 100);
     card.end(slot, 0, 1);
@@ -453,6 +457,46 @@ fn a_refusal_that_comes_before_the_destinations_end_fails_that_request() {
     }
     let status = Status::RemoteAccessError as u8;
     assert_eq!(card.statuses(), [(0, status), (1, FLUSH)]);
+}
+
+/// The request's end comes when its packet was refused long ago.
+#[test]
+fn a_refused_request_keeps_its_status_and_destination_until_its_end() {
+    let mut card = Card::new(&library(), 8, (0.0, 0.0));
+    card.completion_queue(0, 0x1000, 6);
+    card.queue(0, 0);
+    card.word(QUEUE_PAIRS, 9, 15, 1);
+    card.bench.run(10);
+    let slot = card.open(0, 7);
+    card.packet(slot, 9, 5, 2);
+    card.bench.run(50);
+    card.ack(9, 5, 0x62);
+    card.bench.run(50);
+    card.end(slot, 0, 8);
+    let entries = card.entries();
+    let found: Vec<_> =
+        entries.iter().map(|entry| (entry.wr_id, entry.status, entry.destination)).collect();
+    assert_eq!(found, [(7, Status::RemoteAccessError as u8, 2)]);
+}
+
+/// Words that the host writes shortly one behind the other take effect one after the other.
+#[test]
+fn two_queues_that_are_enabled_in_any_distance_forget_their_requests() {
+    let library = library();
+    for distance in 0..16 {
+        let mut card = Card::new(&library, 10, (0.0, 0.0));
+        card.completion_queue(0, 0x1000, 6);
+        (0..2).for_each(|queue| card.queue(queue, 0));
+        let slots = [0, 1].map(|queue| card.open(queue, queue));
+        for queue in 0..2 {
+            card.word(SEND_QUEUES, queue, 7, 1);
+            card.bench.run(if queue == 0 { distance } else { 40 });
+        }
+        slots.iter().for_each(|slot| card.end(*slot, 0, 1));
+        assert_eq!(card.statuses(), []);
+        card.bench.run(100);
+        assert_eq!(card.bench.get("busy"), 0, "distance {distance}");
+    }
 }
 
 #[test]

@@ -164,9 +164,12 @@ impl Host<'_> {
 
 fn any_entry(random: &mut Random) -> Vec<u8> {
     let most = [4, 16][random.below(2) as usize];
+    // Rows of more bytes than are counted.
+    let wide = random.chance(0.05);
     let columns: Vec<_> = (0..1 + random.below(most))
         .map(|_| {
             let width = match random.below(12) {
+                _ if wide => u32::MAX - random.below(3) as u32,
                 0 => [1 << 31, random.u64() as u32][random.below(2) as usize],
                 1..=4 => 1 + random.below(600) as u32,
                 _ => 1 + random.below(16) as u32,

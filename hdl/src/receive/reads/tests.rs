@@ -337,3 +337,29 @@ fn what_a_queue_pair_has_asked_for_ends_with_its_context_and_when_it_is_closed()
         }
     }
 }
+
+/// The context ends between two orders of a packet, whose bytes go to two regions: what is left of it is not written.
+#[test]
+fn a_packet_of_which_a_part_was_written_ends_with_its_context() {
+    let library = library();
+    let mut ended = 0;
+    for delay in 0..30 {
+        let mut lab = Lab::new(&library, 1, (0.0, 0.0));
+        (0..8).for_each(|k| lab.piece(1, k, 0x1000 * (k + 1), 32));
+        lab.asks(1, 50, 256, false, STAMP);
+        lab.comes(Some(ONLY), 50, 256, 64);
+        lab.bench.run(delay);
+        lab.write(3);
+        let orders = lab.orders();
+        let (last, before) = orders.split_last().expect("the frame ends");
+        for (k, order) in (0..).zip(before) {
+            assert_eq!(*order, [0x1000 * (k + 1), 64 + 32 * k, 32, 0], "delay {delay}");
+        }
+        if *last == NOTHING {
+            ended += u64::from(!before.is_empty());
+        } else {
+            assert_eq!((before.len(), last[2], last[3]), (7, 32, 1), "delay {delay}");
+        }
+    }
+    assert!(ended > 0, "some packets end in between");
+}

@@ -3,6 +3,7 @@
 mod addresses;
 mod asks;
 mod by_columns;
+mod functions;
 mod generate;
 mod kinds;
 mod malformed;
@@ -66,7 +67,7 @@ fn valid_requests_come_out_as_lane_sets() {
         let mut world = World::new(&library, seed, &card);
         world.bench.stall(stalls);
         let mut batches = Vec::new();
-        for _ in 0..120 {
+        for _ in 0..320 {
             let queue = queue(&mut random);
             let mut generator = Generator { card: &card, random: &mut random, style: SMALL };
             batches.push(generator.batch(queue, 4));
@@ -80,7 +81,8 @@ fn valid_requests_come_out_as_lane_sets() {
         let addressed = requests.iter().filter(|request| request.address.is_some());
         let (within, beside): (Vec<_>, Vec<_>) =
             addressed.partition(|r| r.dests[0].sets.iter().any(|set| set.inline.is_some()));
-        assert!(within.len() > 1 && beside.len() > 10, "addresses, with payloads and without");
+        let found = (within.len(), beside.len());
+        assert!(found.0 > 1 && found.1 > 10, "{found:?} addresses, with payloads and without");
         let dests: Vec<_> = requests.iter().flat_map(|request| &request.dests).collect();
         type Is = fn(&reference::Dest) -> bool;
         for is in [(|d| d.solicited) as Is, |d| d.invalidates, |d| d.fenced] {
@@ -99,6 +101,9 @@ fn valid_requests_come_out_as_lane_sets() {
             .iter()
             .filter(|r| r.dests.iter().any(|d| d.sets.iter().any(|set| set.ids > 0)));
         assert!(shared.count() > 10, "and regions that all destinations share");
+        let made = requests.iter().filter_map(|r| r.function.as_ref());
+        let (ranges, hashes): (Vec<_>, Vec<_>) = made.partition(|by| by.range);
+        assert!(ranges.len() > 1 && hashes.len() > 1, "some of them with ids that are made");
         let others = requests.iter().flat_map(|r| r.dests.iter().skip(1));
         let (alike, differ): (Vec<_>, Vec<_>) = others.partition(|d| d.alike);
         println!("seed {seed}: {} alike, {} not", alike.len(), differ.len());

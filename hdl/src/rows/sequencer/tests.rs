@@ -10,7 +10,7 @@ mod pointers;
 mod selector;
 
 use super::Sequencer;
-use super::reference::{Dest, Region};
+use super::reference::{Dest, Event, Region};
 use crate::testing;
 use card::{Card, Request};
 use check::check;
@@ -208,4 +208,73 @@ fn a_short_message_waits_for_nothing() {
     assert_eq!((first, end), (8, 1), "its token, and that of the request's end");
     let (first, _) = cycles(&library, one(dest(vec![of(65)], false)));
     assert_eq!(first, 10, "a unit that is cut");
+}
+
+/// What has kinds goes another way, but fixed columns have the same fragments there.
+#[test]
+fn requests_with_kinds_are_walked_by_the_block_that_has_them() {
+    let library = library();
+    let mut card = Card::new(&library, 9);
+    let of = |kind, is_write| {
+        let mut region = region(kind, vec![(0, 8, 8), (1 << 20, 4, 4)], 700);
+        region.bits = (0..700).map(|row| row % 3 == 1).collect();
+        Dest { is_write, units: 100, ..dest(vec![region], false) }
+    };
+    let request = |is_write, kinds: [RegionType; 2]| Request {
+        dests: kinds.map(|kind| of(kind, is_write)).into(),
+        ..one(dest(Vec::new(), false))
+    };
+    let (strided, bitmapped) = (RegionType::Strided, RegionType::Bitmapped);
+    let requests = [
+        (true, request(true, [strided, bitmapped])),
+        (false, request(false, [bitmapped, strided])),
+        (true, request(false, [bitmapped, strided])),
+    ];
+    for (has_kinds, mut request) in requests {
+        card.has_kinds = has_kinds;
+        let before = card.read;
+        let posted = card.post(&mut request);
+        let tokens = card.finish(1).remove(0);
+        assert!(card.read > before, "its bitmap is read");
+        for (index, dest) in (0..).zip(&request.dests) {
+            let place = (posted.1 + index) % 1024;
+            let own = tokens.iter().filter(|token| token.u64("dest") == u64::from(place));
+            let lanes = |token: &Beat| {
+                let row = token.u64("row") as u32;
+                (token.u64("first") as u8..=token.u64("last") as u8).map(move |lane| (lane, row))
+            };
+            let found: Vec<_> =
+                own.filter(|token| token.u64("bytes") > 0).flat_map(lanes).collect();
+            let fragment = |event: &Event| match *event {
+                Event::Fragment { lane, row, .. } => Some((lane, row)),
+                _ => None,
+            };
+            let expected = dest.events(card.first_sets[&place], false);
+            let expected: Vec<_> = expected.iter().filter_map(fragment).collect();
+            assert_eq!(found, expected, "destination {index}, kinds: {has_kinds}");
+        }
+        assert_eq!(tokens.last().map(|end| end.u64("status")), Some(0));
+    }
+}
+
+/// Destinations that are alike are judged by one product each, and others by what their regions have together.
+#[test]
+fn messages_that_are_too_long_fail_the_first_destination_that_has_one() {
+    let library = library();
+    let mut card = Card::new(&library, 11);
+    let of = || {
+        let rows = region(RegionType::Strided, vec![(0, 1 << 30, 1 << 30)], 3);
+        Dest { is_write: true, units: 10, ..dest(vec![rows], false) }
+    };
+    // More bytes in a row of both regions than are counted.
+    let wide = || region(RegionType::Bitmapped, vec![(0, u32::MAX.into(), u32::MAX); 16], 1);
+    let widest = Dest { units: 2, ..dest(vec![wide(), wide()], true) };
+    for mut request in [Request { dests: vec![of(), of(), of()], ..one(of()) }, one(widest)] {
+        let posted = card.post(&mut request);
+        let tokens = card.finish(1);
+        check(&tokens[0], &request, posted, &card);
+        let end = tokens[0].last().expect("an end");
+        let length = Status::LocalLengthError as u64;
+        assert_eq!((tokens[0].len(), end.u64("status"), end.u64("bad_dest")), (1, length, 0));
+    }
 }

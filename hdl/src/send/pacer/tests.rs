@@ -92,6 +92,8 @@ struct Lab<'a> {
     cycle: u64,
     /// Whether `go` is taken, as a probability.
     ready: f64,
+    /// Nobody has anything to send.
+    quiet: bool,
 }
 
 impl<'a> Lab<'a> {
@@ -118,6 +120,7 @@ impl<'a> Lab<'a> {
             senders: qps.iter().map(|qp| Sender::new(*qp)).collect(),
             cycle: 0,
             ready: 1.0,
+            quiet: false,
         };
         for qp in qps {
             lab.write(*qp, 1, 2 << 16);
@@ -155,7 +158,7 @@ impl<'a> Lab<'a> {
             // That of the cycle before, which is the same, has been looked up.
             model.settle();
             let sender = &mut self.senders[turn];
-            if model.get("limited") == 1 && !sender.waits {
+            if model.get("limited") == 1 && !sender.waits && !self.quiet {
                 model.set("packet_valid", 1);
                 model.set("packet_qp", sender.qp);
                 model.set("packet_units", congestion::units(PAYLOAD).into());
@@ -296,4 +299,29 @@ fn no_rate_is_below_the_least() {
     // 2 Gb/s are 64 B in 64 cycles.
     let units = lab.senders[0].units - before;
     assert!(units.abs_diff(400_000 / 64) <= 70, "{units} units");
+}
+
+/// Whoever was quiet for long sends at once what 4,096 cycles carry, and no more.
+#[test]
+fn a_quiet_queue_pair_does_not_save_its_rate_up() {
+    let library = library();
+    let least = congestion::Settings { min_rate: 2000, rate_period: 1 << 23, ..settings() };
+    let mut lab = Lab::new(&library, least, &[77], 1);
+    for _ in 0..12 {
+        lab.step(Some(0));
+        lab.run(100, 0.0);
+    }
+    lab.run(20_000, 0.0);
+    for quiet in [3_000, 100_000, 20_000] {
+        lab.quiet = true;
+        lab.run(quiet, 0.0);
+        lab.quiet = false;
+        let before = lab.senders[0].units;
+        lab.run(100_000, 0.0);
+        // A packet that was sent before takes its time in the quiet, and the last one is not over.
+        let units = lab.senders[0].units - before;
+        let saved = quiet.min(4_096);
+        let [least, most] = [100_000, 100_000 + saved].map(|cycles| cycles / 64);
+        assert!((least - 140..=most + 140).contains(&units), "{quiet}: {units} units");
+    }
 }

@@ -4,7 +4,7 @@ use super::Control;
 use crate::context::EVERY_TABLE;
 use crate::context::testing::{Flagged, answer_flag};
 use crate::testing;
-use drdma_abi::described::{APPEND_REGIONS, KEY_REGIONS};
+use drdma_abi::described::{APPEND_DOORBELLS, APPEND_REGIONS, KEY_REGIONS};
 use drdma_abi::receive::{
     FEATURES, QUEUE_PAIR_ATTRIBUTES, RECEIVE_DOORBELLS, RECEIVE_QUEUES, features,
 };
@@ -243,8 +243,17 @@ fn registers_hold_what_is_written_and_nothing_else() {
     for (port, value) in ports {
         assert_eq!(host.bench.get(port), value, "{port}");
     }
-    // What is too small counts as the least, and the bits of each field alone.
-    let settings = drdma_semantics::congestion::Settings::new(|register| at(register) as u32);
+    congestion_settings_are(&host, |register| at(register) as u32);
+    assert_eq!(host.words.borrow().len(), 4096);
+    for offset in [0x068, 0x180, 0x01_0000, 0x10_0000, 0x23_0000, 0x30_0000, 0x50_0000, 0xff_fffc] {
+        assert_eq!(host.read(offset), 0, "{offset:#x}");
+    }
+}
+
+/// Compares the settings of congestion control with what the registers hold: what is too small counts as the least, and
+/// the bits of each field alone.
+fn congestion_settings_are(host: &Host, held: impl Fn(&Register) -> u32) {
+    let settings = drdma_semantics::congestion::Settings::new(held);
     let unit = drdma_semantics::congestion::PERIOD_UNIT;
     for (port, value) in [
         ("cnp_interval", settings.cnp_interval),
@@ -259,9 +268,18 @@ fn registers_hold_what_is_written_and_nothing_else() {
     ] {
         assert_eq!(host.bench.get(format!("congestion_{port}").as_str()), value, "{port}");
     }
-    assert_eq!(host.words.borrow().len(), 4096);
-    for offset in [0x068, 0x180, 0x01_0000, 0x10_0000, 0x23_0000, 0x30_0000, 0x50_0000, 0xff_fffc] {
-        assert_eq!(host.read(offset), 0, "{offset:#x}");
+}
+
+#[test]
+fn settings_of_congestion_control_that_are_too_small_count_as_the_least() {
+    let mut host = Host::new(&library(), 1);
+    host.ready();
+    let registers = CNP_INTERVAL.offset..=MIN_RATE.offset;
+    for value in [0, 1, 63, 64] {
+        for register in REGISTERS.iter().filter(|other| registers.contains(&other.offset)) {
+            host.write(register.offset, value);
+        }
+        congestion_settings_are(&host, |_| value);
     }
 }
 
@@ -613,5 +631,36 @@ fn words_of_described_keys_regions_go_where_these_are() {
     for offset in [KEY_REGIONS.entry(512), APPEND_REGIONS.entry(5), MEMORY_REGIONS.entry(5)] {
         host.write(offset, 1);
         assert_eq!(*seen.borrow(), Vec::<[u64; 3]>::new());
+    }
+}
+
+#[test]
+fn words_of_append_regions_and_their_doorbells_go_where_these_are() {
+    let mut host = Host::new(&library(), 1);
+    host.ready();
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    let shown = Rc::clone(&seen);
+    host.bench.observe(move |model, _| {
+        if model.get("append_word_valid") == 1 {
+            let fields = ["bell", "region", "word", "data"];
+            shown.borrow_mut().push(fields.map(|name| model.get(format!("append_word_{name}"))));
+        }
+    });
+    for (region, word) in [(0, 0), (5, 127), (511, 3), (300, 64)] {
+        let data = 1_000 + word;
+        host.write(APPEND_REGIONS.entry(region) + 4 * word, data);
+        host.write(APPEND_DOORBELLS.entry(region), data + 1);
+        let [of_entry, mut of_bell] = std::mem::take(&mut *seen.borrow_mut())[..] else {
+            panic!("a word each");
+        };
+        assert_eq!(of_entry, [0, region, word, data].map(u64::from));
+        // A doorbell has one word, whatever its number says.
+        of_bell[2] = 0;
+        assert_eq!(of_bell, [1, region, 0, data + 1].map(u64::from));
+    }
+    // Neither what is behind them, nor other tables.
+    for offset in [APPEND_DOORBELLS.entry(512), KEY_REGIONS.entry(5), MEMORY_REGIONS.entry(5)] {
+        host.write(offset, 1);
+        assert_eq!(*seen.borrow(), Vec::<[u64; 4]>::new());
     }
 }

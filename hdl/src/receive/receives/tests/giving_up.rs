@@ -199,6 +199,48 @@ fn bytes_of_a_receive_that_was_flushed_are_not_written() {
     assert_eq!(completions, []);
 }
 
+/// The pieces that were found for it are passed over.
+#[test]
+fn pieces_of_a_receive_that_was_flushed_are_not_written() {
+    let mut host = host(1, 2);
+    assert_eq!(host.take(5, 3), GOOD);
+    host.give_up(5);
+    host.settle();
+    assert_eq!(host.completions(), [flushed(5, 3, 0)]);
+    for frame in 0..2 {
+        let placing = [("kind", RECEIVE), ("qp", 5), ("first", 1), ("bytes", 96), ("frame_end", 1)];
+        host.bench.send(host.placing, Beat::from(placing).with("pieces", 1));
+        for (addr, bytes, last) in [(0x5000, 32, 0), (0x6000, 64, 1)] {
+            let piece = Beat::from([("addr", addr), ("bytes", bytes), ("last", last)]);
+            host.bench.send(host.piece, piece);
+        }
+        host.settle();
+        let (runs, completions) = host.orders();
+        assert_eq!((runs.len(), runs[0].2, runs[0].3), (1, 0, true), "frame {frame}");
+        assert_eq!(completions, []);
+    }
+}
+
+#[test]
+fn a_frame_of_which_nothing_is_written_is_given_back() {
+    let mut host = host(1, 2);
+    assert_eq!(host.take(5, 3), GOOD);
+    for frame_end in [1, 0] {
+        let placing = [("kind", NOTHING), ("qp", 5), ("ram", 99), ("frame_end", frame_end)];
+        host.bench.send(host.placing, Beat::from(placing).with("words", 3));
+        host.settle();
+        let (runs, completions) = host.orders();
+        assert_eq!((runs.len(), runs[0].2, runs[0].3), (1, 0, frame_end == 1));
+        assert_eq!(completions, []);
+    }
+    // The receive is still there.
+    let placing = [("kind", RECEIVE), ("qp", 5), ("first", 1), ("bytes", 64), ("frame_end", 1)];
+    host.bench.send(host.placing, Beat::from(placing).with("completes", 1));
+    host.settle();
+    let (runs, completions) = host.orders();
+    assert_eq!((runs.len(), runs[0].2, completions.len()), (1, 64, 1));
+}
+
 #[test]
 fn a_receive_that_fails_halts_its_own_queue_and_a_shared_one_goes_on() {
     let status = Status::LocalLengthError as u64;

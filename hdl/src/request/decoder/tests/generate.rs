@@ -8,8 +8,9 @@ use drdma_abi::register::{
 };
 use drdma_abi::roce::Transport;
 use drdma_abi::work_request::{
-    BLOCK, Destination, Element, GRANULE, RegionHeader, RegionShape, RegionType, RemoteColumn,
-    WQE_MAGIC, WqeHeader, flags, shape_flags,
+    BLOCK, Destination, Element, ElementKind, ElementSource, GRANULE, KeyType, KindElement,
+    MAX_PARTITIONS, MAX_SPLITTERS, PartitionBy, PartitionFunction, PartitionKey, RegionHeader,
+    RegionShape, RegionType, RemoteColumn, WQE_MAGIC, WqeHeader, flags, shape_flags,
 };
 use drdma_verilated::testbench::Random;
 use std::collections::HashSet;
@@ -281,16 +282,98 @@ impl Generator<'_> {
         let elements = self.elements();
         let mut bytes = RegionHeader { addr, count, lkey: entry.lkey }.to_bytes().to_vec();
         bytes.extend(RegionShape { period: width, elements, ..Default::default() }.to_bytes());
+        bytes.extend(self.columns(count, elements));
+        bytes
+    }
+
+    /// Columns of so many rows.
+    fn columns(&mut self, count: u32, elements: u16) -> Vec<u8> {
+        let mut bytes = Vec::new();
         for _ in 0..elements {
-            let mut column = self.memory();
-            while column.len < u64::from(count) {
-                column = self.memory();
-            }
+            let column = self.memory_of(count.into());
             let len = self.len(column.len / u64::from(count).max(1));
             let offset = self.place(&column, u64::from(count) * u64::from(len));
             bytes.extend(Element { offset, len, lkey: column.lkey }.to_bytes());
         }
         bytes
+    }
+
+    /// A memory region of at least so many bytes.
+    fn memory_of(&mut self, bytes: u64) -> MemoryRegionEntry {
+        loop {
+            let entry = self.memory();
+            if entry.len >= bytes {
+                return entry;
+            }
+        }
+    }
+
+    /// The place and key of so many bytes in memory.
+    fn range(&mut self, bytes: u64) -> (u64, u32) {
+        let entry = self.memory_of(bytes);
+        (self.place(&entry, bytes), entry.lkey)
+    }
+
+    /// The granules of a partitioned request's region whose ids, at least as many as there are destinations, are made
+    /// from keys, and the number of the ids.
+    fn partitioned_by(&mut self, dests: u64) -> (Vec<u8>, u64) {
+        let range = self.random.chance(0.5);
+        let most = u64::from(if range { MAX_SPLITTERS + 1 } else { MAX_PARTITIONS });
+        let ids = match self.random.below(3) {
+            0 => dests,
+            1 => most,
+            _ => dests + self.random.below(most - dests + 1),
+        };
+        let group = 1 + self.random.below((most / ids).min(u16::MAX.into()));
+        let partitions = ((ids - 1) * group + 1 + self.random.below(group)) as u32;
+        let number = if range { 1 } else { self.elements() };
+        let rows = if self.random.chance(0.1) { 0 } else { self.len(1 << 16) };
+        // Values of integers, of unsigned ones, of floats, of booleans, and of decimals; bits are none.
+        let widths: [&[u32]; 6] = [&[1, 2, 4, 8], &[1, 2, 4, 8], &[4, 8], &[0, 1], &[], &[16]];
+        let types = match range {
+            true => [KeyType::Integer, KeyType::Unsigned, KeyType::Float, KeyType::Float],
+            false => [KeyType::Integer, KeyType::Float, KeyType::Boolean, KeyType::Decimal],
+        };
+        let (mut keys, mut splitters) = (Vec::new(), (0, 0));
+        for _ in 0..number {
+            let key_type = types[self.random.below(4) as usize] as u8;
+            let widths = widths[usize::from(key_type)];
+            let width = widths[self.random.below(widths.len() as u64) as usize];
+            let first = self.random.below(8) as u8;
+            let bits = |first: u8| (u64::from(rows) + u64::from(first)).div_ceil(8);
+            let fixed = (ElementKind::Fixed as u8, width, u64::from(rows) * u64::from(width));
+            let bit = (ElementKind::Bits as u8, first.into(), bits(first));
+            let (kind, width, bytes) = if width == 0 { bit } else { fixed };
+            let (offset, lkey) = self.range(bytes);
+            keys.extend(KindElement { offset, width, kind, lkey, log_entry: 0 }.to_bytes());
+            keys.extend(ElementSource::default().to_bytes());
+            let mut key = PartitionKey { key_type, ..Default::default() };
+            if self.random.chance(0.5) {
+                let first = self.random.below(8) as u8;
+                let (validity, lkey) = self.range(bits(first));
+                key = PartitionKey { validity, lkey, has_validity: 1, first, ..key };
+            }
+            keys.extend(key.to_bytes());
+            if range && partitions > 1 {
+                splitters = self.range(u64::from(partitions - 1) * u64::from(width));
+            }
+        }
+        let elements = self.elements();
+        let header = RegionHeader { addr: splitters.0, count: rows, lkey: splitters.1 };
+        let flags = shape_flags::PARTITION_BY;
+        let shape = RegionShape { elements, flags, ..Default::default() };
+        let function = PartitionFunction {
+            function: if range { PartitionBy::Range } else { PartitionBy::Murmur3 } as u8,
+            keys: number as u8,
+            group: group as u16,
+            partitions,
+            seed: if range { 0 } else { self.random.u64() as u32 },
+            reserved: 0,
+        };
+        let mut bytes = [header.to_bytes(), shape.to_bytes(), function.to_bytes()].concat();
+        bytes.extend(keys);
+        bytes.extend(self.columns(rows, elements));
+        (bytes, ids)
     }
 
     /// Where a datagram goes.
@@ -325,10 +408,14 @@ impl Generator<'_> {
         let repeats = self.random.chance(0.4);
         let partitioned = shared && self.random.chance(0.25);
         let width = 1 + self.random.below(2);
-        let first_partition = self.random.below(if width == 1 { 1 << 8 } else { 1 << 16 });
-        if partitioned {
+        let mut ids = if width == 1 { 1 << 8 } else { 1 << 16 };
+        if partitioned && self.random.chance(0.4) {
+            let (region, made) = self.partitioned_by(dests);
+            (ids, bytes) = (made, [bytes, region].concat());
+        } else if partitioned {
             bytes.extend(self.partitioned(width));
         }
+        let first_partition = self.random.below(ids);
         let inline = !shared && self.random.chance(0.25);
         let addressed = of(Transport::Ud) && self.random.chance(0.5);
         if addressed {
@@ -402,7 +489,7 @@ impl Generator<'_> {
             if partitioned {
                 (regions, types) = (0, 0);
                 granules.clear();
-                partition = (first_partition + number) % if width == 1 { 1 << 8 } else { 1 << 16 };
+                partition = (first_partition + number) % ids;
             }
             let mut inline_bytes = 0;
             if inline {

@@ -1,7 +1,7 @@
 //! Regions with kinds of columns, good and wrong.
 
 use super::generate::card;
-use super::reference::Card;
+use super::reference::{Batch, Card};
 use super::world::{World, library};
 use super::{batch, compare, entry, recover};
 use drdma_abi::Layout;
@@ -148,6 +148,7 @@ fn every_malformed_kind_of_column_has_its_status() {
         // Where these lead is seen as they are followed.
         ("offsets' data beyond", 17, 7, 0x70, 0),
         ("offsets' data of another key", 17, 12, 14, 0),
+        ("a pointer to the next record before its extents, which is not wrong", 28, 8, 8, 0),
         ("a chain of no records", 28, 15, 0, 2),
         ("a chain of more than 2^24", 28, 12, 1, 2),
         ("ends in a chain", 0, 8, 28, 2),
@@ -158,6 +159,22 @@ fn every_malformed_kind_of_column_has_its_status() {
         bytes[granule * GRANULE + byte] = value;
         let requests = compare(&mut world, &mut card, &[batch(3, bytes)]);
         assert_eq!(requests[0].status, status, "{name}");
+        recover(&mut world, &mut card);
+    }
+    // An entry that ends, or cannot be read, in each of its granules behind the destination.
+    let head = WqeHeader::decode(&good);
+    for granules in 4..30 {
+        let mut bytes = good.clone();
+        WqeHeader { granules, ..head }.encode(&mut bytes);
+        bytes.truncate((granules as usize).div_ceil(4) * BLOCK);
+        let requests = compare(&mut world, &mut card, &[batch(3, bytes)]);
+        assert_eq!((requests[0].status, requests[0].qp_error), (2, Some(3)), "{granules}");
+        recover(&mut world, &mut card);
+    }
+    for block in 1..8 {
+        let unread = Batch { unread: [block].into(), ..batch(3, good.clone()) };
+        let requests = compare(&mut world, &mut card, &[unread]);
+        assert_eq!((requests[0].status, requests[0].qp_error), (2, None), "block {block}");
         recover(&mut world, &mut card);
     }
 }

@@ -7,9 +7,10 @@ use drdma_abi::receive::{AddressHandle, ReliableOpcode, request_flags};
 use drdma_abi::register::{MemoryRegionEntry, QUEUE_PAIRS, QueuePairEntry, SendQueueEntry};
 use drdma_abi::roce::{TTL, Transport};
 use drdma_abi::work_request::{
-    BLOCK, Chain, Destination, Element, ElementKind, ElementSource, GRANULE, KindElement,
-    MAX_CHAIN, MAX_INLINE, MAX_VIEW_BUFFERS, MAX_WQE_GRANULES, Opcode, RegionHeader, RegionShape,
-    RegionType, RemoteColumn, WQE_MAGIC, WqeHeader, blocks, flags, shape_flags,
+    BLOCK, Chain, Destination, Element, ElementKind, ElementSource, GRANULE, KeyType, KindElement,
+    MAX_CHAIN, MAX_ELEMENTS, MAX_INLINE, MAX_PARTITIONS, MAX_SPLITTERS, MAX_VIEW_BUFFERS,
+    MAX_WQE_GRANULES, Opcode, PartitionBy, PartitionFunction, PartitionKey, RegionHeader,
+    RegionShape, RegionType, RemoteColumn, WQE_MAGIC, WqeHeader, blocks, flags, shape_flags,
 };
 use std::collections::HashSet;
 
@@ -52,12 +53,37 @@ pub struct Special {
     pub chain: Option<Chain>,
 }
 
+/// How the ids of a partitioned request are made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Function {
+    pub range: bool,
+    pub partitions: u32,
+    pub group: u16,
+    pub seed: u32,
+    pub keys: Vec<Key>,
+}
+
+/// A key of a function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Key {
+    pub addr: u64,
+    /// Bytes of a value, or none of a bit.
+    pub bytes: Option<u32>,
+    /// Of a bit: its place in its byte.
+    pub first: u8,
+    pub key_type: u8,
+    /// Where the bitmap is that tells null, and the place of row 0's bit.
+    pub validity: Option<(u64, u8)>,
+}
+
 /// A set with its lanes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Set {
     pub kind: u8,
-    /// Bytes of an id at `addr`; 0: there are none.
+    /// Bytes of an id at `addr`, or of one that is made; 0: there are none.
     pub ids: u8,
+    /// Ids are made, and the splitters are at `addr`.
+    pub made: bool,
     pub addr: u64,
     pub count: u32,
     pub row_bytes: u64,
@@ -207,6 +233,8 @@ pub struct Request {
     pub apart: bool,
     /// Where its datagrams go, if it says so. Of one that runs.
     pub address: Option<AddressHandle>,
+    /// How its ids are made, if they are. Of one that runs.
+    pub function: Option<Function>,
     pub dests: Vec<Dest>,
 }
 
@@ -275,11 +303,13 @@ impl Card {
                 fetch: None,
                 apart: false,
                 address: None,
+                function: None,
                 dests: Vec::new(),
             };
             match self.entry(batch, at, &head) {
-                Ok((dests, address)) => {
+                Ok(Decoded { dests, address, function }) => {
                     request.address = address;
+                    request.function = function;
                     request.fetch = (head.flags & flags::FETCH_PLAN != 0)
                         .then(|| (1 << head.fetch_log_max_read, head.fetch_merge_threshold.into()));
                     request.apart = apart(&dests);
@@ -298,12 +328,7 @@ impl Card {
         requests
     }
 
-    fn entry(
-        &self,
-        batch: &Batch,
-        at: usize,
-        head: &WqeHeader,
-    ) -> Result<(Vec<Dest>, Option<AddressHandle>), Failure> {
+    fn entry(&self, batch: &Batch, at: usize, head: &WqeHeader) -> Result<Decoded, Failure> {
         let left = batch.bytes.len() / BLOCK - at;
         let queue = &self.queues[usize::from(batch.queue)];
         let most = if queue.shared == 1 { 256 } else { 1 };
@@ -335,6 +360,7 @@ impl Card {
         let mut reader = Reader { batch, next: at * 4 + 2, end: at * 4 + granules };
         let address = own(request_flags::ADDRESS).then(|| reader.address()).transpose()?;
         let shared = partitioned.then(|| self.partitioned(&mut reader, queue.pd)).transpose()?;
+        let (shared, function) = shared.map_or((None, None), |(set, by)| (Some(set), by));
         let (mut seen, mut partitions) = (HashSet::new(), HashSet::new());
         let mut dests: Vec<Dest> = Vec::new();
         let mut regions = 0;
@@ -351,7 +377,11 @@ impl Card {
             let partition = match &shared {
                 Some(set) => {
                     let fits = set.ids == 2 || d.partition < 256;
-                    fits && partitions.insert(d.partition) && d.regions == 0
+                    // The first of the partitions that have this id is one.
+                    let made = function.as_ref().is_none_or(|by| {
+                        u64::from(d.partition) * u64::from(by.group) < u64::from(by.partitions)
+                    });
+                    fits && made && partitions.insert(d.partition) && d.regions == 0
                 }
                 None => d.partition == 0,
             };
@@ -481,7 +511,7 @@ impl Card {
                 return Err(Failure { status: OPERATION, dest, qp: Some(d.qp) });
             }
         }
-        Ok((dests, address))
+        Ok(Decoded { dests, address, function })
     }
 
     /// The payload that stands in the entry, as a contiguous set; a byte stands for one of no bytes.
@@ -498,14 +528,19 @@ impl Card {
     }
 
     /// The region that the destinations of a partitioned request share.
-    fn partitioned(&self, reader: &mut Reader, pd: u32) -> Result<Set, Failure> {
+    fn partitioned(
+        &self,
+        reader: &mut Reader,
+        pd: u32,
+    ) -> Result<(Set, Option<Function>), Failure> {
         let stop = |stop: Stop| stop.failure(0, None);
         let header = RegionHeader::decode(&reader.take().map_err(stop)?);
         let shape = RegionShape::decode(&reader.take().map_err(stop)?);
         let has_kinds = shape.flags == shape_flags::COLUMN_KINDS;
+        let made = shape.flags == shape_flags::PARTITION_BY;
         let good = (1..=16).contains(&shape.elements)
-            && (1..=2).contains(&shape.period)
-            && (shape.flags == 0 || has_kinds)
+            && if made { shape.period == 0 } else { (1..=2).contains(&shape.period) }
+            && (shape.flags == 0 || has_kinds || made)
             && shape.target_lkey == 0;
         if !good {
             return Err(stop(Stop::Shape));
@@ -513,8 +548,14 @@ impl Card {
         let rows = u128::from(header.count);
         let len = rows * u128::from(shape.period);
         let mut ranges = vec![Range { lkey: header.lkey, start: header.addr.into(), len }];
-        let (ids, addr, count) = (shape.period as u8, header.addr, header.count);
-        let mut set = Set { kind: 2, ids, addr, count, ..Set::default() };
+        let (mut ids, addr, count) = (shape.period as u8, header.addr, header.count);
+        let mut function = None;
+        if made {
+            let (by, needed) = keys(reader, header).map_err(stop)?;
+            ids = if by.partitions > 256 { 2 } else { 1 };
+            (function, ranges) = (Some(by), needed);
+        }
+        let mut set = Set { kind: 2, ids, made, addr, count, ..Set::default() };
         if has_kinds {
             let header = RegionHeader { addr: 0, lkey: 0, ..header };
             let (own, more) =
@@ -535,7 +576,7 @@ impl Card {
         if rows > 0 && !ranges.iter().all(|range| self.covers(range, pd)) {
             return Err(Failure { status: Status::LocalProtectionError, dest: 0, qp: None });
         }
-        Ok(set)
+        Ok((set, function))
     }
 
     fn region(
@@ -787,6 +828,88 @@ impl Card {
             range.start >= first && range.start + range.len <= first + u128::from(entry.len)
         })
     }
+}
+
+/// The function of a partitioned region and its keys, and the memory that they need. Refused is also what the card
+/// does not have: keys that are bytes or lead elsewhere, and ranges of numbers of 16 B.
+fn keys(reader: &mut Reader, header: RegionHeader) -> Result<(Function, Vec<Range>), Stop> {
+    let head = PartitionFunction::decode(&reader.take()?);
+    let code = PartitionBy::from_code(head.function).ok_or(Stop::Shape)?;
+    let range = code == PartitionBy::Range;
+    let (most_keys, most) =
+        if range { (1, MAX_SPLITTERS + 1) } else { (MAX_ELEMENTS as u8, MAX_PARTITIONS) };
+    let splits = range && head.partitions > 1;
+    let good = (1..=most_keys).contains(&head.keys)
+        && (1..=most).contains(&head.partitions)
+        && head.group > 0
+        && head.reserved == 0
+        && (!range || head.seed == 0)
+        && (splits || (header.addr, header.lkey) == (0, 0));
+    if !good {
+        return Err(Stop::Shape);
+    }
+    let PartitionFunction { partitions, group, seed, .. } = head;
+    let mut function = Function { range, partitions, group, seed, keys: Vec::new() };
+    let mut ranges = Vec::new();
+    let mut add = |lkey, start: u64, len| ranges.push(Range { lkey, start: start.into(), len });
+    let rows = u128::from(header.count);
+    for _ in 0..head.keys {
+        let entry = KindElement::decode(&reader.take()?);
+        let bytes = match ElementKind::from_code(entry.kind) {
+            Some(ElementKind::Fixed) if matches!(entry.width, 1 | 2 | 4 | 8 | 16) => {
+                Some(entry.width)
+            }
+            Some(ElementKind::Bits) if entry.width < 8 => None,
+            _ => return Err(Stop::Shape),
+        };
+        if entry.log_entry != 0 {
+            return Err(Stop::Shape);
+        }
+        if splits {
+            let len = u128::from(partitions - 1) * u128::from(bytes.unwrap_or(0));
+            add(header.lkey, header.addr, len);
+        }
+        let of = ElementSource::decode(&reader.take()?);
+        if (of.addr, of.count, of.lkey) != (0, 0, 0) {
+            return Err(Stop::Shape);
+        }
+        let bits = |first: u128| (first + rows).div_ceil(8);
+        let len = bytes.map_or(bits(entry.width.into()), |bytes| rows * u128::from(bytes));
+        add(entry.lkey, entry.offset, len);
+        let key = PartitionKey::decode(&reader.take()?);
+        let number = matches!(bytes, Some(1 | 2 | 4 | 8));
+        let known = |known: KeyType| key.key_type == known as u8;
+        let good = (known(KeyType::Integer) && number)
+            || (known(KeyType::Unsigned) && number && range)
+            || (known(KeyType::Float) && matches!(bytes, Some(4 | 8)))
+            || (known(KeyType::Boolean) && matches!(bytes, None | Some(1)) && !range)
+            || (known(KeyType::Decimal) && bytes == Some(16) && !range);
+        let nullable = key.has_validity == 1;
+        if !good
+            || key.reserved != 0
+            || (!nullable && (key.validity, key.lkey, key.first) != (0, 0, 0))
+        {
+            return Err(Stop::Shape);
+        }
+        if nullable {
+            add(key.lkey, key.validity, bits(key.first.into()));
+        }
+        function.keys.push(Key {
+            addr: entry.offset,
+            bytes,
+            first: if bytes.is_none() { entry.width as u8 } else { 0 },
+            key_type: key.key_type,
+            validity: nullable.then_some((key.validity, key.first)),
+        });
+    }
+    Ok((function, ranges))
+}
+
+/// What a good entry says.
+struct Decoded {
+    dests: Vec<Dest>,
+    address: Option<AddressHandle>,
+    function: Option<Function>,
 }
 
 struct Range {

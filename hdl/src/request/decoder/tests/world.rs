@@ -1,8 +1,10 @@
 //! The decoder between a queue, a sequencer and a completion block.
 
-use super::reference::{Batch, Card, Column, Dest, Lane, Records, Request, Set, Source, Special};
+use super::reference::{
+    Batch, Card, Column, Dest, Function, Key, Lane, Records, Request, Set, Source, Special,
+};
 use crate::context::testing::{Flagged, answer_flag, clear_tables};
-use crate::request::decoder::Decoder;
+use crate::request::{KEY_BITS, decoder::Decoder};
 use crate::testing;
 use drdma_abi::Layout;
 use drdma_abi::receive::AddressHandle;
@@ -23,6 +25,9 @@ struct Written {
     payloads: Vec<Vec<u8>>,
     fetches: [u64; 256],
     addresses: Vec<Option<AddressHandle>>,
+    /// With the number of keys, which follow.
+    functions: Vec<(Function, usize)>,
+    keys: Vec<[Key; 16]>,
 }
 
 fn record(written: &mut Written, model: &Model) {
@@ -42,6 +47,29 @@ fn record(written: &mut Written, model: &Model) {
             ..Default::default()
         };
         written.addresses[field("slot") as usize] = (field("named") == 1).then_some(handle);
+    }
+    if get("function_write_valid") == 1 {
+        let field = |name: &str| get(&format!("function_write_{name}"));
+        let function = Function {
+            range: field("range") == 1,
+            partitions: field("partitions") as u32,
+            group: field("group") as u16,
+            seed: field("seed") as u32,
+            keys: Vec::new(),
+        };
+        written.functions[field("slot") as usize] = (function, field("keys") as usize);
+    }
+    if get("key_write_valid") == 1 {
+        let field = |name: &str| get(&format!("key_write_{name}"));
+        let log = field("log_width");
+        written.keys[field("slot") as usize][field("key") as usize] = Key {
+            addr: field("addr"),
+            bytes: (log != KEY_BITS).then_some(1 << log),
+            first: field("first") as u8,
+            key_type: field("key_type") as u8,
+            validity: (field("nullable") == 1)
+                .then_some((field("validity"), field("validity_first") as u8)),
+        };
     }
     if get("lane_write_valid") == 1 {
         let (base, step) = (get("lane_write_base"), get("lane_write_step"));
@@ -88,6 +116,7 @@ fn record(written: &mut Written, model: &Model) {
         let set = Set {
             kind,
             ids: get("set_write_ids") as u8,
+            made: get("set_write_made") == 1,
             addr: get("set_write_addr"),
             count: get("set_write_count") as u32,
             row_bytes: get("set_write_row_bytes"),
@@ -159,6 +188,12 @@ impl Written {
         Dest { sets: (0..usize::from(*sets)).map(set).collect(), ..dest.clone() }
     }
 
+    /// How the ids of the request in a slot are made.
+    fn function(&self, slot: u8) -> Function {
+        let (function, keys) = &self.functions[usize::from(slot)];
+        Function { keys: self.keys[usize::from(slot)][..*keys].to_vec(), ..function.clone() }
+    }
+
     /// Destination `index` of `dests`, with what it has for each of so many columns.
     fn dest_of(
         &self,
@@ -228,6 +263,8 @@ impl World {
             payloads: vec![Vec::new(); 256],
             fetches: [0; 256],
             addresses: vec![None; 256],
+            functions: vec![Default::default(); 256],
+            keys: vec![[Key::default(); 16]; 256],
         }));
         let seen = Rc::clone(&written);
         bench.observe(move |model, _| record(&mut seen.borrow_mut(), model));
@@ -357,6 +394,7 @@ impl World {
         let (status, dests) = (beat.u64("status"), beat.u64("dests") as usize);
         let columns = beat.u64("columns") as usize;
         let written = self.written.borrow();
+        let made = status == 0 && written.dest(first, slot).sets.first().is_some_and(|s| s.made);
         let got = Request {
             queue: beat.u64("queue") as u8,
             wr_id: beat.u64("wr_id"),
@@ -369,6 +407,7 @@ impl World {
                 .map(|fetch| (1 << (fetch >> 1 & 15), fetch >> 5)),
             apart: status == 0 && beat.u64("apart") == 1,
             address: written.addresses[usize::from(slot)].filter(|_| status == 0),
+            function: made.then(|| written.function(slot)),
             qp_error: (status != 0 && dests == 1)
                 .then(|| written.dest(first + beat.u64("bad_dest") as usize, slot).qp),
             dests: match status {

@@ -3,8 +3,8 @@
 use super::columns::ColumnPath;
 use super::partitioned::Shared;
 use crate::context::testing::{Flagged, answer_flag};
-use crate::rows::sequencer::reference::{Dest, beat_starts, chunk_rows};
-use drdma_abi::work_request::RegionType;
+use crate::rows::sequencer::reference::{Dest, Region, beat_starts, chunk_rows};
+use drdma_abi::work_request::{KeyType, RegionType};
 use drdma_verilated::testbench::{Beat, Bench, MonitorId, Random};
 use drdma_verilated::{Library, Word};
 use std::collections::BTreeMap;
@@ -71,7 +71,14 @@ pub struct Card<'a> {
     pub columns: ColumnPath,
     /// Bytes that were read.
     pub read: u64,
+    /// Ids of partitioned requests are made of keys that are equal to them. They are below 256.
+    pub makes_ids: bool,
+    /// Requests are given as if some of their columns had kinds.
+    pub has_kinds: bool,
 }
+
+/// Partitions of the range that makes each key its own id.
+const PARTITIONS: u16 = 256;
 
 impl Card<'_> {
     pub fn new(library: &Library, seed: u64) -> Self {
@@ -101,6 +108,8 @@ impl Card<'_> {
             next_addr: 0x7000_0000_0000,
             releases: 0,
             read: 0,
+            makes_ids: false,
+            has_kinds: false,
             random,
         }
     }
@@ -173,6 +182,10 @@ impl Card<'_> {
                 region.addr = self.next_addr + self.random.below(100);
                 self.next_addr = region.addr + data.len() as u64 + 64;
                 self.memory.insert(region.addr, (data, region.fails));
+                let makes_ids = self.makes_ids && request.shared.is_some();
+                if makes_ids {
+                    self.make_ids(slot, region, request.shared.as_ref().map_or(1, |s| s.width));
+                }
                 let mut target_addr = region.target_addr;
                 let fetch = region.fetch.as_ref().filter(|_| request.shared.is_none());
                 if let Some((rows, fails)) = fetch {
@@ -209,11 +222,18 @@ impl Card<'_> {
                             ("kind", (region.kind as u8).into()),
                             ("addr", region.addr.into()),
                             ("count", region.count.into()),
-                            ("ids", request.shared.as_ref().map_or(0, |s| s.width).into()),
+                            (
+                                "ids",
+                                match &request.shared {
+                                    Some(_) if makes_ids => 1_u8,
+                                    shared => shared.as_ref().map_or(0, |s| s.width),
+                                }
+                                .into(),
+                            ),
                             ("lanes", lanes.len().into()),
                             ("row_bytes", row_bytes.into()),
                             ("beat_start", beat_starts(&lanes).into()),
-                            ("made", 0.into()),
+                            ("made", u64::from(makes_ids).into()),
                             ("fetch", u64::from(fetch.is_some()).into()),
                             ("target_addr", target_addr.into()),
                             ("target_len", region.target_len.into()),
@@ -252,6 +272,7 @@ impl Card<'_> {
             .with("status", request.status.0)
             .with("bad_dest", request.status.1)
             .with("apart", u64::from(request.apart))
+            .with("kinds", u64::from(self.has_kinds))
             .with("columns", columns);
         self.next_dest = (first_dest + count.max(count * columns)) % 1024;
         // The decoder gives a request at least so long after its last lane, but for contiguous regions.
@@ -261,6 +282,43 @@ impl Card<'_> {
         }
         self.bench.send(self.request, beat);
         (slot, first_dest)
+    }
+
+    /// Tells that the ids of a request are the ranges of one key, whose values lie where `region` has its ids: as many
+    /// splitters are below each value as it says. They take the place of the ids.
+    fn make_ids(&mut self, slot: u8, region: &mut Region, width: u8) {
+        let values = region.addr;
+        let splitters: Vec<_> = (0..PARTITIONS - 1)
+            .flat_map(|splitter| splitter.to_le_bytes().into_iter().take(width.into()))
+            .collect();
+        region.addr = self.next_addr + self.random.below(100);
+        self.next_addr = region.addr + splitters.len() as u64 + 64;
+        self.memory.insert(region.addr, (splitters, false));
+        self.pulse(
+            "function_write",
+            &[
+                ("slot", slot.into()),
+                ("keys", 1.into()),
+                ("partitions", PARTITIONS.into()),
+                ("group", 1.into()),
+                ("seed", 0.into()),
+                ("range", 1.into()),
+            ],
+        );
+        self.pulse(
+            "key_write",
+            &[
+                ("slot", slot.into()),
+                ("key", 0.into()),
+                ("addr", values.into()),
+                ("log_width", width.ilog2().into()),
+                ("first", 0.into()),
+                ("key_type", (KeyType::Unsigned as u8).into()),
+                ("nullable", 0.into()),
+                ("validity", 0.into()),
+                ("validity_first", 0.into()),
+            ],
+        );
     }
 
     /// Runs until `count` requests have ended, and gives their tokens.

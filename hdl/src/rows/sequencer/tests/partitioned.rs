@@ -120,3 +120,23 @@ fn every_destination_has_its_own_count_of_the_one_region() {
     bytes.sort_unstable();
     assert_eq!(bytes, [100 * 20, 400 * 20, 400 * 20, 500 * 20]);
 }
+
+/// On the row path, and on the column path.
+#[test]
+fn ids_that_are_made_of_keys_select_rows_as_those_in_memory_do() {
+    let library = library();
+    // The column path tells the bytes of an id, which are not those of a key.
+    for (width, min_rows) in [(1, 0), (2, 0), (1, 256)] {
+        let mut card = Card::new(&library, 3);
+        card.columns.enable(&mut card.bench, min_rows);
+        card.makes_ids = true;
+        let mut request = request(1500, 5, width);
+        for dest in &mut request.dests {
+            (dest.is_write, dest.units) = (true, 1500);
+        }
+        let posted = card.post(&mut request);
+        let tokens = card.finish(1);
+        check(&tokens[0], &request, posted, &card);
+        assert!(card.read >= (1500 + 255) * u64::from(width), "keys and splitters are read");
+    }
+}

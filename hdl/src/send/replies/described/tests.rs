@@ -308,6 +308,52 @@ fn what_no_key_allows_is_not_read() {
     }
 }
 
+/// Lists that their key does not have, or that are not there.
+#[test]
+fn rows_that_no_list_tells_are_not_read() {
+    let library = library();
+    let mut around = Around::new(&library, 3, STALLS[1]);
+    let bitmapped = |width, bitmap, lkey| {
+        let columns = vec![Column { base: BASE, width, lkey: ALL }];
+        Region::Bitmapped { bitmap, rows: 100, lkey, columns, fetch_rows: None }
+    };
+    let pattern = vec![Extent { offset: 4, len: 8 }];
+    let pointers = Region::PointerMapped {
+        pointers: LISTS,
+        count: 2,
+        lkey: FOREIGN,
+        target_lkey: ALL,
+        pattern,
+    };
+    for region in [
+        pointers,
+        bitmapped(200, LISTS, FOREIGN),
+        bitmapped(200, BASE + SIZE, NOWHERE),
+        bitmapped(4, BASE + SIZE, NOWHERE),
+    ] {
+        around.describe(3, &encode(&region));
+        around.ask(Some(3), (0, 8), true);
+        around.ask(None, (BASE + 1, 70), true);
+        let got = around.wait(2);
+        assert_eq!((&got[0], got[1].is_ok()), (&Err(false), true), "{region:?}");
+    }
+}
+
+#[test]
+fn an_address_far_behind_a_region_is_outside() {
+    let library = library();
+    let mut around = Around::new(&library, 4, STALLS[2]);
+    let pattern = vec![Extent { offset: 4, len: 1 }];
+    let region = Region::Strided { base: BASE, period: 3, count: 10, lkey: ALL, pattern };
+    around.describe(3, &encode(&region));
+    for addr in [9, 10, 1 << 32, 1 << 33, 1 << 40, u64::MAX - 5] {
+        around.ask(Some(3), (addr, 1), true);
+        let got = around.wait(1).remove(0);
+        assert_eq!(got.is_ok(), addr == 9, "{addr:x}: {got:?}");
+        assert!(addr == 9 || got == Err(true), "{addr:x}: {got:?}");
+    }
+}
+
 /// An entry that is not whole, or not one of a region that can be read, is none.
 #[test]
 fn an_entry_that_is_not_valid_is_no_region() {
@@ -318,7 +364,7 @@ fn an_entry_that_is_not_valid_is_no_region() {
         encode(&Region::Strided { base: BASE, period: 16, count: 10, lkey: ALL, pattern })
     };
     // Place and value of a byte that is changed: not valid, an unknown type, reserved ones, no elements, too many,
-    // kinds of columns, an element without bytes, and a period, which may be anything.
+    // kinds of columns, elements without bytes, and a period, which may be anything.
     let changes = [
         (508, 0, false),
         (496, 4, false),
@@ -328,6 +374,7 @@ fn an_entry_that_is_not_valid_is_no_region() {
         (28, 17, false),
         (30, 2, false),
         (40, 0, false),
+        (56, 0, false),
         (16, 20, true),
     ];
     for (place, value, is_good) in changes {
@@ -337,6 +384,9 @@ fn an_entry_that_is_not_valid_is_no_region() {
         around.ask(Some(511), (3, 9), true);
         assert_eq!(around.wait(1)[0].is_ok(), is_good, "byte {place} is {value}");
     }
+    around.describe(511, &encode(&Region::Contiguous { addr: BASE, len: 0, lkey: ALL }));
+    around.ask(Some(511), (0, 1), true);
+    assert!(around.wait(1)[0].is_err(), "a region of no bytes");
     // A reset clears all regions.
     around.describe(511, &good);
     around.ask(Some(511), (3, 9), true);
