@@ -33,8 +33,9 @@ Usage: cargo xtask <command>
   check               formatting and lints
   engine              build and test DataFusion on the exchange, the workspace in datafusion/ (13
                       minutes of a processor the first time); --build only builds it, which `drdma
-                      cluster` needs, --queries tests small queries alone, as CI does, --check formatting and lints, --tpch [SCALE [WORKERS]] compares all queries of
-                      TPC-H with one process, --measure what a row costs the processor
+                      cluster` needs, --queries tests small queries alone, as CI does, --check
+                      formatting and lints, --tpch [SCALE [WORKERS]] compares all queries of TPC-H
+                      with one process, --measure what a row costs the processor
   report [ARGS]       measure the simulated card, and write docs/results.md; --only PART runs some
                       of the experiments and writes nothing but the plots among them (figure-11
                       to figure-15), --check compares with the targets and with what is recorded,
