@@ -49,6 +49,8 @@ pub struct Udp {
     remotes: Vec<SocketAddr>,
     /// The end that an Ethernet address is at, by its place in `remotes`.
     seen_at: HashMap<Mac, usize>,
+    /// The address that was seen last, and at which end: nearly always, it is the next frame's.
+    seen_last: Option<(Mac, usize)>,
     /// Sends and receives several datagrams in one call.
     offload: UdpSocketState,
     /// Frames that go out in one call, one behind the other.
@@ -92,6 +94,7 @@ impl Udp {
             socket,
             remotes: remotes.to_vec(),
             seen_at: HashMap::new(),
+            seen_last: None,
             offload,
             outgoing: Vec::new(),
             arriving: vec![0; BUFFERS * BUFFER],
@@ -112,9 +115,13 @@ impl Udp {
     /// If there is no such end.
     pub fn learn(&mut self, mac: Mac, remote: usize) {
         assert!(remote < self.remotes.len(), "end {remote} of {}", self.remotes.len());
+        if self.seen_last == Some((mac, remote)) {
+            return;
+        }
         let is_unicast = mac[0] & 1 == 0;
         if is_unicast && (self.seen_at.len() < ADDRESSES || self.seen_at.contains_key(&mac)) {
             self.seen_at.insert(mac, remote);
+            self.seen_last = Some((mac, remote));
         }
     }
 
