@@ -416,6 +416,23 @@ mod tests {
     }
 
     #[test]
+    fn a_card_that_moves_is_found_where_it_was_seen_last() {
+        let [mut a, mut b, mut c] = ends();
+        a.send(&frame(1, 9, 60)).unwrap();
+        let mut heard = [arrived(&mut b).len(), arrived(&mut c).len()];
+        assert_eq!(heard, [1, 1]);
+        // The card at 2 is at b, then at c, then at b again.
+        for at_c in [false, true, false] {
+            let end = if at_c { &mut c } else { &mut b };
+            end.send(&frame(2, 1, 60)).unwrap();
+            assert_eq!(arrived(&mut a).len(), 1);
+            a.send(&frame(1, 2, 60)).unwrap();
+            heard = [arrived(&mut b).len(), arrived(&mut c).len()];
+            assert_eq!(heard, [usize::from(!at_c), usize::from(at_c)]);
+        }
+    }
+
+    #[test]
     fn strangers_are_not_heard_and_ends_that_are_not_there_lose_frames() {
         let [mut a, b] = ends();
         let stranger = UdpSocket::bind(HERE).unwrap();
