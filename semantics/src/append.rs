@@ -208,7 +208,11 @@ impl Append {
         let (row, skip) = (start / row_len, start % row_len);
         let end = skip + u64::from(len);
         let (whole, tail) = (end / row_len, end % row_len);
-        let at = |row_behind: u64| (u64::from(first) + row + row_behind) % capacity;
+        let start = (u64::from(first) + row) % capacity;
+        let at = |row_behind: u64| match start + row_behind {
+            place if place < capacity => place,
+            place => place % capacity,
+        };
         let pitch = row_len as usize;
         let mut begin = 0;
         for column in &*self.columns {

@@ -5,6 +5,9 @@ use drdma_abi::roce::{Bth, Ethernet, ICRC_SIZE, Ipv4, Udp};
 /// Bytes of headers in which the invariant CRC masks fields: IPv4, UDP, BTH.
 const MASKED: usize = Ipv4::SIZE + Udp::SIZE + Bth::SIZE;
 
+/// Bytes in front of them that stand for the headers of a link that has no Ethernet; all their bits are 1.
+const LINK: usize = 8;
+
 /// Offsets in those headers of the bytes that routers may change: IPv4 TOS, TTL and checksum, the
 /// UDP checksum, and the BTH byte of FECN and BECN.
 const VARIANT: [usize; 7] = [1, 8, 10, 11, 26, 27, 32];
@@ -24,13 +27,12 @@ pub fn of_frame(frame: &[u8]) -> u32 {
 /// If it is shorter than its headers and the CRC.
 pub fn of_packet(packet: &[u8]) -> u32 {
     let ip = &packet[..packet.len() - ICRC_SIZE];
-    let mut headers = [0; MASKED];
-    headers.copy_from_slice(&ip[..MASKED]);
+    let mut headers = [0xff; LINK + MASKED];
+    headers[LINK..].copy_from_slice(&ip[..MASKED]);
     for offset in VARIANT {
-        headers[offset] = 0xff;
+        headers[LINK + offset] = 0xff;
     }
     let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&[0xff; 8]);
     hasher.update(&headers);
     hasher.update(&ip[MASKED..]);
     hasher.finalize()

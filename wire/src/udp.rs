@@ -49,6 +49,8 @@ pub struct Udp {
     remotes: Vec<SocketAddr>,
     /// The end that an Ethernet address is at, by its place in `remotes`.
     seen_at: HashMap<Mac, usize>,
+    /// The address that was seen last, and at which end: nearly always, it is the next frame's.
+    seen_last: Option<(Mac, usize)>,
     /// Sends and receives several datagrams in one call.
     offload: UdpSocketState,
     /// Frames that go out in one call, one behind the other.
@@ -92,6 +94,7 @@ impl Udp {
             socket,
             remotes: remotes.to_vec(),
             seen_at: HashMap::new(),
+            seen_last: None,
             offload,
             outgoing: Vec::new(),
             arriving: vec![0; BUFFERS * BUFFER],
@@ -112,9 +115,13 @@ impl Udp {
     /// If there is no such end.
     pub fn learn(&mut self, mac: Mac, remote: usize) {
         assert!(remote < self.remotes.len(), "end {remote} of {}", self.remotes.len());
+        if self.seen_last == Some((mac, remote)) {
+            return;
+        }
         let is_unicast = mac[0] & 1 == 0;
         if is_unicast && (self.seen_at.len() < ADDRESSES || self.seen_at.contains_key(&mac)) {
             self.seen_at.insert(mac, remote);
+            self.seen_last = Some((mac, remote));
         }
     }
 
@@ -406,6 +413,23 @@ mod tests {
         a.learn([2, 0, 0, 0, 0, 3], at);
         a.send(&frame(1, 3, 60)).unwrap();
         assert_eq!((arrived(&mut b).len(), arrived(&mut c).len()), (0, 1));
+    }
+
+    #[test]
+    fn a_card_that_moves_is_found_where_it_was_seen_last() {
+        let [mut a, mut b, mut c] = ends();
+        a.send(&frame(1, 9, 60)).unwrap();
+        let mut heard = [arrived(&mut b).len(), arrived(&mut c).len()];
+        assert_eq!(heard, [1, 1]);
+        // The card at 2 is at b, then at c, then at b again.
+        for at_c in [false, true, false] {
+            let end = if at_c { &mut c } else { &mut b };
+            end.send(&frame(2, 1, 60)).unwrap();
+            assert_eq!(arrived(&mut a).len(), 1);
+            a.send(&frame(1, 2, 60)).unwrap();
+            heard = [arrived(&mut b).len(), arrived(&mut c).len()];
+            assert_eq!(heard, [usize::from(!at_c), usize::from(at_c)]);
+        }
     }
 
     #[test]

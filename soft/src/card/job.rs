@@ -62,6 +62,8 @@ pub struct Lane {
     /// Where the next message of each column of a WRITE by columns goes, and with which key.
     remote_columns: Vec<(u64, u32)>,
     messages: Messages,
+    /// How many those are.
+    count: u64,
     next_message: u64,
     payload: Payload,
     /// The message that is being sent, and its bytes that were.
@@ -175,9 +177,9 @@ impl Job {
         for (index, (destination, admitted)) in
             request.destinations.iter().zip(admitted).enumerate()
         {
-            let units = request.units(index, request.row_mask, &admitted.limits);
+            let units = || request.units(index, request.row_mask, &admitted.limits);
             if settings.is_some() {
-                plans.push(units.clone());
+                plans.push(units());
             }
             let rows = rows.next().flatten();
             let payload = match (&request.inline, request.stream(index, &admitted.limits), rows) {
@@ -185,7 +187,7 @@ impl Job {
                 (None, Some(stream), _) => Payload::Walked(Box::new(stream)),
                 (None, None, Some(rows)) => Payload::Copied(rows),
                 (None, None, None) => {
-                    Payload::Fetched(Stream { units, unit: Vec::new(), at: 0, within: 0 })
+                    Payload::Fetched(Stream { units: units(), unit: Vec::new(), at: 0, within: 0 })
                 }
             };
             let (generation, flow) = lane(destination.qp);
@@ -200,6 +202,7 @@ impl Job {
                 rkey: destination.rkey,
                 remote_addr: destination.remote_addr,
                 remote_columns: destination.remote_columns.clone(),
+                count: admitted.messages.count(),
                 messages: admitted.messages,
                 next_message: 0,
                 payload,
@@ -227,6 +230,7 @@ impl Job {
             }
             if let Some(fetch) = fetch {
                 lane.messages = Messages::of_equal(1, fetched(fetch).into(), 1);
+                lane.count = 1;
                 self.planner = None;
             }
         }
@@ -363,7 +367,7 @@ impl Lane {
 
     /// True if everything was sent.
     pub fn is_done(&self) -> bool {
-        self.current.is_none() && self.next_message >= self.messages.count()
+        self.current.is_none() && self.next_message >= self.count
     }
 
     /// The head of the next message.

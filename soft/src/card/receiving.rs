@@ -14,6 +14,7 @@ use drdma_semantics::{
     append::Append,
     frame::Frame,
     memory::{Fault, HostMemory, Run, WritableMemory},
+    packets::Flow,
     receive::{self, ReceiveName},
     region::Region,
     responder::{self, Answer, Outcome, Received, Responder, Settings, Taken, World, packet::Kind},
@@ -58,16 +59,16 @@ impl SoftCard {
     /// Takes what a peer asks for; false if it is for no queue pair.
     fn take_request(&mut self, frame: &Frame<'_>) -> bool {
         let found = self.tables.by_number.get(&frame.bth.dest_qp).and_then(|numbers| {
-            let is_for = |index: &usize| responder::is_for(frame, &self.flow(*index as u32));
-            numbers.iter().copied().find(is_for)
+            let mut flows = numbers.iter().map(|index| (*index, self.flow(*index as u32)));
+            flows.find(|(_, flow)| responder::is_for(frame, flow))
         });
-        let Some(index) = found else { return false };
+        let Some((index, flow)) = found else { return false };
         let queue_pair = &mut self.tables.queue_pairs[index];
         if !queue_pair.responds() {
             return true;
         }
         let Some(mut responder) = queue_pair.responder.take() else { return true };
-        let settings = self.receive_settings(index);
+        let settings = self.receive_settings(index, &flow);
         let mut reach = Reach { card: self, queue_pair: index };
         let outcome = responder.take(frame, &settings, &mut reach);
         self.tables.queue_pairs[index].responder = Some(responder);
@@ -80,9 +81,8 @@ impl SoftCard {
         true
     }
 
-    fn receive_settings(&self, index: usize) -> Settings {
+    fn receive_settings(&self, index: usize, flow: &Flow) -> Settings {
         let attributes = &self.tables.queue_pairs[index].attributes;
-        let flow = self.flow(index as u32);
         Settings {
             transport: flow.transport,
             mtu: flow.mtu,
@@ -105,7 +105,7 @@ impl SoftCard {
     /// its own is the driver's to flush.)
     pub(super) fn give_back_receive(&mut self, index: usize) {
         self.tables.abandon_appends(index);
-        let responder = self.tables.queue_pairs[index].responder.as_mut();
+        let responder = self.tables.queue_pairs[index].responder.as_deref_mut();
         if let Some(name) = responder.and_then(Responder::take_receive)
             && self.is_shared(index)
         {
@@ -122,7 +122,7 @@ impl SoftCard {
     pub(super) fn set_error(&mut self, index: usize) {
         self.tables.queue_pairs[index].error = true;
         self.tables.abandon_appends(index);
-        let used = self.tables.queue_pairs[index].responder.as_mut();
+        let used = self.tables.queue_pairs[index].responder.as_deref_mut();
         match (used.and_then(Responder::take_receive), self.is_shared(index)) {
             (Some(name), _) => {
                 self.complete_receive(index, Received::failed(name, Status::WrFlushError));

@@ -87,7 +87,7 @@ pub struct QueuePairState {
     /// What was sent on RC and is not acknowledged; on other transports only the next sequence number.
     pub requester: Requester<Part>,
     /// What it receives, if it does.
-    pub responder: Option<Responder>,
+    pub responder: Option<Box<Responder>>,
     /// What it sends back, in order.
     pub replies: VecDeque<Reply>,
     /// When its timer goes off, in cycles.
@@ -127,7 +127,7 @@ impl QueuePairState {
     /// Takes its attributes.
     pub fn load_attributes(&mut self, attributes: AttributesEntry) {
         match attributes.state {
-            1 => self.responder = Some(Responder::new(attributes.rq_psn)),
+            1 => self.responder = Some(Box::new(Responder::new(attributes.rq_psn))),
             2 => {}
             _ => self.responder = None,
         }
