@@ -241,11 +241,11 @@ impl Experiment {
         self.posts.iter().map(Post::destinations).max().unwrap_or(0)
     }
 
-    /// Runs it, and the one that it is compared with.
+    /// Runs it, and the one that it is compared with: its figure, and what was measured of it.
     ///
     /// # Errors
     /// The card did something wrong, or nothing.
-    pub fn run(&self) -> Result<Figure, RunError> {
+    pub fn run(&self) -> Result<(Figure, Measurement), RunError> {
         let beside = match self.target {
             Target::Beside { id, .. } => {
                 let all = catalogue::all();
@@ -255,7 +255,8 @@ impl Experiment {
             }
             _ => None,
         };
-        Ok(self.judge(&self.measure()?, beside))
+        let found = self.measure()?;
+        Ok((self.judge(&found, beside), found))
     }
 
     /// Runs it on the simulated card and checks every message.

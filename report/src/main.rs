@@ -32,6 +32,7 @@ mod record;
 mod resources;
 mod rig;
 mod shapes;
+mod spent;
 
 use std::{
     fs,
@@ -75,6 +76,9 @@ enum Command {
         /// names contain it, and writes their pictures.
         #[arg(long)]
         only: Option<String>,
+        /// Tells where the cycles of each of these experiments went.
+        #[arg(long, requires = "only")]
+        explain: bool,
         /// Writes and draws nothing, and fails if a figure misses its target, or is worse than the recorded
         /// one by more than a tenth.
         #[arg(long)]
@@ -161,8 +165,8 @@ fn main() -> ExitCode {
             let count = usize::try_from(shapes[1]).unwrap_or(usize::MAX);
             measure_shapes(shapes::draw::shapes(shapes[0], count), &plot, processors(threads))
         }
-        Command::Measure { docs, criterion, only, check, threads, .. } => {
-            measure(&docs, &criterion, only.as_deref(), check, processors(threads))
+        Command::Measure { docs, criterion, only, explain, check, threads, .. } => {
+            measure(&docs, &criterion, only.as_deref(), explain, check, processors(threads))
         }
         Command::Cluster { docs, only, check, threads, .. } => {
             cluster::measure(&docs, only.as_deref(), check, processors(threads))
@@ -246,18 +250,19 @@ fn measure(
     docs: &Path,
     criterion: &Path,
     only: Option<&str>,
+    explain: bool,
     check: bool,
     threads: usize,
 ) -> Result<(), String> {
     let Selected { mut experiments, listed, figures } = select(only, !check)?;
     // The first one, contiguous data, runs alone: its simulation's speed is a figure, too.
     let rest = experiments.split_off(1.min(experiments.len()));
-    let mut ran = run_all(experiments, 1);
+    let mut ran = run_all(experiments, 1, explain);
     let speed = match ran.first() {
         Some((_, Ok(figure))) => Some(figure.simulated),
         _ => None,
     };
-    ran.extend(run_all(rest, threads));
+    ran.extend(run_all(rest, threads, explain));
     let posting = Posting::read(criterion);
     let drawn = draw(&figures, Measured { ran: &ran, posting: &posting });
     let mut wrong = failures(&ran, &drawn);
@@ -338,8 +343,8 @@ fn failures(ran: &[Ran], drawn: &[Drawn]) -> Vec<String> {
 }
 
 /// Runs experiments, so many at a time; the answers are in the same order.
-fn run_all(experiments: Vec<Experiment>, threads: usize) -> Vec<Ran> {
-    let results = in_parallel(&experiments, threads, run_one);
+fn run_all(experiments: Vec<Experiment>, threads: usize, explain: bool) -> Vec<Ran> {
+    let results = in_parallel(&experiments, threads, |experiment| run_one(experiment, explain));
     experiments.into_iter().zip(results).collect()
 }
 
@@ -367,18 +372,23 @@ fn in_parallel<T: Sync, R: Send>(
     taken.collect()
 }
 
-fn run_one(experiment: &Experiment) -> Result<Figure, String> {
+fn run_one(experiment: &Experiment, explain: bool) -> Result<Figure, String> {
     let started = Instant::now();
     let result = experiment.run().map_err(|error| error.to_string());
     let text = match &result {
-        Ok(figure) => {
+        Ok((figure, _)) => {
             let verdict = if figure.met { "met" } else { "missed" };
             format!("{verdict}, {} ({})", figure.measured, figure.target)
         }
         Err(error) => format!("FAILED, {error}"),
     };
     eprintln!("{}: {text} ({:.1} s)", experiment.id, started.elapsed().as_secs_f64());
-    result
+    result.map(|(figure, found)| {
+        if explain {
+            print!("{}\n{}", experiment.id, spent::text(&found));
+        }
+        figure
+    })
 }
 
 /// Synthesises; `check` compares with what is recorded, otherwise it is recorded block by block.
@@ -474,7 +484,7 @@ mod tests {
     #[test]
     fn a_name_that_nothing_has_is_an_error() {
         let nowhere = Path::new("/nowhere");
-        let error = measure(nowhere, nowhere, Some("figure-16"), false, 1).unwrap_err();
+        let error = measure(nowhere, nowhere, Some("figure-16"), false, false, 1).unwrap_err();
         assert_eq!(error, "there is no experiment `figure-16`");
     }
 }

@@ -38,9 +38,10 @@ Usage: cargo xtask <command>
                       with one process, --measure what a row costs the processor
   report [ARGS]       measure the simulated card, and write docs/results.md; --only PART runs some
                       of the experiments and writes nothing but the plots among them (figure-11
-                      to figure-15), --check compares with the targets and with what is recorded,
-                      --shapes SEED COUNT measures random shapes and plots them to
-                      target/shapes.svg, --shape 'columns=5x8 rows=8192 dests=4' explains one
+                      to figure-15), --explain beside it says where their cycles went, --check
+                      compares with the targets and with what is recorded, --shapes SEED COUNT
+                      measures random shapes and plots them to target/shapes.svg, --shape
+                      'columns=5x8 rows=8192 dests=4' explains one
   cluster [ARGS]      measure several simulated cards together, and write docs/cluster.md; --only PART
                       runs some of the trials and writes nothing, --check as above
   resources [ARGS]    synthesise every block with yosys, and write docs/resources.md; with --check

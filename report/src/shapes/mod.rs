@@ -14,7 +14,6 @@ pub mod shape;
 pub mod summary;
 
 use std::{
-    fmt::Write as _,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -23,9 +22,9 @@ use std::{
     time::Instant,
 };
 
-use drdma_sim::{clock::NS_PER_CYCLE, pcie::usage::Usage};
+use drdma_sim::clock::NS_PER_CYCLE;
 
-use crate::experiment::Measurement;
+use crate::{experiment::Measurement, spent};
 use shape::Shape;
 
 /// The share of the bound that every shape is to reach.
@@ -47,7 +46,7 @@ pub fn run(shapes: Vec<Shape>, threads: usize) -> Vec<Ran> {
             let started = Instant::now();
             let result = one(shape);
             let text = match &result.1 {
-                Ok(found) => summary::line(found),
+                Ok(found) => spent::rate(found),
                 Err(error) => format!("FAILED, {error}"),
             };
             let seconds = started.elapsed().as_secs_f64();
@@ -88,47 +87,10 @@ fn one(shape: &Shape) -> Ran {
 pub fn explain(shape: &Shape) -> Result<String, String> {
     let experiment = build::experiment(shape);
     let found = experiment.measure().map_err(|error| error.to_string())?;
-    let mut text = format!("{shape}\n");
-    let mut row = |name: &str, value: String| {
-        writeln!(text, "  {name:28} {value}").expect("a string");
-    };
-    let cycles = |ns: f64| format!("{:.0} cycles", ns / NS_PER_CYCLE);
-    row("rate", summary::line(&found));
-    row("doorbell to last byte", format!("{} cycles", found.cycles()));
-    row("doorbell to first frame", cycles(found.first_frame_ns));
-    row("first latency, taken out", cycles(found.bound.latency_ns));
-    row("bound, without it", cycles(found.bound.whole_ns - found.bound.latency_ns));
-    row("  of the wire alone", cycles(found.bound.wire_ns - found.bound.latency_ns));
-    let per = |count: u64| format!("{:.2} cycles each", found.ns() / NS_PER_CYCLE / count as f64);
-    let payload = found.payload / found.posts;
-    row("requests", format!("{} of {payload} B, {}", found.posts, per(found.posts)));
-    row("packets", format!("{}, {}", found.packets, per(found.packets)));
-    let rows: u64 = found.payload / shape.row();
-    row("rows sent", format!("{rows}, {}", per(rows)));
-    let (reads, bytes) = found.reads();
-    row("DMA reads", format!("{reads}, at least {}", found.bound.reads));
-    row("bytes read", format!("{bytes}, at least {}", found.bound.read_bytes));
-    let in_flight = found.usage.round_trips_ps as f64 / 1000.0 / found.whole_ns;
-    row("reads in flight, on average", format!("{in_flight:.1} of {}", crate::rig::host().tags));
-    let Usage { used, start, between, .. } = found.usage;
-    let end = found.cycles() as f64 - used - start - between;
-    row("cycles that reads use", format!("{used:.0}, if their limit were always reached"));
-    row("  lost before data reads", format!("{start:.0}"));
-    row("  lost between", format!("{between:.0}"));
-    row("  lost after them", format!("{end:.0}"));
-    let names = [
-        "assembler read payload",
-        "  a byte waited for its bank",
-        "  waited for data",
-        "  stopped by the packetizer",
-    ];
-    for (name, percent) in names.iter().zip(found.assembler()) {
-        row(name, format!("{percent:.1} % of the cycles"));
-    }
-    for (name, value) in found.counters.iter() {
-        row(name, value.to_string());
-    }
-    Ok(text)
+    let rows = found.payload / shape.row();
+    let cycles = found.ns() / NS_PER_CYCLE / rows as f64;
+    let rows = format!("  {:28} {rows}, {cycles:.2} cycles each", "rows sent");
+    Ok(format!("{shape}\n{rows}\n{}", spent::text(&found)))
 }
 
 #[cfg(test)]
@@ -141,7 +103,7 @@ mod tests {
         let (_, found) = &run(vec![shape.clone()], 1)[0];
         let found = found.as_ref().unwrap();
         assert_eq!((found.posts, found.payload % 12), (4, 0));
-        assert!((0.1..=1.0).contains(&found.share()), "{}", summary::line(found));
+        assert!((0.1..=1.0).contains(&found.share()), "{}", spent::rate(found));
         // No card reads less than must be read.
         let ((reads, bytes), least) = (found.reads(), found.bound);
         assert!(reads >= least.reads && bytes >= least.read_bytes, "{reads}, {bytes}: {least:?}");

@@ -10,12 +10,6 @@ use crate::{
 /// Shapes in the list of the worst.
 const WORST: usize = 10;
 
-/// Rate, bound and share.
-pub fn line(found: &Measurement) -> String {
-    let (gbps, limit, share) = (found.gbps(), found.limit(), found.share());
-    format!("{gbps:.1} Gb/s, bound {limit:.1}, share {share:.3}")
-}
-
 /// What shapes gave: a line each.
 pub struct Summary {
     /// Shape, Gb/s, bound, share, as they were measured.
