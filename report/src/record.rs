@@ -125,7 +125,7 @@ mod tests {
         assert!(experiments.iter().all(|experiment| experiment.fetched == Fetched::Registers));
         let record = recorded();
         let mut worse = Vec::new();
-        for (experiment, result) in run_all(experiments, 2) {
+        for (experiment, result) in run_all(experiments, 2, false) {
             match result {
                 Ok(figure) => worse.extend(record.worse(&experiment, &figure)),
                 Err(error) => worse.push(format!("{}: {error}", experiment.id)),

@@ -2,7 +2,6 @@
 
 use super::{LEAST, MEAN, Ran};
 use crate::{
-    experiment::Measurement,
     figures::picture::{Axis, Legend, Look, Panel, Picture, Scale, Series},
     page::{finished, markdown},
 };
