@@ -284,16 +284,22 @@ fn cnps_count_only_where_packets_may_be_marked_and_end_with_the_state() {
     assert!(!lab.senders[0].waits, "a packet that was told of has its go");
 }
 
-#[test]
-fn no_rate_is_below_the_least() {
-    let library = library();
+/// A sender whose rate has fallen to the least, 2 Gb/s, and stays there.
+fn at_the_least(library: &Library) -> Lab<'_> {
     let least = congestion::Settings { min_rate: 2000, rate_period: 1 << 23, ..settings() };
-    let mut lab = Lab::new(&library, least, &[77], 1);
+    let mut lab = Lab::new(library, least, &[77], 1);
     for _ in 0..12 {
         lab.step(Some(0));
         lab.run(100, 0.0);
     }
     lab.run(20_000, 0.0);
+    lab
+}
+
+#[test]
+fn no_rate_is_below_the_least() {
+    let library = library();
+    let mut lab = at_the_least(&library);
     let before = lab.senders[0].units;
     lab.run(400_000, 0.0);
     // 2 Gb/s are 64 B in 64 cycles.
@@ -305,13 +311,7 @@ fn no_rate_is_below_the_least() {
 #[test]
 fn a_quiet_queue_pair_does_not_save_its_rate_up() {
     let library = library();
-    let least = congestion::Settings { min_rate: 2000, rate_period: 1 << 23, ..settings() };
-    let mut lab = Lab::new(&library, least, &[77], 1);
-    for _ in 0..12 {
-        lab.step(Some(0));
-        lab.run(100, 0.0);
-    }
-    lab.run(20_000, 0.0);
+    let mut lab = at_the_least(&library);
     for quiet in [3_000, 100_000, 20_000] {
         lab.quiet = true;
         lab.run(quiet, 0.0);
