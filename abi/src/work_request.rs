@@ -103,7 +103,7 @@ layout! {
         /// Granules of the whole entry, this head included, padding not.
         granules: u32 = 32,
         /// The ring position of the entry's first block, counted in blocks since the queue was
-        /// made, modulo 2^32. It tells an entry from a stale one of an earlier lap.
+        /// made, modulo 2^32. It distinguishes an entry from a stale one of an earlier lap.
         position: u32 = 32,
         /// The application's name for the request; its completion repeats it.
         wr_id: u64 = 64,

@@ -121,7 +121,7 @@ impl Format {
         self.form
     }
 
-    /// The columns of a level that share messages, group by group, where `present` tells which there are.
+    /// The columns of a level that share messages, group by group, where `present` says which there are.
     pub(crate) fn groups(&self, level: usize, present: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
         let layout = &self.layout;
         let alone = !matches!(self.form, Form::Rows | Form::Appended)

@@ -63,7 +63,7 @@ impl Bytes {
         }
     }
 
-    /// How the bytes get to the card, where `is_foreign` tells what must be copied.
+    /// How the bytes get to the card, where `is_foreign` says what must be copied.
     pub fn way(&self, is_foreign: impl Fn(&Buffer) -> bool) -> Way {
         let data = self.data();
         // The copy of views has one buffer, which an offset of 4 B must reach.
@@ -99,7 +99,7 @@ impl Bytes {
         }
     }
 
-    /// What a plan says of entries and bytes: how they get on the wire, and how many bytes they are. `lies` tells how a
+    /// What a plan says of entries and bytes: how they get on the wire, and how many bytes they are. `lies` says how a
     /// buffer does that is sent as it lies.
     pub fn planned(&self, lies: impl Fn(&[u8]) -> Passage) -> [(Passage, usize); 2] {
         let foreign = Passage::Copied { why: Why::Foreign };

@@ -186,7 +186,7 @@ impl Receiver {
                 Buffer::from(copy)
             }
         };
-        let qp = completion.qp.expect("a receive tells its queue pair");
+        let qp = completion.qp.expect("a receive names its queue pair");
         let format = &self.format;
         let stream = self.streams.entry(qp).or_insert_with(|| Some(Stream::new(format)));
         let Some(reader) = stream else {

@@ -27,7 +27,7 @@ const MAX_DESTINATIONS: usize = 256;
 
 /// Sends batches of one format: each row to the destination that its partition id or bit says.
 ///
-/// What the card can read where it lies is not copied; [`plan`](Self::plan) tells what is. Buffers that a
+/// What the card can read where it lies is not copied; [`plan`](Self::plan) says what is. Buffers that a
 /// request reads are kept until it has completed, and are then free again.
 #[derive(Debug)]
 pub struct Sender {

@@ -69,7 +69,7 @@ pub enum CalibrateError {
         /// How long.
         waited: Duration,
     },
-    /// Counters that do not tell what a read costs.
+    /// Counters that do not say what a read costs.
     #[error(
         "reads of {size} B every {stride} B cannot be told: {samples} looks at the counters while \
          {reads} of them took {cycles} cycles"

@@ -10,7 +10,7 @@
 //! How exact that is can be seen without knowing the device: the slopes through the first and the
 //! second half of the samples differ. Runs are made longer until they agree.
 
-/// Reads of the run that tells how long one must be.
+/// Reads of the run that says how long one must be.
 const FIRST: u32 = 64;
 /// A run takes so many times as long as one of a single read, at least.
 const LENGTH: u64 = 12;
@@ -40,7 +40,7 @@ pub struct Run {
     pub read_bytes: u64,
 }
 
-/// What a read costs, as a run tells it.
+/// What a read costs, as a run shows it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slope {
     /// Cycles from one read to the next.

@@ -282,7 +282,7 @@ const OWN_FLAGS: u32 = drdma_send_flags::DRDMA_SEND_UNSIGNALED as u32
 /// The flags of a request to a shared send queue.
 const SHARED_FLAGS: u32 = drdma_send_flags::DRDMA_SEND_UNSIGNALED as u32;
 
-/// Whether a completion tells of a request's success; `known` are the flags that it may have.
+/// Whether a completion reports a request's success; `known` are the flags that it may have.
 fn is_signaled(flags: u32, known: u32) -> Result<bool, Failure> {
     match flags & !known {
         0 => Ok(flags & drdma_send_flags::DRDMA_SEND_UNSIGNALED as u32 == 0),

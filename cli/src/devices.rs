@@ -10,7 +10,7 @@ use serde::Serialize;
 /// A card, and what stands between it and its use.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Listed {
-    /// What sysfs tells.
+    /// What sysfs says.
     #[serde(flatten)]
     pub device: PciDevice,
     /// True if `vfio:ADDRESS` can be opened by whoever may open its group's file.

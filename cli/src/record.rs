@@ -204,7 +204,7 @@ pub struct Recorder {
     rings: BTreeMap<u32, Ring>,
     /// Where it wrote them to queues that have ended.
     ended: Vec<Range<u64>>,
-    /// Where the card writes, if anybody tells.
+    /// Where the card writes, if that is known.
     writes: Option<WriteLog>,
     /// What it has written, by address: where each run ends.
     written: BTreeMap<u64, u64>,
@@ -232,7 +232,7 @@ impl Recorder {
         Self { card, recording, mapped, queues, rings, ended, writes: None, written }
     }
 
-    /// The same, where `writes` tells where the card writes to memory: that is not the host's doing then.
+    /// The same, where `writes` says where the card writes to memory: that is not the host's doing then.
     #[must_use]
     pub fn with_writes(mut self, writes: WriteLog) -> Self {
         self.writes = Some(writes);
@@ -387,7 +387,7 @@ fn contains(table: &Table, offset: u32) -> bool {
 impl Card for Recorder {
     fn read(&mut self, offset: u32) -> Result<u32, CardError> {
         let value = self.card.read(offset)?;
-        // How often a host asks whether a reset is over tells only of time: the last answer counts.
+        // How often a host asks whether a reset is over depends on time alone: the last answer counts.
         if offset != CONTROL.offset || value & RESETTING == 0 {
             self.access("read", offset, value)?;
         }

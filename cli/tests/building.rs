@@ -14,7 +14,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use support::{Folder, jobs::folder};
 
-/// A tool that tells its version, and otherwise does what `script` says.
+/// A tool that prints its version, and otherwise does what `script` says.
 fn tool(folder: &Folder, name: &str, script: &str) {
     let text = format!("#!/bin/sh\n[ \"$1\" = --version ] && echo {name} 1 && exit\n{script}\n");
     fs::write(folder.file(name), text).unwrap();

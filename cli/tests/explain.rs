@@ -1,4 +1,4 @@
-//! What `drdma explain` tells of a job.
+//! What `drdma explain` says of a job.
 
 mod support;
 

@@ -180,7 +180,7 @@ fn simulate(folder: &Folder, script: &str, options: &[&str]) -> Log {
     log
 }
 
-/// Register values by offset, the last one each; without what only tells of time.
+/// Register values by offset, the last one each; without those that only depend on time.
 fn timeless(reads: impl IntoIterator<Item = (u32, u32)>) -> BTreeMap<u32, u32> {
     let of_time = [
         counter::CYCLES,

@@ -41,7 +41,7 @@ pub(crate) enum Kind {
 ///
 /// It stands where the engine has a `RepartitionExec` or a `BroadcastExec`, but does nothing with the rows: it
 /// passes its input's batches on as they are. Whose row is whose is worked out by the worker that
-/// runs the stage, which tells the card; the metrics are those of the exchange.
+/// runs the stage, which informs the card; the metrics are those of the exchange.
 #[derive(Debug)]
 pub struct DrdmaSendExec {
     input: Arc<dyn ExecutionPlan>,

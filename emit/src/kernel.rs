@@ -33,7 +33,7 @@ struct Piece {
     assignment: Option<(String, String)>,
 }
 
-/// Prints `code`; `is_clock` tells the clock inputs of sub-modules, `registers` those that are registers.
+/// Prints `code`; `is_clock` names the clock inputs of sub-modules, `registers` the sub-modules that are registers.
 pub(super) fn print(
     scope: &mut Scope,
     code: &VerilogBlock,
@@ -168,7 +168,7 @@ fn groups(pieces: &[Piece]) -> Vec<Vec<&Piece>> {
         for name in piece.writes.iter().chain(&piece.reads) {
             if let Some(&other) = writer.get(name.as_str()) {
                 let (a, b) = (root(&mut parent, i), root(&mut parent, other));
-                // The earlier one is the root, so that groups come out in order.
+                // The earlier one is the root, so that groups are in order.
                 parent[a.max(b)] = a.min(b);
             }
         }

@@ -177,7 +177,7 @@ impl Stream {
 /// Credits to a peer that it is not known to have got, at most, where they take receives.
 pub(crate) const MOST_CREDITS: u32 = 2;
 
-/// What a request's name tells when it completes.
+/// What the name of a completed request says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     /// A message of the pool's buffer.

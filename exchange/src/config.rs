@@ -14,7 +14,7 @@ pub const MAX_NODES: usize = 256;
 /// How data get from an endpoint to another (Liu et al., TODS 2019, section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Primitive {
-    /// MQ/SR: SENDs on RC, a queue pair a peer. The receiver tells how many receives it has posted.
+    /// MQ/SR: SENDs on RC, a queue pair a peer. The receiver says how many receives it has posted.
     SendReceive,
     /// SQ/SR: SENDs on UD, one queue pair for all peers. A message is one packet; lost ones are noticed, not sent again.
     Datagram,
@@ -106,7 +106,7 @@ impl fmt::Display for Design {
     }
 }
 
-/// How an endpoint is made. All endpoints of an exchange are made alike.
+/// How an endpoint is made. All endpoints of an exchange have the same configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
     /// How data get from one to another.
@@ -125,7 +125,7 @@ pub struct Config {
     pub most_buffers: u32,
     /// It sends rows from where they lie ([`Endpoint::put_rows`](crate::Endpoint::put_rows)) as well.
     pub regions: bool,
-    /// A receiver tells its sender of every so many receives: 1 to `receive_buffers`, with `regions` about half of that. With
+    /// After so many receives a receiver informs its sender: 1 to `receive_buffers`, with `regions` about half of that. With
     /// a pool, and on [`Primitive::Datagram`], of half of the receives that the sender has, if those are more.
     pub credit_every: u32,
     /// Payload bytes of a packet: 256, 512, 1024, 2048 or 4096.

@@ -267,7 +267,7 @@ impl Endpoint {
     }
 
     /// Bytes of memory that it has pinned: buffers, and the rings of its queues. They are all that it ever pins. Buffers of
-    /// a pool are not among them: [`BufferPool::pinned_bytes`] tells theirs.
+    /// a pool are not among them: [`BufferPool::pinned_bytes`] counts theirs.
     pub fn pinned_bytes(&self) -> u64 {
         let completions = u64::from(self.core.cq.capacity()) * COMPLETION;
         let sender = self.sender.as_ref().map_or(0, Sender::pinned);

@@ -29,7 +29,7 @@
 //!     Opening::new(card.context(), member, config)
 //! });
 //! let openings = openings.collect::<Result<Vec<_>, _>>()?;
-//! // The engine tells every node the addresses of all.
+//! // The engine gives every node the addresses of all.
 //! let addresses: Vec<_> = openings.iter().map(Opening::address).collect();
 //! let connected = openings.into_iter().map(|opening| opening.connect(&addresses));
 //! let mut endpoints: Vec<Endpoint> = connected.collect::<Result<_, _>>()?;

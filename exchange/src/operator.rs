@@ -105,7 +105,7 @@ impl Shuffle {
         (0..self.groups.count()).try_for_each(|group| self.put(endpoint, group))
     }
 
-    /// Puts what is in the buffers. The last of the threads that share an endpoint tells the end.
+    /// Puts what is in the buffers. The last of the threads that share an endpoint reports the end.
     ///
     /// # Errors
     /// The endpoint failed.

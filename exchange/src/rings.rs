@@ -17,7 +17,7 @@ use crate::{
 /// Bytes of an entry.
 const ENTRY: usize = 16;
 
-/// What a queue tells of.
+/// What a queue reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Queue {
     /// Buffers with rows.
@@ -121,7 +121,7 @@ impl Rings {
         Ok(Some(Entry { kind, index: seal as u32 & 0xff_ffff, number: word(0) }))
     }
 
-    /// The next entry to a peer: where it goes, and its bytes. [`wrote`](Self::wrote) tells that it went.
+    /// The next entry to a peer: where it goes, and its bytes. [`wrote`](Self::wrote) records that it went.
     pub fn next(
         &self,
         me: usize,

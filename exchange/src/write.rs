@@ -5,7 +5,7 @@
 //!
 //! A buffer has a trailer of 16 B: how many bytes of rows lie right before it, and a seal. Only
 //! [`Notice::PollBuffer`] uses it: rows are right-aligned, and one WRITE writes rows and trailer. The receiver clears the
-//! seal before it tells the sender that the buffer is free.
+//! seal before it informs the sender that the buffer is free.
 
 use std::collections::VecDeque;
 
@@ -29,7 +29,7 @@ const ROWS: u64 = 0xd4da_0001_5ea1_ed01;
 const END: u64 = 0xd4da_0002_5ea1_ed02;
 /// The bit of immediate data that says that a stream ends.
 const IMM_END: u32 = 1 << 31;
-/// Immediate data of regions, which are all alike: the buffer is the one whose turn it is.
+/// Immediate data of regions, the same for all: the buffer is the one whose turn it is.
 const IMM_NEXT: u32 = 1 << 30;
 
 /// A trailer.

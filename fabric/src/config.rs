@@ -7,7 +7,7 @@ const OVERHEAD: u64 = drdma_abi::roce::WIRE_OVERHEAD as u64;
 /// Bytes of the shortest frame, without FCS: shorter ones are padded by whoever sends them.
 const SHORTEST: u64 = 60;
 
-/// A switch and the links to it, all alike.
+/// A switch and the links to it, which all have the same properties.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetworkConfig {
     /// Rate of a link in each direction, in Gb/s, at least 1.

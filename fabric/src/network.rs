@@ -109,7 +109,7 @@ impl std::fmt::Debug for Network {
 
 impl Network {
     /// A network of cards with these MAC addresses (the first byte in bits 47 to 40), one a port. Of
-    /// two that are alike the later one gets the frames.
+    /// two equal ones the later one gets the frames.
     pub fn new(config: NetworkConfig, macs: &[u64]) -> Self {
         let key = |mac: &u64| {
             let [_, _, bytes @ ..] = mac.to_be_bytes();

@@ -17,7 +17,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Takes a frame at `now`, which never goes back, and tells when it is at the other end of the link;
+    /// Takes a frame at `now`, which never goes back, and returns when it is at the other end of the link;
     /// `None` if there is no room for it.
     pub fn take(
         &mut self,

@@ -178,7 +178,7 @@ impl Drop for Shared {
 
 /// Columns with room for a number of rows, which the card fills: a receive that names the region
 /// ([`ReceiveRequest::append`](crate::ReceiveRequest::append)) appends its message, whole rows, behind
-/// those that came before, whichever queue pair they came to. Its completion tells the rows
+/// those that came before, whichever queue pair they came to. Its completion has the rows
 /// ([`WorkCompletion::rows`](crate::WorkCompletion::rows)).
 ///
 /// Rows are used in a circle. They are free again when the application [gives them

@@ -25,12 +25,12 @@ use crate::{
 /// Queue pairs whose error state is read in one look: a read of a board's register takes about a microsecond.
 const READS: usize = 64;
 
-/// Something that no completion tells (`ibv_async_event`). The events of an object end with it: one that is dropped, or
+/// Something that no completion reports (`ibv_async_event`). The events of an object end with it: one that is dropped, or
 /// a queue pair that is reset, has none left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AsyncEvent {
-    /// The card has put the queue pair in the error state, and no completion tells why: its peer has sent a WRITE, a READ or
+    /// The card has put the queue pair in the error state, and no completion says why: its peer has sent a WRITE, a READ or
     /// an atomic without a right key, or an invalid request. Verbs tell these apart (`IBV_EVENT_QP_ACCESS_ERR`,
     /// `IBV_EVENT_QP_REQ_ERR`), the card does not (`IBV_EVENT_QP_FATAL`). Its own receives complete with
     /// `wr_flush_error`.
@@ -116,7 +116,7 @@ struct Pair {
 struct State {
     pairs: Vec<Pair>,
     receives: Vec<WatchedReceives>,
-    /// All completion queues: any of them may have a completion that tells of a queue pair.
+    /// All completion queues: any of them may have a completion of a queue pair.
     completions: Vec<Weak<CompletionQueueInner>>,
     watches: u64,
     /// The next pair whose error state is read.
@@ -448,7 +448,7 @@ impl Context {
         ended.into_iter().for_each(|watch| inner.events.ended(watch));
     }
 
-    /// Those in the error state, which the card tells of those whose state here is another.
+    /// Those that the card has put in the error state, of those whose state here is another.
     fn broken(&self, pairs: Vec<(Watch, WatchedPair)>) -> Vec<(Watch, WatchedPair)> {
         let inner = &*self.inner;
         let mut failure = None;

@@ -365,7 +365,7 @@ impl Shared {
         }
     }
 
-    /// Looks at every queue once, and tells of those that have something.
+    /// Looks at every queue once, and returns those that have something.
     fn look(&self, armed: &[Armed]) -> Look {
         let mut look = Look::default();
         for one in armed {

@@ -62,7 +62,7 @@ pub(crate) struct ContextInner {
     /// The [`QueuePairState`] of every queue pair: completions change it.
     states: Vec<AtomicU8>,
     queues: Mutex<Queues>,
-    /// What no completion tells.
+    /// What no completion reports.
     pub events: Events,
     /// The channel of completion queues that have no other.
     channel: OnceLock<CompletionChannel>,

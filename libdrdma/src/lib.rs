@@ -18,7 +18,7 @@
 //! | [`Partitioned`] | one region for all connections, by a partition id a row: [`PartitionedWorkRequest`] |
 //! | [`CompletionQueue`] | how requests ended: [`WorkCompletion`] |
 //! | [`CompletionChannel`] | sleeping until something has completed |
-//! | [`AsyncEvent`] | what no completion tells |
+//! | [`AsyncEvent`] | what no completion reports |
 //!
 //! # A shuffle
 //!

@@ -33,7 +33,7 @@ pub enum Sharing {
 /// | [`DmaMemory`] | its bytes | shared (and not given back: clones are handles of it) |
 ///
 /// # Safety
-/// [`memory`](Self::memory) tells bytes that are initialised and stay where they are until `self` is
+/// [`memory`](Self::memory) returns bytes that are initialised and stay where they are until `self` is
 /// dropped, wherever it is moved. As long as it is not touched otherwise than by moving and dropping
 /// it, nobody else accesses them but as [`SHARING`](Self::SHARING) says. All bit patterns are valid in
 /// them, unless they are immutable.

@@ -53,7 +53,7 @@ impl ProtectionDomain {
         MemoryRegion::allocate(self, len, Sharing::Shared, Access::empty())
     }
 
-    /// Registers memory that the application has anyway, wherever it lies: [`Owner`] tells what can
+    /// Registers memory that the application has anyway, wherever it lies: [`Owner`] says what can
     /// be. The memory region keeps the owner until it is dropped and the card does not read the memory
     /// any longer, or [`MemoryRegion::into_owner`] gives it back.
     ///

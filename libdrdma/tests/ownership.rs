@@ -43,7 +43,7 @@ impl Drop for Told {
     }
 }
 
-/// Memory regions whose memory tells that it was dropped.
+/// Memory regions whose memory records that it was dropped.
 struct Drops(Arc<AtomicUsize>);
 
 impl Drops {

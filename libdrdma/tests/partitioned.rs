@@ -1,5 +1,5 @@
 //! Partitioned regions and the requests that share them: what is checked when, what stands in the
-//! ring, and what comes out on the soft card.
+//! ring, and what the soft card sends.
 
 mod common;
 

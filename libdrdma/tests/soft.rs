@@ -1,4 +1,4 @@
-//! The verbs on the soft card: what comes out at the other end, and how errors come back.
+//! The verbs on the soft card: what arrives at the other end, and how errors come back.
 
 use std::time::Duration;
 

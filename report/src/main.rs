@@ -87,7 +87,7 @@ enum Command {
         /// the bound.
         #[arg(long, num_args = 2, value_names = ["SEED", "COUNT"], conflicts_with_all = ["only", "check"])]
         shapes: Vec<u64>,
-        /// Measures one shape, and tells where its cycles went: for instance 'columns=5x8 rows=8192
+        /// Measures one shape, and says where its cycles went: for instance 'columns=5x8 rows=8192
         /// dests=4 by=bitmaps'. May be given several times.
         #[arg(long, conflicts_with_all = ["only", "check", "shapes"])]
         shape: Vec<Shape>,

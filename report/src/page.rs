@@ -237,7 +237,7 @@ Shapes that nobody chose, drawn from a fixed seed: columns of mixed widths, whol
 destinations by bitmaps, by ids or by extents of a row store, all or some of the rows, both row masks, packets of
 1,024 and 4,096 B, any number of rows in a message. `select` is in percent of the rows; `pack=full` packs as many
 rows into a message as fit one packet. `cargo xtask report --shapes SEED COUNT` draws others, and
-`cargo xtask report --shape 'columns=5x8 rows=8192 dests=4'` measures one and tells where its cycles went.
+`cargo xtask report --shape 'columns=5x8 rows=8192 dests=4'` measures one and says where its cycles went.
 ";
 
 const DETAILS: &str = "
@@ -374,7 +374,7 @@ mod tests {
         assert!(page.contains("45000 cycles/s"));
         assert!(page.contains("target: >= 50000 cycles/s, **missed**. 90000 cycles in a second"));
         assert!(page.contains(">= 100 times cheaper than either; met. On a processor."));
-        // Before anything else: what no simulation tells.
+        // Before anything else: what no simulation shows.
         assert!(page.lines().nth(2).unwrap().contains("never placed and routed"));
         assert!(page.contains("](figures/shapes.svg)"));
     }

@@ -162,7 +162,7 @@ impl Messages {
     }
 
     /// Message `index`, which must be below [`Messages::count`]. Of [`walked`](Self::walked) messages only the
-    /// stream tells more than that there are so many.
+    /// stream carries more than their number.
     pub fn message(&self, index: u64) -> Message {
         let first_unit = index * self.rows_per_message;
         let units = self.rows_per_message.min(self.lengths.units() - first_unit);

@@ -95,7 +95,7 @@ impl<R> Sent<R> {
 /// What an answer led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaction<R> {
-    /// Nothing but what [`Requester::finished`] tells.
+    /// Nothing but what [`Requester::finished`] reports.
     Taken,
     /// It is no answer to anything that waits for one.
     Ignored,

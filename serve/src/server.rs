@@ -67,7 +67,7 @@ enum Work {
     None,
 }
 
-/// What the server tells of.
+/// What the server reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {

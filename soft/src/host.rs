@@ -152,7 +152,7 @@ impl Host {
         }
     }
 
-    /// Takes back whatever is mapped in a range, whole mappings or parts of them, and tells how many
+    /// Takes back whatever is mapped in a range, whole mappings or parts of them, and returns how many
     /// bytes those were. A page of which the range has a part goes as a whole.
     pub fn unmap_range(&mut self, range: Range<u64>) -> u64 {
         let page = PAGE as u64;

@@ -157,7 +157,7 @@ pub fn run(job: &Value) -> Expected {
     expected
 }
 
-/// The messages of every destination of a post, or why it fails. `broken` tells the queue pairs
+/// The messages of every destination of a post, or why it fails. `broken` are the queue pairs
 /// that are in the error state.
 pub fn messages(
     post: &Value,

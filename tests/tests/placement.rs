@@ -264,7 +264,7 @@ fn columns_of_several_destinations_lie_where_software_says() {
     }
 }
 
-/// Checks that rows which are fetched one by one lie where software says, and tells how many windows they took.
+/// Checks that rows which are fetched one by one lie where software says, and returns how many windows they took.
 /// A window ends where the next block is not in it.
 fn check_blocks(reads: &[Descriptor], rows: impl Iterator<Item = Vec<Fragment>>) -> usize {
     let mut placement = BlockPlacement::default();

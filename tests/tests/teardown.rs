@@ -18,7 +18,7 @@ const BYTES: usize = 64 << 10;
 /// Calls of `progress` before everything goes: from nothing begun to nearly all sent.
 const MOMENTS: [u32; 5] = [0, 1, 2, 4, 12];
 
-/// A card that tells of the accesses that found no memory.
+/// A card that reports the accesses that found no memory.
 struct Watched {
     slot: Box<dyn Slot>,
     faults: Arc<Mutex<Faults>>,

@@ -34,7 +34,7 @@ pub trait Watch {
         false
     }
 
-    /// True if [`interrupted`](Self::interrupted) tells of a terminal's Ctrl-C. The build's processes
+    /// True if [`interrupted`](Self::interrupted) reports the Ctrl-C of a terminal. The build's processes
     /// are then in groups of their own, so that they end when the build ends them; else the terminal
     /// stops them together with this process.
     fn handles_interrupts(&self) -> bool {

@@ -48,7 +48,7 @@ Usage: cargo xtask <command>
                       fail if the card has grown, with --only BLOCK synthesise that one, with --part
                       MODULE a part of one, such as sequencer_kinds_lister, and write nothing
   prove [ARGS]        prove properties of the RTL's blocks; --all also those that take long, --only TEXT
-                      some of them, --docs writes docs/proofs.md (docs/proofs.md tells more)
+                      some of them, --docs writes docs/proofs.md (docs/proofs.md says more)
   coverage [ARGS]     run the tests of the RTL's blocks with models that count, and write docs/coverage.md:
                       which statements run and which bits change (builds every model anew the first
                       time); --statements counts no bits, which is several times faster, --only BLOCK

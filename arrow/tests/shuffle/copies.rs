@@ -172,7 +172,7 @@ fn a_card_that_does_not_follow_columns_is_told_from_one_that_does() {
 /// What is mapped for a card: the first byte and the length.
 type Mapped = Arc<Mutex<Vec<(usize, usize)>>>;
 
-/// A card that tells what is mapped for it.
+/// A card that says what is mapped for it.
 struct Spy(Box<dyn Card>, Mapped);
 
 impl Card for Spy {

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 
 use super::{Failure, create, finish};
 
-/// Run a job of several cards behind a switch, in simulated time; one JSON object per completion comes out.
+/// Run a job of several cards behind a switch, in simulated time; prints one JSON object per completion.
 ///
 /// The job says what each node posts, and what the network does to frames; its seed decides which ones. A
 /// run is the same, byte for byte, whenever and wherever it is made. Completions come in the order in which

@@ -42,7 +42,7 @@ const LOOK_CYCLES: u64 = 8;
 
 /// Measure bandwidth: transfers that follow each other as fast as the card sends them.
 ///
-/// A transfer is one message of --size bytes, whose place in memory --region tells: where it is sent from, or
+/// A transfer is one message of --size bytes, whose place in memory --region says: where it is sent from, or
 /// where a READ puts it. Atomics are of 8 B. Rates are from the
 /// first doorbell to the last completion: those of rtl: in simulated time, by the card's counter of cycles;
 /// those of a board by the wall. The clock of soft: means nothing: it is shown what was sent and fetched,
@@ -346,7 +346,7 @@ impl Common {
         say("Messages, packets, reads and bytes of requests are those of a transfer.\n")
     }
 
-    /// Refuses READs into regions that the simulated hardware does not fill. A board tells what it does when it is
+    /// Refuses READs into regions that the simulated hardware does not fill. A board says what it does when it is
     /// open.
     fn check_gaps(&self, kind: Kind) -> Result<(), Failure> {
         let fills = kind.features().contains(Features::SCATTERS);

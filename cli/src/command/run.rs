@@ -27,7 +27,7 @@ use super::{Failure, capture, create, finish, finish_capture, tuning::Tuning};
 /// Failed requests whose reasons are told on standard error.
 const REASONS: usize = 8;
 
-/// Run a job file on a device; one JSON object per completion comes out.
+/// Run a job file on a device; prints one JSON object per completion.
 ///
 /// The exit code is 1 if a request failed, unless --allow-failures is given; standard error says why,
 /// by the names of the job file. Files are written when the run has ended; interrupted, it leaves none.

@@ -421,7 +421,7 @@ pub(super) struct PostSend {
     /// The order of the values of a message: rows unless told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_layout: Option<MessageLayout>,
-    /// A completion tells of its success: true unless told. The last post of a queue before a wait has one.
+    /// A completion reports its success: true unless told. The last post of a queue before a wait has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signaled: Option<bool>,
     /// How it is fetched.
@@ -496,7 +496,7 @@ pub(super) struct PostSsqSend {
     /// The order of the values of a message: rows unless told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_layout: Option<MessageLayout>,
-    /// A completion tells of its success: true unless told. The last post of a queue before a wait has one.
+    /// A completion reports its success: true unless told. The last post of a queue before a wait has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signaled: Option<bool>,
     /// How it is fetched.

@@ -37,7 +37,7 @@ impl FabricJob {
     /// Reads a job file. The files that its buffers name are relative to its folder.
     ///
     /// # Errors
-    /// The file cannot be read, or tells no job; the message names the field.
+    /// The file cannot be read, or is no job; the message names the field.
     pub fn read(path: &Path) -> Result<Self, JobError> {
         let failed = |source| JobError::File { path: path.to_owned(), source };
         let mut text = String::new();
@@ -52,7 +52,7 @@ impl FabricJob {
     /// Reads a job from text. The files that its buffers name are relative to `folder`.
     ///
     /// # Errors
-    /// The text tells no job; the message names the field.
+    /// The text is no job; the message names the field.
     pub fn parse(text: &str, folder: &Path) -> Result<Self, JobError> {
         if text.starts_with('\u{feff}') {
             return Err(JobError::ByteOrderMark);
@@ -280,7 +280,7 @@ pub struct Send {
     pub rows_per_message: u32,
     /// The order of their values.
     pub layout: MessageLayout,
-    /// A completion tells of its success.
+    /// A completion reports its success.
     pub signaled: bool,
     /// It waits for the READs and atomics before it.
     pub fence: bool,

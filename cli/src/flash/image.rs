@@ -44,7 +44,7 @@ pub enum ImageError {
         /// The FPGA that it names.
         part: String,
     },
-    /// A stream alone does not tell which board it is for.
+    /// A stream alone does not say which board it is for.
     #[error(
         "{} is no .bit file, so that it does not name its FPGA; use the .bit file, or name the \
          board with `--board` if you are sure of it",

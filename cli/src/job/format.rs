@@ -331,7 +331,7 @@ pub(crate) struct PostSend {
     /// The order of the values of a message: rows unless told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_layout: Option<MessageLayout>,
-    /// A completion tells of its success: true unless told. The last post of a queue has one.
+    /// A completion reports its success: true unless told. The last post of a queue has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signaled: Option<bool>,
     /// How it is fetched.
@@ -382,7 +382,7 @@ pub(crate) struct PostSsqSend {
     /// The order of the values of a message: rows unless told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_layout: Option<MessageLayout>,
-    /// A completion tells of its success: true unless told. The last post of a queue has one.
+    /// A completion reports its success: true unless told. The last post of a queue has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signaled: Option<bool>,
     /// How it is fetched.

@@ -177,7 +177,7 @@ pub struct Post {
     pub rows_per_message: u32,
     /// The order of their values.
     pub layout: MessageLayout,
-    /// A completion tells of its success.
+    /// A completion reports its success.
     pub signaled: bool,
     /// How it is fetched, if not as the card's registers say.
     pub fetch: Option<FetchPlan>,

@@ -87,7 +87,7 @@ fn places<'m>(
     Ok(places)
 }
 
-/// Fills the memory of a transfer's copies with something else than a READ brings: what was there before tells
+/// Fills the memory of a transfer's copies with something else than a READ brings: what was there before shows
 /// nothing then.
 pub(super) fn clear(transfer: &Transfer) -> Result<(), PerfError> {
     for copy in 0..transfer.copies.len() {

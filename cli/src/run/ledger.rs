@@ -37,7 +37,7 @@ impl Ledger {
         self.posted.entry(queue).or_default().push_back(Posted { number, wr_id, signaled });
     }
 
-    /// What a completion tells.
+    /// What a completion reports.
     ///
     /// # Errors
     /// It is of no post.

@@ -291,7 +291,7 @@ impl<'a> Runner<'a> {
         Ok(posted)
     }
 
-    /// Takes completions and tells of them; true if there were any.
+    /// Takes completions and reports them; returns whether there were any.
     fn complete(&mut self, observer: &mut dyn Observer) -> Result<bool, RunError> {
         let mut any = false;
         while let Some(Completed { unsignaled, post, completion }) = self.queues.poll()? {

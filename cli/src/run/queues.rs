@@ -280,7 +280,7 @@ impl Queues {
         (queue.post_ssq_send(&request), queue.queue())
     }
 
-    /// The next completion, if there is one, and what it tells.
+    /// The next completion, if there is one, and what it reports.
     pub fn poll(&mut self) -> Result<Option<Completed>, RunError> {
         self.next().map(|completion| self.completed(completion)).transpose()
     }
@@ -290,7 +290,7 @@ impl Queues {
         self.cq.poll().next()
     }
 
-    /// What the completion of a send tells.
+    /// What the completion of a send reports.
     ///
     /// # Errors
     /// It is of no post.

@@ -20,7 +20,7 @@ use drdma_abi::register::counter;
 use drdma_driver::Device;
 use rig::{Served, check, job};
 
-/// Runs the job on a served card and compares what comes out of the wire with the model.
+/// Runs the job on a served card and compares what is on the wire with the model.
 fn run_job(uri: &str) {
     let served = Served::new(uri);
     let mut far = served.far();

@@ -217,7 +217,7 @@ pub fn summary(completion: &WorkCompletion) -> Summary {
     (completion.wr_id, completion.status.name().to_owned(), completion.bytes)
 }
 
-/// Frames by the card's queue pair, 1 or 2, as its UDP source port tells.
+/// Frames by the card's queue pair, 1 or 2, as its UDP source port says.
 pub fn by_queue_pair(frames: impl IntoIterator<Item = Vec<u8>>) -> Frames {
     let mut sorted = [Vec::new(), Vec::new()];
     for frame in frames {

@@ -247,7 +247,7 @@ fn tables_of_tpch(arguments: &Arguments, scale: f64) -> Result<Temporary, Error>
     Ok(directory)
 }
 
-/// Does `work`; tells every now and then how far it is, if somebody looks.
+/// Does `work`; reports its progress now and then if standard error is a terminal.
 fn with_progress<R>(cluster: &Cluster, quiet: bool, work: impl FnOnce() -> R) -> R {
     if quiet || !stderr().is_terminal() {
         return work();

@@ -118,7 +118,7 @@ impl Spill {
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// The path of a worker's directory. It tells workers of a machine from each other by where their engines serve.
+    /// The path of a worker's directory. Workers of a machine differ in where their engines serve, which is part of it.
     pub fn path(engine: SocketAddr, directory: Option<&Path>) -> PathBuf {
         let directory = directory.map_or_else(std::env::temp_dir, Path::to_owned);
         directory.join(format!("drdma-spill-{}-{}", engine.ip(), engine.port()))

@@ -128,7 +128,7 @@ impl<S: Shell> Chip<S> {
     /// Uses four lines if what is read over them is what is read over one. They are not on every
     /// board what they should be, and a flash that was set up otherwise has other dummy clocks.
     fn choose_lines(&mut self) -> Result<(), FlashError> {
-        // The golden image starts with what tells lines apart: the bus width's pattern, the sync word.
+        // The golden image starts with bytes that show each line: the bus width's pattern, the sync word.
         let (mut one, mut four) = ([0; PAGE as usize], [0; PAGE as usize]);
         self.read(0, &mut one)?;
         self.lines = Lines::Four;

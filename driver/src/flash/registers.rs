@@ -1,7 +1,7 @@
 //! The shell's registers for the flash: which block they are in, and how the flash is divided.
 //!
 //! Corundum's registers in BAR0 are a list of blocks: type, version, offset of the next one. The
-//! block of an SPI flash has a register that tells how the flash is divided, and one whose bits are
+//! block of an SPI flash has a register that says how the flash is divided, and one whose bits are
 //! the flash's pins.
 
 use std::{io, ops::Range, thread, time::Duration};
@@ -15,7 +15,7 @@ pub const SPI_TYPE: u32 = 0x0000_c120;
 pub const SPI_VERSION: u32 = 0x0000_0200;
 /// Type of the block for a flash on a parallel bus.
 pub const PARALLEL_TYPE: u32 = 0x0000_c121;
-/// Offset of the register that tells how the flash is divided, from the block's.
+/// Offset of the register that says how the flash is divided, from the block's.
 pub const FORMAT: u32 = 0x0c;
 /// Offset of the register of the pins, from the block's.
 pub const CONTROL: u32 = 0x10;

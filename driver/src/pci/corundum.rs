@@ -9,11 +9,11 @@ use super::Bar;
 const FIRMWARE: u32 = 0xffff_ffff;
 /// Its version.
 const FIRMWARE_VERSION: u32 = 0x0000_0100;
-/// Type of the block that tells which application the card carries.
+/// Type of the block that says which application the card carries.
 const APPLICATION: u32 = 0x0000_c005;
-/// Type of the block that tells where the interfaces are.
+/// Type of the block that says where the interfaces are.
 const INTERFACES: u32 = 0x0000_c000;
-/// Type of the block that tells where a port's own list is.
+/// Type of the block that says where a port's own list is.
 const PORT: u32 = 0x0000_c002;
 /// Type of the block that controls a port.
 const PORT_CONTROL: u32 = 0x0000_c003;
@@ -105,7 +105,7 @@ fn application(mut word: impl FnMut(u32) -> Option<u32>) -> Option<u32> {
     word(at.checked_add(0x0c)?)
 }
 
-/// Opens every port of the card in both directions, and tells whether there is one. A port is closed
+/// Opens every port of the card in both directions, and returns whether there is one. A port is closed
 /// after reset: what the card sends waits, and nothing arrives.
 pub fn open_ports(bar: &Bar) -> bool {
     let read = |at: u32| bar.read(at).ok();

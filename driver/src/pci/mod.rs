@@ -4,7 +4,7 @@
 //! | module | |
 //! |---|---|
 //! | [`address`] | `0000:65:00.0` |
-//! | [`sysfs`] | what sysfs tells of a function and of its IOMMU group |
+//! | [`sysfs`] | what sysfs says about a function and its IOMMU group |
 //! | [`mod@bind`] | giving a function to `vfio-pci`, and back |
 //! | [`bar`] | a mapped BAR |
 //! | [`corundum`] | what a Corundum card has in BAR0: its identification, its ports |

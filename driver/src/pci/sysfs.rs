@@ -1,4 +1,4 @@
-//! What sysfs tells of PCI functions.
+//! What sysfs says about PCI functions.
 
 use std::{
     fmt,

@@ -162,7 +162,7 @@ const fn request(number: u32) -> c_ulong {
     (VFIO_TYPE as c_ulong) << 8 | (VFIO_BASE + number) as c_ulong
 }
 
-/// A reset that tells how it went, which `VfioDevice::reset` does not.
+/// A reset that says how it went, which `VfioDevice::reset` does not.
 const VFIO_DEVICE_RESET: c_ulong = request(11);
 /// What the IOMMU can map, which `VfioContainer` does not tell.
 const VFIO_IOMMU_GET_INFO: c_ulong = request(12);

@@ -6,7 +6,7 @@ use crate::FaultConfig;
 const MACS: [u64; 3] = [0x0200_0000_0001, 0x0200_0000_0002, 0x0200_0000_0003];
 const END: Time = Time::MAX;
 
-/// A frame of `len` bytes to a card, with a number that tells it from others.
+/// A frame of `len` bytes to a card, with a number of its own.
 fn frame(to: usize, number: u32, len: usize) -> Vec<u8> {
     let mut frame = MACS[to].to_be_bytes()[2..].to_vec();
     frame.extend([2, 0, 0, 0, 0, 9, 0x88, 0xb5]);

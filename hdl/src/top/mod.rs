@@ -196,7 +196,7 @@ pub struct Card {
     starts: Starts,
     placer: Placer,
     reader: Reader,
-    /// Copies: all are written alike, each is read by a group of the gather.
+    /// Copies with the same content: each is read by a group of the gather.
     segmented_memory: [SegmentedMemory; 4],
     fragments: Fragments,
     gather: Gather,

@@ -328,7 +328,7 @@ impl CompletionQueueInner {
                 Some(owner) => vec![owner],
                 None => queue.queue_pairs(&entry),
             };
-            // What is flushed does not tell why.
+            // What is flushed does not say why.
             if completion.status != Status::WrFlushError
                 && let Some(failed) = named.get(usize::from(completion.destination))
             {

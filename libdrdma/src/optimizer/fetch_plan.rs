@@ -92,7 +92,7 @@ impl FetchPlan {
     ///
     /// The card sees a window of a request at a time: `fragments` are taken in the order in which
     /// they are sent, and only those that fill a window of `limits` together are planned together.
-    /// A few thousand fragments of a request are as good as all of them if the rest is alike.
+    /// A few thousand fragments of a request are as good as all of them if the rest is like them.
     ///
     /// A page is planned for each of the distinct gaps in it, which are at most 90, as they add up
     /// to less than a page: time is proportional to the fragments times the gaps of a page, for

@@ -125,7 +125,7 @@ pub enum RegionError {
         /// The type of region.
         region: &'static str,
     },
-    /// Columns that have kinds, or partitions that are made from keys, where only memory tells the bytes.
+    /// Columns that have kinds, or partitions that are made from keys, whose bytes only memory determines.
     #[error("{region}: its bytes have no places that could be told ahead")]
     NoPlaces {
         /// The type of region.

@@ -23,7 +23,7 @@ impl Region<'_> {
     ///
     /// `memory` must hold the memory region of the bitmap or of the pointers. They are copied, a bit
     /// a row or 8 B a row, so that the processor spends about as much time on each row as one that
-    /// lists its values. For a region that is large and alike everywhere, a few thousand of its
+    /// lists its values. For a large region that is the same everywhere, a few thousand of its
     /// fragments tell as much as all of them.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ impl<I: PartitionId> PartitionedRegion<'_, I> {
     /// what an [`Optimizer`](crate::optimizer::Optimizer) plans. Rows with another id are not fetched.
     ///
     /// `memory` must hold the memory region of the ids, which are copied. For a region that is large
-    /// and alike everywhere, a few thousand of its fragments tell as much as all of them.
+    /// and the same everywhere, a few thousand of its fragments say as much as all of them.
     ///
     /// ```
     /// # use libdrdma::network::Network;

@@ -1,4 +1,4 @@
-//! Asynchronous events between two cards: what no completion tells is told once, and nothing else is.
+//! Asynchronous events between two cards: what no completion reports is reported once, and nothing else is.
 
 use libdrdma::{
     Access, AsyncEvent, Operation, QueuePair, QueuePairAttributes, QueuePairState, ReceiveRequest,
@@ -34,7 +34,7 @@ fn write_without_key<'m>(lab: &mut Lab, qp: &mut QueuePair<'m>) {
 
 #[test]
 fn a_queue_pair_that_its_peer_broke_is_told_once() {
-    // Without a receive, and with two that are flushed, which does not tell why.
+    // Without a receive, and with two that are flushed, which does not say why.
     for receives in [0, 2] {
         let mut lab = Lab::new();
         let [mut a, mut b] = lab.connected(Transport::Rc);

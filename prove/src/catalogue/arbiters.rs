@@ -275,7 +275,7 @@ fn merge() -> Property {
     Property::new(
         "windows.merge",
         "order",
-        "only the present window's path is taken from, and it is whenever there is room; every box comes out once, in order \
+        "only the present window's path is taken from, and it is whenever there is room; every box leaves once, in order \
          and unchanged (followed: 16 bits, each of two); `done` with the last one",
         design,
     )

@@ -1,7 +1,7 @@
 //! What holds beats: none is lost, none doubled, none overtakes another, and none stays for ever.
 //!
 //! One beat is followed, whichever: when it goes in, the beats before it are counted, and it is the one
-//! that comes out when so many have come out. As it can be any beat, all come out in their order, once,
+//! that leaves when so many have left. As it can be any beat, all leave in their order, once,
 //! unchanged. Blocks are generic in width and depth, and look at no beat: what is shown at 4 bits and 4
 //! beats is shown of the same text with other numbers.
 
@@ -16,7 +16,7 @@ pub(super) struct Holder {
     pub beats: usize,
     /// Cycles until the first beat must be at the output.
     pub latency: usize,
-    /// A beat may come out in the cycle in which it goes in.
+    /// A beat may leave in the cycle in which it enters.
     pub passes: bool,
     /// A beat goes in.
     pub push: &'static str,
@@ -102,7 +102,7 @@ impl Holder {
 
 fn property(block: &str, design: Design, holder: &Holder) -> Property {
     let claim = format!(
-        "every beat comes out once, in order and unchanged; at most {} held; a held one is offered within \
+        "every beat leaves once, in order and unchanged; at most {} held; a held one is offered within \
          {}; `in_ready` {}",
         match holder.beats {
             1 => "one is".to_owned(),

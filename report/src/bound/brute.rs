@@ -217,7 +217,7 @@ fn planned(pieces: &[Run], price: u64, longest: u64) -> Vec<Run> {
     reads
 }
 
-/// Reads that use up tags and bytes in flight alike: those of one price for the first pieces, and of the next
+/// Reads that use up tags and bytes in flight at one rate: those of one price for the first pieces, and of the next
 /// one for the rest.
 fn even(pieces: &[Run], host: &pcie::Config) -> Vec<Run> {
     let average = (host.bytes_in_flight / host.tags) as u64;

@@ -19,7 +19,7 @@ const ROW_BITS: f64 = 160.0;
 /// What the paper measured: Gb/s, percent of a core. Nothing with D-RDMA.
 const PAPER: [Option<(f64, f64)>; 3] = [Some((1.5, 50.0)), Some((18.0, 100.0)), None];
 const NAMES: [&str; 3] = ["SGE lists", "copy-out", "D-RDMA"];
-/// The experiments that tell what the card does, in that order.
+/// The experiments that say what the card does, in that order.
 const EXPERIMENTS: [&str; 3] = ["lists-2", "contiguous-registers", "shuffle-2"];
 
 /// A way to send the shuffle.

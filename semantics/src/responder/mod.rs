@@ -3,7 +3,7 @@
 //!
 //! A [`Responder`] is the state; what it reaches beside that (keys, memory, the receive queue) is a
 //! [`World`]. It sees frames whose invariant CRC was right and that are addressed to its queue pair:
-//! [`is_for`] tells which those are.
+//! [`is_for`] says which those are.
 //!
 //! | module | |
 //! |---|---|

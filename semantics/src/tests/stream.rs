@@ -107,7 +107,7 @@ fn a_write_by_columns_has_a_message_a_column_and_none_without_bytes() {
         (3, vec![0x50, 0x51, 0x52, 0x53]),
     ];
     assert_eq!(found, expected);
-    // Only strings of no bytes: that column is left out, unless it tells the peer of its rows.
+    // Only strings of no bytes: that column is left out, unless the peer learns its rows from it.
     let empty = memory.with(200, [0; 16]);
     let mut lone = region.clone();
     if let Region::Kinds(kinds) = &mut lone {

@@ -163,7 +163,7 @@ impl ConfigSpace {
         found.map(|bytes| into.copy_from_slice(bytes)).is_some()
     }
 
-    /// Writes what can be written, and tells whether that asks for a reset of the function; `None` if
+    /// Writes what can be written, and returns whether that asks for a reset of the function; `None` if
     /// there is no such place.
     #[must_use]
     pub fn write(&mut self, offset: u64, bytes: &[u8]) -> Option<bool> {

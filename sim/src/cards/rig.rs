@@ -293,7 +293,7 @@ impl<C: Card> Rig<C> {
         }
     }
 
-    /// Takes the completions of queue 0 that are there, and tells the card.
+    /// Takes the completions of queue 0 that are there, and informs the card.
     pub fn poll(&mut self) -> Vec<Completion> {
         self.poll_queue(0)
     }

@@ -24,7 +24,7 @@ use drdma_soft::host::Host;
 
 /// Segment writes that wait on each segment.
 const SEGMENT_QUEUE: usize = 32;
-/// What tells the seed of writes from that of reads.
+/// The difference between the seed of writes and that of reads.
 const WRITE_SEED: u64 = 0x7772_6974_6573;
 /// Cycles from a write's last packet to its status: at least, and how many more at most.
 const STATUS_CYCLES: (u64, u64) = (20, 20);

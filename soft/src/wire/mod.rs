@@ -202,7 +202,7 @@ impl Network {
 
     /// From now on there is a peer wherever the card sends to and none was added, which takes
     /// [`Behaviour::Anything`]. It answers queue pairs of the card whose numbers are below 16,384: the
-    /// UDP source port tells no more of them.
+    /// UDP source port does not distinguish more of them.
     pub fn answer_everywhere(&self) {
         self.state().everywhere = true;
     }

@@ -116,7 +116,7 @@ impl Appended {
             for message in messages {
                 let (queue, index) = &message.completion;
                 let row = first(queue, *index)
-                    .ok_or_else(|| format!("{queue}: completion {index} tells no rows"))?;
+                    .ok_or_else(|| format!("{queue}: completion {index} names no rows"))?;
                 if row >= self.capacity {
                     return Err(format!("{queue}: row {row} of {}", self.capacity));
                 }

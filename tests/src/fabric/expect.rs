@@ -2,7 +2,7 @@
 //!
 //! Messages are those of [`crate::expect`], which follows `docs/semantics.md`. They are delivered at
 //! once, post by post in the order of the file, and meet the receives of the whole phase, in order.
-//! That is what must come out of any timing, on any network, if nothing races: no byte is written that
+//! That is the result of any timing, on any network, if nothing races: no byte is written that
 //! anything else of the same phase reads or writes, no receive can be taken by either of two queue
 //! pairs, and nothing goes against the stream of messages in which an error occurs. Jobs that are not
 //! so are [refused](Undetermined) where that is noticed.

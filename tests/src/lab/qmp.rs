@@ -38,7 +38,7 @@ impl Qmp {
         self.stream.get_mut().write_all(format!("{text}\n").as_bytes()).expect("QEMU listens");
         loop {
             let mut message = self.message();
-            // What QEMU tells unasked.
+            // Events, which QEMU sends unasked.
             if message.get("event").is_some() {
                 continue;
             }

@@ -102,7 +102,7 @@ impl Limits {
 
 /// One post in so many is spoiled: its regions need not be inside their buffers.
 const SPOILED: u64 = 12;
-/// Posts that do not come out as wanted are drawn again, at most so many times.
+/// Posts that are not as wanted are drawn again, at most so many times.
 const ATTEMPTS: usize = 200;
 
 /// The job of that seed: the same on every machine.

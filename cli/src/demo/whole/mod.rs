@@ -112,7 +112,7 @@ fn batches(options: &Options) -> Vec<Batch> {
 /// Cards behind a switch, one of which sends.
 struct Shuffle<'a> {
     options: &'a Options,
-    /// The simulated hardware tells time.
+    /// The simulated hardware has a clock.
     has_clock: bool,
     fabric: Fabric,
     pd: ProtectionDomain,

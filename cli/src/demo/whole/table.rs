@@ -178,7 +178,7 @@ pub fn is_outside(len: usize) -> bool {
     len > VIEW_INLINE as usize
 }
 
-/// The bytes of the string that a view tells.
+/// The bytes of the string that a view refers to.
 pub fn len_of(view: &[u8; VIEW]) -> usize {
     let [a, b, c, d, ..] = *view;
     u32::from_le_bytes([a, b, c, d]) as usize

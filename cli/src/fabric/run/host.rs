@@ -82,7 +82,7 @@ enum Ready<'a> {
 pub(super) struct Completion {
     /// As it is printed.
     pub object: Value,
-    /// It tells of success.
+    /// It reports success.
     pub good: bool,
 }
 
@@ -495,7 +495,7 @@ pub struct Remotes {
     pub columns: Vec<(u64, u32)>,
 }
 
-/// A request as a job for one card has it; `remotes` tells each destination's remote memory.
+/// A request as a job for one card has it; `remotes` is each destination's remote memory.
 fn plain(send: &Send, remotes: &[Remotes]) -> job::Post {
     let (op, imm) = match send.op {
         Op::Send | Op::SendInvalidate => (Opcode::Send, 0),

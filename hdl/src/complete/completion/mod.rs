@@ -104,7 +104,7 @@ const WRITTEN: usize = 14;
 
 const _: () = assert!(INDEX == 12, "what the host wrote stands elsewhere");
 
-/// The bit of a request's result that tells of success that its message goes on in another part, and its bits.
+/// The bit of a successful request's result that says that its message goes on in another part, and its bits.
 const GOES_ON: usize = 50 + DEST_COUNT;
 const RESULT: usize = GOES_ON + 1;
 

@@ -84,7 +84,7 @@ impl Part {
     }
 }
 
-/// What should come out: payload by position, failed, part.
+/// What is expected: payload by position, failed, part.
 fn expected(parts: &[Part], windows: &[Failures], memory: &[u8]) -> Vec<(Word, bool, Part)> {
     let mut carry = false;
     let mut expected = vec![];
@@ -224,7 +224,7 @@ fn run(
     run_at(16, library, seed, stalls, parts, windows, memory)
 }
 
-/// Sends all parts and checks all that comes out, at so many words a cycle. All windows may be open at
+/// Sends all parts and checks all beats, at so many words a cycle. All windows may be open at
 /// once, each is ready some time after its failures were told, and its memory turns to something else
 /// when it is freed.
 fn run_at(

@@ -24,7 +24,7 @@ struct World {
     /// Windows in use that have no size yet: perhaps the last one, and windows of columns, which get theirs later.
     unsized_windows: u64,
     sizes: bool,
-    /// The placer closed its window in the cycle before: it tells so now.
+    /// The placer closed its window in the cycle before: it says so now.
     closes: bool,
     frees: bool,
     opened: u64,
@@ -296,7 +296,7 @@ fn two_streams_become_one_window_by_window() {
     let library = testing::library("merge", Merge::<ReadBox>::default);
     for (seed, stalls) in (1..).zip(STALLS) {
         let mut random = Random::new(seed);
-        // Windows of the two streams in random order; each beat tells window, place and end.
+        // Windows of the two streams in random order; each beat has window, place and end.
         let windows: Vec<(bool, u64)> =
             (0..60).map(|_| (random.chance(0.5), 1 + random.below(6))).collect();
         let mut bench = Bench::new(library.instance(seed), seed);

@@ -1,4 +1,4 @@
-//! What comes out against what went in: nothing is lost but what a later one covers.
+//! What leaves against what entered: nothing is lost but what a later one covers.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -28,7 +28,7 @@ struct Lab<'a> {
     /// The other side does not take.
     stall: f64,
     cycle: u64,
-    /// What has come out, and when.
+    /// What has left, and when.
     out: Vec<(Told, u64)>,
     offered: Option<Told>,
 }
@@ -95,8 +95,8 @@ fn covers(one: Told, other: Told) -> bool {
     one.2 < 0x20 && other.2 < 0x20 && ahead(one.1, other.1) < 1 << 23
 }
 
-/// Checks that each queue pair's come out in order, and that each ACK that does not come out is covered by its
-/// neighbours that do. Gives how many did not come out.
+/// Checks that the responses of each queue pair leave in order, and that each ACK that does not leave is covered by
+/// a neighbour that does. Returns how many did not leave.
 fn check(came: &[Told], told: &[Told]) -> usize {
     let mut of_pair: HashMap<u64, VecDeque<Told>> = HashMap::new();
     came.iter().for_each(|one| of_pair.entry(one.0).or_default().push_back(*one));

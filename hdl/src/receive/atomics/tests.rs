@@ -45,7 +45,7 @@ struct World {
     model: Model,
     random: Random,
     atomics: HashMap<u64, Atomic>,
-    /// Orders that were not accepted, and those that did not come out.
+    /// Orders that were not accepted, and those that did not leave.
     coming: VecDeque<Order>,
     inside: VecDeque<Order>,
     passed: u64,

@@ -4,7 +4,7 @@
 //! passed to the host as
 //! they came; RoCEv2 to the card's addresses that is for no queue pair is counted.
 //!
-//! Contract: one beat a cycle. A frame for the host comes out 7 cycles later; a beat for the card is
+//! Contract: one beat a cycle. A frame for the host leaves 7 cycles later; a beat for the card is
 //! given to the parser 5 cycles later, and is never stalled there. The stream stops while the host does not take a
 //! frame of its own that
 //! is at the output, a cycle for each queue pair whose number has the same low 12 bits as that of a frame and that is

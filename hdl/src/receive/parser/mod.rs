@@ -23,7 +23,7 @@
 //!               \---> headers ----/          \--> places
 //! ```
 //!
-//! Contract: one beat a cycle, frames back to back. A frame for the host comes out 7 cycles later, a packet 12 cycles
+//! Contract: one beat a cycle, frames back to back. A frame for the host leaves 7 cycles later, a packet 12 cycles
 //! after its
 //! frame's last beat, an acknowledgement 11. No frame for the card stalls the stream, except as [`gate`] says: one that
 //! begins while there is no room for the longest one in the store, while 496 packets wait, or without `acks_roomy`, is

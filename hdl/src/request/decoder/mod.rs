@@ -36,7 +36,7 @@
 //! *An inline payload* becomes a contiguous set as long as it is, with a lane that is `inline`: blocks that count
 //! bytes count them, blocks that fetch them have nothing to fetch. `inline_write` gives the payload to the gather. A
 //! payload of no bytes
-//! becomes a set of one byte, which stands for it; `dest_write_empty` tells the segmenter not to send that byte.
+//! becomes a set of one byte, which stands for it; with `dest_write_empty` the segmenter does not send that byte.
 //!
 //! *Partitioned requests* are opened before their region, which becomes the one set of all
 //! destinations; a failure of the region is of no destination.

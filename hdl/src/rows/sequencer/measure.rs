@@ -23,7 +23,7 @@ pub enum MeasureState {
 /// Stages of the multiplier.
 const STAGES: usize = 4;
 
-/// Takes the regions of a destination one by one from the plan. For each it tells how many messages begin and end in
+/// Takes the regions of a destination one by one from the plan. For each it says how many messages begin and end in
 /// it, how long they are, and how long the last message is that begins in it. `too_long` is set when a message is
 /// longer than `limit`.
 ///

@@ -30,7 +30,7 @@ const READ_FIELDS: [(&str, usize); 11] = [
     ("kept", 5),
 ];
 
-/// An ACK or a NAK. The sequence number tells answers apart.
+/// An ACK or a NAK. Each answer has a sequence number of its own.
 fn answer(qp: u64, syndrome: u8, psn: u64) -> Beat {
     let stamp = (psn * 0x1234_5677) & 0xffff_ffff;
     let beat = Beat::from([("qp", qp), ("psn", psn), ("msn", psn ^ 0xabcdef), ("stamp", stamp)])

@@ -11,7 +11,7 @@
 //! | [`ColumnPlacement`] | rows of at most 960 B of several columns, for one destination or many |
 //! | [`BlockPlacement`] | all others, row by row |
 //!
-//! Neither is anything that software has to care for: the card does it by itself. It tells beforehand what a
+//! Neither is anything that software has to care for: the card does it by itself. It says beforehand what a
 //! layout of columns is worth:
 //!
 //! ```

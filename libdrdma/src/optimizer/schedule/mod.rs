@@ -131,7 +131,7 @@ impl Schedule {
             }
             best.as_ref().map_or(longest, |(_, longest, _)| *longest)
         };
-        // The rules tell which longest read is best.
+        // The rules say which longest read is best.
         let log = longest.ilog2().max((*LOG_MAX_READ.start()).into());
         let mut longest = 1 << log;
         for log in (u32::from(*LOG_MAX_READ.start())..=log).rev() {

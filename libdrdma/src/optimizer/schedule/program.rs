@@ -92,7 +92,7 @@ impl Program<'_> {
                     (best[index + 1], first[index]) = (cost, group.first);
                 }
             }
-            // Groups whose reads go on alike cost alike from here on: behind the end of a page all do.
+            // Groups whose reads continue in the same way cost the same from here on: behind the end of a page all do.
             groups.dedup_by(|later, kept| {
                 let alike = later.open.iter().zip(&kept.open).all(|(a, b)| a.start == b.start);
                 if alike && later.known() < kept.known() {

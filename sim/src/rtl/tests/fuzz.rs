@@ -51,7 +51,7 @@ enum Fate {
 
 const FATES: usize = 5;
 
-/// The counters that tell what became of frames.
+/// The counters that say what became of frames.
 const COUNTERS: [&Counter; 4] = [
     &counter::RECEIVE_DROPPED,
     &counter::RECEIVE_OVERRUN,
@@ -108,7 +108,7 @@ impl Fuzz {
             let frame = Frame::parse_any(&sent.bytes);
             let frame = frame.unwrap_or_else(|error| panic!("{error} {what}: {:02x?}", sent.bytes));
             let is_secret = |bytes: &[u8]| bytes.iter().all(|byte| *byte == SECRET);
-            assert!(!frame.payload.windows(TELLING).any(is_secret), "{frame:?} tells {what}");
+            assert!(!frame.payload.windows(TELLING).any(is_secret), "{frame:?} reveals {what}");
             let asks = frame.operation() == operation::READ_REQUEST && !frame.is_notification();
             count += usize::from(!asks);
         }

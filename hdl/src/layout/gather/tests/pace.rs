@@ -1,4 +1,4 @@
-//! The pace that libdrdma tells software, against the block.
+//! The pace that libdrdma predicts, against that of the block.
 
 use libdrdma::optimizer::{Beat, ColumnPlacement, Lane, assembler};
 

@@ -1,4 +1,4 @@
-//! How many words a cycle come out, by pattern.
+//! Words a cycle, by pattern.
 
 use super::*;
 

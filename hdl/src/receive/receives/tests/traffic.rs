@@ -351,7 +351,7 @@ struct Peer {
     started: bool,
 }
 
-/// What must come out.
+/// What is expected.
 #[derive(Default)]
 struct Expected {
     runs: Vec<Run>,

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// Bytes of the frame store.
 const STORE: u64 = 1 << 17;
 
-/// Takes columns, tells plans, and keeps the runs of each value that are planned, in the order of the payload.
+/// Takes columns, reports plans, and keeps the runs of each value that are planned, in the order of the payload.
 pub struct Transposer {
     target: MonitorId,
     planned: DriverId,

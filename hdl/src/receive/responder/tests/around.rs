@@ -32,7 +32,7 @@ pub(super) struct Around<'a> {
     pub(super) verdicts: Option<VecDeque<u64>>,
     /// What was settled of that in this cycle.
     pub(super) settled_pieces: Rc<RefCell<Option<bool>>>,
-    /// Cycles until an append region tells, and what.
+    /// Cycles until an append region answers, and what.
     pub(super) telling: Option<(u64, (u64, bool, u32))>,
     /// Takes that wait until it is known what becomes of a receive that appends.
     pub(super) takes: VecDeque<Beat>,
@@ -297,7 +297,7 @@ impl<'a> Around<'a> {
         words
     }
 
-    /// Until everything has come out.
+    /// Until everything has left.
     pub(super) fn drain(&mut self) {
         let mut quiet = 0;
         while quiet < 200 {

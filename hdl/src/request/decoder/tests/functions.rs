@@ -110,7 +110,7 @@ impl Entry {
     }
 }
 
-/// Sends an entry, then one of another queue, and tells the first one's status and destination. No queue pair fails.
+/// Sends an entry, then one of another queue, and returns the first one's status and destination. No queue pair fails.
 fn told(world: &mut World, card: &mut Card, entry: Batch) -> (u8, u8) {
     let other = batch(3, all_kinds(card));
     let requests = compare(world, card, &[entry, other]);

@@ -72,7 +72,7 @@ pub struct Key {
     /// Of a bit: its place in its byte.
     pub first: u8,
     pub key_type: u8,
-    /// Where the bitmap is that tells null, and the place of row 0's bit.
+    /// Where the bitmap of validity is, and the place of row 0's bit.
     pub validity: Option<(u64, u8)>,
 }
 
@@ -214,7 +214,7 @@ pub struct Column {
     pub set: Set,
 }
 
-/// A request as it must come out.
+/// A request as the decoder must give it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     pub queue: u8,

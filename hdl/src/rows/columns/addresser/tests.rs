@@ -234,7 +234,7 @@ fn lanes_of_known_lengths_are_at_work_soon() {
     let lanes = Lanes::random(&mut random, 33, 1, None);
     let other = Lanes::random(&mut random, 33, 1, Some(&lanes));
     let table = (33_u64 + 63).div_ceil(4);
-    // Every second window lies elsewhere, or all of them alike.
+    // Every second window lies elsewhere, or all of them lie in the same place.
     for (second, cycles) in [(&other, table + 3), (&lanes, 2)] {
         let of = |k| if k % 2 == 0 { &lanes } else { second };
         let windows: Vec<_> = (0..40).map(|k| (of(k).clone(), 1)).collect();

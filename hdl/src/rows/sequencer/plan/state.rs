@@ -93,7 +93,7 @@ pub enum PlanState {
     LoadRead,
     /// Units for the walker: multiplies the set's elements.
     LoadTimes,
-    /// Units for the walker: tells it the bounds and the region.
+    /// Units for the walker: gives it the bounds and the region.
     Load,
     /// Units for the walker: starts it.
     LoadUnits,

@@ -164,7 +164,7 @@ impl ColumnPath {
         }
     }
 
-    /// Adds up the rows of a scan, and tells their sum with the last one.
+    /// Adds up the rows of a scan, and gives their sum with the last one.
     fn count(&mut self, stretch: &Stretch) {
         if stretch.item(202, 2) > 0 && stretch.item(70, 1) == 1 {
             self.ids = stretch.answers.clone();

@@ -89,7 +89,7 @@ const _: () = assert!(
 );
 const _: () = assert!(
     Opcode::WriteImm as u8 == 3 && Opcode::Write as u8 == 2 && Transport::Ud as u8 == 2,
-    "bit 1 of an opcode tells a WRITE"
+    "bit 1 of an opcode marks a WRITE"
 );
 const _: () = assert!(
     RegionType::Contiguous as u8 == 0

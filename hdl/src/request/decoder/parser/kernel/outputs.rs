@@ -1,4 +1,4 @@
-//! What the parser tells the blocks around it.
+//! What the parser gives to the blocks around it.
 
 use super::super::Parser;
 use super::LONGEST_READ;
