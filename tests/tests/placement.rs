@@ -269,7 +269,7 @@ fn columns_of_several_destinations_lie_where_software_says() {
 fn check_blocks(reads: &[Descriptor], rows: impl Iterator<Item = Vec<Fragment>>) -> usize {
     let mut placement = BlockPlacement::default();
     let (mut window, mut start, mut windows) = (Window::new(), 0, 0);
-    // Reads of the window at hand and of later ones.
+    // Reads of the current window and of later ones.
     let mut left = reads;
     let is_of = |read: &Descriptor, placement: &BlockPlacement, start: u64| {
         let place = placement.place(read.addr).map(|place| u64::from(place.offset()));

@@ -93,7 +93,7 @@ impl Logic for Rings {
         self.consumer.write_address.next = self.written.val();
         self.consumer.write_data.next = self.cfg_data.val();
 
-        // The ring of the queue at hand.
+        // The ring of the current queue.
         self.cqs.ahead.next = self.next_queue.val();
         self.ring.next = self.cqs.read_data.val();
         if self.is_direct.val() {

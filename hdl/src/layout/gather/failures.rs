@@ -1,6 +1,6 @@
 //! Remembers failed reads: which parts of a window could not be read, and whether a beat needs any of them.
 //!
-//! Contract: a range is taken in any cycle. The beat at hand is compared with the ranges of its
+//! Contract: a range is taken in any cycle. The current beat is compared with the ranges of its
 //! window, one in each cycle with `step`; `all` says that the last comparison is done, three cycles
 //! after the last range, and at once if there is none; `failed` is the result. 255 ranges of a
 //! window are kept; with more, every beat of the window that reads anything has failed.
@@ -30,7 +30,7 @@ pub struct Failures {
     pub rst: Signal<In, Bit>,
     /// A read that failed.
     pub error: Flow<In, ReadError>,
-    /// Number of the window of the beat at hand.
+    /// Number of the window of the current beat.
     pub window: Signal<In, Bits<WINDOW_INDEX>>,
     /// Positions of the beat that have a byte, a bit each.
     pub valid: Signal<In, Bits<64>>,

@@ -35,13 +35,13 @@ pub struct Kept {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Pieces of the packet at hand.
+    /// Pieces of the current packet.
     pub input: Stream<In, PiecePlace>,
     /// There is room for all columns of a region.
     pub roomy: Signal<Out, Bit>,
-    /// The pieces of the packet at hand are forgotten, and come anew.
+    /// The pieces of the current packet are forgotten, and come anew.
     pub again: Signal<In, Bit>,
-    /// What becomes of the packet at hand.
+    /// What becomes of the current packet.
     pub settle: Flow<In, RegionSettle>,
     /// Pieces of packets that are placed.
     pub piece: Stream<Out, PiecePlace>,

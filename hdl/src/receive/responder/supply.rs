@@ -59,7 +59,7 @@ pub struct Supply {
     #[init(StreamFifo::prompt())]
     jobs: StreamFifo<Job, 3, 4>,
     takes: StreamSkid<Take>,
-    /// The job at hand gives up a receive, and is alone here.
+    /// The current job gives up a receive, and is alone here.
     alone: DFF<Bit>,
     head: Signal<Local, Job>,
     /// The oldest job waits for the answer to its take.

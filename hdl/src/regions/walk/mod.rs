@@ -83,11 +83,11 @@ pub enum WalkState {
     Find,
     /// Checks whether the first byte is in this element.
     Found,
-    /// Looks the row at hand up.
+    /// Looks the current row up.
     Seek,
     /// Walks the bitmap.
     Bits,
-    /// Finds the piece of the bitmap or of the pointers from the row at hand on.
+    /// Finds the piece of the bitmap or of the pointers from the current row on.
     Measure,
     /// Has the bytes of that piece.
     Size,
@@ -97,9 +97,9 @@ pub enum WalkState {
     Fetch,
     /// Waits for the bytes of that piece.
     Come,
-    /// Shifts the bits so that they begin with the row at hand.
+    /// Shifts the bits so that they begin with the current row.
     Align,
-    /// Computes the address of the element at hand in the row.
+    /// Computes the address of the current element in the row.
     Multiply,
     /// Looks that address up in its key.
     Check,
@@ -269,7 +269,7 @@ pub struct Walk {
     skips: Signal<Local, Bit>,
     wanted: Signal<Local, Bits<13>>,
 
-    // The region at hand.
+    // The current region.
     kind_held: DFF<Bits<2>>,
     base: DFF<Bits<64>>,
     count: DFF<Bits<32>>,
@@ -303,7 +303,7 @@ pub struct Walk {
     level: DFF<Bit>,
     /// The packet's bytes are answered piece by piece all the same.
     piecewise: DFF<Bit>,
-    /// Address of the columns in the row at hand, without their offsets.
+    /// Address of the columns in the current row, without their offsets.
     row_base: DFF<Bits<64>>,
     /// Bytes of a column up to the row in which the packet ends.
     reach: DFF<Bits<COLUMN_BYTES>>,
@@ -340,7 +340,7 @@ pub struct Walk {
     fresh: DFF<Bit>,
     /// Selected rows before the one that is searched for.
     skip: DFF<Bits<33>>,
-    /// What was read of the bitmap or the pointers, from the row at hand on, and bits that are left.
+    /// What was read of the bitmap or the pointers, from the current row on, and bits that are left.
     bits: DFF<Bits<512>>,
     have: DFF<Bits<10>>,
     /// Selected rows among the next 64. While rows are walked one by one, from the row before on: once a word was not
@@ -358,7 +358,7 @@ pub struct Walk {
     /// Bytes of the bitmap or pointers for these rows, as known a cycle before.
     side_bytes: DFF<Bits<14>>,
     side_bits: DFF<Bits<10>>,
-    /// Bits in the first byte before that of the row at hand.
+    /// Bits in the first byte before that of the current row.
     ahead: Signal<Local, Bits<3>>,
     aligned: DFF<Bits<3>>,
     most_bits: Signal<Local, Bits<10>>,

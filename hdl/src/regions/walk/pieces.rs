@@ -41,7 +41,7 @@ impl Walk {
         self.unused_region.next = self.keys.region.val();
     }
 
-    /// Address of the element at hand in the row: origin + row * step.
+    /// Address of the current element in the row: origin + row * step.
     #[hdl_gen]
     pub(super) fn address(&mut self) {
         self.origin.d.next = self.data.val().get_bits::<64>(0);
@@ -78,7 +78,7 @@ impl Walk {
             || (bit_cast::<16, 4>(self.element.q.val()) + 1 == self.elements.q.val());
     }
 
-    /// Takes the address of the element at hand in the row.
+    /// Takes the address of the current element in the row.
     #[hdl_gen]
     pub(super) fn multiply(&mut self) {
         if self.wait.q.val() == PRODUCT {

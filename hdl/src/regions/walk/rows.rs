@@ -7,7 +7,7 @@ use super::{
 use drdma_emit::prelude::*;
 
 impl Walk {
-    /// The bits of the bitmap at hand, and what is read of a bitmap or of pointers next.
+    /// The bits of the current bitmap, and what is read of a bitmap or of pointers next.
     #[hdl_gen]
     pub(super) fn look_at_bits(&mut self) {
         self.ones_in_word.bits.next = self.bits.q.val().get_bits::<64>(0);
@@ -29,7 +29,7 @@ impl Walk {
         if self.rows_left.val() < bits::<33>(MANY_ROWS) {
             self.few_rows.d.next = self.rows_left.val().get_bits::<FEW>(0);
         }
-        // A bitmap is read from the byte of the row at hand on.
+        // A bitmap is read from the byte of the current row on.
         self.ahead.next = 0.into();
         self.side_bytes.d.next = bit_cast::<14, FEW>(self.few_rows.q.val()) << 3;
         if self.kind_held.q.val() == BITMAPPED {
@@ -42,7 +42,7 @@ impl Walk {
         self.most_bits.next = bits::<10>(512) - bit_cast::<10, 3>(self.ahead.val());
     }
 
-    /// Looks the row at hand up.
+    /// Looks the current row up.
     #[hdl_gen]
     pub(super) fn seek(&mut self) {
         self.wait.d.next = 0.into();
@@ -73,7 +73,7 @@ impl Walk {
             && self.level.q.val()
             && (!self.fresh.q.val() || !self.beyond.val())
         {
-            // Rows are counted from the first byte of the one at hand on.
+            // Rows are counted from the first byte of the current one on.
             self.state.d.next = WalkState::Rows;
             self.level.d.next = false;
             self.rest.d.next = 0.into();
@@ -114,7 +114,7 @@ impl Walk {
         }
     }
 
-    /// Finds the piece of the bitmap or of the pointers from the row at hand on.
+    /// Finds the piece of the bitmap or of the pointers from the current row on.
     #[hdl_gen]
     pub(super) fn measure(&mut self) {
         self.wait.d.next = 0.into();
@@ -175,7 +175,7 @@ impl Walk {
         }
     }
 
-    /// Shifts the bits so that they begin with the row at hand.
+    /// Shifts the bits so that they begin with the current row.
     #[hdl_gen]
     pub(super) fn align(&mut self) {
         self.aligned.d.next = self.aligned.q.val() - 1;

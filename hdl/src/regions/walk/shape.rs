@@ -41,7 +41,7 @@ impl Walk {
         }
         self.state.d.next = WalkState::Header;
         if self.warm.val() {
-            // The region at hand comes next, and behind it others from their first rows on.
+            // The current region comes next, and behind it others from their first rows on.
             self.resumes.d.next = false;
             self.header.d.next = self.header.q.val();
             self.at.d.next = self.at.q.val();
@@ -168,7 +168,7 @@ impl Walk {
         } else if self.enters.q.val()
             || (self.resumes.q.val() && self.resumable.val() && !self.by_columns.val())
         {
-            // The row at hand is looked up anew: no byte is left of an element of another row.
+            // The current row is looked up anew: no byte is left of an element of another row.
             self.have.d.next = 0.into();
             self.skip.d.next = 0.into();
             self.fresh.d.next = true;
@@ -213,7 +213,7 @@ impl Walk {
         }
     }
 
-    /// Checks whether the first byte is in the element at hand.
+    /// Checks whether the first byte is in the current element.
     #[hdl_gen]
     pub(super) fn found(&mut self) {
         self.wait.d.next = 0.into();

@@ -52,7 +52,7 @@ pub struct Alike {
     // Stages 1 and 2: the element.
     valid: [DFF<Bit>; 2],
     last: [DFF<Bit>; 2],
-    // Stage 2: the lane at hand.
+    // Stage 2: the current lane.
     is_first: DFF<Bit>,
     number: DFF<Bits<5>>,
     same: DFF<Bit>,

@@ -52,7 +52,7 @@ pub struct Apart {
     // Stages 1 and 2: the element.
     valid: [DFF<Bit>; 2],
     last: [DFF<Bit>; 2],
-    // Stage 2: the lane at hand.
+    // Stage 2: the current lane.
     is_first: DFF<Bit>,
     number: DFF<Bits<5>>,
     number_after: Signal<Local, Bits<5>>,
@@ -67,7 +67,7 @@ pub struct Apart {
     bases: Lutram<64, 4, 1>,
     count: DFF<Bits<32>>,
     count_before: DFF<Bits<32>>,
-    /// The destination at hand has the first destination's steps and lengths.
+    /// The current destination has the first destination's steps and lengths.
     formed: DFF<Bit>,
     // How far a lane lies behind that of the destination before, against how far that one's rows reach.
     #[init(Multiplier::new(STAGES))]

@@ -84,7 +84,7 @@ pub struct KeyCheck {
 
 /// Checks the granules of a function and its keys, and gives out what they say.
 ///
-/// The granule at hand is named by one of `is_function`, `is_entry`, `is_source`, `is_end` and is checked in the same
+/// The current granule is named by one of `is_function`, `is_entry`, `is_source`, `is_end` and is checked in the same
 /// cycle; it counts with `take`.
 /// What is written follows a cycle later. Besides what has no meaning, granules are refused that ask for what the card
 /// does not have: keys of variable length or of
@@ -96,7 +96,7 @@ pub struct KeyCheck {
 /// `bitmap`, `bitmap_more` of the region.
 ///
 /// # Outputs
-/// `is_bad`; `last`: the key at hand is the last one; `check`, valid if the granule needs one; `ids`, bytes of an id,
+/// `is_bad`; `last`: the current key is the last one; `check`, valid if the granule needs one; `ids`, bytes of an id,
 /// with the function; `partitions` and `group` from then on; `function_write` and `key_write`, all but the slot.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Keys {
@@ -129,7 +129,7 @@ pub struct Keys {
     pub bitmap_more: Signal<In, Bits<30>>,
     /// The granule is not legal here.
     pub is_bad: Signal<Out, Bit>,
-    /// The key at hand is the last one.
+    /// The current key is the last one.
     pub last: Signal<Out, Bit>,
     /// A range that is to be checked with the granule.
     pub check: Flow<Out, KeyCheck>,
@@ -283,7 +283,7 @@ impl Logic for Keys {
             self.type_is_bad.next = self.told.q.val().range || (self.key.q.val().log_width != 4);
         }
 
-        // The granule at hand.
+        // The current granule.
         self.no_splitters.next =
             (self.function_code.val() == MURMUR3) || (self.function_partitions.val() == 1);
         self.is_bad.next = false;

@@ -9,7 +9,7 @@ const POINTER_BYTES: u64 = 8;
 /// Turns elements into lanes, and collects what is said of a whole set.
 ///
 /// Contract: one element a cycle, without back-pressure; `lane_write` follows its element after 2 cycles,
-/// `set_write` its last element after 2 cycles. The number of the set at hand rises by one with each last
+/// `set_write` its last element after 2 cycles. The number of the current set rises by one with each last
 /// element.
 ///
 /// The elements of a region that is *split* come twice: each alone, which makes a set of one lane, then as a

@@ -45,7 +45,7 @@ pub struct Counter {
     valid: DFF<Bit>,
     bits: DFF<Bits<512>>,
     tag: DFF<CountTag>,
-    /// A mask of the turn at hand has failed.
+    /// A mask of the current turn has failed.
     failed: DFF<Bit>,
     ones: [CountOnes<64, 7>; 8],
     // Stage 2: set bits of each 64 rows.

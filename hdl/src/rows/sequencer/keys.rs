@@ -158,7 +158,7 @@ impl Logic for Keys {
             | (bit_cast::<21, 4>(self.known_key.q.val().key) << 16)
             | (bit_cast::<21, 1>(self.taken.q.val().begins.into()) << 20);
 
-        // The block at hand.
+        // The current block.
         self.left.next = self.stop.q.val() - self.row.q.val();
         self.last_block.d.next = self.left.val() <= KEY_BLOCK;
         self.rows.d.next = bits::<9>(KEY_BLOCK);

@@ -73,7 +73,7 @@ pub struct Messages {
     /// `fulls` of the standing and `full_count` of the context, each less the message that begins.
     fulls_less: Signal<Local, Bits<32>>,
     count_less: Signal<Local, Bits<32>>,
-    /// The standing's `fulls` belongs to the region at hand.
+    /// The standing's `fulls` belongs to the current region.
     same: Signal<Local, Bit>,
     /// The message that begins has full length.
     is_full: Signal<Local, Bit>,

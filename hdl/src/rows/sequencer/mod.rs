@@ -324,7 +324,7 @@ pub struct Sequencer {
     fetch: Fetch,
     keys: Keys,
     partitioner: Partitioner,
-    /// The answer at hand goes to the column path.
+    /// The current answer goes to the column path.
     for_columns: Signal<Local, Bit>,
     plain_read: Signal<Local, Read>,
     item_in: Flatten<Item, ITEM_BITS>,

@@ -68,7 +68,7 @@ impl Region {
 /// The steps of a set's groups: lanes of one step, one after another, that lie within it and within
 /// 127 bytes.
 pub fn group_steps(lanes: &[(u64, u64, u32)]) -> u128 {
-    // The group at hand: where it starts, where it ends, its step.
+    // The current group: where it starts, where it ends, its step.
     let mut group: Option<(i128, i128, u64)> = None;
     let mut sum = 0;
     for &(base, step, len) in lanes {

@@ -365,7 +365,7 @@ pub struct Keeper {
     // queue pair, it gets the list from that one.
     look: DFF<Bit>,
     follows: DFF<Bit>,
-    /// The event at hand is one that an event of the same queue pair may follow at once.
+    /// The current event is one that an event of the same queue pair may follow at once.
     leads: Signal<Local, Bit>,
     event: DFF<KeeperEvent>,
     qp: DFF<Bits<QP>>,

@@ -7,7 +7,7 @@ use drdma_emit::prelude::*;
 /// Operation of a READ.
 const READ_REQUEST: u64 = operation::READ_REQUEST as u64;
 
-/// What is done with the item at hand.
+/// What is done with the current item.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum ShortenState {
     /// Lets items pass.

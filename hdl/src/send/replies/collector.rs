@@ -46,7 +46,7 @@ pub struct Keepsake {
     pub original: Bits<64>,
 }
 
-/// What is done with the packet at hand.
+/// What is done with the current packet.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum CollectorState {
     /// Waits for a plan, and looks its queue pair up.
@@ -88,7 +88,7 @@ pub enum CollectorState {
 /// # Outputs
 /// Streams `response`, `set_qp_error`, and `word` (what an atomic writes); `given_up`: an atomic that writes nothing;
 /// `write_valid`, `write_row`, `write_data`: a beat for a page;
-/// `page_unused`: the page of the packet at hand is free again; `left`: a reply is complete or dropped; `answered`:
+/// `page_unused`: the page of the current packet is free again; `left`: a reply is complete or dropped; `answered`:
 /// likewise, for a READ
 /// or an atomic that was new; `broken`: a NAK was taken.
 #[derive(LogicBlock, BlockDefault)]
@@ -113,7 +113,7 @@ pub struct Collector {
     pub write_row: Signal<Out, Bits<REPLY_ROW>>,
     /// The 64 bytes that are written.
     pub write_data: Signal<Out, Bits<512>>,
-    /// Slot of the atomic at hand, whose operands are looked up.
+    /// Slot of the current atomic, whose operands are looked up.
     pub operands_of: Signal<Out, Bits<SLOT>>,
     /// Operand of that atomic: the value that is swapped in or added.
     pub swap_or_add: Signal<In, Bits<64>>,
@@ -127,7 +127,7 @@ pub struct Collector {
     pub answered: Flow<Out, Answered>,
     /// An atomic that came again was not found among those that are kept: it is ignored.
     pub count_ignored: Signal<Out, Bit>,
-    /// The page that was taken for the packet at hand is not needed.
+    /// The page that was taken for the current packet is not needed.
     pub page_unused: Signal<Out, Bit>,
     /// A reply has left, or was dropped.
     pub left: Flow<Out, Left>,
@@ -156,14 +156,14 @@ pub struct Collector {
     executes: Signal<Local, Bit>,
     original: DFF<Bits<64>>,
     changed: DFF<Bits<64>>,
-    /// The atomic at hand changes its 8 bytes.
+    /// The current atomic changes its 8 bytes.
     writes: DFF<Bit>,
     stored: Signal<Local, Bit>,
     /// Of each slot: the value that its atomic leaves in host memory.
     values: Lutram<VALUE, SLOT, 1>,
     handed: Signal<Local, Bits<64>>,
     is_known: Signal<Local, Bit>,
-    /// The atomic at hand is stored, and its slot belongs to this block no longer.
+    /// The current atomic is stored, and its slot belongs to this block no longer.
     written: DFF<Bit>,
     answer: AtomicAckEthHeader,
     #[init(Ram::new(RamStyle::Ultra))]

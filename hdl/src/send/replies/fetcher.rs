@@ -22,7 +22,7 @@ const ASKED: u64 = 2;
 const PAGES: u64 = 1 << REPLY_PAGE;
 const COUNT: usize = REPLY_PAGE + 1;
 
-/// What is done with the reply at hand.
+/// What is done with the current reply.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum FetcherState {
     /// Waits for a reply.
@@ -117,7 +117,7 @@ pub struct Fetcher {
     pages: DFF<Bits<COUNT>>,
     has_page: DFF<Bit>,
     came_back: DFF<Bit>,
-    // The packet at hand: its address and bytes, and the bytes of the READ from there on.
+    // The current packet: its address and bytes, and the bytes of the READ from there on.
     addr: DFF<Bits<64>>,
     left: DFF<Bits<32>>,
     psn: DFF<Bits<24>>,
@@ -144,7 +144,7 @@ pub struct Fetcher {
     drops: Signal<Local, Bit>,
     /// The packet is on offer: what was decided about it stays.
     decided: DFF<Bit>,
-    /// The atomic at hand gets its value from another one, in slot `from`; both stay while it is on offer.
+    /// The current atomic gets its value from another one, in slot `from`; both stay while it is on offer.
     hands: Signal<Local, Bit>,
     from: Signal<Local, Bits<SLOT>>,
     handed: DFF<Bit>,

@@ -162,7 +162,7 @@ impl<'a> Around<'a> {
         self.broken.extend(broken.iter().map(|beat| beat.u64("qp")));
     }
 
-    /// Reads the next row of the page at hand, every other cycle.
+    /// Reads the next row of the current page, every other cycle.
     fn page(&mut self) {
         let Some(half) = self.row else { return };
         self.bench.set("page_read_enable", 0);

@@ -45,9 +45,9 @@ pub struct Queues {
     pub read_enable: Signal<In, Bit>,
     /// Slot of that request.
     pub slot: Signal<In, Bits<8>>,
-    /// The request at hand has ended with a status.
+    /// The current request has ended with a status.
     pub fail: Signal<In, Bit>,
-    /// The request at hand must not begin.
+    /// The current request must not begin.
     pub over: Signal<Out, Bit>,
 
     /// Of each slot: the queue of its request, and, written a cycle later, the queue's stamp.
@@ -71,7 +71,7 @@ pub struct Queues {
     clears: DFF<Bit>,
     cleared_queue: DFF<Bits<QUEUE>>,
     select: TableSelect,
-    /// The queue of the request at hand.
+    /// The queue of the current request.
     queue: DFF<Bits<QUEUE>>,
     rewritten: Signal<Local, Bit>,
 }

@@ -19,7 +19,7 @@ impl Logic for Completion {
         self.owners.write_enable.next = false;
         self.refused_pairs.write_enable.next = false;
         self.pending.write_enable.next = false;
-        // The mark of the event at hand is cleared, unless the host writes again.
+        // The mark of the current event is cleared, unless the host writes again.
         self.new_queues.write_enable.next = false;
         self.new_queues.write_address.next = self.queue.q.val();
         self.new_queues.write_data.next = 0.into();

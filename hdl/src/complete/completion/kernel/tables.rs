@@ -1,4 +1,4 @@
-//! What the tables hold of the queue pair and the slot at hand.
+//! What the tables hold of the queue pair and the current slot.
 
 use super::super::{Completion, CompletionEvent};
 use drdma_emit::prelude::*;

@@ -182,7 +182,7 @@ pub struct Retire {
     parking: Lutram<1, 8, 2>,
     slots: Fifo<8, 8, 9>,
     // Queues: tail 8 bits, head 8, used; whether the queue has failed and gives no further completions. Read for
-    // requests that are opened, for the one at hand, and for `queue`.
+    // requests that are opened, for the current one, and for `queue`.
     queues: [Table<17, QUEUE>; 3],
     silent: Table<1, QUEUE>,
     record_write: Signal<Local, Bit>,
@@ -193,7 +193,7 @@ pub struct Retire {
     // The next request.
     next: DFF<Bit>,
     next_slot: DFF<Bits<8>>,
-    // The request at hand.
+    // The current request.
     at_slot: DFF<Bits<8>>,
     name: DFF<Bits<NAME>>,
     mark: DFF<Bits<33>>,
@@ -217,7 +217,7 @@ pub struct Retire {
     renews: DFF<Bit>,
     renews_queue: DFF<Bits<QUEUE>>,
 
-    // The next receipt, the one at hand, and whether the last thing begun was a receipt.
+    // The next receipt, the current one, and whether the last thing begun was a receipt.
     waits: DFF<Bit>,
     waiting: DFF<Receipt>,
     is_receipt: DFF<Bit>,

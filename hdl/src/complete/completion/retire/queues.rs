@@ -34,7 +34,7 @@ impl Retire {
         self.slot_next.write_data.next = self.open_slot.val();
     }
 
-    /// The queue of the request at hand.
+    /// The queue of the current request.
     #[hdl_gen]
     pub(super) fn look_at_queue(&mut self) {
         self.rings.cfg_valid.next = self.cfg_valid.val();

@@ -89,12 +89,12 @@ pub enum ExecutionState {
 /// cycle.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; stream `job`; `begins`; `fate` of the job at hand; `has_slot`, `slot`; `append_told`;
+/// `clk`, `rst`; `cfg`; stream `job`; `begins`; `fate` of the current job; `has_slot`, `slot`; `append_told`;
 /// `region_told`.
 ///
 /// # Outputs
 /// Streams `placing`, `answer`, `invalidate`, `set_qp_error`, `append_ask`, `region_ask`; `append_settle`,
-/// `append_taken`, `region_settle`; `accepted`; `write`; `ended`: the job at hand is done; `fails`: a job was not
+/// `append_taken`, `region_settle`; `accepted`; `write`; `ended`: the current job is done; `fails`: a job was not
 /// executed, a cycle later; `lingers`: the queue pair of the placing that is put out; `count_dropped`, `count_ignored`;
 /// `idle`: there is neither a job nor a
 /// placing.
@@ -110,7 +110,7 @@ pub struct Execution {
     pub job: Stream<In, Job>,
     /// A queue pair begins anew: no job ends in this cycle.
     pub begins: Signal<In, Bit>,
-    /// What has happened to the job at hand since it left admission.
+    /// What has happened to the current job since it left admission.
     pub fate: Signals<In, Fate>,
     /// What is to be done with the packets' payload.
     pub placing: Stream<Out, Placing>,
@@ -142,7 +142,7 @@ pub struct Execution {
     pub set_qp_error: Stream<Out, QueuePairIndex>,
     /// Progress of a queue pair.
     pub write: Flow<Out, ProgressWrite>,
-    /// The job at hand is done.
+    /// The current job is done.
     pub ended: Signal<Out, Bit>,
     /// A job was not executed in the cycle before, though its order was right.
     pub fails: Flow<Out, Failure>,

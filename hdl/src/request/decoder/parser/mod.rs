@@ -370,7 +370,7 @@ pub struct Parser {
     left: DFF<Bits<15>>,
     /// The granule that was taken last ended its batch.
     batch_over: DFF<Bit>,
-    /// The region at hand is the last granule of its entry, if it is contiguous.
+    /// The current region is the last granule of its entry, if it is contiguous.
     sole: DFF<Bit>,
     /// The entry has ended with it.
     ended: DFF<Bit>,
@@ -465,7 +465,7 @@ pub struct Parser {
     /// Destinations before this one.
     dest_index: DFF<Bits<DEST_COUNT>>,
     /// Destinations that were accepted.
-    /// Regions of the destinations before, and whether those of the one at hand are too many.
+    /// Regions of the destinations before, and whether those of the current one are too many.
     regions: DFF<Bits<11>>,
     regions_now: Signal<Local, Bits<11>>,
     dest_over: DFF<Bit>,
@@ -478,7 +478,7 @@ pub struct Parser {
     partitions: Named<16>,
     /// The destination's partition was named before.
     partition_named: DFF<Bit>,
-    /// The region at hand is the one that all destinations share.
+    /// The current region is the one that all destinations share.
     sharing: DFF<Bit>,
     /// Bytes of an id of the region's.
     ids: DFF<Bits<2>>,

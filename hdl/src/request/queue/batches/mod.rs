@@ -175,7 +175,7 @@ pub struct Batches {
     pub heard_at_work: Signal<Out, Bit>,
     /// Turns that may be cut are under way.
     pub own_at_work: Signal<Out, Bit>,
-    /// Turns of other queues are behind the one at hand.
+    /// Turns of other queues are behind the current one.
     pub behind: Signal<Out, Bit>,
     /// Number of these turns that are whole batches.
     pub wholes_behind: Signal<Out, Bits<BEHIND>>,

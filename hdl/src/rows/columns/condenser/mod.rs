@@ -100,7 +100,7 @@ pub struct Condenser {
     pub header_opens: Signal<Out, Bit>,
     /// With `header_ready`: the header is used up.
     pub header_last: Signal<Out, Bit>,
-    /// A window is to be opened with the header at hand.
+    /// A window is to be opened with the current header.
     pub window_valid: Signal<Out, Bit>,
     /// The planner opens the window in this cycle.
     pub window_ready: Signal<In, Bit>,
@@ -133,13 +133,13 @@ pub struct Condenser {
     pub idle: Signal<Out, Bit>,
 
     measures: Measures,
-    /// Headers that are to be used up before the one of the chunk at hand.
+    /// Headers that are to be used up before the one of the current chunk.
     ahead: DFF<Bits<4>>,
     used: Signal<Local, Bit>,
     taken: Signal<Local, Bit>,
     windows: Fifo<28, 3, 4>,
 
-    // The mask at hand, and which of its blocks have needed rows and were not emitted yet.
+    // The current mask, and which of its blocks have needed rows and were not emitted yet.
     now_valid: DFF<Bit>,
     now: DFF<Bits<512>>,
     now_fetch: DFF<Bits<512>>,
@@ -240,7 +240,7 @@ impl Logic for Condenser {
         self.mask_ready.next = !self.now_valid.q.val() || self.now_done.val();
         self.take.next = self.mask_valid.val() && self.mask_ready.val();
 
-        // The mask at hand.
+        // The current mask.
         if self.now_done.val() {
             self.now_valid.d.next = false;
         }

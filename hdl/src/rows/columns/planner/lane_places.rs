@@ -72,7 +72,7 @@ pub struct LanePlaces {
     groups: Lutram<22, 5, 1>,
     busy: DFF<Bit>,
     given: DFF<Bit>,
-    /// The lane at hand, whose fields are the lowest.
+    /// The current lane, whose fields are the lowest.
     turn: DFF<Bits<4>>,
     addrs: DFF<Bits<112>>,
     lens: DFF<Bits<112>>,
@@ -109,7 +109,7 @@ impl Logic for LanePlaces {
             | (bit_cast::<22, 13>(self.group_word.val()) << 2)
             | bit_cast::<22, 2>(self.group_lo.val().get_bits::<2>(0));
 
-        // The lane at hand: the place of its group, and its distance from it. Modulo 128, an odd number of blocks of 64
+        // The current lane: the place of its group, and its distance from it. Modulo 128, an odd number of blocks of 64
         // rows with an odd step is 64.
         self.group_of.read_address[0].next = self.other.val() | bit_cast::<5, 4>(self.turn.q.val());
         self.groups.read_address[0].next =

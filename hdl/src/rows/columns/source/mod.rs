@@ -128,7 +128,7 @@ pub struct Source {
     queued: Signal<Local, Bit>,
     // Fetch rows that wait for their bitmap, each beat with whether it could not be read.
     fetches: Fifo<513, 3, 4>,
-    // The item at hand.
+    // The current item.
     busy: DFF<Bit>,
     by_ids: DFF<Bit>,
     by_kept: DFF<Bit>,

@@ -115,7 +115,7 @@ pub struct Partitioner {
     division: Division,
     current: DFF<Function>,
     reciprocals: DFF<Reciprocals>,
-    /// The read at hand begins a request, and is not complete.
+    /// The current read begins a request, and is not complete.
     begun: DFF<Bit>,
     begins: Signal<Local, Bit>,
     may_begin: Signal<Local, Bit>,

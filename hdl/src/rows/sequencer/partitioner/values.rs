@@ -87,7 +87,7 @@ pub struct Values {
     /// A beat or a group has not left.
     pub busy: Signal<Out, Bit>,
 
-    // The beat at hand, and how far it is cut.
+    // The current beat, and how far it is cut.
     full: DFF<Bit>,
     beat: DFF<KeyBeat>,
     place: DFF<Bits<5>>,
@@ -131,7 +131,7 @@ pub struct Values {
 impl Logic for Values {
     #[hdl_gen]
     fn update(&mut self) {
-        // The part of the beat at hand.
+        // The part of the current beat.
         self.log_width.next = self.beat.q.val().read.log_width;
         self.last.next = self.place.q.val() == self.last_place.q.val();
         self.ends.next = self.last.val() || (self.log_width.val() == BYTES_8);

@@ -71,9 +71,9 @@ pub struct Plan {
     pub drained: Signal<In, Bit>,
     /// The end of a request is planned in this cycle.
     pub finished: Signal<Out, Bit>,
-    /// [`Kinds`](crate::rows::kinds::Kinds) is to walk the request at hand, and has the tables until it is done.
+    /// [`Kinds`](crate::rows::kinds::Kinds) is to walk the current request, and has the tables until it is done.
     pub kinds_start: Signal<Out, Bit>,
-    /// [`Kinds`](crate::rows::kinds::Kinds) is walking the request at hand.
+    /// [`Kinds`](crate::rows::kinds::Kinds) is walking the current request.
     pub kinds_busy: Signal<Out, Bit>,
     /// [`Kinds`](crate::rows::kinds::Kinds) is done with its request.
     pub kinds_done: Signal<In, Bit>,
@@ -168,15 +168,15 @@ pub struct Plan {
     first_dest: DFF<Bits<10>>,
     /// Number of columns of a WRITE by columns; 0 for any other request.
     columns: DFF<Bits<5>>,
-    /// Columns that are done. The column at hand has its destinations from `pass_dest` on, and its sets lie `pass_set`
+    /// Columns that are done. The current column has its destinations from `pass_dest` on, and its sets lie `pass_set`
     /// behind those of the regions.
     pass: DFF<Bits<5>>,
     pass_dest: DFF<Bits<10>>,
     pass_set: DFF<Bits<5>>,
-    /// Another column follows the one at hand.
+    /// Another column follows the current one.
     passes: Signal<Local, Bit>,
     begins: Signal<Local, Bit>,
-    /// The destination that was read, with the set of the column at hand.
+    /// The destination that was read, with the set of the current column.
     here: Signal<Local, DestInfo>,
     /// Rows of all destinations were counted: `counted` for this column so far, `all_counted` for an earlier one.
     counted: DFF<Bit>,
@@ -213,12 +213,12 @@ pub struct Plan {
     partitioned: DFF<Bit>,
     apart: DFF<Bit>,
     kinds: DFF<Bit>,
-    /// The destination at hand has no more turns.
+    /// The current destination has no more turns.
     passed: Signal<Local, Bit>,
     /// Address at which findings about the set are kept: the set's number, or the destination's for a partitioned
     /// request.
     key: Signal<Local, Bits<11>>,
-    // The destination and the set at hand.
+    // The destination and the current set.
     index: DFF<Bits<DEST_COUNT>>,
     dest_at: Signal<Local, Bits<10>>,
     head: DFF<DestInfo>,
@@ -315,7 +315,7 @@ pub struct Plan {
     turn_in: Flatten<Turn, TURN_BITS>,
     turn_out: Restore<Turn, TURN_BITS>,
     turn: DFF<Turn>,
-    /// The first row behind the stretch at hand, unless the stretch is the region's last.
+    /// The first row behind the current stretch, unless the stretch is the region's last.
     turn_end: DFF<Bits<33>>,
     turn_new: Signal<Local, Turn>,
     rows_left: Signal<Local, Bits<32>>,

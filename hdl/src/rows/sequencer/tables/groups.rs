@@ -3,7 +3,7 @@
 use crate::primitive::Ram;
 use drdma_emit::prelude::*;
 
-/// State of the group at hand while the lanes of a set are written.
+/// State of the current group while the lanes of a set are written.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Standing {
     /// Distance from the group's first byte to the first byte of its last lane.
@@ -101,7 +101,7 @@ pub struct Groups {
     /// Bytes that a group may span.
     most: Signal<Local, Bits<8>>,
     distance: Signal<Local, Bits<10>>,
-    // The groups so far: of the set at hand, of the set before it, and of an earlier set that is continued.
+    // The groups so far: of the current set, of the set before it, and of an earlier set that is continued.
     own: DFF<Standing>,
     before: DFF<Standing>,
     behind: DFF<Standing>,

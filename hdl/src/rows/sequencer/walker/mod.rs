@@ -170,7 +170,7 @@ pub struct Walker {
     place: Signal<Local, Place>,
     place_new: Signal<Local, Place>,
     fresh: DFF<Bits<16>>,
-    /// The region at hand has not begun.
+    /// The current region has not begun.
     fresh_here: DFF<Bit>,
     fresh_after: Signal<Local, Bit>,
     region_after: Signal<Local, Bits<4>>,

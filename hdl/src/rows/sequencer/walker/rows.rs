@@ -5,7 +5,7 @@ use crate::request::{BITMAPPED, POINTER_MAPPED};
 use drdma_emit::prelude::*;
 
 impl Walker {
-    /// The region at hand.
+    /// The current region.
     #[hdl_gen]
     pub(super) fn look_at_region(&mut self) {
         self.infos.read_address[0].next = self.region.q.val();

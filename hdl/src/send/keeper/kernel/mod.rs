@@ -88,7 +88,7 @@ impl Logic for Keeper {
         self.backed_up.next = self.lists_wait.val() && (self.sending.q.val() >= FEW);
         self.runs.next = self.state.q.val() == KeeperState::Run;
 
-        // The event at hand: the one in the pipeline, or the one that takes longer.
+        // The current event: the one in the pipeline, or the one that takes longer.
         self.that.next = self.list.q.val();
         self.reply.next = self.act_answer.q.val();
         self.who.next = self.act_qp.q.val();

@@ -9,7 +9,7 @@ use drdma_emit::prelude::*;
 /// Bytes of a beat.
 const BEAT: usize = 64;
 
-/// What is done with the part at hand.
+/// What is done with the current part.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum PackState {
     /// Waits for a part and for its next beat.

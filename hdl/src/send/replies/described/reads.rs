@@ -47,7 +47,7 @@ pub struct ColumnReads {
     /// Reads of host memory.
     pub read: Stream<Out, ColumnRead>,
 
-    /// Bytes of a row before the column at hand.
+    /// Bytes of a row before the current column.
     before: DFF<Bits<ROW>>,
     goes: Signal<Local, Bit>,
     /// Bytes of the column's value in the packet's first row that come before the packet; the width, if the run begins

@@ -71,7 +71,7 @@ pub struct Spread {
     pub outside: Bit,
 }
 
-/// What is done with the packet at hand.
+/// What is done with the current packet.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum StridesState {
     /// Waits for a packet, and for room for it.
@@ -159,12 +159,12 @@ pub struct Strides {
     unused_nth: [Signal<Local, Bits<WIDTH>>; PIECES],
     resets: Signal<Local, Bit>,
 
-    // The column at hand.
+    // The current column.
     begun_strip: DFF<Bit>,
     rest: DFF<Bits<13>>,
     left: Signal<Local, Bits<13>>,
     empty: Signal<Local, Bit>,
-    /// The part of the beat at hand that is spread, and the number of a beat's last part.
+    /// The part of the current beat that is spread, and the number of a beat's last part.
     part: DFF<Bits<2>>,
     last_part: Signal<Local, Bits<2>>,
     most: Signal<Local, Bits<7>>,
@@ -231,7 +231,7 @@ impl Logic for Strides {
             - bit_cast::<OFFSET, WIDTH>(self.shape.width.val());
         self.nth_next.next = bit_cast::<WIDTH, PIECE>(self.nth.q.val()) + 1;
 
-        // The column at hand.
+        // The current column.
         self.left.next = self.strip.bytes.val();
         if self.begun_strip.q.val() {
             self.left.next = self.rest.q.val();
@@ -279,7 +279,7 @@ impl Logic for Strides {
             }
         }
 
-        // The pieces of the column at hand.
+        // The pieces of the current column.
         self.resets.next = self.fires.val() && self.ends.val();
         for k in 0..PIECES {
             self.wraps[k].next =

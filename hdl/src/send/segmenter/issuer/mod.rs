@@ -205,7 +205,7 @@ pub struct Issuer {
     gone: Signal<Local, Bit>,
     was_gone: DFF<Bit>,
 
-    // The event at hand, and what is known of its destination.
+    // The current event, and what is known of its destination.
     state: DFF<IssuerState>,
     held: DFF<Event>,
     dests: Ram<DESTINATION, 1, 10>,
@@ -252,7 +252,7 @@ pub struct Issuer {
     refused: Signal<Local, Bit>,
     only_end: Signal<Local, Bit>,
 
-    // The request at hand, with a bit for each of its destinations.
+    // The current request, with a bit for each of its destinations.
     queues: Queues,
     begun: DFF<Bit>,
     was_barred: DFF<Bit>,

@@ -7,7 +7,7 @@ use crate::rows::sequencer::record::SCAN;
 use drdma_emit::prelude::*;
 
 impl Plan {
-    /// The rows of the set at hand, and what is known about it and its destination.
+    /// The rows of the current set, and what is known about it and its destination.
     #[hdl_gen]
     pub(super) fn look_at_set(&mut self) {
         self.is_contiguous.next = self.set_info.val().kind == CONTIGUOUS;

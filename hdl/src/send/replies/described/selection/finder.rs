@@ -31,7 +31,7 @@ pub struct SelectedRun {
     pub base: Bits<BASE>,
 }
 
-/// What is done with the line at hand.
+/// What is done with the current line.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum FinderState {
     /// Waits for a line.
@@ -90,7 +90,7 @@ pub struct Finder {
     rest: DFF<Bits<512>>,
     words: DFF<Bits<4>>,
     last_word: Signal<Local, Bit>,
-    /// The word at hand from `place` on, and the row of its first bit.
+    /// The current word from `place` on, and the row of its first bit.
     word: DFF<Bits<64>>,
     place: DFF<Bits<7>>,
     word_row: DFF<Bits<33>>,
@@ -106,7 +106,7 @@ pub struct Finder {
     ones: DFF<Bits<7>>,
     step: DFF<Bits<7>>,
     moved: Signal<Local, Bits<7>>,
-    // The run at hand.
+    // The current run.
     inside: DFF<Bit>,
     run_row: DFF<Bits<33>>,
     run_rows: DFF<Bits<RUN>>,

@@ -158,7 +158,7 @@ pub struct Selection {
     comes: Signal<Local, Bit>,
     lost: Signal<Local, Bit>,
 
-    // The run at hand.
+    // The current run.
     run: DFF<SelectedRun>,
     first: DFF<Bit>,
     /// Rows of it that the packet has whole.
@@ -173,7 +173,7 @@ pub struct Selection {
     /// Place of the run's first row in the packet.
     origin: DFF<Bits<OFFSET>>,
     room: Signal<Local, Bit>,
-    // The column at hand.
+    // The current column.
     index: DFF<Bits<5>>,
     before: DFF<Bits<SHORT>>,
     behind: Signal<Local, Bits<SHORT>>,

@@ -8,7 +8,7 @@ use crate::regions::walk::{FIRST_ELEMENT, REACH, SHORT};
 use drdma_emit::prelude::*;
 
 impl Selection {
-    /// The column at hand: bytes of it that the packet has in this run.
+    /// The current column: bytes of it that the packet has in this run.
     #[hdl_gen]
     pub(super) fn cut_column(&mut self) {
         self.reach.enable.next = true;
