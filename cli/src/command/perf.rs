@@ -12,12 +12,13 @@ use drdma_cli::{
     device::{self, Kind},
     job::Local,
     perf::{
-        self, ATOMIC_BYTES, Clock, Far, Iterations, LOCAL, Measure, OUTSTANDING, Op, Outcome, PEER,
-        PerfError, Plan,
-        remote::{self, Remote, RemoteError},
+        self, LOCAL, PEER, PerfError,
+        figures::Outcome,
+        op::{ATOMIC_BYTES, OUTSTANDING, Op, transport_name},
+        plan::{Clock, Iterations, Measure, Plan},
+        remote::{self, Far, Remote, RemoteError},
         render,
         shape::{Layout, Shape, Widths},
-        transport_name,
     },
 };
 use drdma_sim::wire::Network;

@@ -7,10 +7,9 @@ use drdma_driver::CardError;
 use libdrdma::{MemoryRegionError, ModifyError, PostError, RegionError, Status};
 
 use super::{
-    ATOMIC_BYTES, MOST, Op,
+    op::{ATOMIC_BYTES, MOST, Op, transport_name},
     remote::RemoteError,
     shape::{Layout, ShapeError},
-    transport_name,
 };
 
 /// Why nothing was measured.

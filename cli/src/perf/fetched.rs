@@ -6,10 +6,7 @@ use std::collections::HashSet;
 use drdma_sim::wire::{content, content_at};
 use libdrdma::MemoryRegion;
 
-use super::{PerfError, Transfer};
-
-/// Bytes that an atomic is on.
-pub const ATOMIC_BYTES: u64 = 8;
+use super::{PerfError, op::ATOMIC_BYTES, transfer::Transfer};
 
 /// What the atomics of a queue pair find, one after the other.
 #[derive(Clone, Copy, Debug)]

@@ -2,6 +2,44 @@
 
 use serde::Serialize;
 
+/// What one size took.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// Payload bytes of a transfer.
+    pub bytes: u64,
+    /// Messages of a transfer.
+    pub messages: u64,
+    /// Work requests of a transfer.
+    pub requests: u64,
+    /// Transfers.
+    pub iterations: u64,
+    /// How fast they were, if there is a clock.
+    pub rates: Option<Rates>,
+    /// How long they took, if there is a clock, and each waited for the one before.
+    pub latency: Option<Latency>,
+    /// What the card did for all of them.
+    pub cost: Cost,
+}
+
+/// What the card did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Cost {
+    /// Packets.
+    pub packets: u64,
+    /// Payload bytes in them.
+    pub payload_bytes: u64,
+    /// Bytes of work requests, as posted.
+    pub request_bytes: u64,
+    /// DMA reads of payload.
+    pub data_reads: u64,
+    /// Bytes of those reads.
+    pub data_read_bytes: u64,
+    /// DMA reads of work requests, bitmaps and pointers.
+    pub control_reads: u64,
+    /// Bytes of those reads.
+    pub control_read_bytes: u64,
+}
+
 /// Bars of a histogram, apart from the one of what is longer than all of them.
 const BARS: u64 = 20;
 /// The share of the transfers that are a window for the peak rate: one of so many.

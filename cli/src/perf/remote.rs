@@ -16,8 +16,16 @@ use drdma_sim::wire::{Network, PeerId};
 use drdma_wire::{Sent, Wire};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{FIRST_PEER_QPN, PeerQp, REMOTE, arrived, peer_config};
+use super::peers::{FIRST_PEER_QPN, PeerQp, REMOTE, arrived, peer_config};
 use crate::{cable::Cable, device, job::Local};
+
+/// Who receives.
+pub enum Far {
+    /// Peers in the card's simulated network.
+    Simulated,
+    /// A peer in another process.
+    Remote(Box<Remote>),
+}
 
 /// The version of what the two say to each other.
 const VERSION: u32 = 2;

@@ -2,7 +2,10 @@
 
 use comfy_table::{CellAlignment, Table, presets::UTF8_FULL_CONDENSED};
 
-use super::{Measure, Outcome, figures::Latency};
+use super::{
+    figures::{Latency, Outcome},
+    plan::Measure,
+};
 
 /// Characters of a histogram's longest bar.
 const BAR: usize = 50;
@@ -86,7 +89,7 @@ pub fn histogram(outcome: &Outcome) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::perf::Cost;
+    use crate::perf::figures::Cost;
 
     fn outcome(latency: Option<Latency>) -> Outcome {
         let cost = Cost { packets: 30, payload_bytes: 960, data_reads: 15, ..Cost::default() };
