@@ -49,7 +49,7 @@ pub struct Flags<const A: usize, const R: usize> {
     clears: DFF<Bit>,
     clear_at: DFF<Bits<A>>,
     wipes: DFF<Bit>,
-    /// Both changes are of the same entry.
+    /// The entry that is set is also the one that is cleared.
     one: DFF<Bit>,
     /// What the block changes, at the entries that are set and cleared; what the host changes, at the entry that is
     /// set.

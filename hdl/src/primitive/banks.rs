@@ -38,7 +38,7 @@ pub struct Banks {
     pub ages: [Signal<In, Bits<2>>; N],
     /// Classes of each requester that wait, one bit each.
     pub left: [Signal<Out, Bits<8>>; N],
-    /// Nothing of the requester waits.
+    /// No class of the requester waits.
     pub free: [Signal<Out, Bit>; N],
     /// Banks that are read, one bit each.
     pub reads: Signal<Out, Bits<32>>,

@@ -16,9 +16,9 @@ use drdma_emit::prelude::*;
 pub struct Join<const A: usize, const B: usize, const O: usize> {
     /// The field in the least significant bits.
     pub low: Signal<In, Bits<A>>,
-    /// The field above it.
+    /// The field in the most significant bits.
     pub high: Signal<In, Bits<B>>,
-    /// Both fields joined.
+    /// The joined field: `high` above `low`.
     pub whole: Signal<Out, Bits<O>>,
 }
 

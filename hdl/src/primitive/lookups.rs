@@ -228,7 +228,7 @@ mod tests {
         type Sums = ProductSums<5, 4, 11, 15, 12, 33>;
         let mut model = testing::library("product_sums", Sums::default).instance(1);
         let mut random = Random::new(1);
-        // What stands in each stage.
+        // The operands in each stage of the pipeline.
         let mut stages: VecDeque<Option<[u64; 3]>> = VecDeque::from([None, None, None]);
         for _ in 0..1000 {
             let words = [random.word(15), random.word(12), random.word(33)];

@@ -29,7 +29,7 @@ const CLASSES: usize = 8;
 /// `turns` (4 x 2 bits; 0 for places that are not valid), `last`: the last turn.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Turns {
-    /// Places that are there, one bit each.
+    /// Places that are present, one bit each.
     pub valid: Signal<In, Bits<4>>,
     /// Place of each word, in words.
     pub place: [Signal<In, Bits<15>>; POSITIONS],

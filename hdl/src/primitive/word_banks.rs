@@ -25,15 +25,15 @@ const ROW: usize = 7;
 /// `clash`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct WordClashes {
-    /// Words that there are.
+    /// Words that are present, one bit each.
     pub used: Signal<In, Bits<16>>,
-    /// Their banks,
+    /// Bank of each word (16 x 5 bits).
     pub banks: Signal<In, Bits<80>>,
     /// Row of each word in its bank (16 x 7 bits).
     pub rows: Signal<In, Bits<112>>,
-    /// Those behind a word count.
+    /// Words behind a word count, instead of those before it.
     pub reverse: Signal<In, Bit>,
-    /// Who must not come together.
+    /// Pairs of words that must not come together: bit `16 s + t`.
     pub clash: Signal<Out, Bits<256>>,
 }
 
@@ -70,7 +70,7 @@ impl Logic for WordClashes {
 
 /// Writes up to 16 words of 4 bytes a cycle into banks of a word. Those that go to one bank go to one row, and have no byte in common.
 ///
-/// They are at the banks after 2 cycles.
+/// The words are at the banks after 2 cycles.
 ///
 /// # Inputs
 /// `go` (16 x 4): bytes that are written; `banks` (16 x 5); `rows` (16 x 7); `bytes` (16 x 4 x 8).
@@ -85,7 +85,7 @@ pub struct WordCrossbar {
     pub go: Signal<In, Bits<64>>,
     /// Bank of each word (16 x 5 bits).
     pub banks: Signal<In, Bits<80>>,
-    /// and rows.
+    /// Row of each word in its bank (16 x 7 bits).
     pub rows: Signal<In, Bits<112>>,
     /// The words (16 x 32 bits).
     pub bytes: Signal<In, Bits<512>>,
@@ -126,7 +126,7 @@ impl Logic for WordCrossbar {
                 )
             });
             let _ = writeln!(wires, "    wire [15:0] hits{bank} = {{{hits}}};");
-            // Any of them has the row.
+            // All words of the bank have the same row: that of the first one is taken.
             let _ = writeln!(
                 select,
                 "            chosen_row[{} +: 4] <= choice(hits{bank} & (~hits{bank} + 16'd1));",

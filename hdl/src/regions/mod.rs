@@ -67,7 +67,7 @@ pub struct WalkStep {
     pub outside: Bit,
 }
 
-/// What was read of a bitmap or of pointers.
+/// Bytes that were read of a bitmap or of pointers.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Side {
     /// 64 bytes, from the address of the step on.
@@ -76,7 +76,7 @@ pub struct Side {
     pub error: Bit,
 }
 
-/// Where in its regions a packet has ended.
+/// The position in its regions at which a packet has ended.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Position {
     /// Of a described key: number of its region.
@@ -87,9 +87,9 @@ pub struct Position {
     pub header: Bits<GRANULE_INDEX>,
     /// Number of the row of the next byte, from 0 on; of a bitmapped region, among all rows, selected or not.
     pub row: Bits<33>,
-    /// Number of the element of that row.
+    /// Number of the element of the next byte in that row.
     pub element: Bits<4>,
-    /// Byte of that element.
+    /// Place of the next byte in that element.
     pub inside: Bits<ROW>,
 }
 
@@ -98,7 +98,7 @@ pub struct Position {
 pub struct Handed {
     /// Address of the bitmap.
     pub bitmap: Bits<64>,
-    /// Rows of the region, selected or not.
+    /// Rows of the region, whether selected or not.
     pub count: Bits<32>,
     /// Key of the bitmap.
     pub lkey: Bits<32>,
@@ -112,9 +112,9 @@ pub struct Handed {
     pub bytes: Bits<13>,
     /// The packet goes on where the one before has ended: `row` and `skip` mean nothing.
     pub continues: Bit,
-    /// Row from which on rows are counted.
+    /// First row that is counted.
     pub row: Bits<33>,
-    /// Selected rows from there on that come before the packet.
+    /// Selected rows from `row` on that come before the packet.
     pub skip: Bits<33>,
     /// Number of the column in which the packet begins.
     pub element: Bits<4>,
@@ -129,9 +129,9 @@ pub struct HandBack {
     pub failed: Bit,
     /// Row of the next byte.
     pub row: Bits<33>,
-    /// Number of its column.
+    /// Number of the column of the next byte.
     pub element: Bits<4>,
-    /// Byte of that column's value.
+    /// Place of the next byte in that column's value.
     pub inside: Bits<6>,
 }
 

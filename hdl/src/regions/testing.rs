@@ -6,7 +6,7 @@ use drdma_semantics::checks::{Directory, QueuePair};
 use drdma_semantics::region::{Column, Extent, Region};
 use drdma_verilated::testbench::Random;
 
-/// First byte of host memory; there is none behind its end.
+/// Address of the first byte of host memory, which has `SIZE` bytes.
 pub const BASE: u64 = 0xffff_0000_0000_0ff0;
 pub const SIZE: u64 = 1 << 16;
 /// Bitmaps and pointers are in the last eighth of the memory, which has a key of its own.
@@ -21,7 +21,7 @@ pub const FOREIGN: u32 = 0x0400_0006;
 /// A key of all memory that does not allow writing.
 pub const FIXED: u32 = 0x0500_0007;
 
-/// The keys of that memory.
+/// The directory of the keys of that memory.
 pub struct Memories;
 
 impl Directory for Memories {
@@ -47,7 +47,7 @@ pub fn entries() -> Vec<MemoryRegionEntry> {
     ]
 }
 
-/// Draws one of three.
+/// Draws one of the three values.
 pub fn pick(random: &mut Random, of: [u64; 3]) -> u64 {
     of[random.below(3) as usize]
 }

@@ -42,7 +42,7 @@ use crate::shell::mac::Mac;
 mod tests;
 mod wiring;
 
-/// Operations that have an answer.
+/// Operations of requests that have an answer.
 const READ_REQUEST: u64 = operation::READ_REQUEST as u64;
 const COMPARE_AND_SWAP: u64 = operation::COMPARE_AND_SWAP as u64;
 const FETCH_AND_ADD: u64 = operation::FETCH_AND_ADD as u64;
@@ -97,7 +97,7 @@ pub struct Card {
     // Control DMA: reads.
     /// DMA reads of the control path.
     pub m_axis_ctrl_dma_read_desc: Stream<Out, DmaDescriptor>,
-    /// Its reads that have ended.
+    /// Statuses of DMA reads of the control path that have ended.
     pub s_axis_ctrl_dma_read_desc_status: Flow<In, DmaReadStatus>,
 
     // Control DMA: the RAM that reads fill.
@@ -119,7 +119,7 @@ pub struct Card {
     // Data DMA: reads.
     /// DMA reads of payload.
     pub m_axis_data_dma_read_desc: Stream<Out, DmaDescriptor>,
-    /// DMA reads of payload that have ended.
+    /// Statuses of DMA reads of payload that have ended.
     pub s_axis_data_dma_read_desc_status: Flow<In, DmaReadStatus>,
 
     // Data DMA: the segmented memory.
@@ -157,7 +157,7 @@ pub struct Card {
     // Data DMA: writes.
     /// DMA writes of payload and completions.
     pub m_axis_data_dma_write_desc: Stream<Out, DmaDescriptor>,
-    /// Its writes that have ended.
+    /// Statuses of DMA writes that have ended.
     pub s_axis_data_dma_write_desc_status: Flow<In, DmaWriteStatus>,
 
     // Data DMA: the memories that writes empty.

@@ -30,16 +30,16 @@ pub struct Lanes {
     pub over: Signal<In, Bit>,
     /// Bytes of the beat: 16 x 4, each by the number of its bank modulo 4.
     pub bytes: Signal<In, Bits<512>>,
-    /// Which of the bytes count, a bit each.
+    /// Bytes of the beat that are written, a bit each.
     pub masks: Signal<In, Bits<64>>,
     /// Places in the memory at which the pieces begin, 14 bits each.
     pub places: Signal<In, Bits<224>>,
     /// A beat is accepted in this cycle.
     pub flows: Signal<Out, Bit>,
 
-    /// Bytes that go, a bit each.
+    /// Bytes that are written in this cycle, a bit each.
     pub go: Signal<Out, Bits<64>>,
-    /// Values of the bytes that go.
+    /// Values of the bytes that are written.
     pub go_bytes: Signal<Out, Bits<512>>,
     /// Banks of the bytes, among those of their lane, 5 bits each.
     pub go_words: Signal<Out, Bits<320>>,

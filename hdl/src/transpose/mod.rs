@@ -54,13 +54,13 @@ pub struct PieceBanks {
     pub over: Signal<In, Bit>,
     /// Bytes of the beat: 16 x 4, each by the number of its bank modulo 4.
     pub bytes: Signal<In, Bits<512>>,
-    /// Which of the bytes count, a bit each.
+    /// Bytes of the beat that are written, a bit each.
     pub masks: Signal<In, Bits<64>>,
     /// Places in the memory at which the pieces begin, 14 bits each.
     pub places: Signal<In, Bits<224>>,
     /// A beat is accepted in this cycle.
     pub flows: Signal<Out, Bit>,
-    /// All of a job is in the memory; jobs end in order.
+    /// All bytes of the oldest job are in the memory; jobs end in order.
     pub done: Signal<Out, Bit>,
 
     /// Segments of 64 B that are read, a bit each.
@@ -73,7 +73,7 @@ pub struct PieceBanks {
     lanes: Lanes,
     crossbar: Crossbar,
     memory: ColumnMemory,
-    /// A job's last bytes are on their way.
+    /// The last bytes of a job are on their way to the memory, by stage.
     last: [DFF<Bit>; WRITTEN],
 }
 

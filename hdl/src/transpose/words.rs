@@ -43,13 +43,13 @@ pub struct WordBanks {
     pub over: Signal<In, Bit>,
     /// Words of the beat: 16 x 4 bytes.
     pub bytes: Signal<In, Bits<512>>,
-    /// Which of the bytes count, a bit each.
+    /// Bytes of the beat that are written, a bit each.
     pub masks: Signal<In, Bits<64>>,
     /// Places of the words in the memory, 12 bits each.
     pub places: Signal<In, Bits<192>>,
     /// A beat is accepted in this cycle.
     pub flows: Signal<Out, Bit>,
-    /// All of a job is in the memory; jobs end in order.
+    /// All words of the oldest job are in the memory; jobs end in order.
     pub done: Signal<Out, Bit>,
     /// A row is read.
     pub read_enable: Signal<In, Bit>,
@@ -82,7 +82,7 @@ pub struct WordBanks {
     crossbar: WordCrossbar,
     banks: [Ram<32, LANES, ROW>; BANKS],
     words_out: Pack<BANKS, 32, 1024>,
-    /// A job's last bytes are on their way.
+    /// The last words of a job are on their way to the memory, by stage.
     last: [DFF<Bit>; WRITTEN],
 }
 

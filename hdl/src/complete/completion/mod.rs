@@ -60,21 +60,21 @@ mod tests;
 pub enum CompletionState {
     /// Clears the tables.
     Clear,
-    /// Events go through the pipeline.
+    /// Moves events through the pipeline.
     Run,
-    /// Rare event: looks up its queue pair, queue and slot.
+    /// Looks up the queue pair, queue and slot of a rare event.
     Look,
-    /// Rare event: takes effect.
+    /// Lets a rare event take effect.
     Act,
     /// Examines whether the event concerns the oldest packet of a queue pair's list.
     Walk,
-    /// Looks up the request of that packet.
+    /// Looks up the request of that oldest packet.
     WalkLook,
-    /// Removes the packet from the list.
+    /// Removes that packet from the list.
     WalkAct,
     /// Looks up an open request.
     ForgetLook,
-    /// Forgets that request.
+    /// Forgets the open request that was looked up.
     Forget,
 }
 
@@ -99,7 +99,7 @@ pub enum CompletionEvent {
     Refused,
 }
 
-/// Bits of a record of what the host wrote.
+/// Bits of a record of a word that the host wrote.
 const WRITTEN: usize = 14;
 
 const _: () = assert!(INDEX == 12, "what the host wrote stands elsewhere");
@@ -151,7 +151,7 @@ pub struct Completion {
     /// The request is unsignaled: it gets an entry only if it fails.
     pub open_unsignaled: Signal<In, Bit>,
 
-    // What was sent.
+    // Items that follow packets and requests which were sent.
     /// A `sent` item is offered.
     pub sent_valid: Signal<In, Bit>,
     /// The item is taken in this cycle.
@@ -254,11 +254,11 @@ pub struct Completion {
     // of these does not halt a queue that was enabled since, nor break a queue pair that was made ready.
     new_queues: Table<1, QUEUE>,
     new_pairs: Table<1, QP>,
-    // The status of the next request that waits for such a peer.
+    // Status of the next request that waits for such a queue pair's peer.
     pending: Table<8, QP>,
     packets: Outstanding,
 
-    // The event that was chosen: the memories are read.
+    // The chosen event, for which the memories are read.
     look_valid: DFF<Bit>,
     event: DFF<CompletionEvent>,
     qp: DFF<Bits<QP>>,
@@ -278,7 +278,7 @@ pub struct Completion {
     syndrome: DFF<Bits<8>>,
     written: DFF<Bits<2>>,
 
-    // The event before that one: it takes effect.
+    // The event before the chosen one, which takes effect.
     act_valid: DFF<Bit>,
     act_event: DFF<CompletionEvent>,
     act_qp: DFF<Bits<QP>>,
@@ -294,9 +294,9 @@ pub struct Completion {
     act_gone: DFF<Bit>,
     act_goes_on: DFF<Bit>,
     act_first: DFF<Bit>,
-    // With a packet: its request ends with it, successfully.
+    // The event is a packet with which its request ends, successfully.
     act_joined: DFF<Bit>,
-    // What was looked up for its slot and queue pair.
+    // Contents of the tables for the event's slot and queue pair.
     owner: DFF<Bits<QUEUE>>,
     result: DFF<Bits<RESULT>>,
     is_ended: DFF<Bit>,
@@ -315,7 +315,7 @@ pub struct Completion {
     more: DFF<Bit>,
     more_qp: DFF<Bits<QP>>,
     more_psn: DFF<Bits<24>>,
-    // This queue pair has waited too long.
+    // The queue pair `late_qp` has waited too long for an acknowledgement.
     late: DFF<Bit>,
     late_qp: DFF<Bits<QP>>,
 

@@ -42,7 +42,7 @@ pub struct Outstanding {
     pub roomy: Signal<Out, Bit>,
     /// The list is not empty.
     pub used: Signal<Out, Bit>,
-    /// If the list is not empty, it has one packet.
+    /// The list has exactly one packet; valid only with `used`.
     pub lone: Signal<Out, Bit>,
     /// Time at which a packet left the list, or came to an empty one, in units of 1,024 cycles.
     pub since: Signal<Out, Bits<32>>,
@@ -60,7 +60,7 @@ pub struct Outstanding {
     pub push_slot: Signal<In, Bits<8>>,
     /// With `push`: destination of the packet in its request.
     pub push_dest: Signal<In, Bits<DEST_COUNT>>,
-    /// The oldest packet may leave: `pop` comes late.
+    /// The oldest packet may leave in this cycle: known earlier than `pop`.
     pub may_pop: Signal<In, Bit>,
     /// The oldest packet leaves; only if `used`, and with `may_pop`.
     pub pop: Signal<In, Bit>,
@@ -99,7 +99,7 @@ pub struct Outstanding {
 impl Logic for Outstanding {
     #[hdl_gen]
     fn update(&mut self) {
-        // The list of the queue pair at hand, and its oldest packet.
+        // The list of the current queue pair, and its oldest packet.
         self.shown.d.next = self.qp.val();
         self.lists.ahead.next = self.next_qp.val();
         self.found.next = self.lists.read_data.val();

@@ -29,23 +29,23 @@ pub struct Progress {
     pub sending_psn: Signal<In, Bits<24>>,
     /// Value of `qp` in the next cycle.
     pub next_qp: Signal<In, Bits<QP>>,
-    /// Queue pair in question.
+    /// Queue pair whose sequence numbers are compared.
     pub qp: Signal<In, Bits<QP>>,
-    /// Sequence number in question, given a cycle after `qp`.
+    /// Sequence number to compare, given a cycle after `qp`.
     pub psn: Signal<In, Bits<24>>,
-    /// The same sequence number, given together with `qp`.
+    /// The sequence number `psn`, given together with `qp`.
     pub early_psn: Signal<In, Bits<24>>,
-    /// The packet is acknowledged.
+    /// The packet `psn` is acknowledged.
     pub acknowledge: Signal<In, Bit>,
     /// With `acknowledge`: the packet is refused, and those before it are acknowledged.
     pub refuses: Signal<In, Bit>,
-    /// The packet was sent.
+    /// The packet `psn` was sent.
     pub genuine: Signal<Out, Bit>,
-    /// The packet was acknowledged before.
+    /// The packet `psn` was acknowledged before.
     pub early: Signal<Out, Bit>,
-    /// The queue pair begins anew.
+    /// The queue pair `qp` begins anew: its sequence numbers are forgotten.
     pub forget: Signal<In, Bit>,
-    /// Nothing is known of the queue pair `clear_index`.
+    /// The sequence numbers of the queue pair `clear_index` are forgotten.
     pub clear: Signal<In, Bit>,
     /// With `clear`: the queue pair.
     pub clear_index: Signal<In, Bits<QP>>,

@@ -100,7 +100,7 @@ impl<'a> Card<'a> {
         }
     }
 
-    /// Takes what the block gave.
+    /// Collects the slots, entries and states that the block has given.
     fn settle(&mut self) {
         self.free.extend(self.bench.take(self.slots).iter().map(|beat| beat.u64("slot")));
         for beat in self.bench.take(self.write) {
@@ -117,7 +117,7 @@ impl<'a> Card<'a> {
         slot
     }
 
-    /// A packet goes out.
+    /// Reports that a packet of queue pair `qp` leaves with sequence number `psn`.
     fn sending(&mut self, qp: u64, psn: u64) {
         self.bench.set("sending_qp", qp);
         self.bench.set("sending_psn", psn);
@@ -393,12 +393,12 @@ fn what_is_sent_to_a_peer_that_refused_is_flushed() {
     card.packet(slots[0], 200, 4, 6);
     card.end(slots[0], 0, 1);
     card.ack(200, 4, 0x62);
-    // This one was under way already.
+    // This packet was on its way already.
     card.packet(slots[1], 200, 5, 6);
     card.end(slots[1], 0, 1);
     let ends: Vec<_> = card.entries().iter().map(|e| (e.wr_id, e.status, e.destination)).collect();
     assert_eq!(ends, [(0, Status::RemoteAccessError as u8, 6), (1, FLUSH, 6)]);
-    // After a reset by the host it is as good as new.
+    // After a reset by the host, the queue pair can be used as a new one.
     card.word(QUEUE_PAIRS, 200, 15, 1);
     card.bench.run(10);
     let slot = card.open(2, 2);
@@ -416,7 +416,7 @@ fn an_acknowledgement_may_come_before_the_destinations_end_but_not_before_its_pa
     card.word(QUEUE_PAIRS, 9, 15, 1);
     card.bench.run(10);
     let slot = card.open(0, 1);
-    // Nothing was sent yet.
+    // An acknowledgement and a NAK before any packet was sent are ignored.
     card.ack(9, 0xff_fffe, 0);
     card.ack(9, 0xff_ffff, 0x62);
     card.sending(9, 0xff_fffe);
@@ -432,7 +432,7 @@ fn an_acknowledgement_may_come_before_the_destinations_end_but_not_before_its_pa
     card.sending(9, 0xff_ffff);
     card.sending(9, 0);
     card.ack(9, 0, 0);
-    // A stale one changes nothing.
+    // A stale acknowledgement changes nothing.
     card.ack(9, 0xff_fffe, 0);
     card.bench.send(card.sent, sent(slot, 9, 0, 0, 0, 0, 0));
     card.drain();

@@ -16,7 +16,7 @@ use drdma_emit::prelude::*;
 pub struct Verdict {
     /// Syndrome of the acknowledgement.
     pub syndrome: Signal<In, Bits<8>>,
-    /// The syndrome is a NAK.
+    /// The syndrome is one of a NAK.
     pub refuses: Signal<Out, Bit>,
     /// With `refuses`: status of the oldest request that is concerned.
     pub status: Signal<Out, Bits<8>>,

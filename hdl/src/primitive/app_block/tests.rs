@@ -129,7 +129,7 @@ impl Simulation {
         bench
     }
 
-    /// Whether it succeeds, and what it says.
+    /// Runs the simulation; returns whether it succeeds, and its output.
     fn run(&self, arguments: &[&str]) -> (bool, String) {
         self.command(&self.0.join("obj_dir/Vbench").display().to_string(), arguments)
     }

@@ -95,7 +95,7 @@ impl Walk {
         }
     }
 
-    /// Takes the number of rows.
+    /// Takes the number of rows from the division.
     #[hdl_gen]
     pub(super) fn reach(&mut self) {
         // The last row may be reached in part.

@@ -67,19 +67,19 @@ pub enum WalkState {
     Plain,
     /// Goes on where the packet before has ended, or reads the region anew, or goes to the next region of a receive.
     Begin,
-    /// Asks for the header.
+    /// Asks for the region's header.
     Header,
-    /// Has the header, and asks for the shape.
+    /// Takes the header, and asks for the shape.
     Shape,
-    /// Has the shape, and asks for the end.
+    /// Takes the shape, and asks for the last granule of the region's entry.
     End,
-    /// Has the end, and sums up the elements.
+    /// Takes that granule, and sums up the elements.
     Sum,
     /// Counts the elements together, which may be one if they touch.
     Span,
     /// Divides the first byte's place by the bytes of all elements of a row.
     Divide,
-    /// The first byte's row is known: looks for its element.
+    /// Finds the element of the first byte, whose row is known.
     Find,
     /// Checks whether the first byte is in this element.
     Found,
@@ -89,11 +89,11 @@ pub enum WalkState {
     Bits,
     /// Finds the piece of the bitmap or of the pointers from the current row on.
     Measure,
-    /// Has the bytes of that piece.
+    /// Takes the number of bytes of that piece.
     Size,
     /// Looks that piece up in its key.
     Ask,
-    /// Has that piece read.
+    /// Requests the read of that piece.
     Fetch,
     /// Waits for the bytes of that piece.
     Come,
@@ -109,7 +109,7 @@ pub enum WalkState {
     Advance,
     /// Divides the packet's bytes in dense columns into rows.
     Rows,
-    /// Has the number of rows.
+    /// Takes the number of rows.
     Reach,
     /// Checks that the region has these rows.
     Fit,
@@ -119,7 +119,7 @@ pub enum WalkState {
     Judge,
     /// Has the keys' answer: offers the last column, or withdraws all of them.
     Close,
-    /// Has handed the packet over.
+    /// Waits until the packet that was handed over is given back.
     Hand,
     /// Reports that the packet's bytes cannot be reached.
     Fail,
@@ -200,13 +200,13 @@ pub struct Walk {
 
     /// A packet is handed over, until `back`.
     pub hands: Signal<Out, Bit>,
-    /// That packet.
+    /// The packet that is handed over.
     pub handed: Signals<Out, Handed>,
-    /// What has become of it.
+    /// Result of the packet that was handed over.
     pub back: Flow<In, HandBack>,
     /// With `hands`: a range that is looked up in its key.
     pub probe: Signals<In, Probe>,
-    /// The range of 3 cycles before may be accessed.
+    /// The range of `probe`, three cycles before, may be accessed.
     pub probed: Signal<Out, Bit>,
 
     /// Of a granule that is asked for: number of the described key's region.
@@ -223,7 +223,7 @@ pub struct Walk {
     pub valid: Signal<In, Bit>,
     /// Type of the receive's region, with the region's first granule.
     pub kind: Signal<In, Bits<2>>,
-    /// That region is the receive's last one.
+    /// The receive's region is its last one.
     pub is_final: Signal<In, Bit>,
     /// Entries of regions have changed: they must be read anew.
     pub forget: Signal<In, Bit>,
@@ -232,7 +232,7 @@ pub struct Walk {
     pub next_qp: Signal<Out, Bits<QP>>,
     /// Where the last packet of the queue pair of `next_qp`, one cycle before, has ended.
     pub resume: Signals<In, Position>,
-    /// A packet ends, at this position.
+    /// The position at which a packet ends.
     pub ended: Flow<Out, Position>,
 
     keys: Keys,
@@ -248,7 +248,7 @@ pub struct Walk {
     /// The walk goes on in the region, or enters it at its first row. Otherwise the first byte's row is searched.
     resumes: DFF<Bit>,
     enters: DFF<Bit>,
-    /// The region still has the element.
+    /// The region still has the element at which the packet before has ended.
     resumable: Signal<Local, Bit>,
     /// The region has a shape and elements.
     shaped: DFF<Bit>,
@@ -297,11 +297,11 @@ pub struct Walk {
     by_runs: Signal<Local, Bit>,
     /// The packet's bytes are answered by columns.
     by_columns: Signal<Local, Bit>,
-    /// The step is a column.
+    /// The current step is a column.
     is_column: Signal<Local, Bit>,
     /// `rest` are the bytes of the row before the next column.
     level: DFF<Bit>,
-    /// The packet's bytes are answered piece by piece all the same.
+    /// The packet's bytes are answered piece by piece, though its columns are dense.
     piecewise: DFF<Bit>,
     /// Address of the columns in the current row, without their offsets.
     row_base: DFF<Bits<64>>,
@@ -336,7 +336,7 @@ pub struct Walk {
     row: DFF<Bits<33>>,
     element: DFF<Bits<4>>,
     inside: DFF<Bits<ROW>>,
-    /// The row was not looked up.
+    /// The current row was not looked up yet.
     fresh: DFF<Bit>,
     /// Selected rows before the one that is searched for.
     skip: DFF<Bits<33>>,
@@ -363,7 +363,7 @@ pub struct Walk {
     aligned: DFF<Bits<3>>,
     most_bits: Signal<Local, Bits<10>>,
 
-    // A piece; the granule of the cycle before.
+    // The current piece, from the granule of the cycle before.
     origin: DFF<Bits<64>>,
     stride: Signal<Local, Bits<64>>,
     #[init(Multiplier::new(STAGES))]
@@ -385,7 +385,7 @@ pub struct Walk {
     unused_region: Signal<Local, Bits<KEY_REGION>>,
     ends_row: Signal<Local, Bit>,
     outside: DFF<Bit>,
-    /// The position is the one behind the packet before.
+    /// The position is known: it is the one behind the packet before.
     known: DFF<Bit>,
     /// Entries have changed since the packet was begun.
     spoiled: DFF<Bit>,

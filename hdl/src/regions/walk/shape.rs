@@ -9,7 +9,7 @@ use super::{
 use drdma_emit::prelude::*;
 
 impl Walk {
-    /// A step of the division.
+    /// Makes a step of the division.
     #[hdl_gen]
     pub(super) fn divide_step(&mut self) {
         self.rest_in.next = (bit_cast::<38, ROW>(self.rest.q.val()) << 1)
@@ -49,7 +49,7 @@ impl Walk {
         }
     }
 
-    /// Takes the header.
+    /// Takes the region's header.
     #[hdl_gen]
     pub(super) fn take_shape(&mut self) {
         self.base.d.next = self.data.val().get_bits::<64>(0);
@@ -61,7 +61,7 @@ impl Walk {
         self.state.d.next = WalkState::End;
     }
 
-    /// Takes the shape.
+    /// Takes the region's shape.
     #[hdl_gen]
     pub(super) fn take_end(&mut self) {
         self.period.d.next = self.data.val().get_bits::<64>(0);

@@ -62,7 +62,7 @@ const OTHERS: [Table; 7] = [
     QUEUE_PAIR_ERRORS,
     SEND_QUEUE_ERRORS,
 ];
-/// Positions of those tables, behind the tables of entries.
+/// Positions of the tables that are not broadcast, behind the tables of entries.
 const BELLS: usize = ENTRY_TABLES;
 const RECEIVE_BELLS: usize = ENTRY_TABLES + 1;
 const APPENDS: usize = ENTRY_TABLES + 2;
@@ -98,7 +98,7 @@ fn word_of<L: Layout>(field: &str) -> Constant<Bits<4>> {
 pub enum ControlState {
     /// Waits for a write.
     Ready,
-    /// The write has taken effect.
+    /// The write takes effect.
     Settle,
     /// The doorbell of a send queue is dropped, or waits to be taken.
     Ring,
@@ -106,9 +106,9 @@ pub enum ControlState {
     RingReceive,
     /// A peer's word was sent instead of a write's, which would follow it too closely.
     Withdraw,
-    /// The write resets the card.
+    /// Waits until the reset by the write is over.
     Restart,
-    /// The write is answered.
+    /// Answers the write.
     Done,
 }
 
@@ -295,7 +295,7 @@ pub struct Control {
     #[init(value(features::RTL))]
     features: Constant<Bits<32>>,
 
-    // The write that is served.
+    // The write that is being served.
     state: DFF<ControlState>,
     place: Signal<Local, Bits<20>>,
     hits: [Signal<Local, Bit>; KEYS + 1],
@@ -318,14 +318,14 @@ pub struct Control {
     #[init(Constant::new(REGION_TABLE.into()))]
     region_table: Constant<Bits<3>>,
 
-    // The read that is served, in two cycles.
+    // The read that is being served, in two cycles.
     read_place: Signal<Local, Bits<20>>,
     looked: DFF<Bit>,
-    /// A register.
+    /// Value of the register that is read.
     found: DFF<Bits<32>>,
     reads_error: DFF<Bit>,
     reads_halted: DFF<Bit>,
-    /// A counter.
+    /// Value of the counter that is read.
     found_sum: DFF<Bits<64>>,
     is_counter: DFF<Bit>,
     is_high: DFF<Bit>,

@@ -58,7 +58,7 @@ pub struct Settings {
     pub ack_timeout: Signal<Out, Bits<32>>,
     /// Settings of congestion control.
     pub congestion: Signals<Out, Congestion>,
-    /// The counters are to be cleared.
+    /// The counters are to be set to 0.
     pub clear_counters: Signal<Out, Bit>,
     /// Work is in progress somewhere in the card, for `STATUS`.
     pub busy: Signal<In, Bit>,

@@ -165,7 +165,7 @@ fn reset_value(register: &Register) -> u32 {
     }
 }
 
-/// The bits of a register that hold what is written.
+/// Mask of the bits of a register that keep what is written.
 fn kept(register: &Register) -> u32 {
     match (register.access, register.name) {
         (Access::ReadOnly | Access::WriteOnly, _) => 0,
@@ -178,7 +178,7 @@ fn kept(register: &Register) -> u32 {
     }
 }
 
-/// What `ASSEMBLER_WORDS` is after a write.
+/// Value that `ASSEMBLER_WORDS` has after a write of `data`.
 fn words_held(data: u32) -> u32 {
     if (1..=16).contains(&data) { data } else { 16 }
 }
@@ -196,7 +196,7 @@ fn registers_hold_what_is_written_and_nothing_else() {
         let mut data = random.u64() as u32;
         match register.name {
             "CONTROL" => data &= !2,
-            // Values that are held, and those around them.
+            // Values within the register's limits, and just outside of them.
             "ASSEMBLER_WORDS" if random.chance(0.9) => data %= 20,
             _ => {}
         }
@@ -493,7 +493,7 @@ fn doorbells_of_receive_queues_pass_while_the_card_is_enabled() {
             expected.push((queue, u64::from(position)));
         }
     }
-    // Behind the last one there is nothing.
+    // Behind the last doorbell there is no register.
     host.write(RECEIVE_DOORBELLS.entry(4096), 1);
     assert!(expected.len() > 50);
     assert_eq!(host.rung(receive_doorbell), expected);

@@ -61,7 +61,7 @@ pub struct Client {
     pub read_place: Signal<Out, Bits<15>>,
     /// Number of the read's request among those in flight.
     pub read_index: Signal<Out, Bits<6>>,
-    /// The read is the second one of its request.
+    /// The read is the second one of a request that was cut in two.
     pub read_second: Signal<Out, Bit>,
 
     // ------------------------------------------------------------------ reads that are done

@@ -11,7 +11,7 @@ use std::rc::Rc;
 /// Host memory: the byte at an address, or none where reads fail.
 pub type Host = Rc<dyn Fn(u64) -> Option<u8>>;
 
-/// How the engine behaves.
+/// Timing of the engine.
 #[derive(Clone, Copy, Debug)]
 pub struct Manners {
     /// Probability of not taking a descriptor in a cycle; the engine takes one in two cycles at most.
@@ -27,10 +27,10 @@ pub struct Manners {
 }
 
 impl Manners {
-    /// As fast as the board.
+    /// Timing of a board at its fastest.
     pub const BEST: Self = Self { stall: 0.0, latency: 250, spread: 0, gap: 0.0, piece: 512 };
 
-    /// Any manners that are allowed.
+    /// Draws any timing that is allowed.
     pub fn any(random: &mut Random) -> Self {
         let chance = [0.0, 0.3, 0.8];
         Self {

@@ -131,7 +131,7 @@ struct Segment {
     pub column_data: Signal<In, Bits<512>>,
     /// An answer is offered.
     pub answers: Signal<Out, Bit>,
-    /// The row that was read.
+    /// The row that was read, or the completion.
     pub answer: Signal<Out, Bits<512>>,
     /// The answer is taken.
     pub taken: Signal<In, Bit>,

@@ -161,13 +161,13 @@ pub struct HostWrite {
     answers: Answers,
     descriptors: Skid<DESCRIPTOR>,
     receipts: StreamFifo<Receipt, 4, 5>,
-    /// The line that waits came before the piece.
+    /// The line or word that waits came before the current piece.
     line_first: DFF<Bit>,
     room: Signal<Local, Bit>,
     piece_fits: Signal<Local, Bit>,
     takes_piece: Signal<Local, Bit>,
     takes_line: Signal<Local, Bit>,
-    /// A line or a word waits.
+    /// A completion's line or an atomic's word waits.
     line: Signal<Local, Bit>,
     line_ready: Signal<Local, Bit>,
     takes_word: Signal<Local, Bit>,
@@ -261,7 +261,7 @@ impl Logic for HostWrite {
         self.receipts.input.data.next = self.pieces.piece.receipt.val();
         self.receipts.output.join(&mut self.receipt);
 
-        // The engine has read a write.
+        // The engine has read all bytes of a write.
         self.numbers.status_valid.next = self.s_axis_data_dma_write_desc_status.valid.val()
             && !self.s_axis_data_dma_write_desc_status.tag.val().get_bits::<8>(NUMBER).any();
         self.numbers.status_number.next =
@@ -288,7 +288,7 @@ impl Logic for HostWrite {
             || self.pieces.piece.valid.val()
             || self.receipts.output.valid.val();
 
-        // The engine reads.
+        // Answers the engine's reads.
         self.answers.keep.next = self.takes_line.val();
         self.answers.number.next = self.numbers.number.val();
         self.answers.line.next = self.write.data.val();

@@ -28,7 +28,7 @@ pub struct Numbers {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// A write gets `number`; only if `room`.
+    /// A write takes the number `number`; only with `room`.
     pub taken: Signal<In, Bit>,
     /// With `taken`: the write reads nothing.
     pub at_once: Signal<In, Bit>,
@@ -42,11 +42,11 @@ pub struct Numbers {
     pub number: Signal<Out, Bits<NUMBER>>,
     /// With `taken`: number of rows of the memory of columns that are used up.
     pub rows: Signal<In, Bits<COLUMN_ROWS>>,
-    /// The engine has read a write.
+    /// The engine has read all bytes of a write.
     pub status_valid: Signal<In, Bit>,
     /// With `status_valid`: number of that write.
     pub status_number: Signal<In, Bits<NUMBER>>,
-    /// Frames and rows of writes so far are not given back.
+    /// Frames and rows of the writes in flight are not given back.
     pub forget: Signal<In, Bit>,
     /// A frame is given back.
     pub freed_valid: Signal<Out, Bit>,
@@ -54,7 +54,7 @@ pub struct Numbers {
     pub freed_words: Signal<Out, Bits<FRAME_WORDS>>,
     /// Number of rows of the memory of columns that are given back.
     pub freed_rows: Signal<Out, Bits<COLUMN_ROWS>>,
-    /// A number is in use.
+    /// A number is in use: writes are in flight.
     pub busy: Signal<Out, Bit>,
 
     // Numbers from `head` to `tail` are in use; bit `n` of `read`: write `n` was read.

@@ -19,7 +19,7 @@ pub struct Pieces {
     pub rst: Signal<In, Bit>,
     /// Orders to be cut.
     pub order: Stream<In, WriteOrder>,
-    /// The same orders in pieces.
+    /// Pieces of the orders, in the same order.
     pub piece: Stream<Out, WriteOrder>,
 
     holds: DFF<Bit>,

@@ -77,7 +77,7 @@ impl Traffic {
         }
     }
 
-    /// Another job of columns, if there is room for it.
+    /// Gives an order for another job of columns, if there is room for it.
     fn job(&mut self, card: &mut Card<'_>) {
         let rows = 1 + self.random.below(40) as usize;
         let mut engine = card.engine.borrow_mut();
@@ -116,7 +116,7 @@ impl Traffic {
         engine.jobs.push_back(Frame { words: rows, start, low, high: self.addr });
     }
 
-    /// Another frame, if there is room for it.
+    /// Gives orders for another frame, if there is room for it.
     fn frame(&mut self, card: &mut Card<'_>) {
         let most = if self.random.chance(0.3) { 66 } else { 4 };
         let words = 1 + self.random.below(most) as usize;
@@ -201,7 +201,7 @@ fn payload_and_completions_arrive_whole_and_in_order_and_frames_go_back() {
         card.bench.run(10);
         let engine = card.engine.borrow();
 
-        // What is in host memory.
+        // Contents of host memory.
         let mut memory: Vec<_> = engine.written.clone();
         let (mut payload, mut entries) = (Vec::new(), BTreeMap::new());
         for (addr, bytes) in memory.drain(..) {
@@ -281,7 +281,7 @@ fn a_word_is_written_before_it_is_told_and_takes_turns_with_orders() {
         let engine = card.engine.borrow();
         assert_eq!(engine.written.len(), 60 + 60 + 100);
         assert_eq!(card.bench.take(done).len(), 0);
-        // A reset of the card forgets those that are under way.
+        // A reset of the card forgets the writes that are in flight.
         drop(engine);
         card.engine.borrow_mut().status = false;
         card.bench.send(word, Beat::from([("addr", 8_u64), ("data", 1), ("slot", 3)]));
@@ -299,7 +299,7 @@ fn a_word_is_written_before_it_is_told_and_takes_turns_with_orders() {
 #[test]
 fn an_order_at_the_end_of_the_store_becomes_two_descriptors() {
     let library = library();
-    // Where it starts before the end, its bytes, and the pieces.
+    // Bytes from the order's start to the store's end, bytes of the order, bytes of its pieces.
     for (before, bytes, pieces) in [
         (4096, 4096, vec![4096]),
         (4095, 4096, vec![4095, 1]),
@@ -416,7 +416,7 @@ fn the_cards_reset_forgets_frames_and_receipts_but_answers_the_engine() {
         };
         engine.borrow_mut().status = false;
         engine.borrow_mut().takes = takes;
-        // Nobody takes receipts.
+        // No receipt is taken.
         bench.send_all(order_driver, beats(0, orders));
         bench.run(100);
         assert_eq!(bench.pending(order_driver), 0);
@@ -425,7 +425,7 @@ fn the_cards_reset_forgets_frames_and_receipts_but_answers_the_engine() {
         bench.set("card_reset", 0_u64);
         engine.borrow_mut().takes = true;
         let receipt = bench.monitor("receipt");
-        // Frames of now, some while statuses of before are still due.
+        // Frames after the reset, some while statuses of writes before it are still due.
         let frame = || Frame { words: 1, start: 0, low: 0, high: 0 };
         engine.borrow_mut().frames.extend((0..30).map(|_| frame()));
         bench.send_all(order_driver, beats(100, 10));

@@ -44,7 +44,7 @@ pub struct Mac {
     pub m_axis_if_tx_cpl: Stream<Out, TxCompletion>,
 
     card_turn: DFF<Bit>,
-    /// The frame that has begun gets no end from the packetizer.
+    /// The current frame will get no end from the packetizer, which was reset.
     cut: DFF<Bit>,
     inside: DFF<Bit>,
     beat: Signals<Local, TxBeat>,

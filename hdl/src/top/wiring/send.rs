@@ -23,7 +23,7 @@ impl Card {
         self.segmenter.payload_dest_end.next = self.gather.payload.dest_end.val();
         self.segmenter.payload_status.next = self.gather.payload.status.val();
         self.segmenter.payload_bad_dest.next = self.gather.payload.bad_dest.val();
-        // What is written again is not for the segmenter.
+        // Destinations that are written once more are not for the segmenter.
         self.segmenter.dest_write_valid.next =
             self.decoder.dest_write_valid.val() && !self.decoder.dest_write_again.val();
         self.segmenter.dest_write_dest.next = self.decoder.dest_write_dest.val();

@@ -1,4 +1,4 @@
-//! What an event does.
+//! Events: which one is next, when it must wait, and what it changes.
 
 use super::super::{Completion, CompletionEvent, CompletionState, GOES_ON, PART_ENDS, RESULT};
 use crate::context::{QP, QUEUE};
@@ -158,7 +158,7 @@ impl Completion {
         }
     }
 
-    /// Events go through the pipeline.
+    /// Moves events through the pipeline.
     #[hdl_gen]
     pub(super) fn run(&mut self) {
         self.quiet.d.next = false;

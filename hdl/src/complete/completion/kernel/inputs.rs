@@ -1,4 +1,4 @@
-//! What comes: words of the host, requests that are done, receipts.
+//! Inputs of the completion block: words of the host, requests that are done, receipts.
 
 use super::super::{Completion, CompletionEvent, CompletionState, WRITTEN};
 use crate::context::CQ;

@@ -30,15 +30,15 @@ impl Completion {
         }
     }
 
-    /// Rare event: takes effect.
+    /// Lets a rare event take effect.
     #[hdl_gen]
     pub(super) fn act(&mut self) {
         self.state.d.next = CompletionState::Run;
         if self.renews.val() {
-            // The marks are being written.
+            // The marks of new entries are being written in this cycle: the event waits.
             self.state.d.next = CompletionState::Act;
         } else if self.event.q.val() == CompletionEvent::Tick {
-            // The packet may have been acknowledged meanwhile.
+            // The packet may have been acknowledged since the event was chosen.
             if self.overdue.val() {
                 self.failing.d.next = true;
                 self.event.d.next = CompletionEvent::Refused;
@@ -98,7 +98,7 @@ impl Completion {
         }
     }
 
-    /// Removes the packet from the list.
+    /// Removes the oldest packet from its queue pair's list.
     #[hdl_gen]
     pub(super) fn walk_act(&mut self) {
         self.packets.pop.next = true;
@@ -115,7 +115,7 @@ impl Completion {
         self.state.d.next = CompletionState::Look;
     }
 
-    /// Forgets that request.
+    /// Forgets the open request that was looked up.
     #[hdl_gen]
     pub(super) fn forget(&mut self) {
         self.results.write_enable.next = true;

@@ -58,7 +58,7 @@ impl Logic for Retire {
         self.free_slot();
         self.forget();
 
-        // The queue of the request that is at hand in the next cycle.
+        // The queue of the request that is current in the next cycle.
         self.rings.next_queue.next = self.name.d.val().get_bits::<QUEUE>(64);
         self.queues[1].ahead.next = self.name.d.val().get_bits::<QUEUE>(64);
         self.silent.ahead.next = self.name.d.val().get_bits::<QUEUE>(64);

@@ -35,10 +35,10 @@ const PHASE: usize = 184;
 
 const _: () = assert!(QUEUE == 12, "a queue's number stands elsewhere");
 
-/// State of the request or receipt at hand.
+/// State of the current request or receipt.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum RetireState {
-    /// None is at hand.
+    /// Waits for a request or a receipt.
     Idle,
     /// Finds out whether the request is the oldest one of its queue.
     Find,
@@ -98,7 +98,7 @@ pub struct Retire {
     pub open_position: Signal<In, Bits<32>>,
     /// With `open`: the request is unsignaled, and gets an entry only if it fails.
     pub open_unsignaled: Signal<In, Bit>,
-    /// A request is done.
+    /// A request is done, and may leave its queue.
     pub done: Signal<In, Bit>,
     /// With `done`: slot of the request.
     pub done_slot: Signal<In, Bits<8>>,
@@ -121,7 +121,7 @@ pub struct Retire {
     pub write_addr: Signal<Out, Bits<64>>,
     /// The 32 bytes of the entry.
     pub write_data: Signal<Out, Bits<256>>,
-    /// Requests are open, or a receipt is at hand or waits.
+    /// Requests are open, or a receipt is current or waits.
     pub busy: Signal<Out, Bit>,
     /// A request was completed, with an entry or without.
     pub retired: Signal<Out, Bit>,
@@ -130,7 +130,7 @@ pub struct Retire {
     pub receipt: Stream<In, Receipt>,
     /// No further receipt is begun.
     pub hold_receipts: Signal<In, Bit>,
-    /// A receipt is at hand.
+    /// A receipt is current.
     pub receiving: Signal<Out, Bit>,
     /// A receipt finds no room; it is dropped with `overrun_ready`.
     pub overrun: Signal<Out, Bit>,
@@ -141,11 +141,11 @@ pub struct Retire {
 
     /// No further request is begun.
     pub hold: Signal<In, Bit>,
-    /// No request is at hand.
+    /// No request is current.
     pub idle: Signal<Out, Bit>,
     /// Value of `queue` in the next cycle.
     pub next_queue: Signal<In, Bits<QUEUE>>,
-    /// Send queue in question.
+    /// Send queue that is looked up.
     pub queue: Signal<In, Bits<QUEUE>>,
     /// The queue has open requests.
     pub used: Signal<Out, Bit>,
@@ -155,7 +155,7 @@ pub struct Retire {
     pub tail: Signal<Out, Bits<8>>,
     /// The queue has no open requests any more, and gives completions again.
     pub renew: Signal<In, Bit>,
-    /// Slot of the request in question.
+    /// Slot of the request that is looked up.
     pub slot: Signal<In, Bits<8>>,
     /// Slot of the request behind it in its queue.
     pub follower: Signal<Out, Bits<8>>,
@@ -201,11 +201,11 @@ pub struct Retire {
     failed: DFF<Bit>,
     is_oldest: DFF<Bit>,
     is_silent: DFF<Bit>,
-    /// It has succeeded, and is unsignaled, or its message goes on.
+    /// The current request has succeeded, and is unsignaled, or its message goes on.
     is_quiet: DFF<Bit>,
     /// It has succeeded, and its message goes on in another part: it is no request that is counted.
     is_part: Signal<Local, Bit>,
-    // The one that is the oldest one now.
+    // The request behind the one that left its queue: it is announced again if it is parked.
     follows: DFF<Bit>,
     follows_slot: DFF<Bits<8>>,
     // Values of `queue` and `slot` of the cycle before.
@@ -213,7 +213,7 @@ pub struct Retire {
     follower_of: DFF<Bits<8>>,
     parked_of: DFF<Bit>,
     renewed: DFF<Bits<QUEUE>>,
-    // A queue begins anew; a cycle later.
+    // A queue begins anew: `renew` of the cycle before.
     renews: DFF<Bit>,
     renews_queue: DFF<Bits<QUEUE>>,
 

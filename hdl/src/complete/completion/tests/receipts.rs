@@ -14,7 +14,7 @@ fn receipt(cq: u64, qp: u64, wr_id: u64) -> Beat {
 }
 
 impl Card<'_> {
-    /// Runs on; the queue pairs that break meanwhile.
+    /// Runs for `cycles` cycles; returns the queue pairs that are put in error in that time.
     fn broken(&mut self, cycles: u64) -> Vec<u64> {
         let mut broken = Vec::new();
         for _ in 0..cycles {
@@ -122,7 +122,7 @@ fn a_receipt_takes_three_cycles_and_its_entry_follows_after_four() {
     let (taken, times) = (card.bench.sent_at(card.receipt), card.bench.received_at(card.write));
     assert_eq!(times[0] - taken[0], 4);
     assert_eq!(cycles(times, 0), 63 * 3, "{times:?}");
-    // In turns with requests.
+    // Receipts and requests take turns.
     card.settle();
     let slots: Vec<_> = card.free.drain(..64).collect();
     for (wr_id, slot) in (100..).zip(&slots) {
@@ -200,7 +200,7 @@ fn a_queue_pair_without_room_and_one_that_was_refused_both_break_whenever_they_m
         // Nothing waits for the packet, so that its queue pair is told of in one cycle alone.
         card.sending(refused, 1);
         card.bench.run(20);
-        // Either of them comes first.
+        // The NAK or the receipt comes first.
         let ack = Beat::from([("qp", refused), ("psn", 1), ("syndrome", 0x62)]);
         let receipt = receipt(3, without_room, 9);
         let mut broken = Vec::new();

@@ -49,7 +49,7 @@ const STATE: u64 = 15;
 /// A queue, and another that differs from it in a high bit alone.
 const QUEUE: u64 = 0x804;
 const OTHER: u64 = 0x004;
-/// Queue pairs, likewise.
+/// A queue pair, and another that differs from it in a high bit alone.
 const PAIR: u64 = 0x809;
 const OTHER_PAIR: u64 = 0x009;
 

@@ -10,7 +10,7 @@ struct Open {
     unsignaled: bool,
     /// Packets that were not acknowledged, as {queue pair, number}.
     waits: Vec<(u64, u64)>,
-    /// What is still to be sent of it: packets, and its end.
+    /// Items that are still to be sent of the request: its packets, and its end.
     items: VecDeque<Beat>,
 }
 

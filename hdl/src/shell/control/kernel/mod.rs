@@ -82,7 +82,7 @@ impl Logic for Control {
                 }
             }
             ControlState::Restart => {
-                // The reset must not undo what is written next.
+                // The answer waits until the reset is over, so that it cannot undo the next write.
                 if !self.settings.soft_reset.val() {
                     self.state.d.next = ControlState::Done;
                 }

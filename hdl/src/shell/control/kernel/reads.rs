@@ -5,7 +5,7 @@ use crate::context::{QP, QUEUE};
 use drdma_emit::prelude::*;
 
 impl Control {
-    /// The counters count.
+    /// Adds the events of this cycle to the counters.
     #[hdl_gen]
     pub(super) fn count(&mut self) {
         self.counters.clear.next = self.settings.clear_counters.val();
@@ -31,7 +31,7 @@ impl Control {
         self.counters.amounts[19].next = self.count_19.val();
     }
 
-    /// A read looks everywhere, then selects.
+    /// Reads every kind of register at once, then selects one.
     #[hdl_gen]
     pub(super) fn look_everywhere(&mut self) {
         self.read_place.next = self.axil.read_addr.val().get_bits::<20>(0);

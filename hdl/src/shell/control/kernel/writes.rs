@@ -10,7 +10,7 @@ use crate::regions::entries::{KEY_REGION, KEY_WORD};
 use drdma_emit::prelude::*;
 
 impl Control {
-    /// The host's side.
+    /// Connects the AXI channels of the host.
     #[hdl_gen]
     pub(super) fn take_access(&mut self) {
         self.axil.awaddr.next = self.axil_awaddr.val();
@@ -32,7 +32,7 @@ impl Control {
         self.axil.rready.next = self.axil_rready.val();
     }
 
-    /// A word of a table goes to all blocks.
+    /// Broadcasts a word of a table to all blocks.
     #[hdl_gen]
     pub(super) fn give_words(&mut self) {
         self.writes.d.next = self.sweep.busy.val();

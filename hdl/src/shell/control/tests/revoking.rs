@@ -33,7 +33,7 @@ fn a_key_is_made_invalid_between_the_words_of_the_host_and_soon() {
             } else {
                 host.bench.run(random.below(8));
             }
-            // Whatever the host does, a key does not wait long.
+            // A key that a peer makes invalid does not wait long, whatever the host does.
             let waits = host.bench.cycles() - given;
             assert!(host.bench.pending(invalidate) == 0 || waits < 100, "{waits} cycles");
         }

@@ -50,9 +50,9 @@ pub struct Frame {
 pub struct Engine {
     random: Random,
     pub stall: f64,
-    /// Statuses are given.
+    /// The engine gives statuses.
     pub status: bool,
-    /// Descriptors are taken, in every so many cycles.
+    /// The engine takes descriptors, at most one in `every` cycles.
     pub takes: bool,
     pub every: u64,
     /// The frame store, and the frames in it.
@@ -64,22 +64,22 @@ pub struct Engine {
     pub columns: Vec<u8>,
     pub jobs: VecDeque<Frame>,
     pub freed_rows: usize,
-    /// What the card asked the store for a cycle before, and two.
+    /// Reads of the frame store that the card made one and two cycles before: segments, rows.
     asked: [(u64, u64); 2],
     asked_columns: [(u64, u64); 2],
-    /// Words to ask for: memory, row.
+    /// Words to read of each segment: memory, row.
     wanted: [VecDeque<(u64, u64)>; 2],
     /// Segments to which a command is offered.
     offered: u64,
     answers: [VecDeque<Vec<u8>>; 2],
     reading: VecDeque<Reading>,
     statuses: Vec<u64>,
-    /// By tag.
+    /// Writes that the engine has taken, by tag.
     pub in_flight: BTreeMap<u64, Descriptor>,
     pub most_in_flight: usize,
-    /// In the order in which they came, and when.
+    /// Descriptors in the order in which they came, with their cycles.
     pub descriptors: Vec<(u64, Descriptor)>,
-    /// Address and bytes, as read.
+    /// Address and bytes of each write, as read.
     pub written: Vec<(u64, Vec<u8>)>,
     /// When commands were taken, and answers, and rows of the store were read.
     pub commands: Vec<u64>,
@@ -137,7 +137,7 @@ impl Engine {
         !self.random.chance(self.stall)
     }
 
-    /// Nothing is under way.
+    /// True if no write is in flight.
     pub fn is_idle(&self) -> bool {
         self.in_flight.is_empty() && self.reading.is_empty() && self.statuses.is_empty()
     }
@@ -171,7 +171,7 @@ impl Engine {
         model.set(format!("{READ}_cmd_addr"), addr);
         model.set(format!("{READ}_cmd_sel"), sel);
         model.set(format!("{READ}_resp_ready"), resp_ready);
-        // What the store was asked for two cycles ago; else anything.
+        // The words that were read two cycles ago; any other bytes otherwise.
         let (enable, rows) = self.asked[1];
         let mut data = self.random.bytes(2 * WORD);
         for (k, word) in data.chunks_exact_mut(WORD).enumerate() {

@@ -79,7 +79,7 @@ impl Logic for Finish {
         self.completion.cfg_index.next = self.cfg_index.val();
         self.completion.cfg_word.next = self.cfg_word.val();
         self.completion.cfg_data.next = self.cfg_data.val();
-        // Nothing is sent, and there are no atomics.
+        // There are no atomics, and no send queue has requests.
         self.host_write.word.valid.next = false;
         self.host_write.word.addr.next = 0.into();
         self.host_write.word.data.next = 0.into();
@@ -118,7 +118,7 @@ const RING: u64 = 0x100_0000_0000;
 #[test]
 fn a_receive_of_64_bytes_takes_four_cycles_at_an_engine_of_a_descriptor_in_two() {
     let library = testing::library("finish", Finish::default);
-    // Stalls of the engine; cycles a receive at most.
+    // Probability of stalls of the engine, and cycles of a receive at most.
     for (stall, most) in [(0.0, 4.05), (0.2, 8.0)] {
         let mut bench = Bench::new(library.instance(1), 1);
         let engine = Engine::attach(&mut bench, 1, stall);
