@@ -122,7 +122,7 @@ pub struct Part {
     pub pauses: Bit,
 }
 
-/// Which part of its message a request sends.
+/// Names the part of its message that a request sends.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct PartWrite {
     /// Slot of the request.
@@ -135,7 +135,7 @@ pub struct PartWrite {
     pub pauses: Bit,
 }
 
-/// What a READ or an atomic asks for.
+/// Describes the bytes that a READ or an atomic asks for.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct AskWrite {
     /// Slot of the request.

@@ -46,7 +46,7 @@ pub struct Alike {
     pub lane_kind: Signal<In, Bits<2>>,
     /// Number of rows of the lane's set.
     pub lane_count: Signal<In, Bits<32>>,
-    /// The destination is alike.
+    /// The destination has the same lanes as the request's first one.
     pub told: Signal<Out, Bit>,
 
     // Stages 1 and 2: the element.

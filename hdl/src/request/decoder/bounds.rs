@@ -91,9 +91,9 @@ pub struct Bounds {
     pub check_key: Signal<In, Bits<32>>,
     /// The protection domain of the queue.
     pub check_pd: Signal<In, Bits<32>>,
-    /// The range starts at `check_base + check_offset`.
+    /// First summand of the range's start: `check_base + check_offset`.
     pub check_base: Signal<In, Bits<64>>,
-    /// Second part of the start: see `check_base`.
+    /// Second summand of the range's start: see `check_base`.
     pub check_offset: Signal<In, Bits<64>>,
     /// Bytes of the range without `check_long`.
     pub check_span: Signal<In, Bits<35>>,
@@ -157,7 +157,7 @@ pub struct Bounds {
     carries: Signal<Local, Bits<67>>,
     not_addr: Signal<Local, Bits<67>>,
     not_len: Signal<Local, Bits<67>>,
-    // The memory region is there.
+    // Stage 2: the memory region of the key, if there is one.
     target_addr2: DFF<Bits<64>>,
     target_len2: DFF<Bits<64>>,
     known2: DFF<Bit>,

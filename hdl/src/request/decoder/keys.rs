@@ -44,10 +44,10 @@ pub struct Spans {
     pub count: Signal<In, Bits<3>>,
     /// Place of the first bit in its byte.
     pub first: Signal<In, Bits<3>>,
-    /// The bits take a byte more.
+    /// The bits reach into one byte more than their number needs.
     pub more: Signal<Out, Bit>,
     place: Signal<Local, Bits<6>>,
-    /// For each of both together: they have.
+    /// For each place of the first bit and each number of bits modulo 8: the bits need a byte more.
     #[init(Constant::new(spans().to_bits()))]
     spanned: Constant<Bits<64>>,
 }
@@ -74,7 +74,7 @@ pub struct KeyCheck {
     pub is_long: Bit,
     /// Address of the range's first byte.
     pub base: Bits<64>,
-    /// Without `is_long`: bytes of the range.
+    /// Without `is_long`: number of bytes of the range.
     pub span: Bits<35>,
     /// With `is_long`: bytes from a row to the next.
     pub step: Bits<64>,
@@ -125,9 +125,9 @@ pub struct Keys {
     pub rows: Signal<In, Bits<32>>,
     /// Bytes of a bitmap with a bit for each row, beginning with a byte's first bit.
     pub bitmap: Signal<In, Bits<30>>,
-    /// The same number and one more.
+    /// The number of bytes `bitmap` plus 1.
     pub bitmap_more: Signal<In, Bits<30>>,
-    /// The granule is not legal here.
+    /// The granule is malformed, or not allowed at this place.
     pub is_bad: Signal<Out, Bit>,
     /// The current key is the last one.
     pub last: Signal<Out, Bit>,
@@ -139,9 +139,9 @@ pub struct Keys {
     pub partitions: Signal<Out, Bits<17>>,
     /// Neighbouring partitions that share an id.
     pub group: Signal<Out, Bits<16>>,
-    /// The function.
+    /// The function that makes ids of keys.
     pub function_write: Flow<Out, FunctionWrite>,
-    /// A key of the function.
+    /// A key of that function.
     pub key_write: Flow<Out, KeyWrite>,
 
     function_code: Signal<Local, Bits<8>>,
@@ -263,7 +263,7 @@ impl Logic for Keys {
             self.width_is_bad.next = self.entry_width.val().get_bits::<21>(3).any();
         }
 
-        // What the type takes.
+        // Requirements of the key's type.
         self.is_short.next = self.key.q.val().log_width < 4;
         self.type_is_bad.next = true;
         if self.key_type.val() == INTEGER {
@@ -362,7 +362,7 @@ impl Logic for Keys {
             self.check.key.next = self.key_lkey.val();
         }
 
-        // What is given out.
+        // Outputs: functions, keys and checks.
         self.take.next = self.given.val() && !self.is_bad.val();
         self.tells.d.next = false;
         self.key_tells.d.next = false;

@@ -112,7 +112,7 @@ pub struct Decoder {
     pub wqe_error: Signal<In, Bit>,
     /// The block is the first one of a turn.
     pub wqe_begins: Signal<In, Bit>,
-    /// Which part of its message the block's entry stands for.
+    /// Part of its message that the block's entry stands for.
     pub wqe_part: Signal<In, Part>,
     /// Enough parts of messages are on their way to the segmenter: no further part of a message that was begun may be
     /// fetched.
@@ -143,7 +143,7 @@ pub struct Decoder {
     pub slot_free_ready: Signal<Out, Bit>,
     /// Number of the slot.
     pub slot_free_slot: Signal<In, Bits<8>>,
-    /// The oldest request's share of the rings is given back.
+    /// Places in the rings of sets and destinations that the oldest request had are given back.
     pub release_valid: Signal<In, Bit>,
 
     /// A lane is written.
@@ -160,7 +160,7 @@ pub struct Decoder {
     pub lane_write_len: Signal<Out, Bits<32>>,
     /// The lane's bytes are those of an `inline_write`.
     pub lane_write_inline: Signal<Out, Bit>,
-    /// How the lane's entries lead to bytes.
+    /// Kind of the lane's entries, and where their bytes lie.
     pub lane_write_kind: Signal<Out, LaneKind>,
 
     /// An inline payload is written.
@@ -204,7 +204,7 @@ pub struct Decoder {
     pub set_write_low: Signal<Out, Bits<64>>,
     /// Pointer-mapped: end of a record, relative to its pointer.
     pub set_write_high: Signal<Out, Bits<65>>,
-    /// What a set with kinds of columns has beside others.
+    /// Fields that only a set with kinds of columns has.
     pub set_write_kinds: Signal<Out, SetKinds>,
 
     /// A destination is written.
@@ -379,9 +379,9 @@ pub struct Decoder {
     dest_partition: DFF<Bits<16>>,
     /// Number of the set of a partitioned request.
     shared_set: DFF<Bits<11>>,
-    /// An element of a region of the destination's own.
+    /// The element belongs to a region of the destination's own, not to a shared one.
     own_element: Signal<Local, Bit>,
-    /// The destination's regions are one set.
+    /// The destination's regions are joined in one set.
     dest_joined: DFF<Bit>,
     dest_again: DFF<Bit>,
     dest_more: DFF<Bit>,

@@ -105,7 +105,7 @@ pub struct Requests {
 
     /// With `finish`: the request sends a part of a message.
     pub parted: Signal<In, Bit>,
-    /// Another part of a message is coming.
+    /// Another part of a message was offered to the decoder.
     pub part_comes: Signal<In, Bit>,
     /// Enough parts of messages are on their way: no further one may be fetched.
     pub parts_full: Signal<Out, Bit>,
@@ -123,7 +123,7 @@ pub struct Requests {
     pub fail_region: Signal<In, Bits<11>>,
     /// With `fail_valid`: index of the destination.
     pub fail_dest: Signal<In, Bits<DEST_INDEX>>,
-    /// The failure is noted, and may be forgotten.
+    /// The failure was noted, and the bounds checks may forget it.
     pub clear: Signal<Out, Bit>,
 
     /// The request before is settled, and if it has failed, its queue is stopped.
@@ -263,7 +263,7 @@ pub struct Requests {
     queue_fails: DFF<Bit>,
     /// Cycles until it is known that the queue is stopped.
     wait: DFF<Bits<2>>,
-    /// What may be written once more was written this many cycles ago.
+    /// Destinations and sets that may be written once more were written one to three cycles ago.
     told: [DFF<Bit>; 3],
     writing: Signal<Local, Bit>,
 

@@ -69,9 +69,9 @@ pub struct Shaper {
     /// Bytes of that memory region.
     pub target_len: Signal<In, Bits<64>>,
 
-    /// How the element's entries lead to bytes.
+    /// Kind of the element's entries, and where their bytes lie.
     pub element_source: Signal<In, LaneKind>,
-    /// What a region with kinds of columns has beside others; valid until 2 cycles after the element.
+    /// Fields that only a region with kinds of columns has; valid until 2 cycles after the element.
     pub element_set: Signal<In, SetKinds>,
 
     /// The lane of 3 cycles before is written into a joined set, too.
@@ -107,7 +107,7 @@ pub struct Shaper {
     /// The lane's bytes are the inline payload.
     pub lane_write_inline: Signal<Out, Bit>,
 
-    /// How the lane's entries lead to bytes.
+    /// Kind of the lane's entries, and where their bytes lie.
     pub lane_write_kind: Signal<Out, LaneKind>,
 
     /// A set is written.

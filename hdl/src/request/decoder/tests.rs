@@ -218,7 +218,7 @@ fn corrupt_entries_fail_as_in_the_reference() {
     }
 }
 
-/// An entry of one queue pair, region by region.
+/// An entry of one queue pair, with these regions.
 fn entry(qp: u32, regions: &[(RegionType, Vec<u8>)]) -> Vec<u8> {
     let mut types = 0;
     for (index, (kind, _)) in regions.iter().enumerate() {
@@ -347,12 +347,12 @@ fn destinations_are_apart_if_each_ones_lanes_lie_behind_the_rows_of_the_one_befo
         (vec![two(0, (255, 1), 3), two(255, (100, 1), 3)], true),
         (vec![one(0, ten, 127)], true),
         (vec![one(0, (1, 255), 4), one(255, (1, 255), 4)], true),
-        // A byte too early; the other way round; the same rows.
+        // The ranges overlap by a byte; they are in the other order; they are the same.
         (vec![two(0, ten, 4), two(99, ten, 4), two(200, ten, 4)], false),
         (vec![two(0, ten, 4), two(100, ten, 4), two(199, ten, 4)], false),
         (vec![two(100, ten, 4), two(0, ten, 4)], false),
         (vec![two(0, ten, 4), two(0, ten, 4)], false),
-        // Of another form, or of one that is too wide.
+        // The rows have another form, or lanes of different lengths.
         (vec![two(0, ten, 4), two(100, (10, 11), 4)], false),
         (vec![two(0, ten, 4), two(100, ten, 3)], false),
         (vec![two(0, ten, 4), one(100, ten, 4)], false),

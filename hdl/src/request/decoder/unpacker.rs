@@ -103,7 +103,7 @@ pub struct Unpacker {
 
     /// The granule register is free at the end of this cycle.
     free: Signal<Local, Bit>,
-    /// The rest of the block register is dropped.
+    /// The rest of the block register is dropped in this cycle.
     drop_block: Signal<Local, Bit>,
     /// A granule moves from the block register to the granule register.
     advance: Signal<Local, Bit>,

@@ -132,7 +132,7 @@ struct Rest {
     heard: Bit,
 }
 
-/// How far a queue has been fetched.
+/// Position up to which a queue has been fetched, and what of it still waits.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Standing {
     /// Position of the next block that is fetched.
@@ -215,19 +215,19 @@ pub struct Queue {
     pub cfg_valid: Signal<In, Bit>,
     /// Number of the table that is written; 2: send queues.
     pub cfg_table: Signal<In, Bits<3>>,
-    /// Which entry.
+    /// Index of the entry that is written.
     pub cfg_index: Signal<In, Bits<INDEX>>,
-    /// Which word of it.
+    /// Number of the word in its entry.
     pub cfg_word: Signal<In, Bits<4>>,
-    /// The word.
+    /// Value of the word.
     pub cfg_data: Signal<In, Bits<32>>,
-    /// The queue whose state is asked for in the next cycle, before it is fetched from,
+    /// Queue that is fetched from next: `fetch_halted` is its state in the next cycle.
     pub fetch_next: Signal<Out, Bits<QUEUE>>,
-    /// and whether that of the cycle before is halted by an error.
+    /// The queue `fetch_next` of the cycle before is halted by an error.
     pub fetch_halted: Signal<In, Bit>,
-    /// The same before its blocks leave.
+    /// Queue whose blocks leave next: `batch_halted` is its state in the next cycle.
     pub batch_next: Signal<Out, Bits<QUEUE>>,
-    /// That of the cycle before is halted.
+    /// The queue `batch_next` of the cycle before is halted by an error.
     pub batch_halted: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ host_read
@@ -315,7 +315,7 @@ pub struct Queue {
     behind_turns: Signal<Local, Bits<11>>,
     /// Number of rests of queue pairs whose peers were not silent.
     heard_rests: DFF<Bits<11>>,
-    /// Others wait, or have blocks on their way: see the module.
+    /// Other queues wait, or have blocks on their way: see the module.
     rivals: DFF<Bit>,
     is_held: Signal<Local, Bit>,
     defers: Signal<Local, Bit>,
@@ -338,7 +338,7 @@ pub struct Queue {
     /// The doorbell or rest whose turn comes next.
     next: Signal<Local, Waiting>,
     takes_waiting: Signal<Local, Bit>,
-    /// That one has to wait.
+    /// The doorbell or rest `next` has to wait.
     must_wait: Signal<Local, Bit>,
     shared: DFF<Bit>,
     /// The turn before was that of a rest.
@@ -361,9 +361,9 @@ pub struct Queue {
     midway: DFF<Bit>,
     /// The turn is an entry that `Batches` keeps.
     kept: DFF<Bit>,
-    /// `Batches` reports the end of the turn.
+    /// `Batches` is to report the end of the turn.
     told: DFF<Bit>,
-    /// What is at work begins where a turn was used up.
+    /// The current turn begins where an earlier turn was used up.
     used_up: DFF<Bit>,
     /// With `used_up`: that turn was the last part of a message, and the next entry may have parts as well.
     after_parts: DFF<Bit>,
@@ -371,31 +371,31 @@ pub struct Queue {
     has_rest: DFF<Bit>,
     /// The queue's turn goes on from where the queue stands, or from where a turn was cut.
     goes_on: Signal<Local, Bit>,
-    // What is known of the queue at work.
+    // State of the current queue.
     from: Signal<Local, Bits<32>>,
     goal: Signal<Local, Bits<32>>,
     was_queued: DFF<Bit>,
     fresh: DFF<Bit>,
-    /// Blocks that its rest would add.
+    /// Blocks that the current queue's rest would add.
     rest_adds: DFF<Bits<32>>,
     share: Share,
     limited: DFF<Bit>,
     limits: Signal<Local, Bit>,
-    /// There are others, for whom a rest may be left.
+    /// Other queues wait, for which a rest may be left.
     crowds: Signal<Local, Bit>,
     /// The batch goes on behind the entry that is kept.
     goes_beyond: Signal<Local, Bit>,
     /// The turn has only a few blocks, and its end is reported.
     probes: Signal<Local, Bit>,
     may_read: Signal<Local, Bit>,
-    /// Blocks of the turn that are not fetched.
+    /// Blocks of the turn that are not fetched yet.
     left: DFF<Bits<17>>,
-    /// What is being fetched has been cut.
+    /// The turn that is being fetched has been cut.
     aborted: DFF<Bit>,
     blocked: DFF<Bit>,
-    /// The rest goes behind the others.
+    /// The rest of the batch is to wait behind other queues.
     leaves_rest: Signal<Local, Bit>,
-    /// The queue's standing is of its present life.
+    /// The queue's `Standing` belongs to its present life.
     lives_on: Signal<Local, Bit>,
 
     // The batch that is being fetched.
@@ -417,7 +417,7 @@ pub struct Queue {
     entry: Signal<Local, Bits<QUEUE>>,
     // The next read.
     offset: DFF<Bits<17>>,
-    /// Blocks from there to the ring's end, less one.
+    /// Blocks from the next read's first one to the ring's end, less one.
     behind: DFF<Bits<17>>,
     wanted: Signal<Local, Bits<17>>,
     to_end: Signal<Local, Bits<5>>,
@@ -427,6 +427,6 @@ pub struct Queue {
     cut: DFF<Bits<5>>,
     cut_addr: DFF<Bits<64>>,
 
-    // The blocks that come.
+    // The blocks that reads have brought.
     batches: Batches,
 }

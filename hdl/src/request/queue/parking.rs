@@ -18,7 +18,7 @@ const TERM: usize = 2;
 const TERM_CYCLES: usize = 20;
 /// Bits of a trial: `term` 2, and a flag that says whether there was one.
 const TRIAL: usize = TERM + 1;
-/// The bit of that flag.
+/// Bit of a trial that says that there was one.
 const TRIED: u64 = 1 << TERM;
 /// Bits of the time.
 const TIME: usize = TERM_CYCLES + TERM;
@@ -28,7 +28,7 @@ const TIME: usize = TERM_CYCLES + TERM;
 pub struct Hold {
     /// The queue pair.
     pub qp: Bits<QP>,
-    /// The queue pair is held, and was not; or the other way round.
+    /// The queue pair has become held; otherwise it is held no longer.
     pub held: Bit,
 }
 
@@ -58,7 +58,7 @@ fn tries_word() -> Constant<Bits<4>> {
 
 /// Bits of what is known of a queue pair's messages: `log_units` 2, a flag for UC, and one for RC.
 const SHAPE: usize = 4;
-/// The bits of these flags.
+/// Bits of a shape that are the flags for UC and RC.
 const UNRELIABLE: u64 = 1 << 2;
 const RELIABLE: u64 = 1 << 3;
 /// Codes of the transports.
@@ -119,9 +119,9 @@ pub struct Parking {
     pub next_queue: Signal<In, Bits<QUEUE>>,
     /// The queue pair of `next_queue`, two cycles before, is held.
     pub held: Signal<Out, Bit>,
-    /// The peer of that queue pair is silent.
+    /// The peer of the queue pair of `next_queue`, two cycles before, is silent.
     pub silent: Signal<Out, Bit>,
-    /// That queue pair is tried.
+    /// The queue pair of `next_queue`, two cycles before, was tried in this term or the one before.
     pub tried: Signal<Out, Bit>,
     /// A turn of the queue of `next_queue`, two cycles before, begins: its queue pair is tried from now on.
     pub tries: Signal<In, Bit>,
@@ -164,7 +164,7 @@ pub struct Parking {
 impl Logic for Parking {
     #[hdl_gen]
     fn update(&mut self) {
-        // What the host writes.
+        // Words of tables that the host writes.
         self.select.valid.next = self.cfg.valid.val();
         self.select.number.next = self.cfg.table.val();
         self.select.word.next = self.cfg.word.val();
@@ -178,7 +178,7 @@ impl Logic for Parking {
         self.shared.write_address.next = self.cfg.index.val().get_bits::<QUEUE>(0);
         self.shared.write_data.next = self.cfg.data.val().get_bits::<1>(8);
 
-        // What the keeper reports.
+        // Queue pairs that the keeper reports as held or silent.
         self.holds.write_enable.next = self.hold.valid.val() || self.select.every.val();
         self.holds.write_address.next = self.hold.qp.val();
         self.holds.write_data.next = bit_cast::<1, 1>(self.hold.held.val().into());

@@ -78,7 +78,7 @@ pub struct Parts {
     divides: Signal<Local, Bit>,
     /// The next block is the second one of an entry that may have parts.
     second: DFF<Bit>,
-    /// The second block was held for its cycle.
+    /// The second block was held back for the cycle in which it is examined.
     weighed: DFF<Bit>,
     weighs: Signal<Local, Bit>,
     units: Signal<Local, Bits<PART>>,

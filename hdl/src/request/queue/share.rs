@@ -36,7 +36,7 @@ pub struct Share {
     pub elsewhere: Signal<In, Bit>,
     /// Number of whole batches that were fetched, each of another queue than the one before.
     pub behind: Signal<In, Bits<BEHIND>>,
-    /// There is another queue.
+    /// Another queue than the current one waits or has blocks under way.
     pub other: Signal<In, Bit>,
     /// The turn is judged in this cycle.
     pub judges: Signal<In, Bit>,

@@ -15,7 +15,7 @@ mod turns;
 /// A block that must come: queue, position, remaining, the address that it was read from.
 pub(super) type Block = (u64, u64, u64, u64);
 
-/// What a queue does with doorbells, without time.
+/// Model of a send queue: the blocks that follow from its doorbells, without their times.
 #[derive(Clone, Default)]
 pub(super) struct Ring {
     pub base: u64,
@@ -65,7 +65,7 @@ struct Setup<'a> {
     reads: Vec<(u64, u64)>,
     /// Halted queues, as the fetching unit and the batches see them.
     halted: [Flagged; 2],
-    /// Blocks that are not the usual ones.
+    /// Blocks with contents of their own, by address.
     memory: HashMap<u64, Vec<u8>>,
 }
 
@@ -184,7 +184,7 @@ fn every_batch_comes_in_the_order_of_the_doorbells_of_its_queue() {
         let mut setup = Setup::new(&library, seed);
         let mut rings = vec![Ring::default(); SEND_QUEUES.entries as usize];
         let used: Vec<u64> = (0..6).map(|_| random.below(SEND_QUEUES.entries.into())).collect();
-        // Words of other tables and other queues pass by.
+        // Words of other tables and other queues have no effect.
         setup.write(1, used[0], 7, 1);
         for &queue in &used {
             let log = [0, 1, 3, 5, 7, 16][random.below(6) as usize];
@@ -207,7 +207,7 @@ fn every_batch_comes_in_the_order_of_the_doorbells_of_its_queue() {
                 _ => 1 + random.below(1 << ring.log.min(5)) as u32,
             };
             let target = ring.position.wrapping_add(count);
-            // What is in the ring is not written over.
+            // Blocks in the ring that were not fetched yet are not overwritten.
             let wqe = setup.wqe;
             let (position, blocks) = (ring.position, 1 << ring.log);
             setup.run_until(|bench| {
@@ -301,7 +301,7 @@ fn a_queue_that_is_enabled_anew_starts_at_0_without_the_old_doorbells() {
     setup.bench.stall_monitor(wqe, 0.0);
     setup.run(200);
     let mut expected = Vec::new();
-    // The first batch had begun.
+    // The first batch was begun before the queue was enabled anew.
     Ring { base: 0x1_0000, log: 6, position: 0 }.ring(7, 3, &mut expected);
     Ring { base: 0x3_0000, log: 4, position: 0 }.ring(7, 2, &mut expected);
     assert_eq!(setup.blocks(), with_data(&expected));

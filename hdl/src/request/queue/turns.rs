@@ -81,7 +81,7 @@ pub struct Turns {
 
     /// The next block is a head.
     at_head: DFF<Bit>,
-    /// The head was held for its cycle.
+    /// The head was held back for the cycle in which it is examined.
     looked: DFF<Bit>,
     /// Blocks of the head's entry.
     entry: DFF<Bits<LENGTH>>,
@@ -93,9 +93,9 @@ pub struct Turns {
     count: DFF<Bits<PACE>>,
     /// Cycles since the first block; 1,024 stands for any more.
     time: DFF<Bits<11>>,
-    /// The turn has had its share of blocks.
+    /// The turn has had as many blocks as it may.
     served: DFF<Bit>,
-    /// The turn has had its share of time.
+    /// The turn has lasted as long as it may.
     late: DFF<Bit>,
     blocks: Signal<Local, Bits<LENGTH>>,
     less_one: Signal<Local, Bits<LENGTH>>,
@@ -124,7 +124,7 @@ impl Logic for Turns {
             && (self.granules.val().get_bits::<15>(0)
                 > (bit_cast::<15, LENGTH>(self.left.val()) << 2));
 
-        // What the turn has had so far.
+        // Blocks and cycles of the turn so far.
         self.served.d.next = self.others.val() && (self.count.q.val() >= self.limit.val());
         self.late.d.next = self.others.val() && self.time.q.val().get_bit(10);
         if self.count.q.val().any() && !self.time.q.val().get_bit(10) {

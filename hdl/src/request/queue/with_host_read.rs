@@ -199,7 +199,7 @@ fn blocks_of_every_ring_come_in_order_whatever_the_engine_does() {
         bench.stall(stalls);
         let mut ring = |bench: &mut Bench<'_>, ring: &mut Ring, queue: u64, count: u32| {
             let position = ring.position + count;
-            // What is in the ring is not written over.
+            // Blocks in the ring that were not fetched yet are not overwritten.
             bench.run_until(|bench| {
                 let of_queue = |beat: &&Beat| beat.u64("queue") == queue;
                 let seen = bench.received(wqe).iter().filter(of_queue).count() as u32;

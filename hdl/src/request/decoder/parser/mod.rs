@@ -68,7 +68,7 @@ pub enum DecoderState {
     Function,
     /// A key's entry.
     KeyEntry,
-    /// Where a key's entry leads to, which is nowhere.
+    /// The place that a key's entry leads to, which must be none.
     KeySource,
     /// A key's type and validity.
     KeyEnd,
@@ -76,7 +76,7 @@ pub enum DecoderState {
     Beyond,
     /// Waits for the look-up of a pointer-mapped region's target.
     Target,
-    /// How records lead from one to the next.
+    /// The chain of a region: how a record leads to the next one.
     Chain,
     /// An extent or a column.
     Element,
@@ -88,7 +88,7 @@ pub enum DecoderState {
     Join,
     /// The entry has ended, or an error has ended it.
     End,
-    /// The rest of the turn is dropped.
+    /// Drops the rest of the turn.
     Drop,
 }
 
@@ -331,7 +331,7 @@ pub struct Parser {
     pub element_addr: Signal<Out, Bits<64>>,
     /// Number of the region's rows.
     pub element_count: Signal<Out, Bits<32>>,
-    /// How the element's entries lead to bytes.
+    /// Kind of the element's entries, and where their bytes lie.
     pub element_source: Signal<Out, LaneKind>,
     /// The region has kinds of columns.
     pub element_kinds: Signal<Out, Bit>,
@@ -386,7 +386,7 @@ pub struct Parser {
     head_fetch: DFF<Bits<FETCH_BITS>>,
     head_unsignaled: DFF<Bit>,
     head_inline: DFF<Bit>,
-    /// A further opcode or flag of a queue pair's own queue.
+    /// The entry has an opcode or a flag that only a queue pair's own queue may have.
     head_own: DFF<Bit>,
     head_ask: DFF<Bits<2>>,
     head_invalidates: DFF<Bit>,
@@ -433,7 +433,7 @@ pub struct Parser {
     dest_by_columns: DFF<Bit>,
     /// Number of remote addresses behind the destination's head.
     dest_columns: DFF<Bits<5>>,
-    /// Those of the request's first destination, which all have.
+    /// `dest_by_columns` and `dest_columns` of the request's first destination; all others must have the same.
     request_by_columns: DFF<Bit>,
     request_columns: DFF<Bits<5>>,
     /// The first destination was accepted.
@@ -505,12 +505,12 @@ pub struct Parser {
     /// Bytes of the region's bitmap, and one more.
     bitmap_more: DFF<Bits<30>>,
     fetch_rows: DFF<Bit>,
-    /// Or the address of the fetch rows.
+    /// Period of the region, or address of the fetch rows.
     period: DFF<Bits<64>>,
     factor: DFF<Bits<32>>,
     elements_left: DFF<Bits<5>>,
     lane: DFF<Bits<4>>,
-    /// The region, or one of the request, has kinds of columns.
+    /// The region has kinds of columns; `any_kinds`: a region of the request has.
     has_kinds: DFF<Bit>,
     any_kinds: DFF<Bit>,
     special: DFF<SetKinds>,
@@ -529,11 +529,11 @@ pub struct Parser {
     /// Bytes from the first to the last bit of a bitmap or a column of bits.
     spans: Spans,
     spanned: Signal<Local, Bits<30>>,
-    /// The part of a message that is at hand.
+    /// The current part of a message.
     part: DFF<Part>,
-    /// The request sends a part of a message.
+    /// The request sends only a part of a message.
     is_part: DFF<Bit>,
-    /// Where it begins, and how much of the region is behind that.
+    /// Byte of the region at which the part begins, and bytes of the region from there on.
     part_offset: Signal<Local, Bits<32>>,
     part_rest: Signal<Local, Bits<32>>,
     /// Of the granule, seen as layouts that may stand there: what is not 0.

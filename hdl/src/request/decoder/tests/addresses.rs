@@ -29,7 +29,7 @@ const HANDLE: AddressHandle = AddressHandle {
     reserved2: 0,
 };
 
-/// What stands in an entry.
+/// Contents of an entry.
 #[derive(Clone)]
 struct Entry {
     opcode: u8,
@@ -106,7 +106,7 @@ fn an_address_is_told_as_it_stands_in_the_entry() {
     let entry = Entry { address: short.to_bytes().to_vec(), ..addressed() };
     let request = post(&mut world, &mut card, UD, entry.bytes());
     assert_eq!(request.address, Some(AddressHandle { ttl: TTL, ..HANDLE }));
-    // The next one of that slot does not say so.
+    // The next request of that slot has no address.
     for _ in 0..300 {
         assert_eq!(post(&mut world, &mut card, UD, plain().bytes()).address, None);
     }

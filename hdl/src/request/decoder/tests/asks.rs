@@ -18,14 +18,14 @@ use std::rc::Rc;
 const RC: u8 = 3;
 const UC: u8 = 4;
 
-/// What the write ports said of the last request.
+/// Outputs of the write ports for the last request.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Told {
-    /// Index, address, bytes.
+    /// Each piece as {index, address, bytes}.
     pieces: Vec<(u64, u64, u64)>,
-    /// Bytes, packets, logarithm of the MTU.
+    /// The READ or atomic as {bytes, packets, logarithm of the MTU}.
     ask: Option<(u64, u64, u64)>,
-    /// Operation, fenced, solicited, invalidates, opcode, sets.
+    /// The destination as {operation, fenced, solicited, invalidates, opcode, sets}.
     dest: Option<[u64; 6]>,
     payload: Vec<u8>,
 }
@@ -141,7 +141,7 @@ fn reads_and_atomics_are_told_with_their_regions_and_checked_in_order() {
         world.bench.run(8);
         let request = world.bench.take(world.request).remove(0);
         world.bench.take(world.open);
-        // What it has of the rings is given back.
+        // The request's places in the rings are given back.
         world.bench.set("release_valid", 1_u64);
         world.bench.step();
         world.bench.set("release_valid", 0_u64);

@@ -62,14 +62,14 @@ pub fn card(random: &mut Random) -> Card {
     }
 }
 
-/// How entries are made.
+/// Limits and probabilities of random entries.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
     /// Destinations of an entry on a shared queue, at most.
     pub dests: u64,
     /// Regions of a destination, at most.
     pub regions: u64,
-    /// How often a region reaches beyond its memory.
+    /// Probability of a region that reaches beyond its memory.
     pub beyond: f64,
 }
 
@@ -207,7 +207,7 @@ impl Generator<'_> {
         self.region_of(kind, elements)
     }
 
-    /// The granules of a region of so many elements.
+    /// The granules of a region of `elements` elements.
     fn region_of(&mut self, kind: RegionType, elements: u16) -> Vec<u8> {
         let entry = self.memory();
         let lkey = entry.lkey;
@@ -286,7 +286,7 @@ impl Generator<'_> {
         bytes
     }
 
-    /// Columns of so many rows.
+    /// Columns of `count` rows.
     fn columns(&mut self, count: u32, elements: u16) -> Vec<u8> {
         let mut bytes = Vec::new();
         for _ in 0..elements {
@@ -298,7 +298,7 @@ impl Generator<'_> {
         bytes
     }
 
-    /// A memory region of at least so many bytes.
+    /// A memory region of at least `bytes` bytes.
     fn memory_of(&mut self, bytes: u64) -> MemoryRegionEntry {
         loop {
             let entry = self.memory();
@@ -308,7 +308,7 @@ impl Generator<'_> {
         }
     }
 
-    /// The place and key of so many bytes in memory.
+    /// Address and key of `bytes` bytes in memory.
     fn range(&mut self, bytes: u64) -> (u64, u32) {
         let entry = self.memory_of(bytes);
         (self.place(&entry, bytes), entry.lkey)
@@ -376,7 +376,7 @@ impl Generator<'_> {
         (bytes, ids)
     }
 
-    /// Where a datagram goes.
+    /// Draws the address of a datagram.
     fn address(&mut self) -> AddressHandle {
         AddressHandle {
             dest_mac: self.random.below(1 << 48),
@@ -470,7 +470,7 @@ impl Generator<'_> {
                 granules.extend(region);
             }
             if let Some(first) = first.as_ref().filter(|_| repeats) {
-                // As the first destination, or nearly so.
+                // The destination has the regions of the first one, or nearly the same.
                 (regions, types, granules) = first.clone();
                 if regions > 0 && self.random.chance(0.3) {
                     let only = if regions == 1 { types } else { 4 | types };
@@ -547,7 +547,7 @@ impl Generator<'_> {
             imm: self.random.u64() as u32,
         };
         head.encode(&mut bytes);
-        // Padding means nothing.
+        // Padding may have any value.
         while !bytes.len().is_multiple_of(BLOCK) {
             bytes.push(self.random.u64() as u8);
         }

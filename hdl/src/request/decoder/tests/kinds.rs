@@ -106,7 +106,7 @@ fn every_malformed_kind_of_column_has_its_status() {
         .collect();
     assert_eq!(kinds, [vec![4, 2], vec![0, 1, 2, 3, 4], vec![4], vec![0]]);
 
-    // What is wrong; granule, byte, value; status.
+    // Each case: the fault; number of the granule, its byte and value; the status.
     let at = |name: &str| KindElement::field(name).start / 8;
     let (kind, log) = (KindElement::field("kind"), KindElement::field("log_entry"));
     assert_eq!((kind.start % 8, log.start), (0, kind.start + 4), "they share a byte");
@@ -145,7 +145,7 @@ fn every_malformed_kind_of_column_has_its_status() {
         ("a table beyond", 19, 7, 0x70, 4),
         ("a table's key", 19, 12, 14, 4),
         ("a bitmap beyond", 10, 7, 0x70, 4),
-        // Where these lead is seen as they are followed.
+        // The memory that these entries lead to is checked only when they are followed.
         ("offsets' data beyond", 17, 7, 0x70, 0),
         ("offsets' data of another key", 17, 12, 14, 0),
         ("a pointer to the next record before its extents, which is not wrong", 28, 8, 8, 0),

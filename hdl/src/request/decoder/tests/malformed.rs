@@ -96,13 +96,13 @@ fn a_payload_in_the_entry_has_its_length_and_no_regions() {
         assert_eq!(results, [(2, *qp)], "{name}");
         recover(&mut world, &mut card);
     }
-    // A block that cannot be read is nobody's fault.
+    // A block that cannot be read fails its request, but no queue pair.
     let mut unread = batch(3, good(8));
     unread.unread.insert(1);
     let requests = compare(&mut world, &mut card, &[unread]);
     assert_eq!((requests[0].status, requests[0].qp_error), (2, None));
     recover(&mut world, &mut card);
-    // A shared queue takes none.
+    // A shared queue takes no such entry.
     let requests = compare(&mut world, &mut card, &[batch(200, good(8))]);
     assert_eq!((requests[0].status, requests[0].qp_error), (2, None));
     recover(&mut world, &mut card);
@@ -200,7 +200,7 @@ fn every_malformed_kind_has_its_status() {
     bytes[10 * GRANULE] = 1;
     assert_eq!(compare(&mut world, &mut card, &[batch(3, bytes)])[0].status, 4);
     recover(&mut world, &mut card);
-    // A queue pair in error.
+    // The queue pair is in error.
     card.qp_errors.insert(3);
     world.set_qp_errors(&card.qp_errors);
     assert_eq!(compare(&mut world, &mut card, &[batch(3, good.clone())])[0].status, 5);

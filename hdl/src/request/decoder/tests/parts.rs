@@ -36,7 +36,7 @@ fn entry(queue: u8, count: u32, addr: u64, lkey: u32) -> Vec<u8> {
     bytes
 }
 
-/// Slot, bytes of the message, whether it resumes and pauses.
+/// A part as {slot, bytes of the message, it resumes, it pauses}.
 type Told = (u64, u64, bool, bool);
 
 #[test]

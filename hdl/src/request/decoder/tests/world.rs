@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
 
-/// What the write ports have written.
+/// Contents of the tables that the write ports have written.
 struct Written {
     lanes: Vec<[Lane; 16]>,
     sets: Vec<(Set, u8)>,
@@ -25,7 +25,7 @@ struct Written {
     payloads: Vec<Vec<u8>>,
     fetches: [u64; 256],
     addresses: Vec<Option<AddressHandle>>,
-    /// With the number of keys, which follow.
+    /// Functions with the numbers of their keys, which are in `keys`.
     functions: Vec<(Function, usize)>,
     keys: Vec<[Key; 16]>,
 }
@@ -130,7 +130,7 @@ fn record(written: &mut Written, model: &Model) {
         written.sets[get("set_write_set") as usize] = (set, get("set_write_lanes") as u8);
     }
     if get("dest_write_valid") == 1 && get("dest_write_again") == 1 {
-        // What the segmenter has stays.
+        // The fields that the segmenter has are not written again.
         let (dest, sets, first_set, slot) = &mut written.dests[get("dest_write_dest") as usize];
         dest.element_mask = get("dest_write_element_mask") == 1;
         dest.alike = get("dest_write_alike") == 1;
@@ -181,14 +181,14 @@ impl Written {
             // Of a request that failed its set may be an older one's, and its payload missing.
             let payload = self.payloads[usize::from(slot)].get(..set.row_bytes as usize);
             let inline = payload.filter(|_| self.inline[number]).map(<[u8]>::to_vec);
-            // What stands for a payload of no bytes may have any value.
+            // The byte that stands for an empty payload may have any value.
             let inline = inline.map(|bytes| if dest.empty { Vec::new() } else { bytes });
             with_lanes(Set { inline, ..set.clone() }, lanes)
         };
         Dest { sets: (0..usize::from(*sets)).map(set).collect(), ..dest.clone() }
     }
 
-    /// How the ids of the request in a slot are made.
+    /// The function that makes the ids of the request in a slot.
     fn function(&self, slot: u8) -> Function {
         let (function, keys) = &self.functions[usize::from(slot)];
         Function { keys: self.keys[usize::from(slot)][..*keys].to_vec(), ..function.clone() }
@@ -216,7 +216,7 @@ impl Written {
         };
         dest.columns = (0..columns).map(column).collect();
         if columns > 0 {
-            // Of the first column alone.
+            // These fields were those of the first column alone.
             (dest.remote_addr, dest.rkey, dest.opcode) = (0, 0, 0);
         }
         dest
@@ -243,7 +243,7 @@ pub struct World {
     held: VecDeque<Held>,
     slots: HashSet<u8>,
     opened: VecDeque<Beat>,
-    /// How often the oldest request is released.
+    /// Probability with which the oldest request is released in a cycle.
     pub release: f64,
 }
 

@@ -23,7 +23,7 @@ impl Batches {
         }
     }
 
-    /// Where the turn ends.
+    /// Finds the block with which the turn ends.
     #[hdl_gen]
     pub(super) fn end_turn(&mut self) {
         self.turns.offered.next = self.offered.val();
@@ -41,7 +41,7 @@ impl Batches {
         self.turns.limit.next = self.most.val();
     }
 
-    /// Which entries have parts.
+    /// Finds the entries that are sent in parts.
     #[hdl_gen]
     pub(super) fn find_parts(&mut self) {
         self.parts.offered.next = self.offered.val();

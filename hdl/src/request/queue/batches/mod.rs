@@ -56,7 +56,7 @@ pub struct QueueRead {
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Awaited {
     read: QueueRead,
-    /// The queue is not that of the read before.
+    /// The read's queue is not that of the read before.
     other: Bit,
 }
 
@@ -71,7 +71,7 @@ pub struct CutTurn {
     pub position: Bits<32>,
     /// Blocks of the entry that was too long, or 0: see [`Turns`].
     pub length: Bits<LENGTH>,
-    /// The turn took too long.
+    /// The turn took longer than its share of time.
     pub slow: Bit,
     /// Blocks of the turn.
     pub had: Bits<PACE>,
@@ -79,13 +79,13 @@ pub struct CutTurn {
     pub part: Bits<PART>,
     /// The message's next part is its last one.
     pub last_part: Bit,
-    /// The turn was not cut, but used up.
+    /// The turn ended because its blocks were used up, not because it was cut.
     pub used_up: Bit,
     /// With `used_up`: the turn was the last part of a message.
     pub after_parts: Bit,
 }
 
-/// What accompanies a block.
+/// Fields that accompany a block.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Beside {
     queue: Bits<QUEUE>,
@@ -130,7 +130,7 @@ pub struct Batches {
     /// Life of that queue.
     pub life_now: Signal<In, Bits<LIFE>>,
 
-    /// What is known of a queue is cleared, after power-up.
+    /// All state of a queue is cleared, after power-up.
     pub wipe_valid: Signal<In, Bit>,
     /// With `wipe_valid`: the queue.
     pub wipe_index: Signal<In, Bits<QUEUE>>,
@@ -183,7 +183,7 @@ pub struct Batches {
     pub reading: Signal<Out, Bit>,
     /// With `reading`: the queue.
     pub queue_now: Signal<Out, Bits<QUEUE>>,
-    /// Blocks are on their way.
+    /// Reads or their blocks are under way.
     pub at_work: Signal<Out, Bit>,
 
     #[init(Constant::new((WqeHeader::field("granules").start as u64).into()))]
@@ -201,7 +201,7 @@ pub struct Batches {
     goes: Signal<Local, Bit>,
     turns: Turns,
     parts: Parts,
-    /// The block must not leave yet.
+    /// The block must wait for a cycle while its entry is examined.
     looking: Signal<Local, Bit>,
     /// The turn ends with the block that leaves.
     parted: Signal<Local, Bit>,

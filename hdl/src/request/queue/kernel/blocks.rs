@@ -5,7 +5,7 @@ use crate::context::QUEUE;
 use drdma_emit::prelude::*;
 
 impl Queue {
-    /// Tells `batches` of each read; its blocks leave as they come.
+    /// Announces each read to `batches`, and hands its blocks on as they come.
     #[hdl_gen]
     pub(super) fn give_blocks(&mut self) {
         self.batches.read.queue.next = self.queue.q.val();

@@ -125,7 +125,7 @@ impl Queue {
         self.told.d.next = false;
         self.has_rest.d.next = false;
         if self.resumes.q.val() {
-            // The entry alone.
+            // The turn has only the blocks of this entry.
             self.left.d.next = PART_BLOCKS.into();
             self.cut.d.next = PART_BLOCKS.into();
         } else if self.probes.val() {
@@ -150,7 +150,7 @@ impl Queue {
                 self.state.d.next = QueueState::Finish;
             }
         } else if !self.goes_on.val() && (self.was_queued.q.val() || self.midway.q.val()) {
-            // The rest extends up to here.
+            // The doorbell only extends the rest that waits.
             self.state.d.next = QueueState::Idle;
             if self.difference.q.val() > self.rest_adds.q.val() {
                 self.state.d.next = QueueState::Finish;
@@ -216,7 +216,7 @@ impl Queue {
         }
     }
 
-    /// Has blocks read.
+    /// Requests the read of blocks.
     #[hdl_gen]
     pub(super) fn request(&mut self) {
         // A queue alone leaves a quarter of the places to others that come.

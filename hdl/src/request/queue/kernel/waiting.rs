@@ -68,7 +68,7 @@ impl Queue {
                     && (!self.doorbells.output.valid.val() || !self.turn.q.val().any())));
     }
 
-    /// Batches that are not over.
+    /// Keeps the batches that are not over.
     #[hdl_gen]
     pub(super) fn keep_rests(&mut self) {
         self.rests.input.valid.next = false;

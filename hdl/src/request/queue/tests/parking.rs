@@ -202,7 +202,7 @@ fn a_shared_queue_does_not_overtake_a_silent_queue_pair() {
     assert_eq!(came[..first].iter().filter(|block| block.0 == 5).count(), 30);
 }
 
-/// What was tried may never have been sent.
+/// The entry that a trial fetched may never have been sent.
 #[test]
 fn a_silent_queue_pair_is_tried_again_though_others_wait_all_the_time() {
     let library = library();
@@ -225,7 +225,7 @@ fn a_silent_queue_pair_is_tried_again_though_others_wait_all_the_time() {
     setup.bench.stall_monitor(wqe, 0.0);
     setup.run(500);
     assert_eq!(came(&setup, 0).len(), 49);
-    // So it is when its entry is written anew.
+    // The same holds after the queue pair's entry is written anew.
     setup.bench.stall_monitor(wqe, 1.0);
     setup.doorbell(6, 80);
     setup.run(200);

@@ -38,7 +38,7 @@ fn part_of(log_mtu: u32) -> u32 {
     (4 << LOG_PART_UNIT).min(u32::try_from(PART_PACKETS).unwrap() << log_mtu)
 }
 
-/// Position, where the part begins, whether it pauses.
+/// A block as {position, beginning of the part, it pauses}.
 type Came = (u64, u64, bool);
 
 fn told(beat: &Beat) -> Came {
@@ -50,7 +50,7 @@ fn told(beat: &Beat) -> Came {
 struct Own {
     queue: u64,
     log_mtu: u32,
-    /// Its messages are sent in parts.
+    /// The queue pair's messages are sent in parts.
     splits: bool,
     position: u32,
     expected: Vec<Came>,
@@ -59,7 +59,7 @@ struct Own {
 impl Own {
     fn new(setup: &mut Setup<'_>, queue: u64, log_mtu: u32, shared: bool) -> Self {
         let qp = 1_000 + queue as u32;
-        // On RC only what is sent again if it is lost.
+        // On RC, messages are sent in parts only if lost packets are sent again.
         let (transport, retry_cnt) =
             [(Transport::Rc, 7), (Transport::Uc, 0), (Transport::Rc, 1), (Transport::Rc, 0)]
                 [queue as usize % 4];
@@ -152,7 +152,7 @@ fn every_part_comes_once_and_in_order_whatever_waits_when() {
         for _ in 0..150 {
             let own = &mut queues[random.below(5) as usize];
             let wqe = setup.wqe;
-            // What is in the ring is not written over.
+            // Blocks in the ring that were not fetched yet are not overwritten.
             let (queue, position) = (own.queue, own.position);
             setup.run_until(|bench| {
                 let of_queue = |beat: &&Beat| beat.u64("queue") == queue;
@@ -172,7 +172,7 @@ fn every_part_comes_once_and_in_order_whatever_waits_when() {
             if random.chance(0.2) {
                 held[qp] ^= true;
                 super::parking::hold(&mut setup, 1_005 + qp as u64, held[qp]);
-                // A shared queue would wait for what is held.
+                // A shared queue would wait for a queue pair that is held.
                 if held[qp] && random.chance(0.7) {
                     setup.run(500);
                     held[qp] = false;
@@ -251,7 +251,7 @@ fn nothing_of_a_message_comes_while_its_queue_pair_is_held_or_there_are_enough_p
         own.expected[..2],
         "the first part of a message comes all the same"
     );
-    // A doorbell for what is behind it does not begin anything.
+    // A doorbell for entries behind it does not begin a turn.
     setup.doorbell(5, 4);
     setup.run(500);
     assert_eq!(own.came(&setup).len(), 2);
@@ -295,7 +295,7 @@ fn a_message_that_was_begun_goes_on_for_a_shared_queue_though_its_queue_pair_is_
     assert_eq!(own.came(&setup), own.expected);
 }
 
-/// What stands in the ring counts when the message is begun.
+/// The entry counts as it is in the ring when its message is begun.
 #[test]
 fn an_entry_is_kept_until_its_last_part() {
     let library = library();
@@ -332,7 +332,7 @@ fn of_many_messages_in_parts_each_block_is_read_a_few_times() {
     for _ in 0..100 {
         own.put(&mut setup, 0, &[100_000]);
     }
-    // Short ones: the queue is as fast as ever.
+    // With short messages the queue is as fast as without parts.
     for _ in 0..20 {
         own.put(&mut setup, 0, &[100]);
     }

@@ -9,23 +9,23 @@ use drdma_abi::work_request::{GRANULE, MAX_WQE_GRANULES, WqeHeader, blocks};
 struct Posted {
     queue: u64,
     lives: Vec<Life>,
-    /// The one whose blocks come.
+    /// Number of the life whose blocks come.
     at: usize,
-    /// It was halted in the last one.
+    /// The queue was halted in its last life.
     halted: bool,
-    /// It takes no turns.
+    /// The queue is shared, and its turns are not cut.
     shared: bool,
 }
 
-/// What was posted since a queue was enabled.
+/// Entries that were posted in a life of a queue.
 struct Life {
     base: u64,
     log: u32,
-    /// Blocks of each entry, and where doorbells were rung.
+    /// Blocks of each entry, and positions at which doorbells were rung.
     entries: Vec<u32>,
     rung: Vec<u32>,
     seen: u32,
-    /// When the doorbells were rung.
+    /// Number of doorbells of all queues before each of these.
     at: Vec<usize>,
 }
 
@@ -34,7 +34,7 @@ impl Life {
         self.rung.last().copied().unwrap_or(0)
     }
 
-    /// Where the entry begins that has a block, and where it ends.
+    /// First block of the entry that has the block `position`, and the block behind the entry.
     fn entry_of(&self, position: u32) -> (u32, u32) {
         let mut begin = 0;
         for blocks in &self.entries {
@@ -60,7 +60,7 @@ struct World<'a> {
     looked: usize,
     inside: Option<u64>,
     doorbells: usize,
-    /// Nothing is held, halted or enabled anew.
+    /// No queue is held, halted or enabled anew in this test.
     in_order: bool,
     held: Vec<bool>,
     silent: Vec<bool>,
@@ -77,13 +77,13 @@ impl<'a> World<'a> {
         Self { setup, random, posted, looked, inside, doorbells, in_order, held, silent }
     }
 
-    /// Enables a queue, when all that was rung has arrived.
+    /// Enables a queue as soon as all doorbells so far have arrived.
     fn enable(&mut self, k: usize, log: u32) {
         while self.setup.bench.pending(self.setup.doorbell) > 0 {
             self.step();
         }
         let of = &mut self.posted[k];
-        // Whatever is fetched of an earlier ring is not in this one.
+        // Each life has another ring, so that blocks of earlier lives are recognised.
         let base = (of.queue << 32) + ((of.lives.len() as u64) << 24);
         of.lives.push(Life {
             base,
@@ -159,7 +159,7 @@ impl<'a> World<'a> {
         (1 << life.log) - (life.total() - life.seen)
     }
 
-    /// Posts entries of so many blocks each with one doorbell.
+    /// Posts entries of `lengths` blocks with one doorbell.
     fn post(&mut self, k: usize, lengths: &[u32]) {
         let of = &mut self.posted[k];
         let life = of.lives.last_mut().expect("it is enabled");
@@ -170,7 +170,7 @@ impl<'a> World<'a> {
                 let addr = life.base + 64 * slot;
                 let mut block = Random::new(addr ^ u64::from(position) << 40).bytes(64);
                 if index == 0 {
-                    // All lengths in granules that make so many blocks.
+                    // All lengths in granules that make as many blocks.
                     let most = (length as usize * (64 / GRANULE)).min(MAX_WQE_GRANULES);
                     let least = (length as usize - 1) * (64 / GRANULE) + 1;
                     let granules =
@@ -212,7 +212,7 @@ impl<'a> World<'a> {
     fn look(&mut self, block: &Beat) {
         let (queue, position) = (block.u64("queue"), block.u64("position") as u32);
         let of = self.posted.iter_mut().find(|of| of.queue == queue).expect("it was enabled");
-        // It goes on where it was, or begins a later life.
+        // The queue goes on where it was, or begins a later life.
         let data = block.get("data").to_bytes(64);
         let is = |life: &Life| {
             let addr = life.base + 64 * u64::from(position % (1 << life.log));
@@ -250,7 +250,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Runs until all that is not lost has come.
+    /// Runs until all blocks that are not lost have come.
     fn finish(&mut self) {
         for k in 0..self.posted.len() {
             self.hold(k, false);

@@ -133,10 +133,10 @@ impl Parser {
         }
     }
 
-    /// Takes where the bytes of an element with a kind lie.
+    /// Takes the place of the bytes that an element with a kind leads to.
     #[hdl_gen]
     pub(super) fn take_source(&mut self) {
-        // A dictionary, or a table of buffers.
+        // Bounds of a dictionary, or of a table of buffers.
         self.check_key.next = self.fields.region_lkey.val();
         self.check_base.next = self.fields.region_addr.val();
         self.check_offset.next = 0.into();
@@ -148,7 +148,7 @@ impl Parser {
         self.element_offset.next = self.entry_offset.q.val();
         self.element_len.next = self.entry_len.q.val();
         self.element_kinds.next = true;
-        // Messages are not sent by these columns.
+        // Elements with kinds are never given as sets of one lane for messages by columns.
         self.element_split.next = false;
         self.element_source.next.kind = self.entry_kind.q.val().get_bits::<3>(0);
         self.element_source.next.log_entry = self.entry_log.q.val().get_bits::<2>(0);

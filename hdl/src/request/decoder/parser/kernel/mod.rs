@@ -134,7 +134,7 @@ impl Logic for Parser {
         self.judge_layout();
         self.find_part();
 
-        // Nothing happens unless a state below says so.
+        // Defaults of all outputs, until a state below sets them.
         self.taking.next = false;
         self.skipping.next = false;
         self.region_done.next = false;

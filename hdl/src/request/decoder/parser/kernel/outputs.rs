@@ -1,4 +1,4 @@
-//! What the parser gives to the blocks around it.
+//! Outputs of the parser to the blocks around it.
 
 use super::super::Parser;
 use super::LONGEST_READ;

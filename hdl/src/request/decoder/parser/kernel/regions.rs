@@ -6,7 +6,7 @@ use crate::request::{BITMAPPED, CONTIGUOUS, LOG_PART_UNIT, PART, POINTER_MAPPED,
 use drdma_emit::prelude::*;
 
 impl Parser {
-    /// What a region's shape says that is wrong.
+    /// Finds out what is wrong in a region's shape.
     #[hdl_gen]
     pub(super) fn judge_shape(&mut self) {
         // What is not 0 in the granule, seen as each of the layouts that it may hold.
@@ -172,7 +172,7 @@ impl Parser {
                 self.element_valid.next = true;
                 self.joined_for.d.next = false;
                 if self.sole.q.val() {
-                    // The end of the entry, without a state of its own.
+                    // The entry ends here, without a state of its own for that.
                     self.skipping.next = true;
                     self.ended.d.next = true;
                     self.region_done.next = true;
@@ -220,7 +220,7 @@ impl Parser {
         self.ids.d.next = self.fields.shape_period.val().get_bits::<2>(0);
         self.made.d.next = self.has_keys.val();
         if self.sharing.q.val() {
-            // The array of ids, whose length is known only here.
+            // The bounds of the array of ids, whose length is known only here.
             self.check_key.next = self.lkey.q.val();
             self.check_base.next = self.addr.q.val();
             self.check_span.next = bit_cast::<35, 32>(self.count.q.val());
@@ -313,7 +313,7 @@ impl Parser {
         }
     }
 
-    /// Takes how records lead from one to the next.
+    /// Takes the granule of a chain: how a record leads to the next one.
     #[hdl_gen]
     pub(super) fn take_chain(&mut self) {
         // These bits lie where a region's header has address, count and key.

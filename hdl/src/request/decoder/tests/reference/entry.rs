@@ -70,7 +70,7 @@ impl Card {
             let partition = match &shared {
                 Some(set) => {
                     let fits = set.ids == 2 || d.partition < 256;
-                    // The first of the partitions that have this id is one.
+                    // The first partition that has this id must be one that the function makes.
                     let made = function.as_ref().is_none_or(|by| {
                         u64::from(d.partition) * u64::from(by.group) < u64::from(by.partitions)
                     });
@@ -155,7 +155,7 @@ impl Card {
                         .map_err(|stop| stop.failure(dest, Some(d.qp)))?,
                 );
             }
-            // Elements of several regions that are rows of one.
+            // Elements of several regions that can be joined become the rows of one set.
             let mut element_mask = head.flags & flags::ELEMENT_MASK != 0 && !inline;
             if let Some(joined) = Set::joined(&sets).filter(|_| element_mask) {
                 (sets, element_mask) = (vec![joined], false);

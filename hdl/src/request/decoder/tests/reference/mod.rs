@@ -28,23 +28,23 @@ pub struct Batch {
     pub part: Part,
 }
 
-/// What blocks tell of a part.
+/// The part of a message that a block stands for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Part {
-    /// Where it begins, in units.
+    /// Beginning of the part, in units.
     pub first: u64,
     pub log_units: u64,
     pub pauses: bool,
 }
 
 impl Part {
-    /// As a block of the entry has it.
+    /// The part's fields as a block of the entry carries them.
     pub fn block(self, last: bool) -> u64 {
         self.first | self.log_units << PART | u64::from(self.pauses && last) << (PART + 2)
     }
 }
 
-/// What the decoder knows.
+/// Tables of the card, as the decoder knows them.
 #[derive(Clone, Debug)]
 pub struct Card {
     pub regions: Vec<MemoryRegionEntry>,
@@ -107,7 +107,7 @@ impl Card {
     }
 }
 
-/// What a good entry says.
+/// Contents of an entry without errors.
 struct Decoded {
     dests: Vec<Dest>,
     address: Option<AddressHandle>,

@@ -249,7 +249,7 @@ impl Card {
             let of = ElementSource::decode(&reader.take()?);
             let (width, log) = (element.width, element.log_entry);
             let none = (of.addr, of.count, of.lkey) == (0, 0, 0);
-            // Its bytes, and those to the next row's of a column.
+            // Bytes of the entry, and bytes to the next row's entry in a column.
             let (good, len, step) = match ElementKind::from_code(element.kind) {
                 Some(ElementKind::Fixed) => (log == 0 && none && width > 0, width, width),
                 Some(ElementKind::Bits) => {

@@ -9,11 +9,11 @@ pub struct Lane {
     pub base: u64,
     pub step: u64,
     pub len: u32,
-    /// How its entries lead to bytes.
+    /// Kind of the lane's entries, and where their bytes lie.
     pub source: Source,
 }
 
-/// What only a pointer-mapped set has.
+/// Fields that only a pointer-mapped set has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Records {
     pub target_addr: u64,
@@ -22,14 +22,14 @@ pub struct Records {
     pub high: u128,
 }
 
-/// How the entries of a lane lead to bytes.
+/// Kind of a lane's entries, and where their bytes lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Source {
     pub kind: u8,
     pub log: u8,
     pub width: u32,
     pub addr: u64,
-    /// Of offsets the key of the data; else values.
+    /// With offsets: key of the data; otherwise number of values.
     pub number: u32,
 }
 
@@ -42,7 +42,7 @@ pub struct Special {
     pub chain: Option<Chain>,
 }
 
-/// How the ids of a partitioned request are made.
+/// The function that makes the ids of a partitioned request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Function {
     pub range: bool,
@@ -78,11 +78,11 @@ pub struct Set {
     pub row_bytes: u64,
     pub beat_start: u16,
     pub records: Option<Records>,
-    /// Where the fetch rows lie.
+    /// Address of the fetch rows.
     pub fetch_rows: Option<u64>,
-    /// What it has beside others, of such as have kinds of columns.
+    /// Fields that only a set with kinds of columns has.
     pub special: Option<Special>,
-    /// The payload, where it stands in the entry.
+    /// The payload, if it stands in the entry.
     pub inline: Option<Vec<u8>>,
     pub lanes: Vec<Lane>,
 }
@@ -112,7 +112,7 @@ impl Set {
         Some(special).filter(|s| self.has_kinds() || s.chain.is_some() || s.first > 0)
     }
 
-    /// One of its lanes.
+    /// A set of one of this set's lanes.
     pub(super) fn alone(&self, lane: usize) -> Self {
         let mut set = Self { lanes: vec![self.lanes[lane]], ..self.clone() };
         set.cut();
@@ -186,10 +186,10 @@ pub struct Dest {
     pub fenced: bool,
     pub solicited: bool,
     pub invalidates: bool,
-    /// Its payload has no bytes.
+    /// The destination's payload has no bytes.
     pub empty: bool,
     pub sets: Vec<Set>,
-    /// Of a WRITE by columns, whose own address is then none.
+    /// Columns of a WRITE by columns; the destination itself has no remote address then.
     pub columns: Vec<Column>,
 }
 
@@ -199,7 +199,7 @@ pub struct Column {
     pub remote_addr: u64,
     pub rkey: u32,
     pub opcode: u8,
-    /// One lane.
+    /// Set of the column's only lane.
     pub set: Set,
 }
 
@@ -210,7 +210,7 @@ pub struct Request {
     pub wr_id: u64,
     /// The ring position of its first block.
     pub position: u32,
-    /// As its head says; of one whose head can be read.
+    /// Flag of the entry's head; none if the head cannot be read.
     pub unsignaled: Option<bool>,
     pub status: u8,
     pub bad_dest: u8,
@@ -220,9 +220,9 @@ pub struct Request {
     pub fetch: Option<(u64, u64)>,
     /// Its destinations have rows of one form, one behind the other. Of one that runs.
     pub apart: bool,
-    /// Where its datagrams go, if it says so. Of one that runs.
+    /// Address of the request's datagrams, if the entry has one and the request runs.
     pub address: Option<AddressHandle>,
-    /// How its ids are made, if they are. Of one that runs.
+    /// Function that makes the request's ids, if it has one and the request runs.
     pub function: Option<Function>,
     pub dests: Vec<Dest>,
 }
