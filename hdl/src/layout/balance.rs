@@ -51,7 +51,7 @@ pub struct Balance {
     pub data_bytes: Signal<In, Bits<13>>,
     /// A read of anything else is made.
     pub control_valid: Signal<In, Bit>,
-    /// Bytes of that read, at most 4,096.
+    /// Bytes of that other read, at most 4,096.
     pub control_bytes: Signal<In, Bits<13>>,
     /// Bytes that a read should have on average; 0: any.
     pub mean: Signal<In, Bits<9>>,
@@ -64,7 +64,7 @@ pub struct Balance {
     valid: [DFF<Bit>; 2],
     bytes: [DFF<Bits<13>>; 2],
     count: [DFF<Bits<4>>; 2],
-    // How much longer the read is than it should be.
+    // Bytes by which the read is longer than it should be.
     share: [DFF<Bits<SUM>>; 2],
     long: [DFF<Bits<SUM>>; 2],
     shared: [DFF<Bit>; 2],
@@ -160,7 +160,7 @@ mod tests {
         testing::library("balance", Balance::default)
     }
 
-    /// What reads come to, by the definition.
+    /// The sum and the gap that reads lead to, by the definition.
     struct Expected {
         mean: i64,
         sum: i64,

@@ -7,7 +7,7 @@ use drdma_emit::prelude::*;
 use crate::context::{ConfigWrite, QP, Table, TableSelect};
 use crate::primitive::{Ram, RamStyle};
 
-/// What the searches do.
+/// Steps of the two searches.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum FinderState {
     /// Both go on.

@@ -5,7 +5,7 @@ use drdma_hdl::primitive::{Pack, Ram, StreamFifo};
 
 mod tests;
 
-/// What the block does next.
+/// Next step of the block.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 enum SampleState {
     Idle,

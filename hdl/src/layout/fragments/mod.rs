@@ -87,7 +87,7 @@ pub struct Fragments {
     pub placed: Stream<In, PlacedBeat>,
 
     // Bytes.
-    /// The same beats with the address of each byte.
+    /// Beats of fragments, with the address of each byte.
     pub bytes: Stream<Out, ByteBeat>,
 
     slice: StreamSkid<PlacedBeat>,

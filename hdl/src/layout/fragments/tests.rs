@@ -5,7 +5,7 @@ use drdma_verilated::{Library, Word};
 use super::Fragments;
 use crate::testing;
 
-/// What passes unchanged.
+/// Fields that pass unchanged, with their widths.
 const FIELDS: [(&str, usize); 13] = [
     ("window", 4),
     ("window_end", 1),

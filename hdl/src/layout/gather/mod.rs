@@ -47,7 +47,7 @@ mod tests;
 use failures::Failures;
 use group::Group;
 
-/// What accompanies the payload of a beat.
+/// Fields that accompany the payload of a beat.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Side {
     dest: Bits<10>,
@@ -108,7 +108,7 @@ pub struct InlineWrite {
 pub struct Payload {
     /// Bytes of the part, at their positions in the beat.
     pub data: Bits<512>,
-    /// Which of the bytes this part brings, a bit each.
+    /// Bytes of the beat that this part brings, a bit each.
     pub mask: Bits<64>,
     /// The part is the last one of its beat.
     pub part_end: Bit,

@@ -193,7 +193,7 @@ impl Logic for Quad {
         }
         self.age.next = self.head_age.q.val();
 
-        // What was granted: the bytes of the classes.
+        // The bytes of the classes that were granted.
         self.c_granted.d.next = self.head_pending.q.val() & !self.left.val();
         self.c_active.d.next = self.head_active.q.val();
         for c in 0..8 {
@@ -231,7 +231,7 @@ impl Logic for Quad {
         self.g_bytes.d.next = self.f_bytes.q.val();
         self.g_slot.d.next = self.f_slot.q.val();
 
-        // They wait for the rest of their beat.
+        // Bytes wait here for the rest of their beat.
         for k in 0..4 {
             self.bytes[k].write_enable.next = self.g_bytes.q.val().get_bit(k);
             self.bytes[k].write_address.next = self.g_slot.q.val();

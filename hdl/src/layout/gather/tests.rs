@@ -71,13 +71,13 @@ impl Part {
         beat
     }
 
-    /// Its bytes stand in the request.
+    /// True if the beat's bytes stand in the request.
     fn is_inline(&self) -> bool {
         let none = self.places.iter().all(Option::is_none);
         none && self.beat_end && self.side.u64("bytes") != 0
     }
 
-    /// It carries nothing but the end of its window.
+    /// True if the beat carries nothing but the end of its window.
     fn is_void(&self) -> bool {
         let ends = FLAGS[1..].iter().any(|name| self.side.u64(name) == 1);
         self.places.iter().all(Option::is_none) && self.side.u64("bytes") == 0 && !ends
@@ -132,9 +132,9 @@ fn places(random: &mut Random, kind: u64) -> Places {
             _ => 1 + random.below(room.min(1 + 64 / runs) as u64) as usize,
         };
         let ram = match kind {
-            // All in few banks, so that they clash.
+            // All bytes lie in a few banks, so that they clash.
             2 => (random.below(900) as usize) * 128 + random.below(8) as usize,
-            // The same few words again and again.
+            // Bytes lie in the same few words again and again.
             3 => random.below(300) as usize,
             _ => random.below((MEMORY - 64) as u64) as usize,
         };
@@ -204,9 +204,9 @@ struct Around {
     conflicts: u64,
 }
 
-/// What a run took.
+/// Cycles of a run.
 struct Run {
-    /// From the first beat in to the last one out.
+    /// Cycles from the first beat in to the last one out.
     cycles: u64,
     /// Cycles in which a byte waited for its bank.
     conflicts: u64,
@@ -326,7 +326,7 @@ fn read(model: &drdma_verilated::Model, group: usize, memory: &[u8]) -> Word {
     let enables = model.get(format!("read_enable_{group}"));
     let mut words = Word::zero();
     for bank in 0..32 {
-        // A bank that is not read holds something else.
+        // A bank that is not read gives other bytes.
         let at = match enables >> bank & 1 {
             1 => rows.bits(bank * 10, 10).to_u64() as usize * 128 + bank * 4,
             _ => 64 * bank,
@@ -404,7 +404,7 @@ fn a_window_with_more_failed_reads_than_are_kept_fails_as_a_whole() {
     let memory = random.bytes(MEMORY);
     for failures in [255, 256, 400] {
         let mut parts = parts(&mut random, 3);
-        // Nothing is read from the memory's last byte.
+        // No place is the memory's last byte, in which the reads fail.
         for place in parts.iter_mut().flat_map(|part| part.places.iter_mut()).flatten() {
             *place = (*place).min(MEMORY - 2);
         }

@@ -18,11 +18,11 @@
 
 use super::{FIELDS, LANES, PIECES};
 
-/// Bits of what passes beside a piece: fields, lanes used, end of beat.
+/// Bits that pass beside a piece: fields, lanes used, end of beat.
 const REST: usize = FIELDS + LANES + 1;
-/// Bit of these at which the lanes used start.
+/// Bit of `REST` at which the lanes used start.
 const USED_AT: u64 = FIELDS as u64;
-/// Bit of these that is the end of the beat.
+/// Bit of `REST` that is the end of the beat.
 const END_AT: u64 = (FIELDS + LANES) as u64;
 
 use crate::primitive::{Concat, Pack, Select};
@@ -115,7 +115,7 @@ pub struct Planner {
     known: DFF<Bits<LANES>>,
     /// Lanes of the present pieces whose question was asked.
     asked: DFF<Bits<LANES>>,
-    /// Nothing was asked for the present pieces.
+    /// No question was asked for the present pieces.
     fresh: DFF<Bit>,
     /// Number of entries, if every question on the way gets a new one.
     reserved: DFF<Bits<7>>,

@@ -131,7 +131,7 @@ pub struct Splitter {
 impl Logic for Splitter {
     #[hdl_gen]
     fn update(&mut self) {
-        // Which stages advance at the end of this cycle.
+        // Stages that advance at the end of this cycle.
         self.out_move.next = !self.out_valid.q.val() || self.offered.in_ready.val();
         self.whole_move.next = !self.whole_valid.q.val() || self.out_move.val();
         self.cut_move.next = self.cut_valid.q.val() && self.whole_move.val();

@@ -50,12 +50,12 @@ pub struct Ends {
     pub request: Signal<In, RequestEnd>,
     /// Payload of columns, window by window.
     pub bytes: Stream<In, ByteBeat>,
-    /// The same payload, with the ends of requests.
+    /// Payload of `bytes`, with the ends of requests.
     pub out: Stream<Out, ByteBeat>,
 
     /// Windows whose last beat has not passed, one bit each.
     open: DFF<Bits<WINDOW_COUNT>>,
-    /// Those of them that end a request, one bit each.
+    /// Open windows that end a request, one bit each.
     ended: DFF<Bits<WINDOW_COUNT>>,
     ends: Lutram<END, WINDOW_INDEX, 1>,
     end_in: Flatten<RequestEnd, END>,

@@ -40,7 +40,7 @@ pub struct Fetch {
     pub max_read: Signal<In, Bits<13>>,
     /// Register `MERGE_THRESHOLD`: widest gap in bytes that is read through.
     pub merge_threshold: Signal<In, Bits<13>>,
-    /// Nothing is being planned.
+    /// No beat is being planned with the current settings.
     pub drained: Signal<In, Bit>,
     /// The settings are those of the beat, which may pass.
     pub settled: Signal<Out, Bit>,

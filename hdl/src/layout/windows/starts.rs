@@ -24,11 +24,11 @@ pub struct Starts {
     pub start: Signal<In, Bits<10>>,
     /// Boxes with places in their windows.
     pub reads: Stream<In, ReadBox>,
-    /// The same boxes with places in the memory.
+    /// Boxes of `reads`, with places in the segmented memory.
     pub read: Stream<Out, ReadBox>,
     /// Bytes with places in their windows.
     pub bytes: Stream<In, ByteBeat>,
-    /// The same bytes with places in the memory.
+    /// Bytes of `bytes`, with places in the segmented memory.
     pub byte: Stream<Out, ByteBeat>,
 
     known: Lutram<10, WINDOW_INDEX, 2>,

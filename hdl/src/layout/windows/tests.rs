@@ -39,7 +39,7 @@ struct World {
     registers: Settings,
     settings: Settings,
     changes: u64,
-    /// Nothing was being planned in the cycle before.
+    /// No beat was being planned in the cycle before.
     drained: bool,
     /// Requests whose last beat has passed, and those whose plans are still to be written.
     passed: usize,
@@ -52,10 +52,10 @@ const WINDOWS: u64 = WINDOW_COUNT as u64;
 /// Longest read, widest gap.
 type Settings = (u64, u64);
 
-/// Requests share so many slots.
+/// Slots that requests share.
 const SLOTS: usize = 8;
 
-/// What a request says of how it is fetched.
+/// Draws the fetch plan of a request: longest read and widest gap, or none.
 fn random_plan(random: &mut Random) -> Option<Settings> {
     let log = 6 + random.below(7);
     let gap = [0, 256, random.below(4096)][random.below(3) as usize];
@@ -278,7 +278,7 @@ fn a_requests_first_beat_waits_a_cycle_unless_idle_and_a_slots_next_request_is_a
         bench.run_until(|bench| bench.pending(driver) == 0);
         let now = (bench.get("plan_max_read"), bench.get("plan_merge_threshold"));
         assert_eq!(now, plan.unwrap_or((512, 256)));
-        // Nothing was planned: the settings change; two beats.
+        // No beat was being planned: the settings change in two cycles.
         assert_eq!(bench.cycles() - start, if now == before { 2 } else { 3 }, "{plan:?}");
         // Something is planned: the table is read; two beats.
         bench.set("placer_busy", 1);

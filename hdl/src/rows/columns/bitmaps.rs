@@ -92,7 +92,7 @@ pub struct Bitmaps {
     beat: DFF<Bits<4>>,
     bad: DFF<Bit>,
     storing: Signal<Local, Bit>,
-    // What is written, and where.
+    // Write of a beat: its index, its place, its data.
     write: Signal<Local, Bit>,
     write_index: Signal<Local, Bits<DEST_INDEX>>,
     write_beat: Signal<Local, Bits<4>>,

@@ -119,7 +119,7 @@ impl Logic for Compact {
     fn update(&mut self) {
         self.unused.next = self.ahead.val();
 
-        // Which of the four quarters hold a number.
+        // Quarters that hold a number.
         self.at[0].next = self.bits.val();
         self.at[1].next = self.early.q.val();
         self.at[2].next = self.half.q.val();
@@ -299,7 +299,7 @@ impl Logic for Compact {
                     | (self.third[b * 4 + 3].val() & self.from[4].val() & self.from[5].val());
             }
             self.late_odd.d.next = self.top[2].val() ^ self.beyond[2].val();
-            // What the next moves need of `ahead`.
+            // Bits of `ahead` that the next moves need.
             self.early_first[0].d.next = self.start[2].val() ^ self.start_beyond.val();
             self.early_first[1].d.next =
                 self.start[3].val() ^ (self.start[2].val() & self.start_beyond.val());

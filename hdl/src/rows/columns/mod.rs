@@ -83,7 +83,7 @@ pub struct Columns {
     pub item_ready: Signal<Out, Bit>,
     /// Item of the turn.
     pub item: Signal<In, Item>,
-    /// What the rows of the turn have in common.
+    /// Context that the rows of the turn share.
     pub item_context: Signal<In, Context>,
     /// A beat of 64 bytes of a bitmap or of ids is offered.
     pub resp_valid: Signal<In, Bit>,

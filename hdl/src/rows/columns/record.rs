@@ -3,7 +3,7 @@
 use crate::request::DEST_INDEX;
 use drdma_emit::prelude::*;
 
-/// Which of 512 rows of a turn are selected.
+/// Mask of the 512 rows of a turn that are selected.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Mask {
     /// Bit `k` is set if row `k` of the mask is selected.

@@ -106,7 +106,7 @@ pub fn masks_to_read(turn: &Turn) -> Vec<Beat> {
     masks.map(|(mask, rows)| mask.with("fetch", word_of(rows))).collect()
 }
 
-/// What beats tell, in the smallest pieces.
+/// Contents of beats, in the smallest pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A turn begins: its place.

@@ -45,7 +45,7 @@ pub struct Scanner {
     pub mask_chunk_end: Signal<In, Bit>,
     /// The mask is the last one of its destination.
     pub mask_last: Signal<In, Bit>,
-    /// What the rows have in common.
+    /// Context that the rows share.
     pub mask_context: Signal<In, Context>,
     /// A group of rows is offered.
     pub rows_valid: Signal<Out, Bit>,
@@ -63,7 +63,7 @@ pub struct Scanner {
     pub rows_chunk_end: Signal<Out, Bit>,
     /// The rows are the last ones of their destination.
     pub rows_last: Signal<Out, Bit>,
-    /// What the rows have in common.
+    /// Context that the rows share.
     pub rows_context: Signal<Out, Context>,
     /// No mask is held, and no rows wait.
     pub idle: Signal<Out, Bit>,

@@ -33,7 +33,7 @@ pub struct Beats {
     pub in_ready: Signal<Out, Bit>,
     /// Token of the whole unit.
     pub in_token: Signal<In, Token>,
-    /// How the unit is to be cut.
+    /// Cuts of the unit into beats.
     pub in_cut: Signal<In, Cut>,
     /// A token is offered.
     pub token_valid: Signal<Out, Bit>,

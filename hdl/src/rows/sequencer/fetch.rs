@@ -56,7 +56,7 @@ pub struct Fetch {
     pub req_addr: Signal<Out, Bits<64>>,
     /// Bytes of the read, 1 to 4,096.
     pub req_bytes: Signal<Out, Bits<13>>,
-    /// What the read is for.
+    /// Purpose of the read.
     pub req_purpose: Signal<Out, Purpose>,
     /// A stretch has reads left.
     pub busy: Signal<Out, Bit>,
@@ -70,7 +70,7 @@ pub struct Fetch {
     stop: DFF<Bits<36>>,
     begin_row: Signal<Local, Bits<32>>,
     end_row: Signal<Local, Bits<33>>,
-    // What is left to be read.
+    // The rest of the stretch that is still to be read.
     reading: DFF<Bit>,
     purpose: DFF<Purpose>,
     addr: DFF<Bits<64>>,

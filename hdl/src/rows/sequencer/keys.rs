@@ -60,7 +60,7 @@ pub struct KeyRequest {
     pub addr: Bits<64>,
     /// Bytes of the read, 1 to 4,096.
     pub bytes: Bits<13>,
-    /// What the bytes are.
+    /// Read that describes the bytes.
     pub read: Read,
 }
 
@@ -86,7 +86,7 @@ pub struct Keys {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// How the ids of a request are made.
+    /// Function that makes the ids of a request.
     pub function_write: Flow<In, FunctionWrite>,
     /// A key of a request.
     pub key_write: Flow<In, KeyWrite>,
@@ -112,7 +112,7 @@ pub struct Keys {
     known_key: DFF<KeyWrite>,
     state: DFF<KeysState>,
     taken: DFF<KeyStretch>,
-    /// Nothing of the request was read so far.
+    /// No read was made for the request so far.
     fresh: DFF<Bit>,
     row: DFF<Bits<33>>,
     stop: DFF<Bits<33>>,

@@ -6,7 +6,7 @@ use crate::request::{DEST_COUNT, DEST_INDEX};
 use drdma_abi::work_request::MAX_DESTINATIONS;
 use drdma_emit::prelude::*;
 
-/// How far the messages of a destination have come.
+/// Progress of the messages of a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Standing {
     /// A message has begun and is not complete.
@@ -45,7 +45,7 @@ pub struct Messages {
     pub row_valid: Signal<In, Bit>,
     /// The row is taken in this cycle.
     pub row_ready: Signal<Out, Bit>,
-    /// What the row has in common with others of its item.
+    /// Context of the row's item.
     pub row_context: Signal<In, Context>,
     /// The row.
     pub row: Signal<In, Row>,
@@ -55,7 +55,7 @@ pub struct Messages {
     pub token_ready: Signal<In, Bit>,
     /// The token.
     pub token: Signal<Out, Token>,
-    /// How the token is to be cut into beats.
+    /// Cuts of the token into beats.
     pub token_cut: Signal<Out, Cut>,
 
     standings: Lutram<STANDING_BITS, DEST_INDEX, 1>,
@@ -125,7 +125,7 @@ impl Logic for Messages {
             self.is_full.next = self.now.record.val().fulls.any();
         }
 
-        // What this row begins and ends.
+        // Message and unit that the row begins or ends.
         self.begins.next = !self.row.val().empty && self.row.val().unit_first && !self.open.val();
         self.ends.next = (!self.row.val().empty
             && self.row.val().unit_last

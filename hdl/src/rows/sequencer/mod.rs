@@ -147,7 +147,7 @@ pub struct Sequencer {
     pub lane_write_step: Signal<In, Bits<64>>,
     /// Bytes of the lane in a row.
     pub lane_write_len: Signal<In, Bits<32>>,
-    /// How the entries of the lane lead to bytes.
+    /// Kind of the lane's entries, and where their bytes lie.
     pub lane_write_kind: Signal<In, LaneKind>,
     /// The decoder writes a set.
     pub set_write_valid: Signal<In, Bit>,
@@ -181,7 +181,7 @@ pub struct Sequencer {
     pub set_write_kinds: Signal<In, SetKinds>,
     /// Ids are made from keys; `set_write_addr` is then the address of splitters.
     pub set_write_made: Signal<In, Bit>,
-    /// How the ids of a request are made.
+    /// Function that makes the ids of a request.
     pub function_write: Flow<In, FunctionWrite>,
     /// A key of a request.
     pub key_write: Flow<In, KeyWrite>,
@@ -288,7 +288,7 @@ pub struct Sequencer {
     pub column_item_ready: Signal<In, Bit>,
     /// Item of the stretch.
     pub column_item_item: Signal<Out, Item>,
-    /// What the rows of the stretch have in common.
+    /// Context that the rows of the stretch share.
     pub column_item_context: Signal<Out, Context>,
     /// A beat of 64 bytes of a bitmap or of ids is offered, in the order of the stretches.
     pub column_resp_valid: Signal<Out, Bit>,

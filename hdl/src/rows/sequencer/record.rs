@@ -73,7 +73,7 @@ pub struct Item {
 /// Bits of an [`Item`].
 pub const ITEM_BITS: usize = 233;
 
-/// What a read of bitmaps, ids or pointers is for.
+/// Purpose of a read of bitmaps, ids or pointers.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Purpose {
     /// The answer goes to the column path.
@@ -129,7 +129,7 @@ pub struct Read {
 /// Bits of a [`Read`].
 pub const READ_BITS: usize = PURPOSE_BITS + 25;
 
-/// What the rows of an item have in common.
+/// Properties that all rows of an item share.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Context {
     /// Lane set of the region; for a scan, where its result is kept.
@@ -256,7 +256,7 @@ pub struct Token {
 /// Bits of a [`Token`].
 pub const TOKEN_BITS: usize = 241 + DEST_COUNT;
 
-/// How a unit's row is cut into beats.
+/// Describes how a unit's row is cut into beats.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Cut {
     /// Bit `j` is set if lane `j` starts a new beat.

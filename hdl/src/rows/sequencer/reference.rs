@@ -7,10 +7,10 @@ use drdma_abi::work_request::{MAX_MESSAGE, RegionType};
 #[derive(Clone, Debug)]
 pub struct Region {
     pub kind: RegionType,
-    /// Where the bitmap or the pointer array lies.
+    /// Address of the bitmap or the pointer array.
     pub addr: u64,
     pub count: u32,
-    /// Base, step, length.
+    /// Lanes as {base, step, length}.
     pub lanes: Vec<(u64, u64, u32)>,
     pub bits: Vec<bool>,
     /// The fetch rows of a bitmapped region, and whether their reads fail.
@@ -166,7 +166,7 @@ pub struct Dest {
     pub units: u32,
 }
 
-/// What tokens say, cut in the smallest pieces.
+/// Contents of tokens, in the smallest pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     MessageStart(u32),

@@ -57,7 +57,7 @@ pub struct Route {
     // Reads.
     /// A read is offered by `fetch` or `keys`.
     pub req_valid: Signal<In, Bit>,
-    /// What the read is for.
+    /// Purpose of the read.
     pub req_read: Signal<In, Read>,
     /// The read is offered to `host_read`.
     pub req_offered: Signal<Out, Bit>,

@@ -34,7 +34,7 @@ pub struct Selector {
     pub in_data: Signal<In, Bits<512>>,
     /// The read failed.
     pub in_error: Signal<In, Bit>,
-    /// What the bytes are for.
+    /// Purpose of the bytes.
     pub in_purpose: Signal<In, Purpose>,
     /// A beat is offered.
     pub out_valid: Signal<Out, Bit>,

@@ -51,7 +51,7 @@ pub struct Acknowledgement {
     pub msn: Bits<24>,
 }
 
-/// What is done with the current answer.
+/// Steps in which the current answer is handled.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum AnswersState {
     /// Accepts an answer.

@@ -208,7 +208,7 @@ fn nothing_of_before_a_reset_is_believed() {
         bench.run(100);
         bench.reset();
         bench.stall((0.0, 0.0));
-        // The same places, in another order.
+        // The same queue pairs give answers, in another order.
         let again: Vec<u64> = (0..20).map(|k| (k * 7 + round) % 20).collect();
         bench.take(output);
         bench.send_all(input, again.iter().map(|qp| answer(*qp, ACK, *qp)));

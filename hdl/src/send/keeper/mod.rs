@@ -176,7 +176,7 @@ pub struct Kept {
     pub asked: Bits<24>,
     /// Last sequence number of the newest packet that was sent.
     pub newest: Bits<24>,
-    /// Nothing was acknowledged since packets were sent again.
+    /// No packet was acknowledged since packets were sent again.
     pub retrying: Bit,
     /// With `retrying`: the peer's NAK of a lost packet was what had them sent again.
     pub refused: Bit,
@@ -186,9 +186,9 @@ pub struct Kept {
     pub rnr_retries: Bits<3>,
     /// Packets in the list.
     pub count: Bits<KEPT_COUNT>,
-    /// Nothing new is fetched for the queue pair.
+    /// No entry is fetched for the queue pair.
     pub held: Bit,
-    /// Nothing was acknowledged since the queue pair's entry was written.
+    /// No packet was acknowledged since the queue pair's entry was written.
     pub silent: Bit,
     /// Nothing is sent until the pacer's `go`.
     pub paced: Bit,
@@ -196,7 +196,7 @@ pub struct Kept {
     pub limited: Bit,
 }
 
-/// What the keeper does.
+/// Steps of the keeper.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum KeeperState {
     /// Clears the tables after a reset.
@@ -224,7 +224,7 @@ pub enum KeeperEvent {
     Forget,
     /// A limited queue pair may send its next packet.
     Go,
-    /// It is the queue pair's turn to send a packet of its list.
+    /// The queue pair has its turn to send a packet of its list.
     Resend,
     /// The queue pair's clock is looked at.
     Tick,
@@ -340,7 +340,7 @@ pub struct Keeper {
     recent: DFF<Bits<3>>,
     /// A list waits for its turn, or may do so soon.
     lists_wait: Signal<Local, Bit>,
-    /// That, while there are at least [`FEW`].
+    /// A list waits for its turn, while at least [`FEW`] packets are with the packetizer.
     backed_up: Signal<Local, Bit>,
     tells_roomy: Signal<Local, Bit>,
     /// Packets that are kept; `pressed`: they are at least [`PRESSED`].
@@ -398,7 +398,7 @@ pub struct Keeper {
     walk_retry_cnt: DFF<Bits<3>>,
     walk_rnr_retry: DFF<Bits<3>>,
 
-    // The event in the pipeline, or the one that takes longer.
+    // List, answer and queue pair of the current event: the one in the pipeline, or the one that takes longer.
     that: Signal<Local, Kept>,
     reply: Signal<Local, Response>,
     who: Signal<Local, Bits<QP>>,
@@ -431,7 +431,7 @@ pub struct Keeper {
     ends_there: Signal<Local, Bit>,
     sent_end: Signal<Local, Bits<24>>,
 
-    // What an acknowledgement means.
+    // Meaning of the current acknowledgement.
     progressed: DFF<Bit>,
     plain: Signal<Local, Bit>,
     is_ack: Signal<Local, Bit>,
@@ -466,7 +466,7 @@ pub struct Keeper {
     /// A packet of a queue pair that keeps is sent.
     sends: Signal<Local, Bit>,
     sent: Signal<Local, Packet>,
-    /// That packet was one of a limited queue pair.
+    /// The packet that is sent is one of a limited queue pair.
     tells_pacer: DFF<Bit>,
     pacer_packet: DFF<PacedPacket>,
     /// The packet of the list was not sent before.

@@ -31,7 +31,7 @@ fn fields_stand() -> bool {
     true
 }
 
-/// What a queue pair does when packets are lost.
+/// Policy of a queue pair for lost packets.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Policy {
     /// The queue pair keeps what it sends: it is reliable, has attributes, and sends again, or READs.

@@ -7,14 +7,14 @@ use drdma_emit::prelude::*;
 /// Operation of a READ.
 const READ_REQUEST: u64 = operation::READ_REQUEST as u64;
 
-/// What is done with the current item.
+/// Steps in which the current item is handled.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum ShortenState {
     /// Lets items pass.
     Pass,
     /// Computes how many bytes of the answer have come.
     Count,
-    /// Adds them to the address and subtracts them from the length.
+    /// Adds these bytes to the address, and subtracts them from the length.
     Leave,
     /// Offers the READ.
     Offer,

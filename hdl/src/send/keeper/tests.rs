@@ -24,7 +24,7 @@ fn library() -> Library {
     testing::library("keeper", Keeper::default)
 }
 
-/// How a queue pair is set up.
+/// Settings of a queue pair.
 #[derive(Clone, Copy, Debug)]
 struct Setting {
     transport: Transport,
@@ -32,7 +32,7 @@ struct Setting {
     rnr_retry: u8,
     timeout: u8,
     max_rd_atomic: u8,
-    /// Of its attributes.
+    /// State in the queue pair's attributes.
     state: u32,
 }
 
@@ -54,16 +54,16 @@ struct Net<'a> {
     done: DriverId,
     item: MonitorId,
     told: MonitorId,
-    /// Pages that no packet has.
+    /// Pages that hold no packet.
     free: Rc<RefCell<Vec<u64>>>,
     /// Words of queue pairs that were written, and the number of the last one of each.
     words: u64,
     stamps: HashMap<u64, u64>,
-    /// Packets, as they were given.
+    /// Packets as they were given to the keeper.
     given: HashMap<(u64, u64), Beat>,
-    /// The most pages that were in use.
+    /// Largest number of pages that were in use at once.
     most_in_use: usize,
-    /// Those that were sent.
+    /// Packets that were sent, as {queue pair, number}.
     seen: HashSet<(u64, u64)>,
 }
 
@@ -105,7 +105,7 @@ impl Net<'_> {
             self.stamps.insert(index, self.words);
             self.words += 1;
         }
-        // As the bus does.
+        // Words are written one by one, as on the bus.
         let cfg = self.cfg;
         self.bench.run_until(|b| b.pending(cfg) == 0);
         self.bench.run(3);
@@ -196,7 +196,7 @@ impl Net<'_> {
         came
     }
 
-    /// A packet is as it was given, but for that it is sent again.
+    /// Compares a packet with what was given; only the flags of one that is sent again may differ.
     fn check(&mut self, beat: &Beat) {
         let packet = (beat.u64("qp"), beat.u64("psn"));
         let again = !self.seen.insert(packet);
@@ -217,7 +217,7 @@ impl Net<'_> {
         told.iter().map(|b| (b.u64("qp"), b.u64("psn"), b.u64("syndrome") as u8)).collect()
     }
 
-    /// What those who ask learn of a queue pair in the next cycle.
+    /// The state of a queue pair that the readers of `closed` get in the next cycle.
     fn closed(&mut self, qp: u64) -> [u64; CLOSED_READERS] {
         for reader in 0..CLOSED_READERS {
             self.bench.set(format!("closed_next_{reader}").as_str(), qp);

@@ -16,7 +16,7 @@ const LAST: u64 = UNIT_TIME as u64 - 1;
 impl Logic for Pacer {
     #[hdl_gen]
     fn update(&mut self) {
-        // What the host writes.
+        // Words that the host writes into tables.
         self.unused.next = self.cfg.data.val();
         self.unused_interval.next = self.settings.cnp_interval.val();
         self.unused_behind.next = self.behind.q.val();

@@ -43,7 +43,7 @@ const ONE: u64 = ALPHA_ONE as u64;
 const UNIT_TIME: usize = 19;
 /// The dividend's bits above those of the quotient: less than any rate.
 const DIVIDEND_HIGH: u64 = AT_ONE_MBPS as u64 >> UNIT_TIME;
-/// The other bits of the dividend.
+/// The lower bits of the dividend, which become the quotient.
 const DIVIDEND_LOW: u64 = AT_ONE_MBPS as u64 & ((1 << UNIT_TIME) - 1);
 /// Bits of the doubled remainder of a division.
 const REMAINDER: usize = RATE + 1;
@@ -78,7 +78,7 @@ pub struct PacedPacket {
     pub units: Bits<UNITS>,
 }
 
-/// What is kept of a limited queue pair.
+/// State of a limited queue pair.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Limit {
     /// The current rate, and the target rate that it is raised towards, in Mb/s.
@@ -98,7 +98,7 @@ struct Limit {
     unit_time: Bits<UNIT_TIME>,
     /// Time at which the next packet may be sent, in 2^-8 cycles.
     due: Bits<TIME>,
-    /// The queue pair is in the ring of those that are looked at.
+    /// The queue pair is in the ring of queue pairs whose times are examined.
     rings: Bit,
     /// The queue pair has sent a packet, and waits for a `go`.
     waits: Bit,
@@ -113,7 +113,7 @@ pub enum PacerEvent {
     Packet,
     /// The host has written the queue pair's state.
     Renewed,
-    /// It is the queue pair's turn in the ring.
+    /// The queue pair has its turn in the ring.
     Look,
 }
 
@@ -188,7 +188,7 @@ pub struct Pacer {
     packets: StreamFifo<PacedPacket, QP, 13>,
     renewed: StreamFifo<QueuePairIndex, 10, 11>,
     ring: StreamFifo<QueuePairIndex, QP, 13>,
-    /// The event before was a turn of the ring.
+    /// The event before was a turn of a queue pair of the ring.
     looked: DFF<Bit>,
 
     state: DFF<PacerState>,

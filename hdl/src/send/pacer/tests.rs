@@ -92,7 +92,7 @@ struct Lab<'a> {
     cycle: u64,
     /// Whether `go` is taken, as a probability.
     ready: f64,
-    /// Nobody has anything to send.
+    /// No queue pair has packets to send.
     quiet: bool,
 }
 

@@ -84,7 +84,7 @@ pub struct Issuer {
     pub page_free_page: Signal<Out, Bits<PAGE>>,
     /// A beat was issued in the cycle before.
     pub beat_valid: Signal<Out, Bit>,
-    /// What accompanies that beat.
+    /// Fields that accompany that beat.
     pub beat_side: Signal<Out, Side>,
     /// How far the beat's row is to be moved up, in words of 4 B, beside the 2 bytes that every row is moved.
     pub beat_rotation: Signal<Out, Bits<4>>,
@@ -185,7 +185,7 @@ impl Logic for Issuer {
         self.page_free_valid.next = self.free.q.val();
         self.page_free_page.next = self.free_page.q.val();
 
-        // What comes from where in this beat.
+        // Bytes of this beat that come from the header, and from rows.
         self.low.next = bit_cast::<7, 6>(self.frame.rotate.val());
         if self.marker.val() || (self.first.val() && self.beyond.val().any()) {
             self.low.next = BEAT.into();

@@ -54,7 +54,7 @@ use issuer::{Issuer, Side};
 use order::Order;
 use tagger::{TAG, Tagger};
 
-/// What the tail stage needs to know of a beat.
+/// Fields of a beat for the tail stage.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Tail {
     marker: Bit,

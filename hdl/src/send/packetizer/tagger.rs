@@ -8,7 +8,7 @@ use drdma_abi::roce::ETHERTYPE_VLAN;
 
 /// Bits of a tag: 16 of control information, and a flag that says whether the frame has a tag.
 pub const TAG: usize = 17;
-/// The bit of that flag.
+/// Bit of the flag that says whether the frame has a tag.
 pub const TAG_FLAG: usize = 16;
 
 /// Puts a tag between the addresses and the EtherType of a frame.

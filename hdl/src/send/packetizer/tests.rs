@@ -97,7 +97,7 @@ fn assemble(qp: &QueuePairEntry, bth: Bth, headers: &[u8], payload: &[u8]) -> Ve
     ip.checksum = !sum as u16;
     let ethernet = Ethernet { destination: qp.dest_mac, source: MAC, ethertype: ETHERTYPE_IPV4 };
 
-    // What changes on the way is covered as ones.
+    // Fields that routers may change are covered as ones.
     let mut covered = vec![0xff; 8];
     covered.extend(Ipv4 { tos: 0xff, ttl: 0xff, checksum: 0xffff, ..ip }.to_bytes());
     covered.extend(Udp { checksum: 0xffff, ..udp }.to_bytes());
@@ -205,7 +205,7 @@ fn configure(bench: &mut Bench, cfg: DriverId, queue_pairs: &[QueuePairEntry]) {
             let data = u32::from_le_bytes(data.try_into().expect("4 bytes"));
             let fields = [("table", 0), ("index", index as u64), ("word", word as u64)];
             bench.send(cfg, Beat::from(fields).with("data", data));
-            // Another table is none of its business.
+            // A word of another table has no effect.
             bench.send(cfg, Beat::from(fields).with("data", !data).with("table", 1 + word % 3));
         }
     }
@@ -241,7 +241,7 @@ fn compare(got: &[Vec<u8>], expected: &[Vec<u8>]) {
     assert_eq!(got.len(), expected.len());
 }
 
-/// Page `k` of the memory, and when pages came back.
+/// The payload pages, and the cycles in which they were given back.
 struct Memory {
     pages: Vec<Vec<u8>>,
     busy: Vec<bool>,
@@ -275,7 +275,7 @@ fn library() -> Library {
     testing::library("packetizer", Packetizer::default)
 }
 
-/// A random packet of that payload.
+/// A random packet with `length` bytes of payload.
 fn packet(random: &mut Random, queue_pairs: &[QueuePairEntry], length: usize) -> Packet {
     let qp = random.below(256) as usize;
     let transport = Transport::from_code(queue_pairs[qp].transport);

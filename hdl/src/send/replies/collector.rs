@@ -33,7 +33,7 @@ const VALUE: usize = 65;
 /// Bytes of the payload of an atomic's answer.
 const ORIGINAL: u64 = 8;
 
-/// What is kept of a READ or an atomic, in case it comes again.
+/// Record of a READ or an atomic that was answered, in case it comes again.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Keepsake {
     /// The entry is of an atomic that was executed; otherwise of a READ, or of an atomic that was given up.
@@ -46,7 +46,7 @@ pub struct Keepsake {
     pub original: Bits<64>,
 }
 
-/// What is done with the current packet.
+/// Steps in which the current packet is handled.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum CollectorState {
     /// Waits for a plan, and looks its queue pair up.
@@ -259,7 +259,7 @@ impl Logic for Collector {
             self.write_data.next = bit_cast::<512, 64>(self.answer.sent.val());
         }
 
-        // What is kept of the last READs and atomics.
+        // Records of the last READs and atomics, in case they come again.
         self.keepsake.record.next.atomic = self.stored.val();
         self.keepsake.record.next.swaps = self.plan.swaps.val();
         self.keepsake.record.next.psn = self.plan.psn.val();

@@ -22,7 +22,7 @@ const ASKED: u64 = 2;
 const PAGES: u64 = 1 << REPLY_PAGE;
 const COUNT: usize = REPLY_PAGE + 1;
 
-/// What is done with the current reply.
+/// Steps in which the current reply is handled.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum FetcherState {
     /// Waits for a reply.
@@ -39,7 +39,7 @@ pub enum FetcherState {
     Range,
     /// Looks the packet's key up: third cycle.
     End,
-    /// The answer to the look-up is there.
+    /// Takes the answer to the look-up.
     Answer,
     /// Offers the packet's plan and its read.
     Plan,
@@ -97,7 +97,7 @@ pub struct Fetcher {
     pub before: Flow<In, SlotIndex>,
     /// Slot of an atomic that is begun.
     pub begun: Flow<Out, SlotIndex>,
-    /// A reply is at hand.
+    /// A reply is being handled.
     pub busy: Signal<Out, Bit>,
 
     keys: Keys,
@@ -130,7 +130,7 @@ pub struct Fetcher {
     region: DFF<Bits<KEY_REGION>>,
     /// For how many cycles `ask_all` was asked: 0 to [`ASKED`].
     asked: DFF<Bits<2>>,
-    /// Nothing more of the READ or atomic at hand is to be sent.
+    /// No further packet of the current READ or atomic is to be sent.
     stale: DFF<Bit>,
     mtu: Signal<Local, Bits<13>>,
     /// The bytes of the packet that begins at `addr`, and whether it is the READ's last one.
@@ -142,7 +142,7 @@ pub struct Fetcher {
     /// The packet waits for an atomic that is under way.
     waits: Signal<Local, Bit>,
     drops: Signal<Local, Bit>,
-    /// The packet is on offer: what was decided about it stays.
+    /// The packet is offered: decisions about it stay.
     decided: DFF<Bit>,
     /// The current atomic gets its value from another one, in slot `from`; both stay while it is on offer.
     hands: Signal<Local, Bit>,

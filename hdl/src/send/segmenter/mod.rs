@@ -68,7 +68,7 @@ pub struct Segmenter {
     pub payload_ready: Signal<Out, Bit>,
     /// Bytes of the part, at their positions in the beat.
     pub payload_data: Signal<In, Bits<512>>,
-    /// Which of the bytes this part brings, a bit each.
+    /// Bytes of the beat that this part brings, a bit each.
     pub payload_mask: Signal<In, Bits<64>>,
     /// The part is the last one of its beat: `payload_bytes` and the ends are valid.
     pub payload_part_end: Signal<In, Bit>,
@@ -136,9 +136,9 @@ pub struct Segmenter {
     pub dest_write_empty: Signal<In, Bit>,
     /// The queue pair gets another column of the request, as another destination.
     pub dest_write_more: Signal<In, Bit>,
-    /// What a READ or an atomic asks for, by slot.
+    /// Bytes that a READ or an atomic asks for, by slot.
     pub ask_write: Flow<In, AskWrite>,
-    /// Which part of a message a request sends, by slot.
+    /// Part of a message that a request sends, by slot.
     pub part_write: Flow<In, PartWrite>,
 
     // Configuration.
@@ -230,7 +230,7 @@ pub struct Segmenter {
     next_fill: Signal<Local, Bits<13>>,
     next_message_bytes: Signal<Local, Bits<32>>,
 
-    // Where the bytes of the part go.
+    // Place of the part's bytes in their page.
     #[init(Constant::new(1.into()))]
     one: Constant<Bits<13>>,
     mtu: Signal<Local, Bits<13>>,
@@ -279,7 +279,7 @@ impl Logic for Segmenter {
         self.accept.next = self.payload_valid.val() && self.go.q.val() && !self.draining.q.val();
         self.part_dest.next = self.payload_dest.val().get_bits::<DEST_INDEX>(0);
 
-        // Where the bytes of the part in the collector go.
+        // Place in their page of the bytes of the part that is in the collector.
         self.mtu.next = self.mtus.read_data.val();
         self.total.next = self.fill.q.val() + bit_cast::<13, 7>(self.bytes.q.val());
         // The MTU is a power of two, at least 256, and exceeded by at most 64 bytes: no comparison is needed, which

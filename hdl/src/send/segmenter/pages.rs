@@ -24,7 +24,7 @@ pub struct Pages {
     pub clk: Signal<In, Clock>,
     /// Bytes of the part.
     pub write_data: Signal<In, Bits<512>>,
-    /// Which of the bytes are written, a bit each.
+    /// Bytes that are written, a bit each.
     pub write_mask: Signal<In, Bits<64>>,
     /// Place of byte 0 in its row, 0 to 63.
     pub write_offset: Signal<In, Bits<6>>,
@@ -89,7 +89,7 @@ impl Logic for Pages {
             self.b_odd_mask.d.next = self.mask.val().get_bits::<64>(64);
         }
 
-        // Both banks get the same rotated bytes.
+        // Both banks get the same rotated bytes, with masks of their own.
         self.even.write_lanes.next = self.b_even_mask.q.val();
         self.even.write_address.next = self.b_even.q.val();
         self.even.write_data.next = self.rotate.result.val();

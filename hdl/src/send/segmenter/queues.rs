@@ -41,9 +41,9 @@ pub struct Queues {
     pub halted_next: Signal<Out, Bits<QUEUE>>,
     /// The queue of `halted_next`, one cycle before, is halted.
     pub queue_halted: Signal<In, Bit>,
-    /// Another request is at hand from the next cycle on.
+    /// Another request is current from the next cycle on.
     pub read_enable: Signal<In, Bit>,
-    /// Slot of that request.
+    /// Slot of that next request.
     pub slot: Signal<In, Bits<8>>,
     /// The current request has ended with a status.
     pub fail: Signal<In, Bit>,
@@ -102,7 +102,7 @@ impl Logic for Queues {
         self.slot_stamps.read_enable.next = self.read_enable.val();
         self.slot_stamps.read_address.next = self.slot.val();
 
-        // The queue of the request that will be at hand is looked up.
+        // The queue of the next request is looked up.
         self.slot_queues.read_address[0].next = self.slot.val();
         if self.read_enable.val() {
             self.queue.d.next = self.slot_queues.read_data[0].val();

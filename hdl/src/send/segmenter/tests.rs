@@ -139,7 +139,7 @@ fn attach(bench: &mut Bench) -> Rc<RefCell<Reader>> {
     reader
 }
 
-/// What came, in the form of the reference.
+/// Items that have left the block, in the form of the reference.
 fn items(beats: &[Beat], payloads: &[Vec<u8>]) -> Vec<Item> {
     let mut payloads = payloads.iter();
     let item = |beat: &Beat| match (beat.u64("marker"), beat.u64("kind")) {
@@ -228,7 +228,7 @@ fn packets_are_those_of_the_reference_under_stalls() {
     }
 }
 
-/// What a card that knows no parts would send.
+/// Packets of a card that does not send messages in parts.
 fn of_whole_messages(seed: u64) -> Vec<Vec<Packet>> {
     packets_by_queue_pair(in_parts(&mut Random::new(seed), 1, 1_000_000).reference().items)
 }

@@ -58,15 +58,15 @@ fn moved(pieces: &[(usize, usize)], step: usize, count: usize) -> Vec<Places> {
 /// Some columns.
 #[derive(Clone, Copy)]
 struct Columns {
-    /// How many: up to 16.
+    /// Number of columns, up to 16.
     count: usize,
-    /// Of so many bytes.
+    /// Bytes of a value.
     width: usize,
-    /// Each starts so many banks further than the one before ...
+    /// Banks by which each column starts further than the one before.
     skew: usize,
-    /// ... and so many bytes, modulo 4.
+    /// Bytes, modulo 4, by which each column starts further in addition to `skew`.
     odd: usize,
-    /// A row is wanted with a probability of 1 in so many.
+    /// Each row is wanted with a probability of 1 in `rarity`.
     rarity: u64,
 }
 

@@ -35,7 +35,7 @@ impl Logic for Boxes {
             }
         }
 
-        // Which stages advance.
+        // Stages that advance at the end of this cycle.
         self.ends_free.next = !self.ends_valid.q.val() || self.run_free.val();
         self.gaps_free.next = !self.gaps_valid.q.val() || self.ends_free.val();
         self.words_free.next = !self.words_valid.q.val() || self.gaps_free.val();

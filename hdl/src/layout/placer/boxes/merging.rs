@@ -5,7 +5,7 @@ use crate::layout::windows::WINDOW_INDEX;
 use drdma_emit::prelude::*;
 
 impl Boxes {
-    /// What a box can take of the present run.
+    /// Finds out how much of the present run the open box can take.
     #[hdl_gen]
     pub(super) fn measure(&mut self) {
         self.vacant.next = self.queue.free.val() > 3;

@@ -125,7 +125,7 @@ const CALM: Settings = Settings {
 /// A gap that limits nothing.
 const ANY: u64 = 8191;
 
-/// How many numbers windows have.
+/// Number of windows that are numbered.
 const WINDOWS: u64 = WINDOW_COUNT as u64;
 
 /// Grants up to four windows at a time, numbered round. The windows in use come back: whoever frees one

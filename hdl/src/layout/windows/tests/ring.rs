@@ -18,7 +18,7 @@ struct Window {
 }
 
 impl Window {
-    /// What nobody else may have.
+    /// Units of the memory that no other window may have.
     fn range(&self) -> std::ops::Range<u64> {
         let own = self.size.filter(|size| 2 * size <= LARGEST).unwrap_or(LARGEST);
         self.start..self.start + own

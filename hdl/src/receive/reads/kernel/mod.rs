@@ -11,7 +11,7 @@ use drdma_emit::prelude::*;
 impl Logic for Reads {
     #[hdl_gen]
     fn update(&mut self) {
-        // What the host writes.
+        // Words that the host writes into tables.
         self.unused.next = self.cfg.data.val();
         self.select.valid.next = self.cfg.valid.val();
         self.select.number.next = self.cfg.table.val();

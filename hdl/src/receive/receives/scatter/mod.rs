@@ -44,7 +44,7 @@ const SOUGHT: u64 = OPENING - 2;
 /// Bits of a life of a queue and a flag that says whether there is one.
 const FAILURE: usize = LIFE + 1;
 const LIFE_BITS: u64 = LIFE as u64;
-/// What scatter does.
+/// Steps of scatter.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum ScatterState {
     /// Waits for a placing, or for a receive that is given up.

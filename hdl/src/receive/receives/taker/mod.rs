@@ -64,7 +64,7 @@ fn bit_of<L: Layout>(field: &str) -> Constant<Bits<5>> {
     Constant::new((L::field(field).start as u64 % 32).into())
 }
 
-/// What the taker does.
+/// Steps of the taker.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum TakerState {
     /// Waits for a take, or for a receive that is given up.

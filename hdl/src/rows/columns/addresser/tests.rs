@@ -69,7 +69,7 @@ impl Lanes {
             .with("window", self.window)
     }
 
-    /// Where byte `x` of rows at these offsets lies.
+    /// Address of byte `x` of rows at these offsets.
     fn ram(&self, offsets: &[u64], x: u64) -> u64 {
         let (row, byte) = ((x / self.row_bytes()) as usize, x % self.row_bytes());
         let starts = self.starts();

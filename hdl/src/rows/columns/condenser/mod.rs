@@ -83,7 +83,7 @@ pub struct Condenser {
     pub mask_last: Signal<In, Bit>,
     /// The mask is of a sparse chunk.
     pub mask_sparse: Signal<In, Bit>,
-    /// What the rows have in common.
+    /// Context that the rows share.
     pub mask_context: Signal<In, Context>,
 
     /// A header is offered.
@@ -125,7 +125,7 @@ pub struct Condenser {
     pub kept_chunk_end: Signal<Out, Bit>,
     /// The mask is the last one of its destination.
     pub kept_last: Signal<Out, Bit>,
-    /// What the rows have in common.
+    /// Context that the rows share.
     pub kept_context: Signal<Out, Context>,
     /// Number of blocks left out of the window before each 64 rows (8 x 12 bits).
     pub kept_shift: Signal<Out, Bits<96>>,

@@ -137,7 +137,7 @@ pub struct BlockPlaces {
 impl Logic for BlockPlaces {
     #[hdl_gen]
     fn update(&mut self) {
-        // Which stages advance.
+        // Stages that advance at the end of this cycle.
         self.place_free.next = !self.place_valid.q.val() || self.out_ready.val();
         self.gap_free.next = !self.gap_valid.q.val() || self.place_free.val();
         self.far_free.next = !self.far_valid.q.val() || self.gap_free.val();

@@ -57,7 +57,7 @@ pub struct Packer {
     pub rows_chunk_end: Signal<In, Bit>,
     /// The rows are the last ones of their destination.
     pub rows_last: Signal<In, Bit>,
-    /// What the rows have in common.
+    /// Context that the rows share.
     pub rows_context: Signal<In, Context>,
     /// A beat is offered.
     pub beat_valid: Signal<Out, Bit>,
@@ -144,7 +144,7 @@ pub struct Packer {
     near: DFF<Bits<9>>,
     far: DFF<Bits<25>>,
     fulls: DFF<Bits<32>>,
-    // What this cycle does.
+    // Actions of this cycle.
     room: Signal<Local, Bit>,
     able: Signal<Local, Bit>,
     ends_soon: Signal<Local, Bit>,

@@ -74,7 +74,7 @@ impl Logic for Marks {
             self.side.d.next = self.side.q.val() ^ self.mark_chunk_end.val();
         }
 
-        // What earlier turns of the chunk have marked stays.
+        // Marks of earlier turns of the chunk stay.
         self.half.next = 1.into();
         self.kept.next = self.written.q.val();
         if self.held_address.q.val().get_bit(3) {

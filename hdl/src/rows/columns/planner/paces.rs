@@ -5,7 +5,7 @@
 
 use drdma_emit::prelude::*;
 
-/// What the rows of a part have in common.
+/// Properties that all rows of a part share.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Pace {
     /// End of the longest box from a row's start: number of rows.

@@ -63,7 +63,7 @@ pub struct Source {
     pub item_ready: Signal<Out, Bit>,
     /// The item.
     pub item: Signal<In, Item>,
-    /// What the rows of the item have in common.
+    /// Context that the rows of the item share.
     pub item_context: Signal<In, Context>,
     /// A beat of 64 bytes that were read is offered.
     pub resp_valid: Signal<In, Bit>,
@@ -101,7 +101,7 @@ pub struct Source {
     pub mask_last: Signal<Out, Bit>,
     /// The mask is of a sparse chunk.
     pub mask_sparse: Signal<Out, Bit>,
-    /// What the rows have in common.
+    /// Context that the rows share.
     pub mask_context: Signal<Out, Context>,
     /// The request ends; only while `idle`.
     pub clear: Signal<In, Bit>,

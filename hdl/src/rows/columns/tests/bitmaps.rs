@@ -15,7 +15,7 @@ struct Card<'a> {
     turn: DriverId,
     resp: DriverId,
     out: MonitorId,
-    /// What must come: rows, and whether their read failed.
+    /// Masks that must come: rows, and whether their read failed.
     expected: Vec<(Vec<bool>, bool)>,
 }
 

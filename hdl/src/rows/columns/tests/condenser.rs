@@ -1,4 +1,4 @@
-//! What is left out, and what must not be.
+//! Blocks of rows that are left out, and blocks that must not be.
 
 use super::*;
 use crate::rows::columns::condenser::{BLOCK_BITS, Condenser};
@@ -298,7 +298,7 @@ fn rows(count: u64, random: &mut Random) -> Vec<bool> {
         (row..end.min(count)).for_each(|row| bits[row as usize] = true);
         row = end + random.below(zeros);
         if random.chance(0.3) {
-            // Where blocks touch, something may go wrong.
+            // The row begins a block: blocks that touch are a special case.
             row = row.next_multiple_of(64);
         }
     }

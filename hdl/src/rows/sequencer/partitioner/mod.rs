@@ -24,7 +24,7 @@ const TAG_BITS: usize = 31;
 /// Bits of eight hashes and an error flag.
 const STATE_BITS: usize = 8 * 32 + 1;
 
-/// How the ids of a request are made.
+/// Function that makes the ids of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Function {
     /// Number of partitions, 1 to 2^16.
@@ -64,7 +64,7 @@ pub struct Made {
 /// What accompanies a group of eight rows through the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Tag {
-    /// What the read of the group is for.
+    /// Purpose of the group's read.
     pub purpose: Purpose,
     /// The group is of the last key of its rows.
     pub closes: Bit,

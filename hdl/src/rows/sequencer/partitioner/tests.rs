@@ -127,7 +127,7 @@ fn request(random: &mut Random) -> Request {
     Request { partitions, group, seed, is_range, keys, splitters }
 }
 
-/// What is read: a beat for every 64 bytes.
+/// Bytes that are read: a beat for every 64 bytes.
 struct Reading {
     begins: bool,
     splitters: bool,

@@ -284,12 +284,12 @@ mod tests {
             assert!(rows >= 16 && rows.is_multiple_of(stretch) && fits(rows), "{steps}: {rows}");
             assert!(!fits(rows + stretch), "{steps}: {rows}");
         }
-        // What the constants of long rows say.
+        // Rows of a chunk, as the constants of long rows give them.
         for steps in most_steps(0) + 1..=MAX_STEPS as usize {
             let k = (0..LONG).rev().find(|&k| steps > most_steps(k)).unwrap();
             assert_eq!(16 * (LONG - k), column_rows(steps), "{steps}");
         }
-        // What their tables say, in units of 64 rows.
+        // Rows of a chunk, as the tables give them in units of 64 rows.
         for steps in 1..=most_steps(0) {
             assert!(column_rows(steps).is_multiple_of(64), "{steps}");
         }

@@ -129,7 +129,7 @@ pub struct Plan {
     pub item_ready: Signal<In, Bit>,
     /// The item.
     pub item: Signal<Out, Item>,
-    /// What the rows of the item have in common.
+    /// Context that the rows of the item share.
     pub item_context: Signal<Out, Context>,
     /// A stretch that must be read is offered.
     pub stretch_valid: Signal<Out, Bit>,
@@ -291,7 +291,7 @@ pub struct Plan {
     /// A destination whose one message is too long was found; `quick_dest` is the first one.
     quick_long: DFF<Bit>,
     quick_dest: DFF<Bits<DEST_COUNT>>,
-    /// Quick judgement has seen all destinations.
+    /// Quick judgement has gone through all destinations.
     quick_all: DFF<Bit>,
     measure: Measure,
     measured: Ram<96, 1, 11>,
@@ -343,7 +343,7 @@ pub struct Plan {
     stretch_length: DFF<Bits<32>>,
     stretch_keys: DFF<Bit>,
     stretch_opens: DFF<Bit>,
-    /// Nothing was read for the request so far.
+    /// No read was made for the request so far.
     fresh: DFF<Bit>,
     // Bitmaps that are read in stretches of several chunks: where in its stretch the chunk begins.
     kept: Signal<Local, Bit>,

@@ -113,7 +113,7 @@ pub enum PlanState {
     KindsWait,
 }
 
-/// What inspection found out about a destination.
+/// Findings of the inspection about a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Findings {
     /// Messages of the destination must be measured.
@@ -153,7 +153,7 @@ pub struct Measured {
 /// Bits of a [`Turn`].
 pub const TURN_BITS: usize = 38;
 
-/// How far the turns of a destination have come.
+/// Progress of the turns of a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Turn {
     /// Number of regions that are done.

@@ -1,4 +1,4 @@
-//! Items: how one begins, and what it has.
+//! Items: how one begins, and which rows and words it has.
 
 use super::super::record::{END, HEAD};
 use super::{Rows, RowsState};

@@ -53,7 +53,7 @@ pub struct Rows {
     pub item_ready: Signal<Out, Bit>,
     /// The item.
     pub item: Signal<In, Item>,
-    /// What the rows of the item have in common.
+    /// Context that the rows of the item share.
     pub item_context: Signal<In, Context>,
     /// A beat of 64 bytes that were read is offered.
     pub resp_valid: Signal<In, Bit>,
@@ -67,7 +67,7 @@ pub struct Rows {
     pub row_valid: Signal<Out, Bit>,
     /// The row is taken in this cycle.
     pub row_ready: Signal<In, Bit>,
-    /// What the rows of the row's item have in common.
+    /// Context of the row's item.
     pub row_context: Signal<Out, Context>,
     /// The row.
     pub row: Signal<Out, Row>,

@@ -37,7 +37,7 @@ fn request(random: &mut Random, lanes: u64, rows: u32) -> Request {
     request
 }
 
-/// What a request is for one of its columns.
+/// The request that stands for one column of a WRITE by columns.
 fn column(request: &Request, lane: usize, earlier: Earlier) -> Request {
     let mut request = Request { column: Some(earlier), ..request.clone() };
     for region in request.dests.iter_mut().flat_map(|dest| &mut dest.regions) {

@@ -66,7 +66,7 @@ pub struct Card<'a> {
     /// First set of each destination, by its place.
     pub first_sets: BTreeMap<u16, u16>,
     next_addr: u64,
-    /// Requests that have ended and not left the segmenter.
+    /// Requests that have ended, but have not left the segmenter.
     releases: u32,
     pub columns: ColumnPath,
     /// Bytes that were read.
@@ -334,7 +334,7 @@ impl Card<'_> {
                     self.releases += 1;
                 }
             }
-            // What has ended leaves the segmenter some time later.
+            // A request that has ended leaves the segmenter some time later.
             let release = self.releases > 0 && self.random.chance(0.1);
             self.releases -= u32::from(release);
             self.bench.set("release_valid", release);

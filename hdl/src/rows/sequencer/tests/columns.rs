@@ -14,7 +14,7 @@ struct Stretch {
     item: Word,
     context: Word,
     answers: Vec<Beat>,
-    /// What was read of its fetch rows.
+    /// Beats that were read of its fetch rows.
     fetched: Vec<Beat>,
 }
 
@@ -120,7 +120,7 @@ pub struct ColumnPath {
     /// Stretches at work, then those that are used up.
     open: VecDeque<Stretch>,
     done: Vec<Stretch>,
-    /// Cycles before it says that it is idle.
+    /// Cycles before the path says that it is idle.
     linger: u64,
     failed: Option<u64>,
     clears: Rc<Cell<u32>>,
@@ -129,7 +129,7 @@ pub struct ColumnPath {
     ids: Vec<Beat>,
     /// What was counted of each destination, and whether it could be read.
     tallies: BTreeMap<u64, (u64, bool)>,
-    /// Sums that are not told yet.
+    /// Counts that were not given yet: set, rows, and whether a read failed.
     counted: VecDeque<(u64, u64, bool)>,
 }
 
@@ -187,7 +187,7 @@ impl ColumnPath {
         bench.set("column_min_rows", min_rows);
     }
 
-    /// What it does after a cycle.
+    /// Takes stretches and their answers, and gives counts, after a cycle.
     pub fn step(&mut self, bench: &mut Bench) {
         if self.cleared != self.clears.get() {
             assert!(self.open.is_empty(), "ended too early");
@@ -231,7 +231,7 @@ impl ColumnPath {
         self.linger = self.linger.saturating_sub(1);
         let idle = self.open.is_empty() && self.linger == 0;
         bench.set("column_idle", idle);
-        // Until it is idle, the failure is not to be looked at.
+        // While the path is not idle, `column_failed` must be ignored.
         let failed = if idle { self.failed.is_some() } else { self.random.chance(0.5) };
         bench.set("column_failed", failed);
         bench.set("column_fail_index", self.failed.unwrap_or_else(|| self.random.below(64)));
@@ -441,7 +441,7 @@ fn check_stretch(
             assert_eq!(bit == 1, fetch[first + row], "fetch row {}", first + row);
         }
     }
-    // What the packer needs to cut messages.
+    // Fields that the packer needs to cut messages.
     let (units, bytes) = (u64::from(dest.units), region.row_bytes());
     assert_eq!(stretch.context(11, 5), region.lanes.len() as u64);
     assert_eq!(stretch.context(33, 10), bytes);

@@ -12,7 +12,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// As they lie in memory.
+    /// The ids as they lie in memory.
     pub fn bytes(&self) -> Vec<u8> {
         let bytes = self.ids.iter().map(|id| id.to_le_bytes());
         bytes.flat_map(|id| id.into_iter().take(self.width.into())).collect()
@@ -32,7 +32,7 @@ pub fn partition(random: &mut Random, request: &mut Request) {
     let base = random.below(1 << 16) as u16;
     let id = |k: usize| base.wrapping_add(k as u16 * 0x0103) & mask;
     let partitions: Vec<_> = (0..request.dests.len()).map(id).collect();
-    // Some ids are nobody's.
+    // Some rows have an id of no destination.
     let known = (request.dests.len() + random.below(3) as usize) as u64;
     let ids: Vec<_> = (0..region.count).map(|_| id(random.below(known) as usize)).collect();
     for (dest, partition) in request.dests.iter_mut().zip(&partitions) {
@@ -121,7 +121,7 @@ fn every_destination_has_its_own_count_of_the_one_region() {
     assert_eq!(bytes, [100 * 20, 400 * 20, 400 * 20, 500 * 20]);
 }
 
-/// On the row path, and on the column path.
+/// Keys are used on the row path and on the column path.
 #[test]
 fn ids_that_are_made_of_keys_select_rows_as_those_in_memory_do() {
     let library = library();

@@ -49,7 +49,7 @@ pub struct Walked {
 /// Bits of a [`Walked`].
 const WALKED_BITS: usize = 134;
 
-/// How far the walk of a region has come.
+/// Progress of the walk of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Place {
     /// Next period or pointer.
@@ -88,7 +88,7 @@ pub struct Walker {
     pub item_ready: Signal<Out, Bit>,
     /// The item.
     pub item: Signal<In, Item>,
-    /// What the rows of the item have in common.
+    /// Context that the rows of the item share.
     pub item_context: Signal<In, Context>,
     /// All rows of earlier items have left the row source.
     pub may_start: Signal<In, Bit>,
@@ -134,7 +134,7 @@ pub struct Walker {
     pub row_valid: Signal<Out, Bit>,
     /// The row is taken in this cycle.
     pub row_ready: Signal<In, Bit>,
-    /// What the row has in common with others of its region.
+    /// Context of the row's region.
     pub row_context: Signal<Out, Context>,
     /// The row.
     pub row: Signal<Out, Row>,

@@ -6,7 +6,7 @@ use drdma_abi::roce::syndrome;
 use drdma_emit::prelude::*;
 
 impl Keeper {
-    /// What an acknowledgement means.
+    /// Decodes an acknowledgement.
     #[hdl_gen]
     pub(super) fn look_at_answer(&mut self) {
         self.is_ack.next =

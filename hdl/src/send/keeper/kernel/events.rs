@@ -1,4 +1,4 @@
-//! What an event does to the list of its queue pair.
+//! Effects of events on the list of their queue pair.
 
 use super::super::{Keeper, KeeperEvent, KeeperState};
 use drdma_emit::prelude::*;

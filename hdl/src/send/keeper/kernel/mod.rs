@@ -29,7 +29,7 @@ const LAST: u64 = (1 << QP) - 1;
 impl Logic for Keeper {
     #[hdl_gen]
     fn update(&mut self) {
-        // What the host writes.
+        // Words that the host writes into tables.
         self.unused.next = self.cfg.data.val();
         self.cfg.join(&mut self.policies.cfg);
         self.select.valid.next = self.cfg.valid.val();

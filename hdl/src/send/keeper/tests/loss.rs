@@ -5,7 +5,7 @@ use super::*;
 /// Packets of each queue pair.
 const PACKETS: u64 = 120;
 
-/// What the peer of a queue pair knows.
+/// State of the peer of a queue pair.
 #[derive(Default)]
 struct Peer {
     expected: u64,

@@ -11,7 +11,7 @@ const PAUSE: (u8, u64) = (7, 30_000);
 /// Cycles in which every queue pair's clock is looked at.
 const ROUND: u64 = 3 * 4_096 + 500;
 
-/// A queue pair, and what it has that was not sent.
+/// A queue pair, and its packets that were not sent.
 struct Pair {
     qp: u64,
     setting: Setting,
@@ -33,7 +33,7 @@ impl Pair {
         Self { qp, setting, requester, unsent: VecDeque::new(), next: psn, paused_at: None }
     }
 
-    /// What it sends at `now`.
+    /// Packets that the reference sends at `now`.
     fn sends(&mut self, now: u64) -> Vec<(u64, u64)> {
         let mut psns = Vec::new();
         while let Some((psn, _)) = self.requester.resend(now) {
@@ -150,7 +150,7 @@ fn lists_do_what_the_requester_does() {
                         pair.paused_at = Some(now);
                     }
                     if let Reaction::Failed(_) = reaction {
-                        // It is closed, and made anew.
+                        // The queue pair is closed, and made ready anew.
                         net.settle(60 + 8 * u64::from(was));
                         assert_eq!(net.told(), told, "{syndrome:#x} of {psn:#x}");
                         told.clear();
@@ -168,7 +168,7 @@ fn lists_do_what_the_requester_does() {
             assert_eq!(net.told(), told);
             let kept: usize = pairs.iter().map(Pair::kept).sum();
             assert_eq!(net.pages_in_use(), kept, "pages of what is kept");
-            // Not more than there are pages.
+            // No more packets are given than there are pages.
             if kept > 300 {
                 for pair in &mut pairs {
                     let last = psn_add(pair.next, MASK_24);

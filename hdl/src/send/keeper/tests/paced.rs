@@ -3,15 +3,15 @@
 use super::*;
 use drdma_semantics::congestion;
 
-/// What a pacer is told and says.
+/// Inputs and outputs of a pacer that a test plays.
 #[derive(Default)]
 struct Pace {
     limited: HashSet<u64>,
     /// The queue pair that was asked for in the cycle before.
     asked: u64,
-    /// What was told, in order: queue pair and units.
+    /// Packets that the pacer was told of, in order: queue pair and units.
     told: Vec<(u64, u64)>,
-    /// Those that wait for `go`.
+    /// Queue pairs that wait for `go`.
     wait: HashSet<u64>,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Lab<'a> {
         (0..cycles).flat_map(|_| self.step()).collect()
     }
 
-    /// A queue pair may go on.
+    /// Lets a queue pair that waits go on.
     fn may(&mut self, qp: u64) {
         assert!(self.pace.borrow_mut().wait.remove(&qp), "{qp} does not wait");
         self.net.bench.send(self.go, Beat::from([("qp", qp)]));
@@ -99,7 +99,7 @@ fn a_limited_queue_pair_sends_one_packet_at_a_time_and_others_go_on() {
     assert_eq!(lab.net.told(), [(7, 3, syndrome::ACK)]);
     lab.net.give(7, 4, true);
     assert!(lab.settle(300).is_empty());
-    // An acknowledgement of it is one of what was never sent.
+    // An acknowledgement of a packet that was never sent is ignored.
     lab.net.answer(7, 4, syndrome::ACK);
     assert!(lab.settle(300).is_empty());
     assert!(lab.net.told().is_empty());

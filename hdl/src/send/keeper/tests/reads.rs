@@ -95,7 +95,7 @@ fn no_more_reads_and_atomics_are_outstanding_than_may_be() {
     atomic(&mut net, 13);
     send(&mut net, 14, false);
     read(&mut net, 15, 1, false);
-    // What is behind it waits, too.
+    // Packets behind the READ wait as well.
     send(&mut net, 16, false);
     atomic(&mut net, 17);
     assert_eq!(numbers(&mut net), [10, 13, 14]);
@@ -106,7 +106,7 @@ fn no_more_reads_and_atomics_are_outstanding_than_may_be() {
     assert_eq!(numbers(&mut net), [15, 16]);
     net.answer(7, 13, ACK);
     assert_eq!(numbers(&mut net), [17]);
-    // All is sent again, the limit or not.
+    // All packets are sent again, whatever the limit.
     net.answer(7, 14, syndrome::NAK_PSN);
     assert_eq!(numbers(&mut net), [14, 15, 16, 17]);
     net.answer(7, 15, ACK);

@@ -116,7 +116,7 @@ fn what_is_written_anew_or_closed_gives_its_pages_back() {
         net.settle(500);
         assert_eq!(net.pages_in_use(), 80);
         if round % 2 == 1 {
-            // In the middle of sending again.
+            // The queue pair is in the middle of sending again.
             net.answer(9, 4, syndrome::NAK_PSN);
             net.answer(10, 0, syndrome::ACK);
             net.settle(30 + round * 7);
@@ -135,7 +135,7 @@ fn what_is_written_anew_or_closed_gives_its_pages_back() {
         assert!(net.settle(300).is_empty());
         assert_eq!(net.pages_in_use(), 0);
         net.told();
-        // Nothing of it is known any more.
+        // All state of the queue pair was forgotten.
         net.set(9, &KEEPS);
         net.settle(20);
         assert_eq!(net.closed(9), [0; CLOSED_READERS]);
@@ -252,7 +252,7 @@ fn an_acknowledgement_right_behind_its_packet_finds_it() {
         net.settle(60);
         let found = net.told().len() == 2;
         assert_eq!(net.pages_in_use(), u64::from(!found) as usize, "round {k}");
-        // One that comes before its packet is an answer to nothing.
+        // An acknowledgement that comes before its packet is ignored.
         assert_eq!(found, k % 6 > 0, "round {k}");
         if !found {
             net.answer(100, 1000 + k, syndrome::ACK | 31);
@@ -507,7 +507,7 @@ fn answers_to_what_was_never_sent_or_is_acknowledged_are_ignored() {
     net.answer(7, 10, syndrome::ACK);
     net.settle(50);
     assert_eq!(net.told(), [(7, 10, syndrome::ACK)]);
-    // Ghosts, and duplicates.
+    // Acknowledgements of packets that were never sent, and duplicates.
     for psn in [13, 500, 0x80_0000, 10, 9, 0xff_ffff] {
         for syndrome in [syndrome::ACK, syndrome::NAK_PSN, syndrome::RNR_NAK | 1] {
             net.answer(7, psn, syndrome);
@@ -573,7 +573,7 @@ fn a_queue_pair_is_held_while_it_keeps_as_many_as_are_free_pauses_or_gets_no_ans
     net.answer(9, 5, syndrome::ACK);
     net.settle(100);
     assert_eq!(held.take(), [(9, false)]);
-    // One without a receive.
+    // The packet finds no receive.
     net.give(8, 6, true);
     net.settle(100);
     net.answer(8, 6, syndrome::RNR_NAK | 1);
@@ -627,7 +627,7 @@ fn a_peer_is_silent_from_the_write_of_an_entry_until_something_is_acknowledged()
     net.answer(7, 3, syndrome::ACK);
     net.settle(100);
     assert_eq!(told.take(), [(7, false)]);
-    // One that is refused has nothing to wait for.
+    // A packet that is refused waits for no answer.
     net.set(7, &KEEPS);
     net.give(7, 0, true);
     net.settle(100);

@@ -27,7 +27,7 @@ use crate::primitive::{Flatten, Pack, Ram, RamStyle, Restore};
 
 /// Bits of the longest header: Ethernet, IPv4, UDP, BTH, RETH, ImmDt.
 pub const HEADER: usize = 592;
-/// The dimensions of a frame, or of what takes its place.
+/// The dimensions of a frame, or of a `sent` item in its place.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Frame {
     /// Number of the page that holds the payload.

@@ -6,7 +6,7 @@ use drdma_abi::completion::Status;
 /// Queue pairs in use.
 const PAIRS: usize = 6;
 
-/// What is known from outside, cycle by cycle.
+/// Model of the host's writes and the packets, cycle by cycle.
 struct World {
     entries: Vec<QueuePairEntry>,
     words: u64,

@@ -158,7 +158,7 @@ pub struct Described {
 
     entries: Entries,
     walk: Walk,
-    /// Where in its region the packet before has ended.
+    /// The position in its region at which the packet before has ended.
     position: DFF<Position>,
     #[init(StreamFifo::new(RamStyle::Distributed))]
     parts: StreamFifo<Due, PARTS, PARTS_COUNT>,

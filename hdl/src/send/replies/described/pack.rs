@@ -9,7 +9,7 @@ use drdma_emit::prelude::*;
 /// Bytes of a beat.
 const BEAT: usize = 64;
 
-/// What is done with the current part.
+/// Steps in which the current part is handled.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum PackState {
     /// Waits for a part and for its next beat.
@@ -41,7 +41,7 @@ pub struct Pack {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// What each read is for, in the order of the reads.
+    /// Part that each read is for, in the order of the reads.
     pub part: Stream<In, Part>,
     /// Bytes that the reads bring.
     pub beat: Stream<In, HostReadBeat>,

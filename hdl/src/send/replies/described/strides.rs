@@ -28,7 +28,7 @@ const PIECE: usize = 6;
 /// Bits of a count of the pieces or of the bytes of a value.
 const WIDTH: usize = 7;
 
-/// What the rows of a packet are like.
+/// Shape of the rows of a packet.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Shape {
     /// Bytes of a row.
@@ -71,7 +71,7 @@ pub struct Spread {
     pub outside: Bit,
 }
 
-/// What is done with the current packet.
+/// Steps in which the current packet is handled.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum StridesState {
     /// Waits for a packet, and for room for it.

@@ -151,7 +151,7 @@ impl<'a> Around<'a> {
         self.bench.send(self.read, beat);
     }
 
-    /// Goes on until so many packets have come.
+    /// Goes on until `packets` packets have come.
     fn wait(&mut self, packets: usize) -> Vec<Result<Vec<u8>, bool>> {
         let mut cycles = 0;
         while self.came.len() < packets {
@@ -163,7 +163,7 @@ impl<'a> Around<'a> {
     }
 }
 
-/// What a packet holds, as the semantics say.
+/// Bytes of a packet, as the semantics define them.
 fn expected(around: &Around<'_>, region: &Region, bytes: (u64, u64)) -> Result<Vec<u8>, bool> {
     let host = around.host();
     let part = (bytes.0, bytes.1 as u32);
@@ -287,14 +287,14 @@ fn what_no_key_allows_is_not_read() {
         bitmapped(BASE, LIST),
         bitmapped(LISTS, FOREIGN),
         pointers(ALL),
-        // Its key is good, but nothing is there.
+        // The region's key is good, but there is no memory behind it.
         strided(BASE + SIZE, NOWHERE),
     ];
     for (k, region) in wrong.iter().enumerate() {
         around.describe(3, &encode(region));
         around.fetched.clear();
         around.ask(Some(3), (0, 8), true);
-        // What comes behind is not affected.
+        // The packet behind it is not affected.
         around.ask(None, (BASE + 1, 70), true);
         let got = around.wait(2);
         assert_eq!(got[0], Err(false), "{region:?}");

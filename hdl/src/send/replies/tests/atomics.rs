@@ -6,7 +6,7 @@ use crate::receive::record::{Answered, Operands, SLOT, SlotIndex, WriteOrder};
 use drdma_abi::roce::AtomicAckEth;
 use drdma_emit::prelude::*;
 
-/// Both blocks, as they are joined in the card.
+/// The blocks `replies` and `atomics`, as they are joined in the card.
 #[derive(LogicBlock, BlockDefault)]
 struct Both {
     pub clk: Signal<In, Clock>,
@@ -98,7 +98,7 @@ fn both() -> Library {
 /// An atomic: number, sequence number, whether it swaps, value before.
 type Kept = (u64, u64, bool, u64);
 
-/// What the card's other blocks do, and what they should see.
+/// Model of the card's other blocks, with the words that they should see.
 struct Peers<'a> {
     around: Around<'a>,
     order: DriverId,
@@ -112,7 +112,7 @@ struct Peers<'a> {
     /// number, sequence number, whether it swaps, value before.
     numbers: HashMap<u64, (u64, u64, Vec<Kept>)>,
     expected: HashMap<u64, Vec<Left>>,
-    /// READs and atomics that are to be told as answered.
+    /// Numbers of READs and atomics that are to be reported as answered.
     told: HashMap<u64, u64>,
     broken: Vec<u64>,
     frames: u64,
@@ -178,7 +178,7 @@ impl<'a> Peers<'a> {
         self.around.bench.send(self.around.reply, beat);
     }
 
-    /// Of a queue pair: the number of its next READ or atomic.
+    /// Number of the next READ or atomic of a queue pair.
     fn number(&mut self, qp: u64) -> u64 {
         let (number, count, _) = self.numbers.entry(qp).or_default();
         (*number, *count) = ((*number + 1) % 512, *count + 1);

@@ -60,7 +60,7 @@ pub struct Event {
 /// Bits of an [`Event`].
 pub const EVENT: usize = 90 + 2 * PAGE + DEST_COUNT;
 
-/// What is known of a destination, beside its queue pair.
+/// Fields of a destination, beside its queue pair.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Destination {
     /// Opcode of the request: SEND or WRITE, with immediate data or without.
@@ -104,12 +104,12 @@ const READ: u64 = ReliableOpcode::Read as u64 & 3;
 /// Bits of a [`Packet`].
 const ITEM: usize = 268 + PAGE + QP + DEST_COUNT;
 
-/// What the issuer does.
+/// Steps of the issuer.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum IssuerState {
     /// Waits for an event.
     Waiting,
-    /// Has the destination's data, and reads the queue pair's.
+    /// Takes the destination's data, and reads the queue pair's.
     Loading,
     /// Gives out what the event holds, one item a cycle.
     Giving,
@@ -139,7 +139,7 @@ pub struct Issuer {
     pub dest_write_dest: Signal<In, Bits<10>>,
     /// Queue pair of the destination.
     pub dest_write_qp: Signal<In, Bits<QP>>,
-    /// What else is known of the destination.
+    /// Other fields of the destination.
     pub dest_write_data: Signal<In, Destination>,
 
     // Configuration.
@@ -172,9 +172,9 @@ pub struct Issuer {
     /// Queue pair that enters the error state.
     pub set_qp_error_index: Signal<Out, Bits<QP>>,
 
-    /// What a READ or an atomic asks for, by slot.
+    /// Bytes that a READ or an atomic asks for, by slot.
     pub ask_write: Flow<In, AskWrite>,
-    /// Which part of a message a request sends, by slot.
+    /// Part of a message that a request sends, by slot.
     pub part_write: Flow<In, PartWrite>,
 
     /// Packets and `sent` items, in order.
@@ -205,7 +205,7 @@ pub struct Issuer {
     gone: Signal<Local, Bit>,
     was_gone: DFF<Bit>,
 
-    // The current event, and what is known of its destination.
+    // The current event, and the fields of its destination.
     state: DFF<IssuerState>,
     held: DFF<Event>,
     dests: Ram<DESTINATION, 1, 10>,
@@ -214,12 +214,12 @@ pub struct Issuer {
     dest_in: Flatten<Destination, DESTINATION>,
     dest_out: Restore<Destination, DESTINATION>,
     about: Signal<Local, Destination>,
-    /// What the READ or atomic in each slot asks for.
+    /// Bytes that the READ or atomic in each slot asks for.
     asked: Ram<ASK, 1, 8>,
     asked_in: Signal<Local, Bits<ASK>>,
     asks: Signal<Local, Bit>,
     reads: Signal<Local, Bit>,
-    /// Which part of a message the request in each slot sends.
+    /// Part of a message that the request in each slot sends.
     parts: Ram<PART_OF, 1, 8>,
     part_in: Signal<Local, Bits<PART_OF>>,
     whole: Signal<Local, Bits<32>>,

@@ -122,7 +122,7 @@ impl Issuer {
         self.pushed.next = self.step.val() && self.gives.val();
     }
 
-    /// What a step changes.
+    /// Changes the state as the current step requires.
     #[hdl_gen]
     pub(super) fn change(&mut self) {
         self.released.d.next = false;

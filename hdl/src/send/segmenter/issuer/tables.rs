@@ -1,4 +1,4 @@
-//! What is known of queue pairs, requests and destinations.
+//! Tables of queue pairs, requests and destinations.
 
 use super::{ASK, Issuer, PART_OF, READ};
 use crate::context::QP;
@@ -47,7 +47,7 @@ impl Issuer {
         }
     }
 
-    /// What is known of destinations.
+    /// Reads and writes the table of destinations.
     #[hdl_gen]
     pub(super) fn look_at_destination(&mut self) {
         self.dests.write_lanes.next = 0.into();

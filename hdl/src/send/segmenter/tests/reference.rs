@@ -20,17 +20,17 @@ pub(crate) struct Dest {
     pub log_mtu: u32,
     /// The last packets of its messages ask for a solicited event.
     pub solicited: bool,
-    /// They make the key in `imm` invalid; only of a SEND without immediate data.
+    /// The destination's messages make the key in `imm` invalid; only of a SEND without immediate data.
     pub invalidates: bool,
-    /// Its message is a byte that is not sent.
+    /// The destination's message is a byte that is not sent.
     pub empty: bool,
-    /// Its queue pair gets another column of the request, whose acknowledgement counts.
+    /// The destination's queue pair gets another column of the request, whose acknowledgement counts.
     pub more: bool,
     /// The queue pair has changed since the request was checked.
     pub gone: bool,
 }
 
-/// Which part of a message a request sends.
+/// Part of a message that a request sends.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PartOf {
     /// Bytes of the message; 0: the request sends no part.
@@ -55,7 +55,7 @@ pub(crate) struct Whole {
     pub bad_dest: u64,
 }
 
-/// What leaves: packets with their payload, and `sent` items.
+/// Outputs of the block: packets with their payload, and `sent` items.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Item {
     Packet(Packet),
@@ -64,7 +64,7 @@ pub(crate) enum Item {
         qp: usize,
         psn: u32,
     },
-    /// With success its message may go on in another part.
+    /// If the request succeeds, its message may go on in another part.
     Ended {
         slot: u64,
         status: u64,
@@ -81,7 +81,7 @@ pub(crate) struct Packet {
     pub operation: u8,
     pub ack_req: bool,
     pub psn: u32,
-    /// Address, key, length.
+    /// Fields of the RETH as {address, key, length}.
     pub reth: Option<(u64, u32, u32)>,
     /// Immediate data, or a key.
     pub imm: Option<u32>,
@@ -89,7 +89,7 @@ pub(crate) struct Packet {
     pub slot: u64,
 }
 
-/// What a destination has so far.
+/// Progress of a destination.
 #[derive(Default)]
 struct Progress {
     open: Option<(Vec<u8>, u32)>,
@@ -110,7 +110,7 @@ pub(crate) struct Reference {
     parts: Vec<PartOf>,
     /// Queue pairs whose last packet has a message that goes on.
     midway: HashSet<usize>,
-    /// Queues that no request may begin of.
+    /// Queues of which no request may begin any more.
     halted: HashSet<u64>,
     begun: bool,
     barred: bool,

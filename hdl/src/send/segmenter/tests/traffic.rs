@@ -32,7 +32,7 @@ pub(crate) struct Inputs {
     pub payload: DriverId,
 }
 
-/// What may happen to requests.
+/// Limits and probabilities of random requests.
 #[derive(Clone, Copy)]
 pub(crate) struct Chances {
     pub dests: u64,

@@ -29,7 +29,7 @@ impl Logic for Runs {
         self.pages.row.next = self.row.val();
         self.pages.pace.next = self.first_pace.record.val();
 
-        // Which stages advance.
+        // Stages that advance at the end of this cycle.
         self.cut_free.next = !self.cut_valid.q.val() || self.run_ready.val();
         self.limit_free.next = !self.limit_valid.q.val() || self.cut_free.val();
         self.line_free.next = !self.line_valid.q.val() || self.limit_free.val();

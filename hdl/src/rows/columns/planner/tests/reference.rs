@@ -12,7 +12,7 @@ pub struct Lane {
 /// A chunk: its lanes, its rows, and which rows each turn needs.
 #[derive(Clone, Debug, Default)]
 pub struct Chunk {
-    /// Where they start in the window's first row.
+    /// Lanes, with the addresses at which they start in the window's first row.
     pub lanes: Vec<Lane>,
     pub rows: u64,
     pub window: u64,
@@ -80,7 +80,7 @@ impl Group {
     }
 }
 
-/// Up to where a gap is read through.
+/// Widest gaps that are read through.
 #[derive(Clone, Copy, Debug)]
 pub struct Near {
     /// Between rows, in bytes.

@@ -4,7 +4,7 @@ use super::super::{Plan, PlanState};
 use drdma_emit::prelude::*;
 
 impl Plan {
-    /// What is measured, and where the lengths are kept.
+    /// Connects the measurement of messages, and the memory of their lengths.
     #[hdl_gen]
     pub(super) fn measure_messages(&mut self) {
         self.measure.start.next = false;

@@ -1,4 +1,4 @@
-//! What the walker of units is told.
+//! Inputs of the walker of units.
 
 use super::super::{Plan, PlanState};
 use crate::rows::sequencer::record::{BOUNDS, CHECK, LOAD, UNITS};

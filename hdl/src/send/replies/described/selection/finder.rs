@@ -31,7 +31,7 @@ pub struct SelectedRun {
     pub base: Bits<BASE>,
 }
 
-/// What is done with the current line.
+/// Steps in which the current line is handled.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum FinderState {
     /// Waits for a line.
@@ -42,7 +42,7 @@ pub enum FinderState {
     Edge,
     /// Goes on to that bit.
     Shift,
-    /// Has a run.
+    /// Offers the run that was found.
     Emit,
     /// A line could not be read.
     Bad,
@@ -81,7 +81,7 @@ pub struct Finder {
     pub idle: Signal<Out, Bit>,
     /// No run comes any more, because a line could not be read.
     pub bad: Signal<Out, Bit>,
-    /// Selected rows are left to be left out.
+    /// There are still selected rows that must be skipped.
     pub far: Signal<Out, Bit>,
 
     #[init(StreamFifo::new(crate::primitive::RamStyle::Distributed))]

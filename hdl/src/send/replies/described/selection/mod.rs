@@ -61,7 +61,7 @@ pub struct SelectedRead {
     pub outside: Bit,
 }
 
-/// What is done with the packet.
+/// Steps in which the packet is handled.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum SelectionState {
     /// Waits for a packet.
@@ -95,11 +95,11 @@ pub struct Selection {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// There is a packet.
+    /// A packet is handed over.
     pub hands: Signal<In, Bit>,
     /// The packet; its region stays the same until another one comes that does not go on.
     pub handed: Signals<In, Handed>,
-    /// What has become of the packet.
+    /// Result of the packet.
     pub back: Flow<Out, HandBack>,
     /// A range that is looked up in its key.
     pub probe: Signals<Out, Probe>,
@@ -109,15 +109,15 @@ pub struct Selection {
     pub granule: Signal<Out, Bits<GRANULE_INDEX>>,
     /// The granule that was asked for in the cycle before.
     pub data: Signal<In, Bits<GRANULE_BITS>>,
-    /// All packets before have told their shapes.
+    /// The shapes of all earlier packets have left.
     pub clear: Signal<In, Bit>,
     /// The shape of each packet's rows.
     pub shape: Stream<Out, Shape>,
     /// Reads of host memory.
     pub read: Stream<Out, SelectedRead>,
-    /// There are such reads.
+    /// The block has reads that have not left yet.
     pub holds: Signal<Out, Bit>,
-    /// What the reads of the bitmap bring.
+    /// Lines of the bitmap that reads have brought.
     pub line: Flow<In, Side>,
 
     state: DFF<SelectionState>,
@@ -150,7 +150,7 @@ pub struct Selection {
     stale: DFF<Bits<COUNT>>,
     held_lines: Signal<Local, Bits<COUNT>>,
     wanted_lines: Signal<Local, Bits<COUNT>>,
-    /// A line's key does not have it.
+    /// A line of the bitmap is not covered by its key.
     missed: DFF<Bit>,
     more: Signal<Local, Bit>,
     wants: Signal<Local, Bit>,
@@ -161,7 +161,7 @@ pub struct Selection {
     // The current run.
     run: DFF<SelectedRun>,
     first: DFF<Bit>,
-    /// Rows of it that the packet has whole.
+    /// Rows of the run that the packet has whole.
     rows: DFF<Bits<RUN>>,
     /// The packet ends in the run, or right behind it.
     finishes: DFF<Bit>,
@@ -198,7 +198,7 @@ pub struct Selection {
     busy: Signal<Local, Bit>,
     checked: Signal<Local, Bit>,
     column_misses: Signal<Local, Bit>,
-    /// The packet has failed.
+    /// The packet has failed: no further reads are made for it.
     dead: DFF<Bit>,
     leaving: StreamFifo<SelectedRead, 5, 6>,
     unused: Signal<Local, Bits<6>>,
