@@ -186,7 +186,7 @@ impl Logic for Acks {
         self.kept.ahead.next = self.next.val();
         self.stamps.ahead[0].next = self.next.val();
 
-        // Nothing waits after a reset.
+        // All acknowledgements and NAKs are forgotten after a reset.
         if self.select.every.val() {
             self.asked.write_enable.next = true;
             self.asked.write_address.next = self.cfg.index.val().get_bits::<QP>(0);

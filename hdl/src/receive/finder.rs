@@ -10,9 +10,9 @@ use crate::primitive::{Ram, RamStyle};
 /// Steps of the two searches.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum FinderState {
-    /// Both go on.
+    /// Both searches go on.
     Run,
-    /// Both wait while a queue pair's number changes.
+    /// Both searches wait while a queue pair's number changes.
     Yield,
     /// The older search begins again.
     Again,

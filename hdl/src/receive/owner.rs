@@ -30,7 +30,7 @@ fn stands(field: &str, at: usize) -> bool {
     QueuePairEntry::field(field).start % 32 == at
 }
 
-/// What a frame's headers say about whom it is for.
+/// Fields of a frame's headers that say which queue pair the frame is for.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Address {
     /// BTH: the high three bits of the opcode, which are the transport.
@@ -73,7 +73,7 @@ pub struct Owner {
     pub search: Signal<In, Bit>,
     /// With `search`: the queue pair number that is searched for.
     pub qpn: Signal<In, Bits<24>>,
-    /// What the headers of the older search's frame say.
+    /// Fields of the headers of the older search's frame.
     pub address: Signals<In, Address>,
     /// The result of the older search is there, or there is no such search.
     pub settled: Signal<Out, Bit>,
@@ -111,7 +111,7 @@ impl Logic for Owner {
         self.settled.next = self.finder.settled.val();
         self.qp.next = self.finder.qp.val();
 
-        // What the host has written about queue pairs.
+        // Words that the host writes into queue pairs' entries.
         self.select.valid.next = self.cfg.valid.val();
         self.select.number.next = self.cfg.table.val();
         self.select.word.next = self.cfg.word.val();

@@ -132,7 +132,7 @@ pub struct Settled {
     pub ram: Bits<STORE>,
 }
 
-/// Where a packet's payload goes.
+/// Destination of a packet's payload.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum PlacingKind {
     /// Nowhere: nothing is written.
@@ -146,7 +146,7 @@ pub enum PlacingKind {
 /// What the responder wants done with a packet's payload.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Placing {
-    /// Where the payload goes.
+    /// Destination of the payload.
     pub kind: PlacingKind,
     /// The queue pair that the packet is for.
     pub qp: Bits<QP>,
@@ -299,7 +299,7 @@ pub enum AppendRequest {
 /// Asks whether a packet of a SEND can be appended.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct AppendAsk {
-    /// What is asked for.
+    /// The request that is made.
     pub request: AppendRequest,
     /// The queue pair that the packet is for.
     pub qp: Bits<QP>,
@@ -345,10 +345,10 @@ pub struct AppendTold {
     pub life: Bits<APPEND_LIFE>,
 }
 
-/// What follows from a packet that was asked about.
+/// Consequence of a packet that was asked about.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum AppendOutcome {
-    /// Nothing: a message that was on its way still is.
+    /// No change: a message that was on its way still is.
     Stays,
     /// The packet is appended, and its message goes on.
     Holds,
@@ -361,7 +361,7 @@ pub enum AppendOutcome {
 /// Reports what follows from a packet that was asked about.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct AppendSettle {
-    /// What follows from the packet.
+    /// Consequence of the packet.
     pub outcome: AppendOutcome,
 }
 
@@ -389,7 +389,7 @@ pub struct RegionAsk {
 /// Whether bytes can go to a region.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum RegionVerdict {
-    /// All of the bytes can be written.
+    /// All bytes can be written.
     Reached,
     /// The region, or the last one of the receive, ends before the bytes do.
     Outside,

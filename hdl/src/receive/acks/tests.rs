@@ -25,10 +25,10 @@ fn library() -> Library {
 struct Lab<'a> {
     bench: Bench<'a>,
     random: Random,
-    /// The other side does not take.
+    /// Probability with which the other side does not take in a cycle.
     stall: f64,
     cycle: u64,
-    /// What has left, and when.
+    /// Acknowledgements that have left, with their cycles.
     out: Vec<(Told, u64)>,
     offered: Option<Told>,
 }
@@ -85,7 +85,7 @@ impl Lab<'_> {
     }
 }
 
-/// How far `psn` is ahead of `of`.
+/// Number of packets by which `psn` is ahead of `of`.
 fn ahead(psn: u64, of: u64) -> u64 {
     psn.wrapping_sub(of) & 0xff_ffff
 }
@@ -220,7 +220,7 @@ fn what_waits_for_a_context_that_is_gone_is_dropped() {
     lab.run(50);
     let told = lab.told();
     assert_eq!(told, [(1, 1, ACK), (2, 1, ACK), (3, 1, ACK), (5, 0x80_0000, ACK)]);
-    // Nothing of before a reset is believed.
+    // Acknowledgements from before a reset are ignored.
     lab.stall = 1.0;
     came.iter().for_each(|one| lab.step(Some(*one)));
     lab.step(None);

@@ -25,7 +25,7 @@ fn stands<L: Layout>(field: &str, at: usize) -> bool {
     L::field(field).start == at
 }
 
-/// What an entry says of its region as a whole.
+/// Fields of an entry that concern its region as a whole.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct AppendEntry {
     /// The region is enabled, and the entry's reserved fields are 0.
@@ -40,7 +40,7 @@ pub struct AppendEntry {
     pub pd: Bits<32>,
 }
 
-/// What an entry says of a column.
+/// Fields of an entry that concern one column.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct AppendColumn {
     /// Address of the first byte of row 0.

@@ -28,9 +28,9 @@ pub struct GivenBack {
     pub asked: Signal<Out, Bits<APPEND>>,
     /// State of the region of `asked`, one cycle before.
     pub state: Signals<In, State>,
-    /// Life of that region.
+    /// Life of the region `asked`.
     pub life: Signal<In, Bits<APPEND_LIFE>>,
-    /// That region is enabled.
+    /// The region `asked` is enabled.
     pub enabled: Signal<In, Bit>,
     /// The region whose `rows` are asked for in the next cycle.
     pub next_region: Signal<In, Bits<APPEND>>,

@@ -241,7 +241,7 @@ impl Logic for Appends {
             self.remainder.next = self.division.remainder.val();
         }
 
-        // What follows is known late in its cycle.
+        // The outcome of a packet is known late in its cycle.
         self.settles.d.next = self.settle.valid.val();
         self.outcome.d.next = self.settle.outcome.val();
         self.ask.ready.next = false;

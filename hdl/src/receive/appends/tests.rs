@@ -44,7 +44,7 @@ impl Directory for Keys {
     }
 }
 
-/// What is told of a packet.
+/// The block's answer about a packet.
 #[derive(Debug, PartialEq)]
 struct Told {
     verdict: u64,
@@ -201,7 +201,7 @@ fn any_entry(random: &mut Random) -> Vec<u8> {
     entry
 }
 
-/// What the semantics say of a packet.
+/// The answer about a packet, as the semantics define it.
 fn expected(
     model: &mut [Option<Append>],
     keys: &Keys,
@@ -297,7 +297,7 @@ fn packets_get_the_rows_that_the_semantics_say() {
                     }
                 }
                 21..=22 => {
-                    // It breaks, or is reset; or begins anew.
+                    // The queue pair breaks, is reset, or begins anew.
                     match random.below(3) {
                         0 => {
                             host.errors.borrow_mut().insert(qp);

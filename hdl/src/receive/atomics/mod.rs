@@ -72,7 +72,7 @@ pub struct Atomics {
     // ------------------------------------------------------------------ writes
     /// Orders to write for peers, with the frames of atomics among them, in their order.
     pub order: Stream<In, WriteOrder>,
-    /// The same orders, when they may be written.
+    /// Orders of `order`, when they may be written.
     pub passed: Stream<Out, WriteOrder>,
 
     // ------------------------------------------------------------------ replies
@@ -156,7 +156,7 @@ impl Logic for Atomics {
     #[hdl_gen]
     fn update(&mut self) {
         self.unused.next = self.accepted.val();
-        // What is accepted is known late in its cycle.
+        // The atomic that is accepted is known late in its cycle.
         self.comes.d.next = self.accepted.valid.val();
         self.come_slot.d.next = self.accepted.slot.val();
         self.come_addr.d.next = self.accepted.addr.val().get_bits::<NEAR>(0);

@@ -17,11 +17,11 @@ fn near_page(addr: u64) -> u64 {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
-    /// Its frame has not passed.
+    /// The atomic was accepted, and its frame has not passed.
     Accepted,
-    /// It has.
+    /// The atomic's frame has passed.
     Active,
-    /// And its bytes are being read.
+    /// The atomic's frame has passed, and its bytes are being read.
     Executing,
 }
 
@@ -30,7 +30,7 @@ struct Atomic {
     addr: u64,
     operands: [u64; 2],
     stage: Stage,
-    /// None of the same word was begun later.
+    /// No atomic of the same word was begun later.
     latest: bool,
 }
 
@@ -40,7 +40,7 @@ enum Order {
     Frame { slot: u64 },
 }
 
-/// What the block gives, and what it should.
+/// The block, with a model of what it should answer.
 struct World {
     model: Model,
     random: Random,
@@ -49,18 +49,18 @@ struct World {
     coming: VecDeque<Order>,
     inside: VecDeque<Order>,
     passed: u64,
-    /// Cycles in which one waited.
+    /// Cycles in which an order waited.
     waited: u64,
     /// The questions of this cycle and the one before.
     asked: VecDeque<(u64, u64)>,
-    /// Whether they were about all addresses.
+    /// For each question of `asked`: it was about all addresses.
     everywhere: VecDeque<bool>,
     /// The answer that is due in this cycle.
     due: Option<(bool, bool)>,
     seen: [u64; 4],
     /// The slot that is begun in the next cycle: its address is asked for in this one.
     begins: Option<u64>,
-    /// What `before` is to tell in this cycle and the next one.
+    /// Slot that `before` must give in this cycle and the next one.
     before: VecDeque<Option<u64>>,
     handed: u64,
 }
@@ -277,7 +277,7 @@ fn a_write_waits_for_the_atomics_before_it_in_its_pages_and_for_nothing_else() {
             world.step(accepts, ends);
             most = most.max(world.atomics.len());
         }
-        // All end.
+        // Runs until all atomics have ended.
         for _ in 0..3_000 {
             world.step(0.0, 0.5);
         }

@@ -27,7 +27,7 @@ pub const VLAN: usize = 12;
 /// bytes
 /// are valid.
 pub const HEADERS: usize = 512 - ETHERNET;
-/// The same for a frame with a tag.
+/// Like [`HEADERS`], for a frame with a tag.
 const HEADERS_TAGGED: usize = HEADERS - TAG;
 /// Bits of a link header without a tag.
 const ETHERNET: usize = 8 * Ethernet::SIZE;
@@ -42,7 +42,7 @@ const BTH_START: usize = 8 * (Ipv4::SIZE + Udp::SIZE);
 const BTH: usize = 8 * Bth::SIZE;
 /// Number of the last byte of the UDP header in a frame without a tag.
 const LAST: usize = Ethernet::SIZE + Ipv4::SIZE + Udp::SIZE - 1;
-/// The same in a frame with a tag.
+/// Like [`LAST`], in a frame with a tag.
 const LAST_TAGGED: usize = LAST + VlanTag::SIZE;
 /// Numbers of the last byte of the base transport header in frames without and with a tag.
 const BTH_LAST: usize = LAST + Bth::SIZE;
@@ -57,7 +57,7 @@ const NOTIFICATION: u64 = cnp::OPCODE as u64;
 pub struct OwnBeat {
     /// Bytes of the beat as they came, the first one lowest.
     pub data: Bits<512>,
-    /// Which bytes of the beat are valid, a bit each.
+    /// Bytes of the beat that are valid, a bit each.
     pub keep: Bits<64>,
     /// The beat is the frame's first one.
     pub first: Bit,
@@ -181,7 +181,7 @@ impl Logic for Gate {
             }
         }
 
-        // Whose the frame is.
+        // Headers by which the owner of the frame is found.
         self.unpacked.next = self.looked[1].q.val().beat.tdata.get_bits::<HEADERS>(ETHERNET);
         if self.looked[1].q.val().has_tag {
             self.unpacked.next = bit_cast::<HEADERS, HEADERS_TAGGED>(

@@ -24,7 +24,7 @@ const NETWORK_BYTES: u64 = Ipv4::SIZE as u64;
 /// Bytes that are reported of a payload that is longer than allowed.
 const TOO_LONG: u64 = LONGEST + 1;
 
-/// What the second cycle gets.
+/// Values that the first cycle gives to the second one.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Sums {
     /// Sums of the IPv4 header's halfwords 0 to 2, 3 to 5 and 6 to 8, and the last halfword.
@@ -40,11 +40,11 @@ struct Sums {
     words: Bits<5>,
     /// Bytes of padding behind the payload.
     pad: Bits<2>,
-    /// Nothing else is wrong.
+    /// All other fields are right.
     good: Bit,
 }
 
-/// What the third cycle gets.
+/// Values that the second cycle gives to the third one.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Halves {
     low: Bits<19>,
@@ -55,7 +55,7 @@ struct Halves {
     good: Bit,
 }
 
-/// What the fourth cycle gets.
+/// Values that the third cycle gives to the fourth one.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Whole {
     sum: Bits<20>,
@@ -64,7 +64,7 @@ struct Whole {
     good: Bit,
 }
 
-/// What the fifth cycle gets.
+/// Values that the fourth cycle gives to the fifth one.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Folded {
     sum: Bits<17>,

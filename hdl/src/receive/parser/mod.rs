@@ -71,11 +71,11 @@ const NEAR: usize = HEADERS - COMMON;
 const NEAR_TAGGED: usize = NEAR - 8 * VlanTag::SIZE;
 /// Bits of extended headers in the second beat of a frame with a tag, at most.
 const FAR: usize = EXTENDED - NEAR_TAGGED;
-/// The same for a frame without a tag.
+/// Like [`FAR`], for a frame without a tag.
 const FAR_UNTAGGED: usize = EXTENDED - NEAR;
 /// Bytes of the link header, less one: added to the length of the IPv4 packet, they give the number of its last byte.
 const LINK_LESS_ONE: u64 = Ethernet::SIZE as u64 - 1;
-/// The same for a frame with a tag.
+/// Like [`LINK_LESS_ONE`], for a frame with a tag.
 const LINK_TAGGED_LESS_ONE: u64 = LINK_LESS_ONE + VlanTag::SIZE as u64;
 /// First bit of the base transport header behind the link header.
 const BTH_START: usize = 8 * (Ipv4::SIZE + Udp::SIZE);
@@ -168,7 +168,7 @@ pub struct Parser {
     length: Ipv4Fields,
     /// Number of the last byte of the IPv4 packet in its frame.
     end: DFF<Bits<BYTE>>,
-    /// That byte has come with an earlier beat.
+    /// The byte `end` has come with an earlier beat.
     reached: DFF<Bit>,
     /// The frame's first word in the store.
     start: DFF<Bits<STORE_WORD>>,
@@ -199,7 +199,7 @@ pub struct Parser {
     overrun: Signal<Local, Bit>,
 }
 
-/// What is kept of every beat.
+/// Fields that are kept of every beat.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Beat {
     data: Bits<512>,
@@ -287,7 +287,7 @@ impl Logic for Parser {
         self.judge.headers.next = self.headers.q.val().get_bits::<COMMON>(0);
         self.judge.whole.next = self.whole.val() && !self.own.q.val().bad;
 
-        // What the headers say.
+        // Fields of the headers.
         self.network.received.next = self.headers.q.val().get_bits::<NETWORK>(0);
         self.bth.received.next = self.headers.q.val().get_bits::<BTH>(BTH_START);
         self.known.opcode.next = self.bth.opcode.val();

@@ -40,7 +40,7 @@ const ORIGINAL: usize = 8 * AtomicAckEth::SIZE;
 const DEPTH: usize = 9;
 const COUNT: usize = DEPTH + 1;
 
-/// What is known of a frame with its last beat.
+/// Fields of a frame that are known with its last beat.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Headers {
     /// BTH: opcode, which is transport and operation.

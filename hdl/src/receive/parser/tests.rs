@@ -26,34 +26,34 @@ fn library() -> Library {
     testing::library("parser", Parser::default)
 }
 
-/// How often each side waits.
+/// Probabilities with which each side waits in a cycle.
 #[derive(Clone, Copy)]
 struct Pace {
-    /// Gaps between beats from the wire.
+    /// Probability of a gap between beats from the wire.
     wire: f64,
-    /// The host does not take.
+    /// Probability that the host does not take a beat.
     host: f64,
-    /// The responder does not take.
+    /// Probability that the responder does not take a packet.
     responder: f64,
-    /// A packet's frame is not freed.
+    /// Probability that a packet's frame is not freed.
     writer: f64,
 }
 
 impl Pace {
-    /// Nobody waits.
+    /// No side ever waits.
     const FAST: Self = Self { wire: 0.0, host: 0.0, responder: 0.0, writer: 0.0 };
 }
 
-/// A packet and what its frame was in the store when it came.
+/// A packet, and its frame as it was in the store when the packet came.
 #[derive(Clone, Debug)]
 struct Taken {
     packet: Beat,
     frame: Vec<u8>,
-    /// The cycle.
+    /// Cycle in which the packet was taken.
     at: u64,
 }
 
-/// What became of frames.
+/// Frames and packets that have left the block.
 #[derive(Default)]
 struct Outcome {
     host: Vec<(Vec<u8>, u64)>,
@@ -66,7 +66,7 @@ struct Outcome {
     dropped: u64,
     overrun: u64,
     left: u64,
-    /// When the last beat of each frame was taken.
+    /// Cycles in which the last beat of each frame was taken.
     ends: Vec<u64>,
     /// Cycles in which a beat was offered and not taken.
     stopped: u64,
@@ -88,7 +88,7 @@ struct Wire<'a> {
     offering: bool,
     /// What the bus carries behind a frame's last byte, if not anything.
     behind: Vec<u8>,
-    /// What the host has of a frame that has not ended.
+    /// Bytes of a frame that the host has in part.
     partly: Vec<u8>,
     outcome: Outcome,
 }
@@ -147,7 +147,7 @@ impl Wire<'_> {
         for (index, entry) in queue_pairs() {
             write_entry(&mut bench, index, &entry);
         }
-        // It says that there is room a cycle after a reset.
+        // The block reports room a cycle after a reset.
         bench.model().cycle();
         bench.model().cycle();
         Self {
@@ -217,7 +217,7 @@ impl Wire<'_> {
         self.bench.set("s_axis_if_rx_tdest", user >> 1 & 0x1ff);
     }
 
-    /// One cycle; whether anything moved but a beat from the wire.
+    /// Runs a cycle; true if anything moved but a beat from the wire.
     fn step(&mut self) -> bool {
         let go = !self.random.chance(self.pace.wire);
         self.offering = !self.beats.is_empty() && (self.offering || go);

@@ -41,7 +41,7 @@ pub struct Kept {
     pub roomy: Signal<Out, Bit>,
     /// The pieces of the current packet are forgotten, and come anew.
     pub again: Signal<In, Bit>,
-    /// What becomes of the current packet.
+    /// Decision about the current packet.
     pub settle: Flow<In, RegionSettle>,
     /// Pieces of packets that are placed.
     pub piece: Stream<Out, PiecePlace>,

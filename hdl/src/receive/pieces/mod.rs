@@ -70,13 +70,13 @@ pub struct Pieces {
     pub ask: Stream<In, RegionAsk>,
     /// Answer to the question: whether all bytes can be placed.
     pub told: Flow<Out, RegionTold>,
-    /// What becomes of the packet.
+    /// Decision about the packet that was asked about.
     pub settle: Flow<In, RegionSettle>,
     /// Reads of bitmaps and pointers.
     pub read: Stream<Out, HostReadRequest>,
     /// Bytes that the reads bring.
     pub beat: Stream<In, HostReadBeat>,
-    /// Where the bytes of the placed packets go.
+    /// Pieces of memory to which the bytes of the placed packets go.
     pub piece: Stream<Out, PiecePlace>,
     /// A packet or its pieces are at work here.
     pub busy: Signal<Out, Bit>,
@@ -137,7 +137,7 @@ impl Logic for Pieces {
         self.walk.is_final.next = self.granules.read_data.val().get_bit(OF_LAST);
         self.walk.forget.next = self.word.valid.val();
 
-        // How far the packets of each queue pair are.
+        // Positions at which the last packet of each queue pair has ended.
         self.positions.write_enable.next = self.walk.ended.valid.val();
         self.positions.write_address.next = self.walk.qp.val();
         self.position_in.record.next = self.walk.ended.val();
@@ -161,7 +161,7 @@ impl Logic for Pieces {
         self.walk.ask.pd.next = self.ask.pd.val();
         self.walk.ask.first.next = self.ask.first.val();
         self.walk.ask.skip.next = self.ask.skip.val();
-        // Nothing is handed over: the bytes are written.
+        // No packet is handed over, because bytes are written here.
         self.walk.back.valid.next = false;
         self.walk.back.failed.next = false;
         self.walk.back.row.next = 0.into();
@@ -210,7 +210,7 @@ impl Logic for Pieces {
                 self.told.verdict.next = RegionVerdict::Outside;
             }
         }
-        // What becomes of the packet is known late in its cycle.
+        // The decision about the packet is known late in its cycle.
         self.settles.d.next = self.settle.valid.val();
         self.placed.d.next = self.settle.placed.val();
         self.kept.settle.valid.next = self.settles.q.val();

@@ -22,7 +22,7 @@ fn library() -> Library {
     testing::library("pieces", Pieces::default)
 }
 
-/// What is told of a packet.
+/// The block's answer about a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Verdict {
     Reached,
@@ -101,7 +101,7 @@ struct Around<'a> {
     latency: u64,
     under_way: VecDeque<(u64, Beat)>,
     told: Rc<RefCell<Option<Verdict>>>,
-    /// What was placed, packet by packet.
+    /// Places of the bytes that were placed, packet by packet.
     came: Vec<Vec<(u64, u64)>>,
     coming: Vec<Beat>,
     /// Bytes of the packet that was asked for last, of those that are placed and whose pieces have not come, and
@@ -109,7 +109,7 @@ struct Around<'a> {
     asked: u64,
     lengths: VecDeque<u64>,
     by_columns: usize,
-    /// Of the receive that was taken last.
+    /// Slot of the receive that was taken last.
     slot: u64,
 }
 
@@ -225,7 +225,7 @@ impl<'a> Around<'a> {
     /// A queue pair takes a receive.
     fn take(&mut self, qp: u64, regions: &[Region]) {
         let mut index = 0;
-        // Any that no other one has.
+        // The slot is one that no other receive has.
         self.slot = (self.slot + 37) % MANY_RECEIVES as u64;
         for (k, region) in regions.iter().enumerate() {
             for granule in granules(region).chunks(GRANULE) {
@@ -248,7 +248,7 @@ impl<'a> Around<'a> {
         assert!(index <= 32, "{index} granules");
     }
 
-    /// What is told of a packet.
+    /// Asks about a packet; returns the block's answer.
     fn ask(&mut self, ask: Beat) -> Verdict {
         self.asked = ask.u64("bytes");
         self.bench.send(self.ask, ask);
@@ -286,7 +286,7 @@ struct Message {
 }
 
 impl Message {
-    /// One of queue pair 1 to a described key, from there on.
+    /// A message of queue pair 1 to a described key, from byte `at` of its region on.
     fn to_key(key: u64, at: u64) -> Self {
         Self {
             qp: 1,
@@ -314,7 +314,7 @@ impl Message {
         ])
     }
 
-    /// Where the next packet's bytes go.
+    /// Places of the next packet's bytes, or the answer that it gets.
     fn expected(&mut self, around: &Around<'_>, bytes: u64) -> Result<Vec<(u64, u64)>, Verdict> {
         let memory = around.host();
         if let Some(region) = &self.region {
@@ -572,7 +572,7 @@ fn a_packet_in_rows_that_touch_is_one_piece() {
             }
         });
     }
-    // The rows of the last one do not touch: extent by extent.
+    // The rows of the last region do not touch, so that each extent is a piece.
     let of_others = placed.pop().expect("four packets");
     (0..100).for_each(|_| around.step());
     assert_eq!(around.came[..3], placed);

@@ -133,7 +133,7 @@ pub enum ReadsState {
     Look,
     /// The list's oldest READ or atomic has been read.
     Head,
-    /// It is known what to do.
+    /// Judges the answer: all that is needed has been read.
     Judge,
     /// Cuts an order at the end of a region.
     Cut,
@@ -171,7 +171,7 @@ pub struct Reads {
     pub settled: Flow<In, Settled>,
     /// Orders of the receive queues: one with `frame_end` for each of these packets, in order.
     pub came: Stream<In, WriteOrder>,
-    /// The same orders, and those for the bytes of answers.
+    /// Orders of `came`, and those for the bytes of answers.
     pub order: Stream<Out, WriteOrder>,
     /// All orders that were accepted before have come to `host_write`.
     pub passed: Signal<In, Bit>,
@@ -192,7 +192,7 @@ pub struct Reads {
     unused: Signal<Local, Bits<32>>,
     stamps: Stamps<32, QP, 2>,
 
-    // What comes.
+    // Packets and requests that come.
     settles: DFF<Bit>,
     told: DFF<Settled>,
     told_index: DFF<Bits<INDEX>>,

@@ -21,7 +21,7 @@ fn library() -> Library {
     testing::library("reads", Reads::default)
 }
 
-/// The block, and what is around it.
+/// The block, with drivers and monitors of its streams.
 struct Lab<'a> {
     bench: Bench<'a>,
     came: DriverId,
@@ -109,7 +109,7 @@ impl Lab<'_> {
         self.bench.take(self.order).iter().map(fields).collect()
     }
 
-    /// What the keeper learns: number and syndrome.
+    /// Acknowledgements that the keeper gets, as {number, syndrome}.
     fn told(&mut self) -> Vec<(u64, u64)> {
         self.bench.run(400);
         let fields = |beat: &Beat| (beat.u64("psn"), beat.u64("syndrome"));
@@ -140,7 +140,7 @@ fn an_answer_fills_the_regions_in_order_and_acknowledges_each_of_its_packets() {
         ];
         assert_eq!(lab.orders(), orders);
         assert_eq!(lab.told(), [(0xff_ffff, ACK), (0, ACK), (1, ACK)]);
-        // All of it has come: nobody waits for more.
+        // All of the answer has come: further packets are ignored.
         lab.comes(Some(LAST), 1, 88, 3000);
         assert_eq!(lab.orders(), [NOTHING]);
         assert_eq!(lab.told(), []);
@@ -160,11 +160,11 @@ fn what_is_no_next_packet_of_the_oldest_answer_is_not_written() {
         for (operation, psn, bytes) in [(ONLY, 49, 10), (MIDDLE, 51, 256), (ONLY, 53, 10)] {
             lab.comes(Some(operation), psn, bytes, 64);
         }
-        // The answer to an atomic is none to a READ.
+        // An answer to an atomic does not count for a READ.
         lab.comes(Some(ATOMIC), 50, 0, 64);
         assert_eq!(lab.orders(), [NOTHING; 4]);
         assert_eq!(lab.told(), [(50, NAK_PSN), (50, NAK_PSN)]);
-        // Twice the same.
+        // The same packet comes twice.
         lab.comes(Some(FIRST), 50, 256, 64);
         lab.comes(Some(FIRST), 50, 256, 64);
         assert_eq!(lab.orders(), [[0x1000, 64, 256, 1], NOTHING]);
@@ -180,7 +180,7 @@ fn what_is_no_next_packet_of_the_oldest_answer_is_not_written() {
             (lab.orders().as_slice(), lab.told().as_slice()),
             (&[NOTHING][..], &[(51, BAD)][..])
         );
-        // What is right goes on.
+        // Right answers go on as before.
         lab.comes(Some(MIDDLE), 51, 256, 64);
         lab.comes(Some(LAST), 52, 88, 64);
         lab.comes(Some(ONLY), 53, 10, 64);
@@ -202,7 +202,7 @@ fn answers_that_come_one_right_behind_the_other_are_all_written() {
         for k in 0..20 {
             let fields = [("answers", 1), ("qp", 3), ("operation", ONLY), ("psn", 50 + k)];
             lab.pulse("settled", &[&fields[..], &[("bytes", 10), ("ram", 64 * k)]].concat());
-            // One in between is none.
+            // A settled packet that is no answer comes in between.
             lab.pulse("settled", &[("answers", 0)]);
         }
         lab.bench.run(20);
@@ -233,7 +233,7 @@ fn an_answer_is_told_when_its_bytes_have_come_to_host_write() {
             lab.bench.set("passed", 0_u64);
             lab.comes(Some(ONLY), 50 + k, 10, 64 * k);
             if k == 1 {
-                // What asks meanwhile is taken note of afterwards.
+                // A READ that is sent in this time is noted afterwards.
                 lab.piece(3, 0, 0x4000, 10);
                 lab.asks(3, 53, 10, false, STAMP);
             }
@@ -282,12 +282,12 @@ fn no_acknowledgement_covers_an_answer_that_has_not_come() {
     );
     lab.piece(1, 0, 0x1000, 600);
     lab.asks(1, 50, 600, false, STAMP);
-    // What is before it, and a NAK of it.
+    // An acknowledgement of packets before the READ, and a NAK of the READ itself.
     for (psn, syndrome) in [(49, ACK), (50, NAK_PSN), (50, 0x62)] {
         lab.acknowledged(psn, syndrome);
     }
     assert_eq!(lab.told(), [(49, ACK), (50, NAK_PSN), (50, 0x62)]);
-    // What covers it asks for it again, or is of it.
+    // An ACK of the READ, or an answer to a later packet, has the READ sent again; an error NAK is one of the READ.
     for (psn, syndrome) in [(50, ACK), (60, ACK), (60, 0x25), (60, NAK_PSN), (60, 0x61)] {
         lab.acknowledged(psn, syndrome);
     }
@@ -313,7 +313,7 @@ fn what_a_queue_pair_has_asked_for_ends_with_its_context_and_when_it_is_closed()
     for renews in [false, true] {
         let mut lab = Lab::new(&library, 1, (0.0, 0.0));
         lab.piece(1, 0, 0x1000, 600);
-        // Not the queue pair's any more.
+        // The READ was sent with an earlier stamp of the queue pair's entry.
         lab.asks(1, 50, 600, false, STAMP - 1);
         lab.comes(Some(FIRST), 50, 256, 64);
         assert_eq!(lab.orders(), [NOTHING]);

@@ -108,7 +108,7 @@ pub struct Checker {
     end_of_region: DFF<Bits<65>>,
     end_of_key: DFF<Bits<65>>,
 
-    // What is known of the entry.
+    // Name of the entry, and its queue pair.
     name: DFF<Name>,
     qp: DFF<Bits<QP>>,
     pd: DFF<Bits<32>>,

@@ -52,7 +52,7 @@ pub struct Columns {
     pub width: Signal<Out, Bits<32>>,
     /// Address of the next value of that column.
     pub place: Signal<Out, Bits<64>>,
-    /// That column is to go on at `row`.
+    /// The column that was asked for is to go on at `row`.
     pub opens: Signal<In, Bit>,
     /// With `opens`: the row.
     pub row: Signal<In, Bits<32>>,

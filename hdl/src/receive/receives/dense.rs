@@ -30,7 +30,7 @@ pub struct Dense {
     pub rst: Signal<In, Bit>,
 
     // The payload.
-    /// Where the receive stands before the payload.
+    /// Position in the receive at which the payload begins.
     pub cursor: Signals<In, Cursor>,
     /// The region is an append region.
     pub appends: Signal<In, Bit>,
@@ -62,7 +62,7 @@ pub struct Dense {
     // The transposer.
     /// Columns for the transposer.
     pub target: Stream<Out, Target>,
-    /// What the transposer plans for each payload.
+    /// Plan of the transposer for each payload.
     pub planned: Stream<In, Planned>,
     /// The payload is planned.
     pub moved: Signal<Out, Bit>,

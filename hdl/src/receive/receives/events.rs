@@ -24,7 +24,7 @@ pub struct Together {
     pub breaks: Bit,
     /// With `breaks`: that queue pair.
     pub broken: Bits<QP>,
-    /// Something else happened, behind that.
+    /// Another event has happened, behind `breaks`.
     pub other: Bit,
     /// With `other`: the queue pair that it happened to.
     pub qp: Bits<QP>,
@@ -79,7 +79,7 @@ pub struct Events {
 impl Logic for Events {
     #[hdl_gen]
     fn update(&mut self) {
-        // What the host's words mean.
+        // Events that follow from words that the host writes.
         self.select.valid.next = self.cfg.valid.val();
         self.select.number.next = self.cfg.table.val();
         self.select.word.next = self.cfg.word.val();
@@ -99,7 +99,7 @@ impl Logic for Events {
             self.select.state.val() && !self.select.every.val() && !self.goes_on.val();
         self.tells.next = self.resets.val() || self.mends.val();
 
-        // Which queue pairs are broken.
+        // Flags of the queue pairs that are broken.
         self.flags.set_valid.next = self.broken.valid.val();
         self.flags.set_index.next = self.broken.qp.val();
         self.flags.clear_valid.next =

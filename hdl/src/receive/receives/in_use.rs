@@ -68,7 +68,7 @@ pub struct InUse {
     pub few_room: Signal<Out, Bit>,
     /// There is a slot for a receive of many regions, whatever becomes of the entry that the checker has.
     pub many_room: Signal<Out, Bit>,
-    /// The checker has no entry.
+    /// No entry is in the checker.
     pub settled: Signal<In, Bit>,
     /// The slot for a receive of many regions.
     pub slot: Signal<Out, Bits<SLOT>>,
@@ -256,7 +256,7 @@ impl Logic for InUse {
         self.many_room.next = self.had_many_room.q.val();
         self.slot.next = self.many.number.val();
 
-        // The other places.
+        // Places of the receive behind its first one.
         self.span_in.record.next = self.span.val();
         self.few_spans.write_enable.next = self.span.valid.val() && self.span_narrow.val();
         self.few_spans.write_address.next = (bit_cast::<IN_FEW, FEW_SLOT>(self.few.number.val())

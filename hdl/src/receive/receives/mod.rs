@@ -101,7 +101,7 @@ pub struct Receives {
     pub append_word: Flow<In, AppendWord>,
     /// Granules of receives whose regions are walked.
     pub granule: Flow<Out, ReceiveGranule>,
-    /// What is to be done with the payload of packets.
+    /// Placings of the payload of packets.
     pub placing: Stream<In, Placing>,
     /// Pieces of the payload of placings that have `pieces`.
     pub piece: Stream<In, PiecePlace>,
@@ -109,7 +109,7 @@ pub struct Receives {
     pub order: Stream<Out, WriteOrder>,
     /// Dense columns for the transposer.
     pub target: Stream<Out, Target>,
-    /// What the transposer plans for each payload.
+    /// Plan of the transposer for each payload.
     pub planned: Stream<In, Planned>,
     /// Queue pairs that have entered the error state.
     pub broken: Flow<In, QueuePairIndex>,

@@ -86,7 +86,7 @@ pub struct Planner {
     pub look: Stream<Out, Named>,
     /// State of the queue that was looked at in the cycle before.
     pub seen: Signals<In, QueueState>,
-    /// What is decided for a queue.
+    /// Plan for a queue.
     pub plan: Stream<Out, Plan>,
     /// Free places of the pool that no block on its way needs.
     pub unreserved: Signal<In, Bits<13>>,

@@ -44,7 +44,7 @@ pub enum PoolOperation {
     Rest,
     /// The host has written the queue's `enable`.
     Renew,
-    /// What the planner has decided takes effect.
+    /// A plan of the planner takes effect.
     Plan,
     /// The queue's flags change.
     Mark,
@@ -69,7 +69,7 @@ pub struct Pool {
     pub rst: Signal<In, Bit>,
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
-    /// What the planner has decided.
+    /// Plans of the planner.
     pub plan: Stream<In, Plan>,
     /// Queues that halt, from scatter.
     pub halt: Stream<In, Mark>,

@@ -1,4 +1,4 @@
-//! What the parts of `receives` give to each other.
+//! Records that the parts of `receives` give to each other.
 
 use crate::context::{CQ, QP, QUEUE};
 use drdma_abi::described::receive_entry_flags;
@@ -66,7 +66,7 @@ pub struct Named {
     pub queue: Bits<QUEUE>,
 }
 
-/// What the planner has decided for a queue.
+/// The planner's decision for a queue.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Plan {
     /// Number of the queue.
@@ -179,7 +179,7 @@ pub struct ReceiveGranule {
     pub data: Bits<128>,
     /// Type of the region of which this is the first granule.
     pub kind: Bits<2>,
-    /// That region is the last one of the receive.
+    /// The region of the granule is the last one of the receive.
     pub of_last: Bit,
 }
 
@@ -190,7 +190,7 @@ pub enum GranuleKind {
     Contiguous,
     /// The first granule of a region that is not contiguous.
     Header,
-    /// Its second granule.
+    /// The second granule of a region that is not contiguous.
     Shape,
     /// An extent of the region's pattern, or a column.
     Extent,
@@ -229,7 +229,7 @@ pub struct Piece {
     pub appends: Bit,
     /// Granules, without the head.
     pub data: Bits<512>,
-    /// What the receive's completion will need.
+    /// Name of the receive, for its completion.
     pub name: Name,
 }
 
@@ -308,7 +308,7 @@ pub struct GivenUp {
     pub used: Bit,
 }
 
-/// Where the next byte of a receive goes.
+/// Position of the next byte of a receive.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Cursor {
     /// Address of the next byte.

@@ -48,13 +48,13 @@ pub struct Strided {
     base: DFF<Bits<64>>,
     count: DFF<Bits<32>>,
     period: DFF<Bits<64>>,
-    /// Where the extent that came last ends in its row.
+    /// End in its row of the extent that came last.
     ends: DFF<Bits<65>>,
-    /// Where the extent that ends last does so in its row.
+    /// End in its row of the extent that ends last.
     reach: DFF<Bits<65>>,
-    /// Where the extent that came last begins in its row.
+    /// Beginning in its row of the extent that came last.
     begins: DFF<Bits<64>>,
-    /// Where the extent that begins first does so in its row.
+    /// Beginning in its row of the extent that begins first.
     least: DFF<Bits<64>>,
     /// Bytes of all extents of a row.
     row: DFF<Bits<36>>,

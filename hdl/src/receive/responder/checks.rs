@@ -89,7 +89,7 @@ pub struct Checks {
     exceeds: DFF<Bit>,
     /// The job needs a key: it is no WRITE or READ of no bytes.
     needs_key: DFF<Bit>,
-    // What the key allows.
+    // Rights of the key.
     writable: DFF<Bit>,
     readable: DFF<Bit>,
     changeable: DFF<Bit>,

@@ -74,9 +74,9 @@ pub struct Flights {
     pub blocks: Signal<Out, Bit>,
     /// One of the queue pair's jobs takes a receive.
     pub takes: Signal<Out, Bit>,
-    /// As many jobs are under way as may be.
+    /// The largest number of jobs is under way.
     pub full: Signal<Out, Bit>,
-    /// What has happened to the oldest job.
+    /// Events that concern the oldest job since it left.
     pub fate: Signals<Out, Fate>,
 
     // The jobs, the oldest one first.
@@ -111,7 +111,7 @@ impl Logic for Flights {
         self.full.next = self.present[7].q.val();
         self.fate.next = self.fates[0].q.val();
 
-        // What has happened to each job.
+        // Events that concern each job.
         self.there[8].next = false;
         self.marked[8].next = self.begun.val();
         self.bound[8].next.stale = false;

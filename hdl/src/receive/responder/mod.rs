@@ -106,7 +106,7 @@ pub struct Responder {
 
     /// Packets, whole and right; not ACKs and NAKs, which go to the sending side.
     pub packet: Stream<In, Packet>,
-    /// What is to be done with the packets' payload.
+    /// Placings of the packets' payload.
     pub placing: Stream<Out, Placing>,
     /// Asks for receives for messages that begin.
     pub take: Stream<Out, Take>,

@@ -7,7 +7,7 @@ use drdma_emit::prelude::*;
 /// Bits of a count of bytes of payload.
 pub const PAYLOAD: usize = 13;
 
-/// What the responder needs to know of a packet.
+/// Fields of a packet that the responder needs.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Located {
     /// BTH: destination queue pair number.
@@ -56,7 +56,7 @@ pub struct Located {
     pub words: Bits<FRAME_WORDS>,
 }
 
-/// What the host has written about a queue pair.
+/// Settings that the host has written for a queue pair.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Settings {
     /// The queue pair's entry is valid: ready to receive, or to send.
@@ -99,7 +99,7 @@ pub struct Settings {
     pub rnr_timer: Bits<5>,
 }
 
-/// Which message has packets that are still to come.
+/// Kind of the message that has packets still to come.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum Message {
     /// No message.
@@ -110,7 +110,7 @@ pub enum Message {
     Write,
 }
 
-/// How far a queue pair has come.
+/// Progress of a queue pair.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Progress {
     /// Sequence number of the next packet.
@@ -156,7 +156,7 @@ pub struct ProgressWrite {
     pub resource: Bits<RESOURCE>,
 }
 
-/// What is to be done about a packet.
+/// Kind of a job: what is to be done about a packet.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum JobKind {
     /// Nothing, except that its frame's place is given back.
@@ -179,7 +179,7 @@ pub enum JobKind {
 /// A packet whose order was checked, and what is needed for its execution.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Job {
-    /// What is to be done about the packet.
+    /// Kind of the job.
     pub kind: JobKind,
     /// The queue pair that the packet is for.
     pub qp: Bits<QP>,

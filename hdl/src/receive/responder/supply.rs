@@ -9,7 +9,7 @@ use drdma_emit::prelude::*;
 /// Status of a receive that appends, taken for a datagram: datagrams are not appended.
 const MALFORMED: u64 = Status::LocalQpOperationError as u64;
 
-/// What is done for the oldest job.
+/// Steps for the oldest job.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum SupplyState {
     /// Passes the job on as soon as it has its receive, or gives up another message's receive first.

@@ -109,7 +109,7 @@ pub struct Transposer {
     pieces: Pieces,
     window: Window,
 
-    // Which bytes of the pieces are payload.
+    // Counts by which the payload's bytes are found in the pieces.
     left: DFF<Bits<13>>,
     skip: DFF<Bits<2>>,
     fires: Signal<Local, Bit>,

@@ -155,7 +155,7 @@ pub struct Pieces {
     entries: [DFF<Bits<ENTRY>>; PIECES],
     /// The entries by banks, 32 bits each.
     by_banks: Pack<PIECES, 32, 512>,
-    /// The same, rotated so that the first piece is first.
+    /// The entries, rotated so that the first piece is first.
     #[init(Turn::new(16))]
     turn_fours: Turn<512>,
     #[init(Turn::new(4))]

@@ -20,7 +20,7 @@ const ROW: usize = 128;
 #[derive(Debug)]
 struct Job {
     widths: Vec<usize>,
-    /// Where it begins in its first row.
+    /// Byte of its first row at which the part begins.
     start: usize,
     bytes: usize,
     ram: usize,

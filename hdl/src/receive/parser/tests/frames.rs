@@ -19,12 +19,12 @@ pub const PEER: u32 = 0x0a00_0002;
 pub const RC: (u64, u32) = (5, 0x12_3456);
 pub const UC: (u64, u32) = (1000, 0x20_0457);
 pub const UD: (u64, u32) = (4095, 0x30_0458);
-/// One that has the low bits of the first one's number.
+/// A queue pair whose number has the low bits of the first one's.
 pub const ALIKE: (u64, u32) = (77, 0x45_6456);
-/// One that is in no state to take packets.
+/// A queue pair in a state in which it takes no packets.
 pub const IDLE: (u64, u32) = (78, 0x77_7459);
 
-/// What the host has written: indices and entries.
+/// Entries of queue pairs that the host has written, with their indices.
 pub fn queue_pairs() -> Vec<(u64, QueuePairEntry)> {
     let tagged = QueuePairEntry { vlan: 5, tagged: 1, pkey: 0x7fff, ..Default::default() };
     let plain = QueuePairEntry { vlan: 9, pkey: 0xffff, ..Default::default() };
@@ -75,7 +75,7 @@ impl Sent {
     }
 }
 
-/// What must become of a frame.
+/// Expected fate of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Host,
@@ -177,7 +177,7 @@ pub fn is_ours(frame: &[u8]) -> bool {
         && udp.destination_port == UDP_PORT
 }
 
-/// What must become of a frame.
+/// Returns the expected fate of a frame.
 pub fn fate(sent: &Sent) -> Fate {
     if !is_ours(&sent.bytes) {
         return Fate::Host;
@@ -232,7 +232,7 @@ pub fn check_ack(ack: (u64, u64, u64), sent: &[u8]) {
 /// Checks a packet against the frame that it was made of.
 ///
 /// # Panics
-/// It is another's.
+/// If the packet is not that of the frame `sent`.
 pub fn check(taken: &Taken, sent: &[u8]) {
     let frame = Frame::parse_any(sent).expect("it is right");
     let packet = &taken.packet;

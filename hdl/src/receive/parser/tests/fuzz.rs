@@ -138,7 +138,7 @@ fn every_frame_is_the_hosts_a_packet_or_counted() {
             dropped += outcome.dropped;
         }
     }
-    // What is sent reaches everything.
+    // The random frames reach every case.
     let counts = format!(
         "{packets} packets, {acks} acknowledgements, {notified} notifications, {congested} with congestion, {dropped} \
          dropped, {left} left"

@@ -1,4 +1,4 @@
-//! How fast frames pass, and how late.
+//! Rates and latencies of frames.
 
 use drdma_abi::roce::operation;
 
@@ -7,7 +7,7 @@ use super::{Pace, Wire, library};
 
 /// Cycles from a frame's last beat to its packet.
 const LATENCY: u64 = 12;
-/// The same to an acknowledgement.
+/// Cycles from a frame's last beat to its acknowledgement for the sending side.
 const ACK_LATENCY: u64 = 11;
 
 #[test]

@@ -9,7 +9,7 @@ use super::frames::{
 };
 use super::{Pace, Wire, library};
 
-/// What becomes of one frame, between two right ones.
+/// Returns the fate of one frame, sent between two right ones.
 fn becomes(wire: &mut Wire<'_>, sent: &Sent) -> Fate {
     let good = Sent::good(frame(operation::SEND_ONLY, None, &[], &[1; 100]));
     let outcome = wire.pass(&[good.clone(), sent.clone(), good.clone()]);
@@ -49,7 +49,7 @@ fn changed(vlan: Option<u16>, change: impl FnOnce(&mut Vec<u8>)) -> Sent {
     Sent::good(bytes)
 }
 
-/// The same, as it is.
+/// A WRITE with a change, and with the checksums of the frame before the change.
 fn spoiled(change: impl FnOnce(&mut Vec<u8>)) -> Sent {
     let mut bytes = frame(operation::WRITE_ONLY, None, &[3; 16], &[4; 90]);
     change(&mut bytes);
@@ -182,7 +182,7 @@ fn notification(to: (u64, u32), change: impl FnOnce(&mut Vec<u8>)) -> Sent {
 #[test]
 fn congestion_notifications_are_for_connections_and_leave_nothing() {
     let mut wire = Wire::new(&library(), 1, Pace::FAST);
-    // That one has met congestion itself is not told.
+    // A mark of congestion on a notification itself is not reported.
     let marked = notification(RC, |f| f[15] |= 3);
     for sent in [notification(RC, |_| {}), notification(UC, |_| {}), marked.clone()] {
         assert_eq!(fate(&sent), Fate::Notification);
@@ -340,7 +340,7 @@ fn right_frames_of_every_opcode_and_length_become_packets() {
         bytes.extend(vec![0x77; more]);
         sent.push(Sent::good(bytes));
     }
-    // What routers may change.
+    // Fields that routers may change do not matter.
     for (at, value) in [(15, 0xff), (15, 3), (22, 9), (40, 1), (41, 2), (46, 0xff)] {
         let mut bytes = frame(operation::SEND_ONLY, None, &[], &[8; 64]);
         bytes[at] ^= value;

@@ -5,7 +5,7 @@ use crate::receive::record::STORE;
 use drdma_emit::prelude::*;
 
 impl Reads {
-    /// It is known what to do.
+    /// Judges the answer: all that is needed has been read.
     #[hdl_gen]
     pub(super) fn judge(&mut self) {
         self.left.d.next = 0.into();

@@ -4,7 +4,7 @@ use super::super::{ATOMIC, READ_LAST, READ_ONLY, Reads, ReadsEvent, ReadsState};
 use drdma_emit::prelude::*;
 
 impl Reads {
-    /// What is kept of the queue pair at hand.
+    /// Reads the list of the current queue pair.
     #[hdl_gen]
     pub(super) fn look_at_list(&mut self) {
         self.list_out.bits.next = self.lists.read_data.val();
@@ -55,7 +55,7 @@ impl Reads {
         self.gives_up.d.next = self.good.q.val() && !self.live.val();
     }
 
-    /// No event is at hand.
+    /// Waits for an event.
     #[hdl_gen]
     pub(super) fn choose(&mut self) {
         if self.chooses.val() {

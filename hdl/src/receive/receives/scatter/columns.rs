@@ -5,7 +5,7 @@ use super::{Scatter, ScatterState};
 use drdma_emit::prelude::*;
 
 impl Scatter {
-    /// What is known of dense columns.
+    /// Connects the block that gives dense columns to the transposer.
     #[hdl_gen]
     pub(super) fn look_at_columns(&mut self) {
         self.dense.cursor.next = self.cursor.q.val();

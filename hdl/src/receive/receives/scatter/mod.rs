@@ -49,7 +49,7 @@ const LIFE_BITS: u64 = LIFE as u64;
 pub enum ScatterState {
     /// Waits for a placing, or for a receive that is given up.
     Idle,
-    /// Has the cursor of the queue pair's receive.
+    /// Takes the cursor of the queue pair's receive.
     Load,
     /// Begins a strided region.
     Open,
@@ -86,7 +86,7 @@ pub struct Scatter {
     pub cfg: Flow<In, ConfigWrite>,
     /// Words that the host writes to append regions.
     pub word: Flow<In, AppendWord>,
-    /// What is to be done with the payload of packets.
+    /// Placings of the payload of packets.
     pub placing: Stream<In, Placing>,
     /// Pieces of the payload of placings that have `pieces`.
     pub piece: Stream<In, PiecePlace>,
@@ -98,7 +98,7 @@ pub struct Scatter {
     pub order: Stream<Out, WriteOrder>,
     /// Dense columns for the transposer.
     pub target: Stream<Out, Target>,
-    /// What the transposer plans for each payload.
+    /// Plan of the transposer for each payload.
     pub planned: Stream<In, Planned>,
     /// A queue that halts.
     pub halt: Stream<Out, Mark>,
@@ -145,7 +145,7 @@ pub struct Scatter {
     /// Address and bytes of the region, extent or column that comes next.
     target_addr: Signal<Local, Bits<64>>,
     target_len: Signal<Local, Bits<32>>,
-    /// What comes next is the shape of a strided region.
+    /// The next place of the receive is the shape of a strided region.
     is_shape: Signal<Local, Bit>,
     /// A column's value is begun.
     begins: Signal<Local, Bit>,
@@ -165,7 +165,7 @@ pub struct Scatter {
     /// Placings that went before a receive that is given up.
     passed: DFF<Bits<4>>,
     current: DFF<Placing>,
-    /// A receive that is given up is at hand, instead of a placing.
+    /// The scatter handles a receive that is given up, not a placing.
     gives_up: DFF<Bit>,
     resets: DFF<Bit>,
     /// The payload goes to a receive.
@@ -186,7 +186,7 @@ pub struct Scatter {
     fits: Signal<Local, Bits<13>>,
     whole: Signal<Local, Bit>,
     skips_all: Signal<Local, Bit>,
-    /// What is left behind the region of the cursor.
+    /// Bytes of the placing that remain behind the region of the cursor.
     past_left: Signal<Local, Bits<64>>,
     /// There are further regions or extents.
     more: Signal<Local, Bit>,

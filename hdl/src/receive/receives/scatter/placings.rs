@@ -123,7 +123,7 @@ impl Scatter {
             && self.current.q.val().first
             && self.current.q.val().appends
         {
-            // As many rows follow as the region has.
+            // The number of rows that follow is that of the region.
             self.cursor.d.next.left = 0.into();
             self.cursor.d.next.strided = true;
             self.cursor.d.next.period = 1.into();

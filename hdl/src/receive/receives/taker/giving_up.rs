@@ -38,7 +38,7 @@ impl Taker {
         }
     }
 
-    /// Learns whether there was one.
+    /// Learns whether the queue pair had a receive in use.
     #[hdl_gen]
     pub(super) fn take_used(&mut self) {
         self.kind.d.next = MarkKind::Calm;

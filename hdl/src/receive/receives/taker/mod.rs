@@ -93,7 +93,7 @@ pub enum TakerState {
     Place,
     /// Gives up the receive in use.
     GiveUp,
-    /// Learns whether there was one.
+    /// Learns whether the queue pair had a receive in use.
     Told,
     /// Waits until the receive that was taken instead is in use.
     Settle,
@@ -166,7 +166,7 @@ pub struct Taker {
     #[init(bit_of::<AttributesEntry>("receives"))]
     receives_at: Constant<Bits<5>>,
     places: Table<PLACE, QUEUE>,
-    /// Of each queue pair: its last take has found nothing.
+    /// Of each queue pair: its last take has found no receive.
     dry: Table<1, QP>,
     owns: Table<OWN, QP>,
 
@@ -193,7 +193,7 @@ pub struct Taker {
     left: DFF<Bits<REGIONS>>,
     // An entry whose regions are not all contiguous.
     shapes: Shapes,
-    /// The entry is one of these.
+    /// The entry's regions are not all contiguous.
     walks: DFF<Bit>,
     /// The entry's head is malformed.
     wrong: DFF<Bit>,
@@ -207,10 +207,10 @@ pub struct Taker {
     kind: DFF<MarkKind>,
     /// The queue pair that gives up has a receive queue.
     has: DFF<Bit>,
-    /// That queue is not a shared one.
+    /// The queue of the queue pair that gives up is not shared.
     owned: DFF<Bit>,
 
-    // The block that is judged.
+    // The block that is being judged.
     head: Signal<Local, Bit>,
     blocks: Signal<Local, Bits<32>>,
     here: Signal<Local, Bits<3>>,
@@ -241,11 +241,11 @@ pub struct Taker {
     asks: Signal<Local, Bit>,
     /// The take is of a shared queue, and waits until its queue pair has no receive in use.
     only_alone: Signal<Local, Bit>,
-    /// Nothing else prevents asking for a block.
+    /// A block may be asked for, as far as all other conditions are concerned.
     could_ask: Signal<Local, Bit>,
-    /// There is room among those in use for the entry.
+    /// There is room for the entry among the receives in use.
     fits: Signal<Local, Bit>,
-    /// The take finds nothing, whatever is posted.
+    /// The take finds no receive, whatever is posted.
     refuses: Signal<Local, Bit>,
     unused: Signal<Local, Bits<6>>,
 }

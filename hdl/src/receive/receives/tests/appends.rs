@@ -60,7 +60,7 @@ impl Host<'_> {
         self.run(3);
     }
 
-    /// What becomes of a receive that appends.
+    /// Decides about a receive that appends: whether it stays in its queue, and whether the queue halts.
     fn append_taken(&mut self, returned: bool, halts: bool) {
         self.bench.set("append_taken_valid", 1);
         self.bench.set("append_taken_returned", u64::from(returned));
@@ -309,7 +309,7 @@ fn a_receive_that_appends_and_is_wrong_halts_its_queue() {
         assert_eq!(host.take(qp, queue).1, 2, "bit {bit}");
         assert!(!host.take(qp, queue).0, "bit {bit}");
     }
-    // Its region is found wrong later.
+    // The receive's region is found malformed after the receive was taken.
     let mut host = Host::new(&library, 1);
     host.bench.set("append_taken_valid", 0);
     host.queue(queue, LOG, Some(30));

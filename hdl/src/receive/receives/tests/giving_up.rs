@@ -68,7 +68,7 @@ fn a_broken_queue_pair_flushes_what_it_has_in_use_or_else_its_own_oldest() {
         host.give_up(5);
         host.settle();
         assert_eq!(host.completions(), [flushed(5, 3, 0)], "in use: {in_use}");
-        // That halts the queue.
+        // The flushed receive has halted the queue.
         assert_eq!(host.take(5, 3), NONE);
         post(&mut host, 3, 3..4);
         host.settle();
@@ -126,7 +126,7 @@ fn a_shared_queue_loses_only_what_is_in_use_and_goes_on() {
         host.settle();
         assert_eq!(host.completions(), [flushed(6, 4, 0)], "reset: {resets}");
         assert_eq!(host.take(6, 4), GOOD);
-        // Nobody has one in use twice.
+        // A receive is given up only once, though its queue pair is reset and breaks.
         host.queue_pair(8, 0);
         host.give_up(8);
         host.settle();

@@ -17,7 +17,7 @@ use std::rc::Rc;
 
 /// The protection domain of all queue pairs.
 pub const PD: u32 = 7;
-/// The placings.
+/// Codes of the kinds of placings.
 pub const NOTHING: u64 = 0;
 pub const WRITE: u64 = 1;
 pub const RECEIVE: u64 = 2;
@@ -41,7 +41,7 @@ impl Directory for Keys {
     }
 }
 
-/// See `granules`.
+/// A granule, as [`Host`] keeps it: see its field `granules`.
 pub type Granule = (Vec<u8>, u64, bool);
 
 /// A run of bytes that was ordered: address, first byte in the store, bytes, and whether the frame ends.
@@ -54,7 +54,7 @@ pub struct Host<'a> {
     pub take: DriverId,
     pub taken: MonitorId,
     pub placing: DriverId,
-    /// What placings have that are placed piece by piece.
+    /// Driver of the pieces of placings that are placed piece by piece.
     pub piece: DriverId,
     pub order: MonitorId,
     /// Granules of receives whose regions are walked, by queue pair and number: they, the type of their region, and
@@ -115,7 +115,7 @@ impl Host<'_> {
         host
     }
 
-    /// A cycle, of the host's memory, too.
+    /// Runs a cycle of the block and of the host's memory.
     pub fn step(&mut self) {
         self.bench.step();
         self.transposer.step(&mut self.bench);
@@ -146,7 +146,7 @@ impl Host<'_> {
         (0..cycles).for_each(|_| self.step());
     }
 
-    /// Until nothing is at work, and some cycles more.
+    /// Runs until the block has no work, and some cycles more.
     pub fn settle(&mut self) {
         let mut quiet = 0;
         while quiet < 20 {
@@ -268,7 +268,7 @@ impl Host<'_> {
     }
 }
 
-/// What a `Taken` says.
+/// Fields of a `Taken`: found, status, capacity.
 pub fn answer(taken: &Beat) -> (bool, u64, u64) {
     (taken.u64("found") == 1, taken.u64("status"), taken.u64("capacity"))
 }

@@ -160,7 +160,7 @@ fn payload_is_cut_at_64_bytes_a_cycle() {
     let at = host.bench.received_at(host.order).len();
     let first = [("kind", RECEIVE), ("qp", 5), ("first", 1), ("bytes", 4096), ("completes", 1)];
     host.bench.send(host.placing, Beat::from(first));
-    // Then WRITEs of 64 B.
+    // WRITEs of 64 B follow.
     for k in 0..100_u64 {
         let beat = [("kind", WRITE), ("qp", 9), ("addr", k), ("bytes", 64), ("frame_end", 1)];
         host.bench.send(host.placing, Beat::from(beat));

@@ -45,7 +45,7 @@ fn keys() -> Keys {
     Keys(vec![
         everything(1),
         key(0x7000_0002, 0x4000, 0x10_0000),
-        // It ends with the address space.
+        // The memory region ends with the address space.
         key(3, u64::MAX - 0xffff, 0x1_0000),
         MemoryRegionEntry { pd: PD + 1, ..everything(4) },
         MemoryRegionEntry { rights: rights::ALL & !rights::LOCAL_WRITE, ..everything(5) },
@@ -55,7 +55,7 @@ fn keys() -> Keys {
 
 fn any_region(random: &mut Random, contiguous: bool) -> Region {
     let lkey = match random.below(20) {
-        // The same entry, and another key.
+        // The key has the entry's index, but is another key.
         0 => 2,
         1..=4 => [4, 5, 6, 77][random.below(4) as usize],
         5..=9 => 1,
@@ -144,7 +144,7 @@ fn strided(random: &mut Random, base: u64, lkey: u32) -> Region {
 /// An entry, which is right most of the time.
 fn any_entry(random: &mut Random, wr_id: u64, position: u32) -> Vec<u8> {
     let count = [1, 1, 1, 2, 3, random.below(17)][random.below(6) as usize];
-    // What is taken ahead has contiguous regions alone.
+    // A receive that is taken ahead has only contiguous regions.
     let contiguous = random.chance(0.6);
     let mut regions: Vec<_> = (0..count).map(|_| any_region(random, contiguous)).collect();
     if random.chance(0.1) {
@@ -184,15 +184,15 @@ fn any_entry(random: &mut Random, wr_id: u64, position: u32) -> Vec<u8> {
     entry
 }
 
-/// What a queue of the host holds.
+/// A receive queue of the host.
 struct Queue {
     number: u16,
     shared: bool,
     /// Entries that are posted and were not taken, with the position behind them.
     posted: VecDeque<(Vec<u8>, u32)>,
-    /// Where the next entry goes.
+    /// Position at which the next entry is posted.
     producer: u32,
-    /// Where the next one is taken.
+    /// Position of the next entry that is taken.
     position: u32,
     /// The next is not taken: it was halted,
     halted: bool,
@@ -237,7 +237,7 @@ impl Queue {
         }
     }
 
-    /// What a message finds in its next entry.
+    /// Takes the next entry, as a message finds it.
     fn take(&mut self, keys: &Keys) -> Option<Receive> {
         let (entry, behind) = self.posted.pop_front().filter(|_| !self.halted)?;
         let (position, posted) = (self.position, self.producer.wrapping_sub(self.position));
@@ -327,9 +327,9 @@ fn just_as_many_places(random: &mut Random, regions: &[Region]) -> Region {
 struct Receive {
     name: ReceiveName,
     status: Status,
-    /// It has a strided region.
+    /// The receive has a strided region.
     strided: bool,
-    /// It has a bitmapped or a pointer-mapped one: its entry.
+    /// Entry of a receive that has a bitmapped or a pointer-mapped region.
     mapped: Option<Vec<u8>>,
     regions: Option<Scatter>,
     capacity: u128,
@@ -338,9 +338,9 @@ struct Receive {
 /// A queue pair.
 struct Peer {
     qp: u64,
-    /// Its queue, among those of the test.
+    /// Index of the queue pair's queue among those of the test.
     queue: usize,
-    /// Takes that are not answered.
+    /// Takes that were not answered yet.
     asks: u64,
     /// The receive of its message, and those that it has taken ahead.
     receive: Option<Receive>,
@@ -351,7 +351,7 @@ struct Peer {
     started: bool,
 }
 
-/// What is expected.
+/// Expected outputs of the block.
 #[derive(Default)]
 struct Expected {
     runs: Vec<Run>,
@@ -414,7 +414,7 @@ impl Peer {
             ("pieces", u64::from(receive.mapped.is_some() && bytes > 0)),
         ];
         host.bench.send(host.placing, Beat::from(beat));
-        // The same, by the book.
+        // The same placing, as the semantics carry it out.
         let recorder = Recorder::default();
         if let Some(scatter) = receive.regions.as_mut().filter(|_| good) {
             scatter.skip(&recorder, skip as usize).expect("it fits");
@@ -423,7 +423,7 @@ impl Peer {
         let mut at = ram;
         let mut runs = recorder.0.into_inner();
         if receive.mapped.is_some() && good {
-            // Its pieces are told.
+            // The pieces of the placing are given by the test.
             let mut left = u64::from(bytes);
             while left > 0 {
                 let most = 1 + random.below(700);
@@ -612,7 +612,7 @@ fn messages_fill_their_receives_as_the_semantics_say() {
             let holds = peer.asks + peer.ahead.len() as u64 + u64::from(peer.receive.is_some());
             let action = match round {
                 0..ROUNDS => random.below(8),
-                // All that was asked is answered.
+                // No further message begins: outstanding takes are answered.
                 _ if !asked.is_empty() => 4,
                 _ => break,
             };
@@ -679,7 +679,7 @@ fn messages_fill_their_receives_as_the_semantics_say() {
                 }
             }
         }
-        // What waits is found: nothing is lost.
+        // Outputs that are still outstanding come: none is lost.
         host.settle();
         for (at, queue) in queues.iter_mut().enumerate() {
             let idle = peers.iter().find(|peer| peer.queue == at && peer.receive.is_none());

@@ -38,9 +38,9 @@ const TAGGED_HEADER: u64 = 18;
 pub enum AdmissionState {
     /// Waits for a packet, and until those of its queue pair that it must wait for are done.
     Wait,
-    /// What is known of the queue pair has been read.
+    /// Takes the queue pair's settings and progress, which have been read.
     Read,
-    /// It is known what is to be done about the packet.
+    /// Decides what is to be done about the packet.
     Decide,
 }
 
@@ -85,15 +85,15 @@ pub struct Admission {
     pub fails: Flow<In, Failure>,
     /// The queue pair of a placing that is on offer.
     pub lingers: Flow<In, QueuePairIndex>,
-    /// What has happened to the oldest job since it left.
+    /// Events that concern the oldest job since it left.
     pub fate: Signals<Out, Fate>,
     /// Progress of a queue pair, as execution leaves it.
     pub write: Flow<In, ProgressWrite>,
     /// A READ or an atomic was answered or given up, unless it was a repetition.
     pub answered: Flow<In, Answered>,
-    /// What is to be done about each packet.
+    /// Decision about each packet.
     pub job: Stream<Out, Job>,
-    /// A queue pair begins anew: what is under way for it is stale.
+    /// A queue pair begins anew: its jobs under way are stale.
     pub begins: Flow<Out, QueuePairIndex>,
     /// A packet was dropped because no queue pair takes it.
     pub count_dropped: Signal<Out, Bit>,
@@ -136,7 +136,7 @@ pub struct Admission {
     executed: DFF<ProgressWrite>,
     /// One of the two is not in the table yet.
     waits: Signal<Local, Bit>,
-    /// What was foreseen does not hold any more.
+    /// The foreseen progress does not hold any more.
     revokes: Signal<Local, Bit>,
     /// The packet is of a SEND or WRITE, and the next one of an RC queue pair.
     regular: Signal<Local, Bit>,

@@ -7,7 +7,7 @@ use crate::receive::record::{KEPT, RESOURCE};
 use drdma_emit::prelude::*;
 
 impl Admission {
-    /// What was foreseen is written when nothing else is.
+    /// Writes the foreseen progress when no other progress is written.
     #[hdl_gen]
     pub(super) fn write_foreseen(&mut self) {
         self.then.next = self.foreseen.q.val().progress;

@@ -112,7 +112,7 @@ pub struct Execution {
     pub begins: Signal<In, Bit>,
     /// What has happened to the current job since it left admission.
     pub fate: Signals<In, Fate>,
-    /// What is to be done with the packets' payload.
+    /// Placings of the packets' payload.
     pub placing: Stream<Out, Placing>,
     /// ACKs and NAKs to send, READs and atomics to answer.
     pub answer: Stream<Out, Answer>,
@@ -130,7 +130,7 @@ pub struct Execution {
     pub append_told: Flow<In, AppendTold>,
     /// What has become of the packet that was asked about.
     pub append_settle: Flow<Out, AppendSettle>,
-    /// What becomes of a receive that appends.
+    /// Decision about a receive that appends.
     pub append_taken: Flow<Out, AppendTaken>,
     /// Asks whether bytes can be placed piece by piece.
     pub region_ask: Stream<Out, RegionAsk>,
@@ -160,7 +160,7 @@ pub struct Execution {
     state: DFF<ExecutionState>,
     held: DFF<Job>,
     at: Signal<Local, Job>,
-    /// Nothing of the job is done: it is stale or void.
+    /// The job has no effect: it is stale or void.
     lost: Signal<Local, Bit>,
     /// An append region was asked about the job; `told`: its answer.
     asked: DFF<Bit>,
@@ -212,7 +212,7 @@ pub struct Execution {
     splits: Signal<Local, Bit>,
     finishes: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
-    // What is put out.
+    // Outputs that wait to be taken.
     placing_full: DFF<Bit>,
     placed: DFF<Placing>,
     answer_full: DFF<Bit>,

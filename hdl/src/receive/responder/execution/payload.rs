@@ -1,4 +1,4 @@
-//! Where a packet's payload goes.
+//! Destination of a packet's payload.
 
 use super::super::checks::Verdict;
 use super::super::record::JobKind;

@@ -10,7 +10,7 @@ use crate::receive::record::AppendVerdict;
 use drdma_emit::prelude::*;
 
 impl Execution {
-    /// What the packet is, and the verdict on it.
+    /// Decodes the packet, and takes the verdict on it.
     #[hdl_gen]
     pub(super) fn judge(&mut self) {
         self.at.next = self.held.q.val();
@@ -146,7 +146,7 @@ impl Execution {
         self.writes.next = self.executes.val();
     }
 
-    /// What the job is beside the execution of a packet.
+    /// Decides about jobs that execute no packet.
     #[hdl_gen]
     pub(super) fn decide_kind(&mut self) {
         match self.at.val().kind {

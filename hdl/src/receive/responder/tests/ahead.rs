@@ -63,7 +63,7 @@ fn sends_behind_one_that_finds_no_receive_take_none_that_is_posted_meanwhile() {
         for k in 0..7 {
             around.send(&packet(&pair, operation::SEND_ONLY, k), 7, &mut random);
         }
-        // Others are posted as soon as one was missing.
+        // Further receives are posted as soon as one was missing.
         while around.card.dry.is_empty() {
             around.step();
         }

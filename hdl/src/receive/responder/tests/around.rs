@@ -12,11 +12,11 @@ pub(super) struct Around<'a> {
     pub(super) answer: MonitorId,
     pub(super) accepted: MonitorId,
     pub(super) answered: DriverId,
-    /// Answers that came and were not compared yet.
+    /// Answers that were given and not compared yet.
     pub(super) answers: Vec<Beat>,
-    /// If answers are not told to have left: those.
+    /// Answers that are not reported as sent yet, if reports are held back.
     pub(super) held: Option<VecDeque<Beat>>,
-    /// How often no slot is offered.
+    /// Probability with which no slot is offered in a cycle.
     pub(super) slot_stall: f64,
     /// Slots that are free.
     pub(super) free: VecDeque<u64>,
@@ -28,11 +28,11 @@ pub(super) struct Around<'a> {
     pub(super) region_ask: MonitorId,
     /// Cycles until it is told whether bytes can be placed piece by piece, and what.
     pub(super) finding: Option<(u64, u64)>,
-    /// What is told of the next ones, whatever is asked.
+    /// Answers to the next questions about pieces, whatever is asked.
     pub(super) verdicts: Option<VecDeque<u64>>,
-    /// What was settled of that in this cycle.
+    /// Decision about such a packet in this cycle.
     pub(super) settled_pieces: Rc<RefCell<Option<bool>>>,
-    /// Cycles until an append region answers, and what.
+    /// Cycles until an append region answers, and its answer.
     pub(super) telling: Option<(u64, (u64, bool, u32))>,
     /// Takes that wait until it is known what becomes of a receive that appends.
     pub(super) takes: VecDeque<Beat>,
@@ -91,7 +91,7 @@ impl<'a> Around<'a> {
             }
         });
         bench.stall(stalls);
-        // What is answered is told at once.
+        // Answers are reported as sent at once.
         bench.stall_driver(answered, 0.0);
         let counted = Rc::new(RefCell::new([0; 2]));
         let counting = Rc::clone(&counted);
@@ -214,7 +214,7 @@ impl<'a> Around<'a> {
         }
     }
 
-    /// What append regions are asked, tell and are told.
+    /// Plays the append regions: takes questions and decisions, and gives answers.
     pub(super) fn append(&mut self) {
         let (outcome, returned) = std::mem::take(&mut *self.settled.borrow_mut());
         if let Some(outcome) = outcome {
@@ -297,7 +297,7 @@ impl<'a> Around<'a> {
         words
     }
 
-    /// Until everything has left.
+    /// Runs until all outputs have left.
     pub(super) fn drain(&mut self) {
         let mut quiet = 0;
         while quiet < 200 {

@@ -1,4 +1,4 @@
-//! What the host writes while packets come.
+//! Writes of the host while packets come.
 
 use super::*;
 

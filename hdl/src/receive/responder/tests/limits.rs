@@ -45,7 +45,7 @@ fn tell(around: &mut Around<'_>, count: usize) {
 #[test]
 fn one_more_than_are_kept_breaks_its_queue_pair() {
     let library = library();
-    // What is beyond 16 is 16.
+    // A limit beyond 16 counts as 16.
     for (limit, most) in [(1, 1), (2, 2), (15, 15), (16, 16), (17, 16), (255, 16)] {
         let mut around = Around::new(&library, 1, (0.0, 0.0));
         around.card.memory = vec![0; SIZE as usize];

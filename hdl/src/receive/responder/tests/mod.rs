@@ -93,7 +93,7 @@ fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
             for k in 0..oracle.pairs.len() {
                 let mut pair = oracle.pairs[k].clone();
                 if pair.broken || random.chance(0.03) {
-                    // What it had in use was given back with the reset.
+                    // The receives that the queue pair had in use were given back with the reset.
                     around.card.used.remove(&pair.index);
                     oracle.lab.appends.iter_mut().flatten().for_each(|region| {
                         region.abandon(pair.index as u32);
@@ -102,7 +102,7 @@ fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
                     around.write_pair(&pair);
                     make_keys(&mut around, &mut oracle.lab, &mut pair, &mut random, errors);
                 } else if random.chance(0.1) {
-                    // It goes on with other attributes.
+                    // The queue pair goes on with other attributes.
                     pair.attributes.state = 2;
                     pair.attributes.min_rnr_timer = random.below(32) as u8;
                     pair.attributes.rq_psn = random.below(1 << 24) as u32;

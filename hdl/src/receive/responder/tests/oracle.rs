@@ -1,4 +1,4 @@
-//! What the semantics say of the packets so far.
+//! Outcome of the packets so far, as the semantics define it.
 
 use super::*;
 
@@ -80,13 +80,13 @@ impl Pair {
         }
     }
 
-    /// Its receive queue.
+    /// Number of the queue pair's receive queue.
     pub(super) fn queue(&self) -> u64 {
         self.attributes.receive_queue.into()
     }
 }
 
-/// What the semantics say of the packets so far.
+/// Outcome of the packets so far, as the semantics define it.
 pub(super) struct Oracle {
     pub(super) lab: Lab,
     pub(super) pairs: Vec<Pair>,

@@ -63,7 +63,7 @@ pub(super) fn make_appends(around: &mut Around<'_>, lab: &mut Lab, random: &mut 
 /// All rows are given back, on both sides; `given` are those of each region so far.
 pub(super) fn give_back(around: &mut Around<'_>, lab: &mut Lab, given: &mut [u32]) {
     for (region, given) in lab.appends.iter_mut().flatten().zip(given) {
-        // As many as are in use: more are not taken.
+        // At most as many rows as are in use can be given back.
         let taken = (1..=3300).rev().find(|rows| {
             let same = region.clone();
             region.give_back(*given + rows);

@@ -1,4 +1,4 @@
-//! How fast packets are worked off, and how soon.
+//! Rates and latencies of packets.
 
 use super::*;
 

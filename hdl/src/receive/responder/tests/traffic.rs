@@ -105,7 +105,7 @@ impl Packet {
     /// Puts it into the frame store from word `start` on; gives the beat for the block, and its words.
     pub fn store(&self, start: u64, store: &mut [u8], random: &mut Random) -> (Beat, u64) {
         let header = if self.vlan.is_some() { 18 } else { 14 };
-        // Whatever headers there are.
+        // The frame store holds headers for any kind of packet.
         let offset = header + 40 + 4 * random.below(14);
         let words = (offset + self.payload.len() as u64 + 8).div_ceil(64);
         let mut put = |at: u64, bytes: &[u8]| {
@@ -152,7 +152,7 @@ pub struct Peer {
     pub flow: Flow,
     /// The keys that it uses: key, first byte, bytes.
     pub keys: Vec<(u32, u64, u64)>,
-    /// How often it does something wrong.
+    /// Probability with which the peer does something wrong.
     pub errors: f64,
     next_psn: u32,
     coming: VecDeque<Packet>,

@@ -31,9 +31,9 @@ pub struct Posted {
     pub name: u64,
     pub addr: u64,
     pub len: u32,
-    /// It cannot be used.
+    /// Status of a receive that cannot be used.
     pub malformed: Option<Status>,
-    /// It appends to the region of this number.
+    /// Number of the append region that the receive is for.
     pub append: Option<u32>,
     /// The card places its bytes piece by piece.
     pub pieces: bool,
@@ -43,20 +43,20 @@ pub struct Posted {
 /// sender or first row.
 pub type Completed = (u64, u64, u8, bool, u32, u32, u8, u32);
 
-/// What is answered.
+/// Answer to a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum What {
-    /// A SEND or a WRITE, or what is refused.
+    /// The packet is a SEND or a WRITE, or is refused.
     Nothing,
-    /// A READ: first byte, bytes, key.
+    /// The packet is a READ of {first byte, bytes, key}.
     Read(u64, u32, u32),
-    /// An atomic: the value before.
+    /// The packet is an atomic; the value before it.
     Atomic(u64),
 }
 /// An answer: queue pair, syndrome, sequence number, messages, and what it answers.
 pub type Answered = (u64, u8, u32, u32, What);
 
-/// What the semantics reach.
+/// Memory, keys and queues, as the semantics see them.
 #[derive(Default)]
 pub struct Lab {
     pub memory: RefCell<Vec<u8>>,
@@ -206,9 +206,9 @@ impl Directory for OwnKeys<'_> {
 pub struct Used {
     posted: Posted,
     queue: u64,
-    /// Bytes that it has got.
+    /// Bytes that the receive has got.
     got: u64,
-    /// The first row of what was appended.
+    /// First row that the receive has appended.
     first_row: u32,
 }
 
@@ -229,7 +229,7 @@ pub struct Card {
     pub reliable: HashSet<u64>,
     pub broken: HashSet<u64>,
     pub dry: HashSet<u64>,
-    /// Takes behind one that has found nothing.
+    /// Takes behind one that has found no receive.
     pub refused: u64,
     /// Receives that were taken ahead for messages of a queue pair that broke, and placings that give them back.
     pub returned: u64,
@@ -302,7 +302,7 @@ impl Card {
         let get = |field: &str| ask.u64(field);
         self.found.clear();
         if get("receive") == 1 {
-            // Its capacity was told.
+            // The capacity of the receive was reported.
             self.sought[3] += 1;
             return 0;
         }
@@ -372,14 +372,14 @@ impl Card {
             Err(NoRows::Yet) => (1, false, 0),
             Err(NoRows::Ever) => (2, false, 0),
         };
-        // It holds the region when the packet is settled.
+        // The queue pair holds the region only once the packet is settled.
         if !held {
             region.abandon(qp);
         }
         verdict
     }
 
-    /// What follows from that packet.
+    /// Carries out the consequence of the packet that was asked about.
     pub fn outcome(&mut self, outcome: u64) {
         let (number, qp, sum) = self.asked.take().expect("a packet was asked for");
         let Some(region) = self.appends.get_mut(number as usize).and_then(Option::as_mut) else {

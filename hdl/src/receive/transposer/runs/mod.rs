@@ -106,7 +106,7 @@ pub struct RowShape {
     pub start: Bits<ROW>,
 }
 
-/// What [`Runs`] does with the columns of a job.
+/// Steps of [`Runs`] for the columns of a job.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum RunsState {
     /// Takes the columns.
@@ -121,7 +121,7 @@ pub enum RunsState {
     Tell,
 }
 
-/// What [`Runs`] does with a job that is planned.
+/// Steps of [`Runs`] for a job that is planned.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum CutState {
     /// There is no planned job.

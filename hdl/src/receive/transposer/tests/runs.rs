@@ -6,7 +6,7 @@ use drdma_emit::prelude::*;
 use drdma_verilated::testbench::MonitorId;
 use std::collections::HashMap;
 
-/// What plans the runs, and what makes them.
+/// The blocks that plan runs and that make them, joined.
 #[derive(LogicBlock, BlockDefault)]
 struct Both {
     pub clk: Signal<In, Clock>,
@@ -121,7 +121,7 @@ struct Host<'a> {
     waiting: VecDeque<Vec<Fields>>,
     placed: usize,
     memory: HashMap<u64, u8>,
-    /// Nothing is read: what is done is over.
+    /// The runs are not read: a job is over as soon as it is done.
     blind: bool,
     finished: usize,
 }

@@ -8,10 +8,10 @@ use drdma_verilated::Word;
 use drdma_verilated::testbench::MonitorId;
 use std::collections::HashMap;
 
-/// What must leave for an order.
+/// Order that must leave, and its bytes.
 struct Expected {
     order: Fields,
-    /// Of a job: its bytes, by address.
+    /// Bytes of the order's job, by address; none if it has no job.
     bytes: Option<HashMap<u64, u8>>,
 }
 
@@ -96,7 +96,7 @@ impl Host<'_> {
         }
     }
 
-    /// What every order has.
+    /// Random fields that every order has.
     fn fields(random: &mut Random) -> Fields {
         let flags = [("frame_end", random.below(2)), ("completes", random.below(2))];
         let receipt: Word = random.word(278);
@@ -143,7 +143,7 @@ fn runs_leave_in_the_place_of_their_order_with_their_bytes_in_memory() {
             }
             let mut region = Region::any(&mut random);
             if random.chance(0.1) {
-                // None of these is for the transposer.
+                // The transposer drops all of these columns.
                 let mut targets = region.targets(5, 100);
                 targets.last_mut().expect("a column").set("dropped", 1_u64);
                 host.bench.send_all(host.target, targets);
