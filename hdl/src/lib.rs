@@ -46,6 +46,6 @@ pub mod shell;
 pub mod top;
 pub mod transpose;
 
-/// What the tests of blocks share.
+/// Helpers that the tests of blocks share.
 #[cfg(test)]
 pub(crate) use drdma_emit::testing;

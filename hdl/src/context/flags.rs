@@ -158,7 +158,7 @@ mod tests {
         let mut rose = false;
         let (mut both, mut seen, mut risen) = (0, 0, 0);
         for round in 0..20_000_u64 {
-            // Few entries at a time, all over the table.
+            // A few entries at a time, from all of the table.
             let pick =
                 |random: &mut Random| (round / 100 * 1_031 + random.below(4) * 1_365) % ENTRIES;
             let (set, clear) = (random.chance(0.5), random.chance(0.4));

@@ -70,7 +70,7 @@ mod tests {
         let (mut writes, mut stamps) = (0, vec![None; 4096]);
         let mut asked = [0; 2];
         for round in 0..10_000 {
-            // Few entries at a time, all over the table.
+            // A few entries at a time, from all of the table.
             let pick = |random: &mut Random| (round / 100 * 1_031 + random.below(4) * 1_365) % 4096;
             let (written, index) = (random.chance(0.5), pick(&mut random));
             let ahead = [pick(&mut random), pick(&mut random)];

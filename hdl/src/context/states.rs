@@ -94,7 +94,7 @@ impl Logic for States {
         self.select.word.next = self.cfg.word.val();
         self.unused.next = self.cfg.data.val().get_bits::<30>(2);
 
-        // From ready to receive to ready to send, a queue pair that has failed meanwhile stays failed.
+        // A queue pair that goes from ready to receive to ready to send, and has failed before that, stays failed.
         self.receiving.read_address[0].next = self.cfg.index.val().get_bits::<QP>(0);
         self.receiving.write_enable.next = self.select.state.val();
         self.receiving.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
@@ -191,7 +191,7 @@ mod tests {
         let (mut collisions, mut seen, mut thirds, mut kept) = (0, 0, 0, 0);
         let word = |bit: usize| (bit / 32) as u64;
         for round in 0..30_000_u64 {
-            // Few entries at a time, all over the tables.
+            // A few entries at a time, from all of the tables.
             let mut pick = || (round / 100 * 1_031 + random.below(4) * 1_365) % ENTRIES;
             let (a, b, halt, cfg) = (pick(), pick(), pick(), pick());
             asked.0.iter_mut().for_each(|qp| *qp = pick());
@@ -215,7 +215,7 @@ mod tests {
                     [0, 1, 1, 2][random.below(4) as usize],
                 ),
                 2 | 3 => (2, word(SendQueueEntry::field("enable").start), random.below(2)),
-                // Other words, and other tables, leave everything alone.
+                // Other words and other tables change no state.
                 _ => (random.below(4), 3, 1),
             };
             for (port, value) in [

@@ -150,7 +150,7 @@ mod tests {
             for (k, words) in requests.iter_mut().enumerate() {
                 let (mut pending, mut all) = (0, Word::zero());
                 for (c, word) in words.iter_mut().enumerate() {
-                    // One bit of the row may tell two apart, whichever it is.
+                    // Rows that differ in one bit, which may be any, must be distinguished.
                     let row = (random.below(rows) << high) % 1024;
                     *word = (random.chance(0.7), row, random.below(4));
                     pending |= u64::from(word.0) << c;

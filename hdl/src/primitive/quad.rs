@@ -279,13 +279,13 @@ mod tests {
     fn places(random: &mut Random) -> (u64, Vec<u64>) {
         let kind = random.below(3);
         let start = random.below(1 << 15);
-        // All in one class, or two of them.
+        // All places lie in one class, or in two.
         let busy = random.below(2);
         let places: Vec<_> = (0..4)
             .map(|k| match kind {
                 0 => random.below(1 << 15),
                 1 => (start + k / 2) % (1 << 15),
-                // Few rows of two banks of each of two classes.
+                // A few rows of two banks of each of two classes.
                 _ => random.below(4) << 13 | random.below(2) << 4 | (random.below(2) * busy),
             })
             .collect();
@@ -331,7 +331,7 @@ mod tests {
         let mut shared = 0;
         for _ in 0..20_000 {
             let (mut active, places) = places(&mut random);
-            // Of those in two words of a class only the first ones.
+            // Of places in two words of a class, only the first ones count.
             for k in 0..4 {
                 let clashes =
                     |q: usize| class(places[q]) == class(places[k]) && places[q] != places[k];

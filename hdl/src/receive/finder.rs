@@ -419,7 +419,7 @@ mod tests {
 
     #[test]
     fn numbers_are_found_whatever_is_written_meanwhile() {
-        // Few lists, few numbers in each, and entries at both ends.
+        // Few lists with few numbers in each, and entries at both ends of the table.
         let indices = [0, 1, 2, 7, 2048, 4090, 4094, 4095];
         let number = |random: &mut Random| (random.below(3) << 12) | (random.below(4) * 1365);
         let mut host = Host::new(&library(), &indices);

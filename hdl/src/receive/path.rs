@@ -162,7 +162,7 @@ pub struct ReceivePath {
     pub busy: Signal<Out, Bit>,
     /// Frames to the card's addresses that were dropped in this cycle, or left to the host.
     pub count_dropped: Signal<Out, Bits<3>>,
-    /// One of these frames found no room.
+    /// A frame for the card was dropped for lack of room.
     pub count_overrun: Signal<Out, Bit>,
     /// Packets that were dropped in this cycle because their queue pairs do not need them.
     pub count_ignored: Signal<Out, Bits<2>>,

@@ -255,7 +255,7 @@ pub struct Take {
 pub struct Taken {
     /// A receive was posted, and is taken. Otherwise nothing has changed.
     pub found: Bit,
-    /// 0: the receive can be used. Otherwise it is in use all the same, and is to be completed with this status.
+    /// 0: the receive can be used. Otherwise it is in use as well, and is to be completed with this status.
     pub status: Bits<8>,
     /// Bytes that the receive holds, at most 2^32 - 1. Of a receive that appends: number of the append region.
     pub capacity: Bits<32>,

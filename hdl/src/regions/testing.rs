@@ -109,7 +109,7 @@ pub fn region(random: &mut Random) -> Region {
     }
 }
 
-/// Draws columns whose values follow each other, anywhere in so many bytes.
+/// Draws columns whose values follow each other, anywhere in `most` bytes.
 fn dense(random: &mut Random, most: u64) -> Region {
     let widest = pick(random, [4, 16, 66]);
     let period = 1 + random.below(widest);

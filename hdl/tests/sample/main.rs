@@ -25,7 +25,7 @@ struct Lanes {
 /// A sum.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Sum {
-    /// Of the selected lanes.
+    /// Sum of the selected lanes.
     pub sum: Bits<20>,
     /// The selected lanes, each twice its value.
     pub scaled: Bits<64>,
@@ -35,7 +35,7 @@ struct Sum {
 
 /// Bits of a lane.
 const LANE: usize = 16;
-/// What is added to a count.
+/// Amount that is added to a count.
 const ONE: u64 = 1;
 
 /// Adds the selected lanes of every beat, one lane per cycle, and keeps statistics in a RAM.
@@ -48,9 +48,9 @@ struct Sample<const LANES: usize> {
     pub rst: Signal<In, Bit>,
     pub s: Stream<In, Lanes>,
     pub m: Stream<Out, Sum>,
-    /// A mask.
+    /// Mask whose count is asked for.
     pub peek_address: Signal<In, Bits<4>>,
-    /// How often that mask was seen; a cycle later.
+    /// Number of times that the mask `peek_address` was seen; a cycle later.
     pub peek: Signal<Out, Bits<8>>,
     state: DFF<SampleState>,
     lane: DFF<Bits<3>>,

@@ -2,7 +2,7 @@ use super::*;
 use drdma_emit::testing;
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
 
-/// What the block computes, in Rust.
+/// The outputs of the block, computed in Rust.
 fn reference(mask: u64, lanes: [u64; 4]) -> Beat {
     let chosen = |k: usize| if mask >> k & 1 == 1 { lanes[k] } else { 0 };
     let sum: u64 = (0..4).map(chosen).sum();

@@ -170,7 +170,7 @@ pub struct Completion {
     pub sent_bad_dest: Signal<In, Bits<DEST_COUNT>>,
     /// Payload bytes of the request.
     pub sent_total: Signal<In, Bits<40>>,
-    /// The host has written the packet's queue pair since: nobody will acknowledge the packet.
+    /// The host has written the packet's queue pair since: the packet will not be acknowledged.
     pub gone: Signal<In, Bit>,
 
     // Packets, as they are given to the packetizer.
@@ -341,7 +341,7 @@ pub struct Completion {
     since: Signal<Local, Bits<24>>,
     joins: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
-    // A packet that nobody will acknowledge, and the status with which its request ends; a packet that is awaited.
+    // A packet that will not be acknowledged, and the status with which its request ends; a packet that is awaited.
     lost: Signal<Local, Bit>,
     lost_status: Signal<Local, Bits<8>>,
     waits: Signal<Local, Bit>,

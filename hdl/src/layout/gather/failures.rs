@@ -36,7 +36,7 @@ pub struct Failures {
     pub valid: Signal<In, Bits<64>>,
     /// Places of the bytes in the segmented memory, 17 bits each.
     pub ram: Signal<In, Bits<1088>>,
-    /// Another beat is at hand from the next cycle on.
+    /// Another beat is current from the next cycle on.
     pub restart: Signal<In, Bit>,
     /// The beat is compared with one more range, if one is left.
     pub step: Signal<In, Bit>,

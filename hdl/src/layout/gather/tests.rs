@@ -54,7 +54,7 @@ impl Part {
         Self { window, window_end: false, beat_end: true, places, side }
     }
 
-    /// As it goes in; places of positions without a byte are anything.
+    /// The part as an input of the block; places of positions without a byte have any value.
     fn beat(&self, random: &mut Random) -> Beat {
         let mut ram = random.word(1088);
         let mut mask = 0_u64;
@@ -159,7 +159,7 @@ fn parts(random: &mut Random, windows: usize) -> Vec<Part> {
             for name in FLAGS {
                 part.side.set(name, random.chance(0.3));
             }
-            // Of two parts, both have bytes.
+            // A beat of two parts has bytes in both.
             let count = part.places.iter().flatten().count() as u64;
             if count > 1 && random.chance(0.3) {
                 let nth = 1 + random.below(count - 1) as usize;
@@ -172,7 +172,7 @@ fn parts(random: &mut Random, windows: usize) -> Vec<Part> {
             }
             parts.push(part);
         }
-        // As for a window whose last beat went without one.
+        // A part without bytes ends the window, as if the last beat had not carried the end.
         if random.chance(0.3) {
             parts.push(Part::new(window, [None; 64]));
         }

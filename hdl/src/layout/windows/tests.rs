@@ -24,7 +24,7 @@ struct World {
     /// Windows in use that have no size yet: perhaps the last one, and windows of columns, which get theirs later.
     unsized_windows: u64,
     sizes: bool,
-    /// The placer closed its window in the cycle before: it says so now.
+    /// The placer closed its window in the cycle before, and reports that now.
     closes: bool,
     frees: bool,
     opened: u64,

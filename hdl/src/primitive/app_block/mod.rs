@@ -253,7 +253,7 @@ impl Body {
             }
             _ if port.name == "jtag_tdo" => self.assign("jtag_tdo", "jtag_tdi"),
             _ if port.output => {
-                // Nothing is taken, so nothing need be refused.
+                // Outputs `ready` are 1, all others 0: beats are accepted and ignored.
                 let value = if port.name.ends_with("ready") { "1'b1" } else { "1'b0" };
                 writeln!(
                     self.assigns,

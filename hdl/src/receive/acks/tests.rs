@@ -169,7 +169,7 @@ fn one_a_cycle_goes_in_whatever_comes_out() {
     let told = lab.told();
     let came: Vec<_> = (0..20_000).map(|k| (k % 4096, k, ACK)).collect();
     check(&came, &told);
-    // Those that had left for the output when the next ones came.
+    // Acknowledgements that were on their way to the output when the next ones came.
     assert!(told.len() <= 4096 + 4, "{}", told.len());
 }
 
@@ -212,7 +212,7 @@ fn what_waits_for_a_context_that_is_gone_is_dropped() {
     lab.run(50);
     lab.write(4);
     lab.run(5);
-    // One of the new context.
+    // The acknowledgement is of the new context.
     lab.write(5);
     lab.step(Some((5, 0x80_0000, ACK)));
     lab.run(20);

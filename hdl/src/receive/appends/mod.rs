@@ -84,9 +84,9 @@ pub struct State {
 pub enum AppendsState {
     /// Waits for a packet.
     Idle,
-    /// Has the region's entry and state.
+    /// Takes the region's entry and state.
     Look,
-    /// Has the state of the region's holder.
+    /// Takes the state of the region's holder.
     Holder,
     /// Walks the columns.
     Walk,

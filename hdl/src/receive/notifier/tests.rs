@@ -64,7 +64,7 @@ fn while_notices_wait_none_is_lost_that_counts_as_made() {
             let ready = now > 1000 && !random.chance(stall);
             made.extend(step(&mut bench, packet, ready).map(|(qp, _)| qp));
         }
-        // Each once, whatever waited.
+        // A notice is made for each queue pair once, even while others wait.
         made.sort_unstable();
         assert_eq!(made, (0..64).collect::<Vec<_>>(), "stall {stall}");
     }

@@ -142,7 +142,7 @@ pub struct Parser {
     // ------------------------------------------------------------------ counters
     /// Frames for the card that were dropped in this cycle.
     pub count_dropped: Signal<Out, Bits<2>>,
-    /// One of these frames was dropped for lack of room.
+    /// A frame for the card was dropped for lack of room.
     pub count_overrun: Signal<Out, Bit>,
     /// A frame to the card's addresses was left to the host, because it is for no queue pair.
     pub count_left: Signal<Out, Bit>,

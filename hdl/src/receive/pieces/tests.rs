@@ -42,7 +42,7 @@ fn merged(pieces: impl IntoIterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
     runs
 }
 
-/// The runs of a packet of so many bytes that was told column by column: value by value.
+/// The runs, value by value, of a packet of `bytes` bytes that was answered column by column.
 fn values(columns: &[Beat], bytes: u64) -> Vec<(u64, u64)> {
     let of = |name: &str| columns[0].u64(name);
     for name in ["column", "bytes", "rows", "first", "offset"] {

@@ -127,7 +127,7 @@ struct Told {
 /// Steps of an event.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum ReadsState {
-    /// No event is at hand.
+    /// Waits for an event.
     Idle,
     /// The queue pair's list has been read.
     Look,

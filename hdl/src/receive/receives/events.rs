@@ -63,7 +63,7 @@ pub struct Events {
     mends: Signal<Local, Bit>,
     goes_on: Signal<Local, Bit>,
     tells: Signal<Local, Bit>,
-    /// One of these, or a posted one, is queued.
+    /// A reset, a mended queue pair or a posted one is queued as an event.
     others: Signal<Local, Bit>,
     flags: Flags<QP, 1>,
     /// Events that begin to wait in the next cycle.

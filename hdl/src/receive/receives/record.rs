@@ -203,7 +203,7 @@ pub struct Piece {
     pub qp: Bits<QP>,
     /// Protection domain of that queue pair.
     pub pd: Bits<32>,
-    /// The entry is taken to be flushed: nobody waits for the answer.
+    /// The entry is taken to be flushed: no message waits for the answer.
     pub flush: Bit,
     /// There is an entry.
     pub found: Bit,

@@ -110,7 +110,7 @@ pub struct Keys {
     written: Pack<WORDS, 32, ENTRY>,
     live: Table<KIND, REGION>,
 
-    // One cycle later: what was asked.
+    // One cycle later: the key and the range that were asked for.
     key1: DFF<Bits<32>>,
     pd1: DFF<Bits<32>>,
     addr1: DFF<Bits<64>>,

@@ -188,7 +188,7 @@ fn every_byte_goes_to_its_column_whatever_the_rows_and_where_they_begin() {
         let mut random = Random::new(seed);
         let mut at = 0;
         for _ in 0..60 {
-            // Some at once, as far as there is room.
+            // Several jobs at once, as far as there is room.
             let mut jobs: Vec<Job> = Vec::new();
             let from = at;
             for _ in 0..1 + random.below(5) {

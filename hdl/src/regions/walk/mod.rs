@@ -258,7 +258,7 @@ pub struct Walk {
     unused_data: Signal<Local, Bits<GRANULE_BITS>>,
     unused_resume: Signal<Local, Position>,
     continues: Signal<Local, Bit>,
-    /// The packet goes on where the one before has ended, and all that is needed is at hand.
+    /// The packet goes on where the one before has ended, and all that it needs is still held.
     warm: Signal<Local, Bit>,
     /// The packet before was of this queue pair.
     walked_qp: DFF<Bits<QP>>,

@@ -147,7 +147,7 @@ impl Walk {
         self.state.d.next = WalkState::Ask;
     }
 
-    /// Has that piece read.
+    /// Requests the read of that piece.
     #[hdl_gen]
     pub(super) fn fetch(&mut self) {
         self.step.valid.next = self.was_covered.q.val();

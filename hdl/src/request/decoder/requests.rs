@@ -186,7 +186,7 @@ pub struct Requests {
     /// With `stop_valid`: the queue.
     pub stop_queue: Signal<Out, Bits<QUEUE>>,
 
-    /// The slot of the next request is at hand.
+    /// The slot of the next request is held.
     has_slot: DFF<Bit>,
     next_slot: DFF<Bits<8>>,
     current_slot: DFF<Bits<8>>,

@@ -66,7 +66,7 @@ pub struct Unpacker {
     pub granule_part: Signal<Out, Part>,
     /// The granule's entry is sent in parts, as far as its block says.
     pub granule_parted: Signal<Out, Bit>,
-    /// A block that is at hand is of an entry that is sent in parts.
+    /// A block that is held belongs to an entry that is sent in parts.
     pub parted: Signal<Out, Bit>,
     /// The rest of the granule's block; valid with the block's first granule.
     pub granule_rest: Signal<Out, Bits<384>>,

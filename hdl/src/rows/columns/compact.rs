@@ -50,7 +50,7 @@ pub struct Compact {
     first: [Signal<Local, Bits<64>>; 6],
     /// How many of those numbers come before the one that a place takes: two planes a move.
     skips: [Signal<Local, Bits<64>>; 6],
-    /// From which quarter a place takes its number: four planes a move.
+    /// For each place, the quarter from which it takes its number: four planes a move.
     takes: [Signal<Local, Bits<64>>; 12],
     /// The same quarter as a number of two bits: two planes a move.
     from: [Signal<Local, Bits<64>>; 6],

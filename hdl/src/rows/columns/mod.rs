@@ -228,7 +228,7 @@ impl Logic for Columns {
         self.fail_index.next = self.source.fail_index.val();
         self.source.counted.join(&mut self.counted);
 
-        // Rows that nobody needs are left out.
+        // Rows that are not needed are left out.
         self.condenser.merge_threshold.next = self.merge_threshold.val();
         self.condenser.mask_valid.next = self.source.mask_valid.val();
         self.source.mask_ready.next = self.condenser.mask_ready.val();

@@ -121,9 +121,9 @@ pub enum Event {
     WindowEnd,
 }
 
-/// All that the beats of a request must tell.
+/// Contents that the beats of a request must have, in order.
 pub fn story(turns: &[Turn]) -> Vec<Event> {
-    // By destination: rows told, rows in the open message.
+    // For each destination: rows so far, and rows in the open message.
     let mut standing: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
     let mut events = Vec::new();
     for (place, turn) in turns.iter().enumerate() {

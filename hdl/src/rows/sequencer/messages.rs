@@ -111,7 +111,7 @@ impl Logic for Messages {
         self.left_after.next = self.left.val() - 1;
         self.same.next =
             self.had.val() && (self.now.record.val().set == self.row_context.val().set);
-        // Both are decremented before it is known which one counts.
+        // Both counts are decremented before it is known which one applies.
         self.fulls_less.next = self.now.record.val().fulls - 1;
         if !self.now.record.val().fulls.any() {
             self.fulls_less.next = 0.into();

@@ -117,7 +117,7 @@ pub fn are_columns(lanes: &[(u64, u64, u32)]) -> bool {
         && (1..=1916).contains(&steps)
 }
 
-/// The fewest rows of a column request of so many lanes, with one bitmap for one destination or not.
+/// The fewest rows of a column request of `lanes` lanes; `lone_bitmap`: it has one bitmap for one destination.
 pub fn least_rows(lanes: usize, lone_bitmap: bool, min_rows: u32) -> u32 {
     match lanes {
         _ if lone_bitmap => min_rows,

@@ -94,7 +94,7 @@ fn an_answer_leaves_or_gives_way_to_the_next_ack_of_its_queue_pair() {
         let output = bench.monitor("reply");
         bench.stall(stalls);
         for psn in 0..3_000 {
-            // Few at a time, of all.
+            // A few queue pairs at a time, from all of the table.
             let qp = (psn / 500 * 1_031 + random.below(6) * 683) % 4096;
             let syndrome = match random.below(12) {
                 0 => NAK_PSN,

@@ -200,7 +200,7 @@ impl Net<'_> {
     fn check(&mut self, beat: &Beat) {
         let packet = (beat.u64("qp"), beat.u64("psn"));
         let again = !self.seen.insert(packet);
-        // One that was not sent before may have waited for its turn.
+        // A packet that was not sent before may have waited for its turn.
         let late = again || beat.u64("late") == 1;
         let given = &self.given[&packet];
         let asks = beat.u64("ack_req");

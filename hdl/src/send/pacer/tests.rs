@@ -155,7 +155,7 @@ impl<'a> Lab<'a> {
         let turn = (self.cycle / 2) as usize % self.senders.len();
         model.set("limited_next", self.senders[turn].qp);
         if self.cycle % 2 == 1 {
-            // That of the cycle before, which is the same, has been looked up.
+            // The queue pair of the cycle before is the same one, and has been looked up.
             model.settle();
             let sender = &mut self.senders[turn];
             if model.get("limited") == 1 && !sender.waits && !self.quiet {

@@ -111,7 +111,7 @@ pub struct Packet {
     pub fenced: Bit,
     /// The packet was sent before.
     pub again: Bit,
-    /// The packet was sent before, or had to wait for its turn: its request may be over, and another one at hand.
+    /// The packet was sent before, or had to wait for its turn: its request may be over, and its slot used again.
     pub late: Bit,
     /// Slot of the request; valid for a `sent` item, and for a packet that was not sent before.
     pub slot: Bits<8>,

@@ -137,7 +137,7 @@ fn queue_pairs(random: &mut Random, transports: &[Transport]) -> Vec<QueuePairEn
     transports.iter().enumerate().map(entry).collect()
 }
 
-/// By slot: where the datagrams of its request go, if it says so.
+/// Addresses of the datagrams of the request in each slot, if it names one.
 type Addresses = Vec<Option<AddressHandle>>;
 
 /// Random addresses of about half the requests.

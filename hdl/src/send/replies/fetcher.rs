@@ -29,7 +29,7 @@ pub enum FetcherState {
     Empty,
     /// Looks its queue pair's stamp up, and counts the first packet's bytes.
     Look,
-    /// Waits until what came before the reply is in memory. The key of the first packet is looked up meanwhile.
+    /// Waits until all that came before the reply is in memory, while the key of the first packet is looked up.
     Hold,
     /// Counts the bytes of the next packet.
     Cut,

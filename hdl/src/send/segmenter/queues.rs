@@ -61,7 +61,7 @@ pub struct Queues {
     /// since the queue's entry was written.
     #[init(Ram::new(RamStyle::Ultra))]
     failed: Ram<32, 1, QUEUE>,
-    /// The entry of `failed` at hand was written in the cycle in which it was read.
+    /// The current entry of `failed` was written in the cycle in which it was read.
     passed: DFF<Bit>,
     passing: DFF<Bits<32>>,
     found: Signal<Local, Bits<32>>,

@@ -290,7 +290,7 @@ fn words_of_tables_are_broadcast_at_least_four_cycles_apart() {
     host.words.borrow_mut().clear();
     let mut random = Random::new(2);
     let mut expected = Vec::new();
-    // In the order of their numbers on the broadcast.
+    // Tables in the order of their numbers on the broadcast.
     let tables: Vec<_> =
         TABLES[..4].iter().copied().chain([QUEUE_PAIR_ATTRIBUTES, RECEIVE_QUEUES]).collect();
     for _ in 0..300 {
@@ -362,7 +362,7 @@ fn a_reset_clears_every_entry_of_every_table() {
     };
     host.ready();
     check(&host);
-    // The host's reset does the same, and resets everything else as well.
+    // A reset by the host does so too, and resets all other registers as well.
     host.write(MAX_READ.offset, 64);
     host.write(IP.offset, 0x0a00_0001);
     host.write(COLUMN_MIN_ROWS.offset, 7);
@@ -443,7 +443,7 @@ fn only_doorbells_of_enabled_queues_that_are_not_halted_pass() {
         let mut card = false;
         let mut expected = Vec::new();
         for _ in 0..600 {
-            // Few queues, all over the table.
+            // A few queues, from all of the table.
             let queue = [0, 1, 255, 256, 4094, 4095][random.below(6) as usize];
             match random.below(8) {
                 0 => {
@@ -525,7 +525,7 @@ fn a_doorbell_that_is_not_taken_holds_back_its_response() {
     while host.bench.cycles() < release {
         assert!(!host.settled("axil_bvalid"));
         host.bench.step();
-        // The queue halts while its doorbell is offered, which stays all the same.
+        // The queue halts while its doorbell is offered: the doorbell stays offered.
         if host.bench.cycles() == start + 50 {
             assert!(host.settled("doorbell_valid"));
             host.bell_halted.borrow_mut().insert(9);
@@ -654,7 +654,7 @@ fn words_of_append_regions_and_their_doorbells_go_where_these_are() {
             panic!("a word each");
         };
         assert_eq!(of_entry, [0, region, word, data].map(u64::from));
-        // A doorbell has one word, whatever its number says.
+        // A doorbell has one word: the number of the word means nothing.
         of_bell[2] = 0;
         assert_eq!(of_bell, [1, region, 0, data + 1].map(u64::from));
     }

@@ -23,7 +23,7 @@ impl Completion {
         self.is_refused.d.next = self.refused_pairs.read_data.val().get_bit(0);
         self.awaited.d.next = self.pending.read_data.val();
 
-        // A packet is awaited, unless it was acknowledged already, or nobody will acknowledge it.
+        // A packet is awaited, unless it was acknowledged already, or can no longer be acknowledged.
         self.lost.next =
             self.act_gone.q.val() || (!self.progress.early.val() && self.is_refused.q.val());
         self.lost_status.next = self.awaited.q.val();

@@ -55,7 +55,7 @@ fn moved(pieces: &[(usize, usize)], step: usize, count: usize) -> Vec<Places> {
     (0..count).map(beat).collect()
 }
 
-/// Some columns.
+/// Columns of values of one width.
 #[derive(Clone, Copy)]
 struct Columns {
     /// Number of columns, up to 16.

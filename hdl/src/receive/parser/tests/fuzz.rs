@@ -56,12 +56,12 @@ fn damage(frame: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// A frame of whatever kind.
+/// A random frame of any kind.
 fn any(random: &mut Random) -> Sent {
     let mut bytes = frames::right(random);
     match random.below(10) {
         0..5 => {}
-        // Of nobody's making.
+        // Random bytes.
         5 => {
             let len = 1 + random.below(200) as usize;
             bytes = random.bytes(len);

@@ -24,7 +24,7 @@ fn acknowledgements_leave_one_a_cycle_whoever_waits() {
     outcome.acks.iter().for_each(|ack| check_ack(ack.0, &sent.bytes));
 }
 
-/// What comes for nobody as fast as the wire can carry it costs the host nothing.
+/// Frames for no queue pair that come at the rate of the wire do not slow the host's down.
 #[test]
 fn acknowledgements_for_nobody_do_not_stop_the_hosts_frames() {
     let mut bytes = frame(operation::ACKNOWLEDGE, None, &[1, 2, 3, 4], &[]);

@@ -76,7 +76,7 @@ fn a_full_queue_drops_the_cards_frames_and_stops_nobody() {
         assert_eq!(got, (0..got.len()).collect::<Vec<_>>());
         let room = if acks { 0..1 } else { PACKETS - 16..PACKETS + 1 };
         assert!(room.contains(&got.len()), "{} packets", got.len());
-        // There is room again.
+        // There is room for acknowledgements again.
         wire.bench.set("acks_roomy", true);
         wire.run(3);
         let outcome = wire.pass(&sent[..50]);
@@ -111,7 +111,7 @@ fn wrong_frames_leave_nothing_in_the_store() {
             check(taken, &sent.bytes);
         }
     }
-    // As many long frames as a store without anything in it takes.
+    // As many long frames as an empty store takes.
     wire.pace.writer = 1.0;
     let sent: Vec<Sent> = (0..FIT).map(|k| numbered(k, 4096)).collect();
     assert_eq!(wire.pass(&sent).packets.len(), FIT as usize);
@@ -138,7 +138,7 @@ fn the_hosts_reset_empties_store_and_queue_and_passes_the_hosts_frames() {
         let outcome = wire.settle();
         assert_eq!(outcome.host, [(host.bytes, 6)], "a reset behind {length} cycles");
         assert_eq!(outcome.packets.len(), 0);
-        // From then on everything is as after power-up.
+        // After the reset the block behaves as after power-up.
         wire.pace = Pace::FAST;
         sent.drain(..3);
         let left = wire.pass(&sent);

@@ -56,7 +56,7 @@ fn spoiled(change: impl FnOnce(&mut Vec<u8>)) -> Sent {
     Sent::good(bytes)
 }
 
-/// The same with an ICRC that is right, but lengths of so many bytes more, and bytes behind it.
+/// Like [`spoiled`], with a right ICRC, lengths that are `more` bytes larger, and `behind` bytes behind the frame.
 fn claims(more: i16, behind: usize) -> Sent {
     let mut sent = spoiled(|f| resize(f, more));
     fix_checksum(&mut sent.bytes);

@@ -47,7 +47,7 @@ impl Reads {
             && self.orders.output.data.val().frame_end
             && (self.here.val().index == self.ended.q.val());
         self.order.next = self.orders.output.data.val();
-        // An order that is on offer stays on offer, whatever becomes known.
+        // An order that is offered stays offered, even if more becomes known.
         self.passes.next = self.orders.output.valid.val()
             && (self.offered.q.val() || (self.known.val() && !self.is_answer.val()));
         self.offered.d.next = self.passes.val() && !self.order.ready.val();

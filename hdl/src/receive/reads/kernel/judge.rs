@@ -21,7 +21,7 @@ impl Reads {
                 || !self.fits_kind.q.val()
                 || (self.here.val().stamp != self.list.q.val().stamp)
             {
-                // An answer that nobody waits for.
+                // An answer that no READ or atomic waits for.
                 self.good.d.next = false;
             } else if !self.is_next.val() {
                 self.implied.d.next = true;

@@ -65,7 +65,7 @@ impl Scatter {
         }
     }
 
-    /// Has the cursor of the queue pair's receive.
+    /// Takes the cursor of the queue pair's receive.
     #[hdl_gen]
     pub(super) fn load(&mut self) {
         self.held.d.next = self.name.val();

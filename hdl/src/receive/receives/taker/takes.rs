@@ -70,7 +70,7 @@ impl Taker {
         } else if self.asks.val() && !self.denied.q.val() && self.pop.ready.val() {
             self.state.d.next = TakerState::Answer;
         } else if self.flush.q.val() && !self.asks.val() {
-            // The host has reset the queue pair meanwhile.
+            // The host has reset the queue pair while the take waited.
             self.waiting.d.next = false;
             self.state.d.next = TakerState::Ready;
         }

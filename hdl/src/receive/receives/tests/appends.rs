@@ -96,7 +96,7 @@ fn appended_messages_become_rows_of_their_columns() {
             let (queue, at) = if shared { (SHARED, 1) } else { (OWN, 0) };
             let number = random.below(3);
             if random.chance(0.05) {
-                // Another region of the same number; what it was before has left.
+                // The region gets another entry, once all outputs of the earlier one have left.
                 host.settle();
                 let life = regions[number as usize].life + 1;
                 regions[number as usize] = Region::random(&mut random, life);

@@ -319,14 +319,14 @@ fn what_is_posted_after_a_reset_is_not_flushed_however_shortly_before_the_break_
     }
 }
 
-/// Some blocks are in the pool then, others on their way.
+/// Some blocks are in the pool when the queue is enabled anew, others on their way.
 #[test]
 fn a_queue_that_is_enabled_again_starts_anew_and_gives_its_blocks_back() {
     let mut host = host(1, 0);
     let mut random = Random::new(1);
     host.latency = 60;
     for round in 0..600 {
-        // Of another life, another name.
+        // In another life, entries have other names.
         let region = Region::Contiguous { addr: 0x5000, len: 64, lkey: 1 };
         let posted = 1 + random.below(1 << LOG) as u32;
         for position in 0..posted {
@@ -377,7 +377,7 @@ fn whenever_queue_pairs_break_no_receive_is_lost_or_completes_twice() {
         // Of each queue: what completed, and of the shared one what was found.
         let mut done: [Vec<(u32, u8)>; 10] = Default::default();
         let mut found = 0;
-        // Those with queues of their own take up to four receives ahead.
+        // Queue pairs with queues of their own take up to four receives ahead.
         let (mut broken, mut asks, mut holds) = ([false; 12], [0; 12], [0; 12]);
         let mut asked = VecDeque::new();
         for _ in 0..500 {

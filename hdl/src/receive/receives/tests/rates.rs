@@ -108,7 +108,7 @@ fn thousands_of_queues_share_the_pool_and_none_starves() {
         }
         host.ring_doorbell(queue, each);
     }
-    // One with entries of 5 blocks, when the pool is full.
+    // Another queue has entries of 5 blocks, while the pool is full.
     let last = queues;
     host.settle();
     assert!(host.blocks_read < 4096, "{} blocks were read ahead", host.blocks_read);

@@ -87,7 +87,7 @@ fn a_receive_of_many_regions_waits_in_its_queue_until_there_is_room_for_it() {
     for qp in [many, many + 1] {
         assert_eq!(host.take(qp, SHARED), (false, 0, 0), "there is no room for it");
     }
-    // One of few regions has its own.
+    // A receive of few regions needs none of these slots.
     assert_eq!(host.take(OWNER, OWN), (true, 0, capacity(4)));
     fill(&mut host, OWNER, 5000, 4);
     // A receive that is used up makes room, and so does one that is given up.
@@ -98,7 +98,7 @@ fn a_receive_of_many_regions_waits_in_its_queue_until_there_is_room_for_it() {
     host.settle();
     assert_eq!(host.completions().len(), 1);
     assert_eq!(host.take(many, SHARED), good);
-    // Each has its own regions.
+    // Each receive still has its own regions.
     let mut left: Vec<_> =
         (0..many).filter(|qp| ![77, 300].contains(qp)).map(|qp| (qp, qp)).collect();
     left.extend([(many + 1, many), (many, many + 1)]);

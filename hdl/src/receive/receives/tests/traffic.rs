@@ -148,7 +148,7 @@ fn any_entry(random: &mut Random, wr_id: u64, position: u32) -> Vec<u8> {
     let contiguous = random.chance(0.6);
     let mut regions: Vec<_> = (0..count).map(|_| any_region(random, contiguous)).collect();
     if random.chance(0.1) {
-        // Not all of these have places.
+        // Some of these regions are more than the card has places for.
         for _ in 0..=random.below(2) {
             let at = random.below(regions.len() as u64 + 1) as usize;
             regions.insert(at, mapped(random));
@@ -294,7 +294,7 @@ impl Queue {
 fn is_filled(head: &ReceiveHeader) -> bool {
     let types = (0..usize::from(head.regions)).map(|k| head.types >> (2 * k) & 3);
     let strided = types.clone().filter(|&code| code == 1).count();
-    // Of a granule each but for the headers of strided regions.
+    // Each granule takes a place, except for the headers of strided regions.
     let granules = head.granules as usize - 2;
     let places = match types.max() {
         Some(2 | 3) => granules,
@@ -654,7 +654,7 @@ fn messages_fill_their_receives_as_the_semantics_say() {
                     continue;
                 }
                 if queue.halted && !queue.shared && !queue.malformed {
-                    // A message has failed meanwhile.
+                    // The message of this queue pair has failed.
                     give_back(&mut host, peer.qp, &mut expected);
                     continue;
                 }

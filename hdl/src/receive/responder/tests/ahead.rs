@@ -74,7 +74,7 @@ fn sends_behind_one_that_finds_no_receive_take_none_that_is_posted_meanwhile() {
         assert_eq!(*around.counted.borrow(), [0, 5], "seed {seed}");
         assert_eq!(around.card.queues[&7].len(), 6, "seed {seed}");
         refused += around.card.refused;
-        // They come again, and all is as if nothing had been.
+        // The packets come again, and are executed as usual.
         for k in 1..7 {
             around.send(&packet(&pair, operation::SEND_ONLY, k), 7, &mut random);
         }

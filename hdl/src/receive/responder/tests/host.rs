@@ -39,7 +39,7 @@ fn queue_pairs_that_begin_anew_in_the_middle_of_traffic_take_what_comes_then() {
             around.card.completed.clear();
             around.write_pair(&pair);
 
-            // From here on all is as if nothing had been before.
+            // From here on the block behaves as after power-up.
             let mut oracle = Oracle::new(&mut random);
             oracle.lab.queues = around.card.queues.clone();
             oracle.lab.keys = lab.keys.clone();
@@ -120,7 +120,7 @@ fn an_entry_is_valid_from_its_last_word_to_the_next_one_that_is_written() {
         around.write(table, qp, last, 1);
         check(&mut around, true, &format!("the {name} is valid again"));
     }
-    // Other entries do not matter, but for the reset, which clears all.
+    // Writes to other entries have no effect, except for the reset, which clears all.
     around.write(QUEUE_PAIR_TABLE, qp + 1, 15, 0);
     around.write(ATTRIBUTES_TABLE, qp + 1, 7, 0);
     check(&mut around, true, "others are written");

@@ -51,7 +51,7 @@ fn compare(around: &mut Around<'_>, oracle: &mut Oracle, what: &str) {
     around.broken.clear();
     oracle.broken.clear();
     let mut completed = [&mut around.card.completed, &mut oracle.lab.completed].map(std::mem::take);
-    // In the order of each queue pair.
+    // Completions are compared in the order of each queue pair.
     completed.iter_mut().for_each(|list| list.sort_by_key(|entry| entry.0));
     assert_eq!(completed[0], completed[1], "completions {what}");
     assert!(around.card.memory == *oracle.lab.memory.borrow(), "memory {what}");

@@ -23,7 +23,7 @@ impl Pair {
         let log_mtu = [8, 8, 8, 9, 10, 12][random.below(6) as usize];
         let entry = QueuePairEntry {
             dest_ip: random.u64() as u32,
-            // Few lists of the finder, and all different.
+            // All numbers are different, and lie in few lists of the finder.
             qpn: (random.below(1 << 8) << 16 | index << 2 | random.below(4)) as u32,
             qkey: random.u64() as u32,
             pkey: (random.below(1 << 15) | 0x8000) as u16,

@@ -10,7 +10,7 @@ fn pairs(around: &mut Around<'_>, transport: Transport, count: u64) -> Vec<Pair>
             let mut pair = Pair::random(k * 5, &mut random, 0.0);
             pair.entry.transport = transport as u8;
             pair.entry.log_mtu = 12;
-            // Each is the first one of its list.
+            // Each queue pair is the first one of its list.
             pair.entry.qpn = 77 * k as u32;
             pair.attributes.receives = 1;
             pair.attributes.max_dest_rd_atomic = 16;

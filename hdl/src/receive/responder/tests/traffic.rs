@@ -1,4 +1,4 @@
-//! Packets as peers send them, and as nobody should.
+//! Packets as peers send them, and packets that no peer may send.
 
 use std::collections::VecDeque;
 
@@ -40,7 +40,7 @@ impl Packet {
         self.opcode & 0x1f
     }
 
-    /// As the semantics see it.
+    /// The packet as a frame of the semantics.
     pub fn frame(&self) -> Frame<'_> {
         let (operation, transport) = (self.operation(), self.opcode >> 5);
         let (rc, ud) = (transport == 0, transport == 3);
@@ -218,7 +218,7 @@ impl Peer {
     /// An atomic.
     fn atomic(&mut self, random: &mut Random) {
         let (mut rkey, start, bytes) = self.keys[random.below(self.keys.len() as u64) as usize];
-        // Few addresses, so that values meet.
+        // Few addresses, so that atomics meet at the same words.
         let mut addr = start.next_multiple_of(8) + 8 * random.below((bytes / 8).clamp(1, 4));
         if random.chance(self.errors) {
             addr = start.wrapping_add(random.below(2 * bytes + 1)).wrapping_sub(bytes / 2);
@@ -325,7 +325,7 @@ impl Peer {
         }
         let lost = self.coming.front().map_or(self.next_psn, |packet| packet.psn) != expected;
         if self.flow.transport == Transport::Rc && lost && random.chance(0.3) {
-            // From the packet that is expected on.
+            // All packets from the expected one on are sent again.
             let at = self.sent.iter().position(|packet| packet.psn == expected);
             if let Some(at) = at {
                 let again: Vec<_> = self.sent.drain(at..).collect();

@@ -35,7 +35,7 @@ const FIRST_STAGES: usize = 2;
 pub enum DecoderState {
     /// The first half of an entry's head, or with its first destination.
     Head,
-    /// Looks queue and queue pair up, with the head and its first destination at hand.
+    /// Looks queue and queue pair up; the head and its first destination are held.
     Look,
     /// The second half of an entry's head.
     HeadRest,
@@ -234,7 +234,7 @@ pub struct Parser {
     pub rows_per_message: Signal<Out, Bits<32>>,
     /// The element is the inline payload, whose last part is taken.
     pub told_inline: Signal<Out, Bit>,
-    /// Granules of an inline payload that are at hand, a bit each: all four of the block, or one, which is the granule.
+    /// Granules of an inline payload that are offered, a bit each: all four of the block, or only the granule.
     pub inline_parts: Signal<Out, Bits<4>>,
 
     /// The request is a READ or an atomic: one of [`ASKS`].

@@ -27,7 +27,7 @@ struct Entry {
     partitions: [u16; 2],
 }
 
-/// A key of values of so many bytes, 0 standing for bits, from the memory region's start on.
+/// A key of values from the memory region's start on, of a width in bytes; 0 stands for bits.
 fn key(
     memory: &MemoryRegionEntry,
     key_type: KeyType,

@@ -272,7 +272,7 @@ impl Generator<'_> {
         bytes
     }
 
-    /// The granules of a partitioned request's region, whose ids have so many bytes.
+    /// The granules of a partitioned request's region, whose ids have `width` bytes.
     fn partitioned(&mut self, width: u64) -> Vec<u8> {
         let entry = self.memory();
         let rows = entry.len / width;
@@ -423,7 +423,7 @@ impl Generator<'_> {
         }
         let invalidates = of(Transport::Rc) && self.random.chance(0.2);
         let fenced = of(Transport::Rc) && self.random.chance(0.2);
-        // A WRITE by columns: every destination has one region, of so many elements.
+        // A WRITE by columns: every destination has one region, all of the same number of elements.
         let by_columns = !inline && opcode >= 2 && !invalidates && self.random.chance(0.3);
         let most = if dests > 32 { 512 / dests } else { 16 };
         let mut remote_columns = 1 + self.random.below(most) as u8;

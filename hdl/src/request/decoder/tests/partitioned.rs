@@ -120,7 +120,7 @@ fn every_malformed_partitioned_request_has_its_status() {
     let unread = compare(&mut world, &mut card, &[unread]).remove(0);
     assert_eq!((unread.status, unread.bad_dest, unread.qp_error), (2, 0, None));
     recover(&mut world, &mut card);
-    // Not on a queue pair's own queue.
+    // A queue pair's own queue takes no partitioned request.
     let mut own = partitioned(&card, 1, [5, 0, 255]);
     own[4] = 1;
     let own = compare(&mut world, &mut card, &[batch(3, own)]).remove(0);

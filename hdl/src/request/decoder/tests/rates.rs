@@ -55,7 +55,7 @@ fn the_largest_requests_fill_the_rings() {
     );
 }
 
-/// A request of destinations with so many contiguous regions each.
+/// A request of destinations with these numbers of contiguous regions.
 fn contiguous(card: &Card, random: &mut Random, regions: &[u16]) -> Vec<u8> {
     let mut bytes = vec![0; 32];
     for (qp, regions) in (0..).zip(regions) {

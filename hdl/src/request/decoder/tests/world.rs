@@ -194,7 +194,7 @@ impl Written {
         Function { keys: self.keys[usize::from(slot)][..*keys].to_vec(), ..function.clone() }
     }
 
-    /// Destination `index` of `dests`, with what it has for each of so many columns.
+    /// Destination `index` of `dests`, with its remote columns.
     fn dest_of(
         &self,
         first: usize,

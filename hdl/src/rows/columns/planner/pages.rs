@@ -28,9 +28,9 @@ pub struct Pages {
     pub next_index: Signal<In, Bits<5>>,
     /// Pace of the next run's part.
     pub next_pace: Signal<In, Pace>,
-    /// A run, or the end of a chunk, is at hand.
+    /// A run, or the end of a chunk, is current.
     pub valid: Signal<In, Bit>,
-    /// A run is at hand, not only an end.
+    /// A run is current, not only an end.
     pub any: Signal<In, Bit>,
     /// The chunk ends with the run.
     pub last: Signal<In, Bit>,
@@ -74,7 +74,7 @@ pub struct Pages {
 impl Logic for Pages {
     #[hdl_gen]
     fn update(&mut self) {
-        // Not all of a pace is used.
+        // Some fields of a pace are not used here.
         self.unused_0.next = self.next_pace.val();
         self.unused_1.next = self.pace.val();
 

@@ -114,7 +114,7 @@ pub struct Source {
     /// The rows of a destination are counted.
     pub counted: Flow<Out, Counted>,
 
-    // Items that wait; ids of those that have such are compared meanwhile.
+    // Items that wait, while the ids of those that have ids are compared.
     has_ids: Signal<Local, Bit>,
     item_fields: Signal<Local, Bits<FIELDS_BITS>>,
     item_in: Flatten<Context, CONTEXT_BITS>,

@@ -27,7 +27,7 @@ impl Card<'_> {
         Self { bench, turn, resp, out, expected: Vec::new() }
     }
 
-    /// Turns of so many destinations, in chunks of `chunk` rows, of one stretch; perhaps all of them a second time.
+    /// Turns of `dests` destinations, in chunks of `chunk` rows, of one stretch; perhaps all of them a second time.
     fn stretch(&mut self, dests: u64, rows: usize, chunk: usize, fails: f64, random: &mut Random) {
         let bitmaps: Vec<_> =
             (0..dests).map(|_| (selection(rows, 0.5, random), random.chance(fails))).collect();

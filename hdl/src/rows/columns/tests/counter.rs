@@ -55,7 +55,7 @@ impl Card<'_> {
         self.bench.step();
     }
 
-    /// Turns of a request: so many destinations, in chunks of so many rows.
+    /// Turns of a request of `dests` destinations, in chunks of `chunk` rows.
     fn request(&mut self, dests: u64, rows: usize, chunk: usize, kept: bool, gaps: f64) {
         let random = &mut self.random;
         let all: Vec<_> = (0..dests)

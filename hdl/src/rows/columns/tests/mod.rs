@@ -140,7 +140,7 @@ fn selection(count: usize, probability: f64, random: &mut Random) -> Vec<bool> {
     (0..count).map(|_| random.chance(probability)).collect()
 }
 
-/// Fetch rows for so many rows, some of which cannot be read.
+/// Fetch rows for `rows` rows, some of which cannot be read.
 fn fetch_rows(rows: usize, random: &mut Random) -> (Vec<bool>, Vec<usize>) {
     let density = [0.0, 0.02, 0.5, 1.0][random.below(4) as usize];
     let fails =

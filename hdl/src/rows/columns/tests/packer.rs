@@ -22,7 +22,7 @@ impl Card<'_> {
         Self { rows: bench.driver("rows"), beat: bench.monitor("beat"), bench }
     }
 
-    /// Sends a turn in groups of `most` rows, or up to so many.
+    /// Sends a turn in groups of up to `most` rows; with `exactly`, of that number.
     fn send(&mut self, turn: &Turn, most: usize, exactly: bool, random: &mut Random) {
         let rows = turn.rows();
         let context = context(turn, random);

@@ -131,7 +131,7 @@ impl Default for Chunks {
             units |= BigUint::from(rows / 64) << (8 * steps);
             kept_units |= BigUint::from(kept_rows(rows) / 64) << (8 * steps);
         }
-        // A chunk has 2^(k + 1) rows if a row spans at most so many bytes.
+        // Limit `k`: a chunk has 2^(k + 1) rows if a row spans at most this number of bytes.
         let limits = std::array::from_fn(|k| Constant::new((12_288_u64 >> (k + 1)).into()));
         Self {
             clk: Signal::default(),

@@ -4,11 +4,11 @@ use super::card::Earlier;
 use super::partitioned::partition;
 use super::*;
 
-/// A request whose destinations have one region of so many lanes each.
+/// A request whose destinations have one region of `lanes` lanes each.
 fn request(random: &mut Random, lanes: u64, rows: u32) -> Request {
     let kind = [RegionType::Strided, RegionType::Bitmapped][random.below(2) as usize];
     let of = |random: &mut Random, i: u64| {
-        // Some are too long for the column path, or for a beat.
+        // Some lengths are too long for the column path, or for a beat.
         let len = [4, 8, 1 + random.below(40), 100, 150][random.below(5) as usize];
         (i << 24, len + random.below(8), len as u32)
     };

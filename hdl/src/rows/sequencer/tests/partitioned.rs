@@ -42,7 +42,7 @@ pub fn partition(random: &mut Random, request: &mut Request) {
     request.shared = Some(Shared { width, ids, partitions });
 }
 
-/// The destinations of a request of so many rows of 20 bytes, all of which have an id of theirs.
+/// The destinations of a request of `rows` rows of 20 bytes, each of which has the id of a destination.
 fn request(rows: u32, dests: usize, width: u8) -> Request {
     let lanes: Vec<_> = (0..5).map(|i| (i << 20, 4, 4)).collect();
     let ids: Vec<_> = (0..rows).map(|row| row as u16 % dests as u16).collect();

@@ -1,7 +1,7 @@
 use super::*;
 use crate::rows::sequencer::selector::Selector;
 
-/// What is read for a stretch: a bitmap or pointers, or so many ids; which beat fails.
+/// Beats that are read for a stretch: a bitmap or pointers, or ids; and the beat that fails.
 struct Stretch {
     width: usize,
     partition: u16,

@@ -17,7 +17,7 @@ fn a_timeout_sends_everything_again_until_tries_are_used_up() {
     }
     let all: Vec<_> = (10..15).map(|psn| (7, psn)).collect();
     assert_eq!(net.settle(200), all);
-    // They were sent at the beginning of what was run last.
+    // The packets were sent at the beginning of the last run.
     for begun in [200, 100] {
         let mut waited = begun;
         let mut came = Vec::new();
@@ -77,7 +77,7 @@ fn queue_pairs_that_do_not_keep_pass_with_their_acknowledgements() {
     for (qp, setting) in settings.iter().enumerate() {
         net.set(qp as u64, setting);
     }
-    // One that is closed, and one that was never written.
+    // One queue pair is closed, and one was never written.
     net.set(4, &KEEPS);
     net.give(4, 0, true);
     net.settle(60);
@@ -453,7 +453,7 @@ fn packets_are_sent_again_while_the_packetizer_has_few() {
     let numbers: Vec<_> = came.iter().map(|beat| beat.u64("psn")).collect();
     assert!((FEW..FEW + 2).contains(&(numbers.len() as u64)), "{numbers:?}");
     assert!(numbers.iter().copied().eq(0..numbers.len() as u64), "{numbers:?}");
-    // Those of others wait as well, and have every second turn then.
+    // Packets of other queue pairs wait as well, and have every second turn.
     for psn in 0..5 {
         net.give(8, psn, false);
     }

@@ -150,7 +150,7 @@ fn an_item_is_gone_from_the_cycle_after_a_word_of_its_queue_pair_on() {
     let mut random = Random::new(1);
     configure(&mut bench, cfg, &queue_pairs(&mut random, &[Transport::Rc; 256]));
     let (input, sent) = (bench.driver("packet"), bench.monitor("sent"));
-    // The item waits: nobody takes it.
+    // The item waits, and is not taken.
     bench.stall((0.0, 1.0));
     let stamp = 9 * ENTRY_WORDS + ENTRY_WORDS - 1;
     let item = Beat::from([("qp", 9_u64), ("kind", 0), ("total", stamp), ("marker", 1)]);

@@ -145,7 +145,7 @@ pub struct Strides {
     /// The first 16 pieces of a column: their places, and their numbers in their values.
     first_at: [DFF<Bits<OFFSET>>; PIECES],
     first_nth: [DFF<Bits<PIECE>>; PIECES],
-    /// The 16 pieces at hand, in the same way.
+    /// The 16 current pieces, in the same way.
     piece_at: [DFF<Bits<OFFSET>>; PIECES],
     piece_nth: [DFF<Bits<PIECE>>; PIECES],
     /// What 16 pieces add to a piece's number in its value, and to its place, if that number is below `wraps_from`.

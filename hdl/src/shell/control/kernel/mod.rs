@@ -36,7 +36,7 @@ impl Logic for Control {
         self.execute.next = self.axil.write_valid.val()
             && (self.state.q.val() == ControlState::Ready)
             && !(self.sweep.busy.val() && self.hits_entry.val());
-        // Nobody waits for a peer's word: it is sent when the host writes nothing.
+        // The host does not wait for a peer's word: the word is sent when the host writes nothing.
         self.withdraws.next = self.invalidate.valid.val()
             && (self.state.q.val() == ControlState::Ready)
             && !self.axil.write_valid.val()

@@ -108,7 +108,7 @@ impl Logic for Parser {
 
         self.judge_fetch_plan();
 
-        // What the granule may be. Behind its batch nothing of an entry follows, whatever length the entry gives.
+        // Kind of the granule. An entry ends with its batch at the latest, whatever its length field says.
         self.none_left.next = self.left.q.val() == 0;
         self.good.next = self.granule_valid.val()
             && !self.granule_error.val()

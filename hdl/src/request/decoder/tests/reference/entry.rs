@@ -166,7 +166,7 @@ impl Card {
             let column = |(j, remote): (usize, &RemoteColumn)| Column {
                 remote_addr: remote.addr,
                 rkey: remote.rkey,
-                // Without immediate data, but for the last one.
+                // Only the last column has immediate data.
                 opcode: if j == last { code } else { Opcode::Write as u8 },
                 set: sets[0].alone(j),
             };

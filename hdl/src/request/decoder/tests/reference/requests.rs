@@ -216,7 +216,7 @@ pub struct Request {
     pub bad_dest: u8,
     /// The queue pair that is put in error.
     pub qp_error: Option<u8>,
-    /// How it says that it is fetched: longest read, widest gap. Of one that runs.
+    /// Fetch plan of the request, if it has one and runs: longest read, widest gap.
     pub fetch: Option<(u64, u64)>,
     /// Its destinations have rows of one form, one behind the other. Of one that runs.
     pub apart: bool,

@@ -148,7 +148,7 @@ impl Boxes {
             self.end_phase.next = self.limit_phase.q.val();
             self.cut_end.next = self.room_for.val();
         } else if !self.more.q.val() {
-            // There is nothing to cut after all.
+            // The run need not be cut.
             self.done.next = true;
             self.state.d.next = CutState::Run;
         } else if self.room_for.val() {

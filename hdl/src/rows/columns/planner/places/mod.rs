@@ -17,7 +17,7 @@ pub enum PlaceState {
     Wait,
     /// Takes the next lane.
     Pick,
-    /// Finds how far the lane is from the group, and from the group's part at hand.
+    /// Finds how far the lane is from the group, and from the group's current part.
     Differ,
     /// Decides whether the lane joins.
     Fit,
@@ -172,7 +172,7 @@ pub struct Places {
     len_of: DFF<Bits<9>>,
     step_of: DFF<Bits<8>>,
     closing: DFF<Bit>,
-    // The group's part at hand, the parts before it, and the one that is emitted.
+    // The group's current part, the parts before it, and the one that is emitted.
     part_lo: DFF<Bits<64>>,
     part_len: DFF<Bits<9>>,
     parts: Lutram<71, 4, 1>,

@@ -504,7 +504,7 @@ fn the_first_box_and_the_lanes_come_soon() {
     let latency = (run.lanes_at[0] - run.header_at[0], run.at[0] - run.header_at[0]);
     assert!(run.mark_at[0] <= run.header_at[0] + 1);
     assert_eq!(latency, (26, 43));
-    // A chunk of so many turns that the marks are last.
+    // A chunk with so many turns that the marks come last.
     let mut chunk = column(0x1_0000, 4, 4, 64);
     chunk.turns = vec![vec![true; 64]; 100];
     let run = self::run(&library, &[chunk], CALM);

@@ -19,7 +19,7 @@ pub struct Chunk {
     pub turns: Vec<Vec<bool>>,
     /// Blocks of 64 rows of the stretch that lie before the window's first row.
     pub base: u64,
-    /// So many blocks before each of the window's are not in it; none: 0 for all.
+    /// For each block of the window: number of blocks before it that are left out; empty: 0 for all.
     pub shifts: Vec<u64>,
     /// The widest gap that is worth reading through; none: any.
     pub gap: Option<u64>,
@@ -92,7 +92,7 @@ pub struct Near {
 }
 
 impl Near {
-    /// By the setting, and what is worth it.
+    /// The gaps that the setting and the balance of reads allow.
     pub fn new(threshold: u64, gap: Option<u64>) -> Self {
         let rows = gap.map_or(threshold, |gap| threshold.min(gap));
         // Reads of one cache line would wait for each other.
@@ -232,7 +232,7 @@ pub fn plan(chunk: &Chunk, max_read: u64, most: Near) -> Vec<Box> {
     boxes
 }
 
-/// What any plan must keep, whatever the order of its boxes.
+/// Checks the conditions that every plan must meet, in any order of its boxes.
 pub fn check(chunk: &Chunk, boxes: &[Box], max_read: u64, most: Near) {
     let rows = chunk.needed();
     // Where each byte of the window comes from: lanes that overlap may have it in two parts.

@@ -194,7 +194,7 @@ fn dense_columns_are_gathered_at_the_rate_of_the_wire() {
         (1, 16, 0, 4096, 25.0),
         (5, 7, 0, 4096, 25.0),
     ] {
-        // All columns at one place: the memory is short.
+        // All columns lie at the same place, because the memory is short.
         let rows = u64::div_ceil(start + 24 * mtu, width * columns);
         let places: Vec<_> = (0..columns).map(|k| k * 64).collect();
         let region = dense(width, rows, &places);
