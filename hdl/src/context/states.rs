@@ -183,7 +183,7 @@ mod tests {
         let [mut errors, mut halts, mut enables] = [(); 3].map(|()| vec![false; ENTRIES as usize]);
         let mut asked = ([0; ERROR_READERS], [0; HALT_READERS], 0);
         let (mut quiet_a, mut quiet_b, mut quiet_cfg) = (0, 0, 0);
-        // What the completion block has failed in the same cycle as the segmenter.
+        // Queue pair that the completion block fails in the same cycle as the segmenter another.
         let mut second = None;
         // What the responder wants to fail, which queue pairs the host has made ready to receive, and which one
         // has broken in the cycle before.

@@ -80,7 +80,7 @@ impl<const W: usize> Crc32<W> {
     }
 }
 
-/// What bit `bit` of a beat of 64 bytes adds to the state after the beat.
+/// Contribution of bit `bit` of a beat of 64 bytes to the state after the beat.
 pub(super) fn contribution(bit: usize) -> u32 {
     let state = advance(0, 1 << (bit % 8));
     (0..BYTES - 1 - bit / 8).fold(state, |s, _| advance(s, 0))

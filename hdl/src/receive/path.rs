@@ -133,7 +133,7 @@ pub struct ReceivePath {
     pub notified: Flow<Out, QueuePairIndex>,
     /// READs and atomics that are sent, for which answers will come.
     pub asked: Flow<In, Asking>,
-    /// Where the bytes of a READ's answer go in host memory.
+    /// Regions of host memory for the bytes of a READ's answer.
     pub piece: Flow<In, PieceWrite>,
     /// Memory regions that peers make invalid.
     pub invalidate: Stream<Out, RegionIndex>,

@@ -143,7 +143,7 @@ pub enum PlacingKind {
     Receive,
 }
 
-/// What the responder wants done with a packet's payload.
+/// Instruction of the responder about a packet's payload.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Placing {
     /// Destination of the payload.
@@ -335,7 +335,7 @@ pub enum AppendVerdict {
 /// The answer to an [`AppendAsk`].
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct AppendTold {
-    /// Whether the packet can be appended.
+    /// Verdict: whether the packet can be appended.
     pub verdict: AppendVerdict,
     /// The message has whole rows up to this packet's end.
     pub whole: Bit,
@@ -386,7 +386,7 @@ pub struct RegionAsk {
     pub skip: Bits<6>,
 }
 
-/// Whether bytes can go to a region.
+/// Verdict on whether bytes can go to a region.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum RegionVerdict {
     /// All bytes can be written.
@@ -400,7 +400,7 @@ pub enum RegionVerdict {
 /// The answer to a [`RegionAsk`].
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct RegionTold {
-    /// Whether the bytes can be written.
+    /// Verdict: whether the bytes can be written.
     pub verdict: RegionVerdict,
 }
 

@@ -161,7 +161,7 @@ mod tests {
             model.set_word("write_data", &memory[word as usize].as_slice().into());
             model.cycle();
         }
-        // What each segment was asked for in the last two cycles.
+        // Rows that were asked for of each segment in the last two cycles.
         let mut asked: VecDeque<[Option<Vec<u8>>; 2]> =
             VecDeque::from([[None, None], [None, None]]);
         let mut checked = 0;

@@ -122,7 +122,7 @@ pub struct Handed {
     pub inside: Bits<6>,
 }
 
-/// What has become of a packet that was handed to another block.
+/// Result of a packet that was handed to another block.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct HandBack {
     /// Some of the packet's bytes cannot be reached; the other fields mean nothing.

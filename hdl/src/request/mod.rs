@@ -50,7 +50,7 @@ pub struct LaneKind {
     pub number: Bits<32>,
 }
 
-/// What is kept of a set with kinds of columns, beside what other sets have.
+/// Fields that are kept only of a set with kinds of columns.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct SetKinds {
     /// Bitmapped: place of row 0's bit in the bitmap's first byte.
@@ -80,7 +80,7 @@ pub struct PieceWrite {
     pub len: Bits<32>,
 }
 
-/// Where the datagrams of a request go, if the request names an address.
+/// Address of the datagrams of a request, if the request names one.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct AddressWrite {
     /// Slot of the request.
@@ -111,7 +111,7 @@ pub const PART: usize = 32 - LOG_PART_UNIT;
 /// Parts of messages that may be on their way from the decoder to the segmenter when another one is fetched.
 pub const PARTS_AHEAD: u64 = 3;
 
-/// Which part of its message an entry stands for, given with the entry's blocks.
+/// Part of its message that an entry stands for, given with the entry's blocks.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Part {
     /// Beginning of the part, in units of `2^LOG_PART_UNIT` bytes.

@@ -62,7 +62,7 @@ struct Side {
     bad_dest: Bits<DEST_COUNT>,
 }
 
-/// What is kept of a part that is at work: what the output needs besides data.
+/// Fields of a part at work that the output needs beside its data.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Note {
     dest: Bits<10>,

@@ -92,7 +92,7 @@ pub struct Quad {
     next_age: Signal<Local, Bits<2>>,
     kept_age: Signal<Local, Bits<2>>,
 
-    // What was granted: c to g are the cycles after the grant.
+    // Granted words: c to g are the cycles after the grant.
     c_granted: DFF<Bits<8>>,
     c_active: DFF<Bits<4>>,
     c_banks: DFF<Bits<16>>,

@@ -84,7 +84,7 @@ impl Part {
     }
 }
 
-/// What is expected: payload by position, failed, part.
+/// Expected outputs: payload by position, whether a byte failed, the part.
 fn expected(parts: &[Part], windows: &[Failures], memory: &[u8]) -> Vec<(Word, bool, Part)> {
     let mut carry = false;
     let mut expected = vec![];
@@ -320,7 +320,7 @@ fn run_at(
     }
 }
 
-/// What a copy of the memory delivers for what is asked of it now.
+/// Data that a copy of the memory delivers for the current read.
 fn read(model: &drdma_verilated::Model, group: usize, memory: &[u8]) -> Word {
     let rows = model.get_word(format!("read_row_{group}"));
     let enables = model.get(format!("read_enable_{group}"));

@@ -25,7 +25,7 @@ fn every_bank_reads_its_own_row_of_what_the_segments_wrote() {
             *byte = data.bits(k * 8, 8).to_u64() as u8;
         }
     }
-    // Reads in flight: what the banks must deliver two cycles after being asked.
+    // Reads in flight: words that the banks must deliver two cycles after they were asked for.
     let mut expected: Vec<Vec<Option<u32>>> = vec![];
     let mut owed = 0;
     for _ in 0..3000 {

@@ -54,7 +54,7 @@ pub struct Fetch {
     pub planned: Signal<Out, Bit>,
 
     plans: Lutram<FETCH_BITS, 8, 1>,
-    /// Whether `plan` is valid, and the slot whose plan it is.
+    /// `plan` is valid; `slot` is the slot whose plan it is.
     known: DFF<Bit>,
     slot: DFF<Bits<8>>,
     plan: DFF<Bits<FETCH_BITS>>,

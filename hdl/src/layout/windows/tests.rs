@@ -87,7 +87,7 @@ fn windows_are_opened_in_the_order_of_beats() {
                 _ => random_plan(&mut random),
             });
         }
-        // What is written before the first beat may have changed the settings already.
+        // Plans that are written before the first beat may have changed the settings already.
         let world = Rc::new(RefCell::new(World { drained: true, ..World::default() }));
         let mut bench = Bench::new(library.instance(seed), seed);
         bench.limit(100_000);

@@ -1,4 +1,4 @@
-//! What leaves against what entered: nothing is lost but what a later one covers.
+//! Acknowledgements that leave against those that entered: none is lost but what a later one covers.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -90,7 +90,7 @@ fn ahead(psn: u64, of: u64) -> u64 {
     psn.wrapping_sub(of) & 0xff_ffff
 }
 
-/// Whether an ACK says all that another one says.
+/// True if an ACK acknowledges all that another one does.
 fn covers(one: Told, other: Told) -> bool {
     one.2 < 0x20 && other.2 < 0x20 && ahead(one.1, other.1) < 1 << 23
 }

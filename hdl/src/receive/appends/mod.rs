@@ -115,9 +115,9 @@ pub struct Appends {
     pub word: Flow<In, AppendWord>,
     /// A packet that is to be appended, or a message that will not come.
     pub ask: Stream<In, AppendAsk>,
-    /// Whether the packet can be appended.
+    /// Verdict: whether the packet can be appended.
     pub told: Flow<Out, AppendTold>,
-    /// What follows from the packet that was answered last.
+    /// Consequence of the packet that was answered last.
     pub settle: Flow<In, AppendSettle>,
     /// The queue pair whose `qp_error` is asked for in the next cycle.
     pub error_next: Signal<Out, Bits<QP>>,
@@ -202,7 +202,7 @@ impl Logic for Appends {
         self.given_back.life.next = self.lives.life.val();
         self.given_back.enabled.next = self.lives.enabled.val();
 
-        // Whether the region can be used.
+        // The region can be used.
         self.usable.next = self.entry.q.val().good
             && self.entry.q.val().capacity.any()
             && self.entry.q.val().columns.any()

@@ -116,7 +116,7 @@ impl Host<'_> {
         }
     }
 
-    /// Asks for rows: what is told, and the cycles that it takes.
+    /// Asks for rows; returns the answer, and the cycles that it takes.
     fn ask(&mut self, qp: u64, pd: u32, number: u32, bytes: u64, first: bool) -> (Told, u64) {
         let beat = Beat::from([
             ("request", 0),

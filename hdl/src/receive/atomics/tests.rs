@@ -6,7 +6,7 @@ use drdma_verilated::Model;
 use drdma_verilated::testbench::Random;
 use std::collections::{HashMap, VecDeque};
 
-/// Where everything lies: few pages, and those 64 GiB further.
+/// Draws an address in one of a few pages, or 64 GiB behind one of these.
 fn address(random: &mut Random) -> u64 {
     0xffff_8000_0000_0000 + random.below(2) * (1 << 36) + random.below(3 << OFFSET)
 }
@@ -203,7 +203,7 @@ impl World {
             });
             last.next().map(|(slot, _)| *slot)
         }));
-        // What was asked a cycle before is compared now, and told in the next cycle.
+        // The question of the cycle before is compared now, and answered in the next cycle.
         self.due = self.asked.get(1).map(|(addr, bytes)| {
             let ends = [*addr, addr + bytes - 1].map(near_page);
             let (mut word, mut page) = (false, false);

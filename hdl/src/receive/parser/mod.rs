@@ -220,7 +220,7 @@ impl Logic for Parser {
         self.cfg.join(&mut self.gate.cfg);
         self.count_left.next = self.gate.count_left.val();
 
-        // What later beats need of a frame's first two beats.
+        // Fields of a frame's first two beats that later beats need.
         self.here.d.next = self.gate.own.valid.val();
         self.gate.own.share(&mut self.own.d);
         self.length.received.next = self.gate.own.headers.val().get_bits::<NETWORK>(0);

@@ -86,7 +86,7 @@ struct Wire<'a> {
     /// Beats to send: bytes, last, user bits; the first one is being offered.
     beats: VecDeque<(Vec<u8>, bool, u64)>,
     offering: bool,
-    /// What the bus carries behind a frame's last byte, if not anything.
+    /// Bytes that the bus carries behind a frame's last byte; if empty, any bytes.
     behind: Vec<u8>,
     /// Bytes of a frame that the host has in part.
     partly: Vec<u8>,

@@ -109,7 +109,7 @@ struct Head {
     last: Bits<24>,
     /// Bytes of its answer that have not come.
     left: Bits<32>,
-    /// Where the next byte goes: number of the region, and byte in it.
+    /// Place of the next byte: number of the region, and byte in it.
     piece: Bits<4>,
     into: Bits<32>,
     atomic: Bit,
@@ -164,7 +164,7 @@ pub struct Reads {
 
     /// READs and atomics that are given to the keeper.
     pub asked: Flow<In, Asking>,
-    /// Where the bytes of a READ's answer go; written before `asked`.
+    /// Regions for the bytes of a READ's answer; written before `asked`.
     pub piece: Flow<In, PieceWrite>,
 
     /// Packets that were right.

@@ -219,7 +219,7 @@ impl Logic for Checker {
         self.keyed_addr.d.next = self.addr.val();
         self.keyed_len.d.next = self.len.val();
         if self.header.val() {
-            // What a strided region covers is known with its last extent.
+            // The range that a strided region covers is known with its last extent.
             self.keyed_len.d.next = 0.into();
         }
         self.strided.header.next = self.header.val();

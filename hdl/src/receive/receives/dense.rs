@@ -68,7 +68,7 @@ pub struct Dense {
     pub moved: Signal<Out, Bit>,
     /// With `moved`: bytes of the payload that the transposer takes.
     pub planned_bytes: Signal<Out, Bits<13>>,
-    /// With `moved`: where the receive stands behind these bytes.
+    /// With `moved`: position in the receive behind these bytes.
     pub after: Signals<Out, Cursor>,
     /// With `moved`: the region ends there. An append region then goes on at row 0.
     pub ended: Signal<Out, Bit>,

@@ -28,7 +28,7 @@ pub struct Together {
     pub other: Bit,
     /// With `other`: the queue pair that it happened to.
     pub qp: Bits<QP>,
-    /// With `other`: what happened.
+    /// With `other`: kind of that event.
     pub kind: GiveUpKind,
 }
 

@@ -55,7 +55,7 @@ pub struct QueueState {
     pub more: Bit,
     /// The queue waits in the planner's work list.
     pub listed: Bit,
-    /// The queue's queue pair is broken: what is posted is flushed.
+    /// The queue's queue pair is broken: receives that are posted are flushed.
     pub flushing: Bit,
 }
 
@@ -105,9 +105,9 @@ pub struct Arrived {
 pub enum MarkKind {
     /// The queue halts, if it still has the same life.
     Halt,
-    /// What is posted to the queue is flushed from now on.
+    /// Receives that are posted to the queue are flushed from now on.
     Flush,
-    /// What is posted to the queue is not flushed any more.
+    /// Receives that are posted to the queue are not flushed any more.
     Calm,
 }
 
@@ -152,7 +152,7 @@ pub enum PoppedKind {
 /// The answer to a [`Pop`].
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Popped {
-    /// Whether there is a block.
+    /// Result: whether there is a block.
     pub kind: PoppedKind,
     /// Bytes of the block.
     pub data: Bits<512>,
@@ -233,7 +233,7 @@ pub struct Piece {
     pub name: Name,
 }
 
-/// What is known of a receive that a queue pair has in use.
+/// Name of a receive that a queue pair has in use: the fields that its completion needs.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Name {
     /// The application's name for it.

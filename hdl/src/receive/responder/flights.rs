@@ -26,7 +26,7 @@ pub struct Failure {
     pub breaks: Bit,
 }
 
-/// What has happened to a job since it left admission.
+/// Events that concern a job since it left admission.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Fate {
     /// The queue pair begins anew: nothing more of the packet is done.

@@ -127,7 +127,7 @@ pub struct Keys {
     offset2: DFF<Bits<65>>,
     len2: DFF<Bits<64>>,
     bytes2: DFF<Bits<64>>,
-    // Three cycles later: where the range ends in the memory region.
+    // Three cycles later: end of the range in the memory region.
     named3: DFF<Bit>,
     memory3: DFF<Bit>,
     region3: DFF<Bits<KEY_REGION>>,

@@ -135,15 +135,15 @@ pub struct Responder {
     pub append_ask: Stream<Out, AppendAsk>,
     /// Answer of the append regions.
     pub append_told: Flow<In, AppendTold>,
-    /// What has become of the packet that was asked about.
+    /// Decision about the packet that was asked about.
     pub append_settle: Flow<Out, AppendSettle>,
-    /// What becomes of the receive that appends and was taken last.
+    /// Decision about the receive that appends and was taken last.
     pub append_taken: Flow<Out, AppendTaken>,
     /// Asks whether the bytes of a packet can go to regions piece by piece.
     pub region_ask: Stream<Out, RegionAsk>,
     /// Answer of the regions.
     pub region_told: Flow<In, RegionTold>,
-    /// What has become of the packet that was asked about.
+    /// Decision about the packet that was asked about.
     pub region_settle: Flow<Out, RegionSettle>,
 
     /// Packets that were dropped because no queue pair takes them.

@@ -165,7 +165,7 @@ pub struct Pieces {
     run_widths: [DFF<Bits<7>>; PIECES],
     run_steps: [DFF<Bits<7>>; PIECES],
     run_places: [DFF<Bits<PLACE>>; PIECES],
-    /// What the places advance by: the bytes of `whole` rows, and of one more.
+    /// Bytes by which the places advance: those of `whole` rows, and of one more.
     further: [Signal<Local, Bits<7>>; PIECES],
     strides: [Signal<Local, Bits<8>>; PIECES],
     all_places: Pack<PIECES, 16, 256>,

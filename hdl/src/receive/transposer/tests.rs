@@ -24,7 +24,7 @@ struct Job {
     start: usize,
     bytes: usize,
     ram: usize,
-    /// Of each column: where the first row's value would lie.
+    /// Of each column: place at which the first row's value would lie.
     places: Vec<usize>,
     /// Behind the last run.
     end: usize,

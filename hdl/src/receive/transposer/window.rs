@@ -26,7 +26,7 @@ pub struct Stretch {
     pub bytes: Bits<13>,
 }
 
-/// Where a stretch lies among the words that were fetched.
+/// Place of a stretch among the words that were fetched.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Fetched {
     /// Byte of its first word with which the stretch begins.

@@ -265,7 +265,7 @@ pub struct Decoder {
     pub part_write: Flow<Out, PartWrite>,
     /// A region that a part of the answer to a READ or an atomic goes to; written before its request.
     pub piece_write: Flow<Out, PieceWrite>,
-    /// What a READ or an atomic asks for; written before its request.
+    /// Bytes that a READ or an atomic asks for; written before its request.
     pub ask_write: Flow<Out, AskWrite>,
     /// Where the request's datagrams go, if it names an address; written for every request, with the first
     /// `dest_write`.

@@ -198,7 +198,7 @@ pub struct Requests {
     set_room: DFF<Bit>,
     dest_room: DFF<Bit>,
     column_room: DFF<Bit>,
-    /// What each request has of the rings, from its settling to its release.
+    /// Places that each request has in the rings, from its settling to its release.
     set_shares: Lutram<11, 8, 1>,
     dest_shares: Lutram<DEST_SHARE, 8, 1>,
     /// Requests that send parts of messages.
@@ -346,7 +346,7 @@ impl Logic for Requests {
             self.waiting_dest.d.next = self.dest_index.val();
         }
 
-        // What is written once more is in the tables before the request is given out.
+        // Sets and destinations that are written once more are in the tables before the request is given out.
         self.told[0].d.next = self.set_told_again.val();
         self.told[1].d.next = self.told[0].q.val();
         self.told[2].d.next = self.told[1].q.val();

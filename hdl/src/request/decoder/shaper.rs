@@ -140,7 +140,7 @@ pub struct Shaper {
     pub set_write_low: Signal<Out, Bits<64>>,
     /// Pointer-mapped: end of a record, relative to its pointer.
     pub set_write_high: Signal<Out, Bits<65>>,
-    /// What a set with kinds of columns has beside others.
+    /// Fields that only a set with kinds of columns has.
     pub set_write_kinds: Signal<Out, SetKinds>,
 
     next_set: DFF<Bits<11>>,
@@ -273,7 +273,7 @@ impl Logic for Shaper {
             self.target_len2.d.next = self.target_len.val();
             self.alone2.d.next = self.alone.q.val();
         }
-        // What a set has so far; a set of one lane comes between the lanes of another.
+        // Lanes of the set so far; a set of one lane may come between the lanes of another.
         if self.valid.q.val() && !self.alone.q.val() {
             self.lanes.d.next = bit_cast::<5, 4>(self.lane.q.val()) + 1;
             self.fill.d.next = self.cut_len.val();

@@ -1,4 +1,4 @@
-//! Where the fields of a layout lie, as constants of a kernel.
+//! Places of the fields of a layout, as constants of a kernel.
 
 use drdma_abi::Layout;
 use drdma_emit::prelude::*;

@@ -323,7 +323,7 @@ fn a_lane_more_or_less_makes_a_destination_differ() {
     let mut card = card(&mut random);
     let mut world = World::new(&library(), 9, &card);
     let lanes: [&[u64]; 3] = [&[0, 8], &[0, 8, 16], &[0]];
-    // What was kept of an entry before must not be taken for the first destination's.
+    // Lanes that were kept of an earlier entry must not be taken for the first destination's.
     let entries = [[1, 0, 1], [0, 1, 2], [2, 0, 2], [1, 1, 0]];
     for (which, alike) in entries.into_iter().zip([[1, 0, 1], [1, 0, 0], [1, 0, 1], [1, 1, 0]]) {
         let bytes = shared_entry(&which.map(|k| strided(&card, lanes[k])));

@@ -39,7 +39,7 @@ pub struct Unpacker {
     pub wqe_error: Signal<In, Bit>,
     /// The block is the first one of a turn.
     pub wqe_begins: Signal<In, Bit>,
-    /// Which part of its message the block's entry stands for.
+    /// Part of its message that the block's entry stands for.
     pub wqe_part: Signal<In, Part>,
 
     /// A granule is offered.
@@ -62,7 +62,7 @@ pub struct Unpacker {
     pub granule_error: Signal<Out, Bit>,
     /// The granule's block is the first one of a turn.
     pub granule_begins: Signal<Out, Bit>,
-    /// Which part of its message the granule's block stands for.
+    /// Part of its message that the granule's block stands for.
     pub granule_part: Signal<Out, Part>,
     /// The granule's entry is sent in parts, as far as its block says.
     pub granule_parted: Signal<Out, Bit>,

@@ -268,7 +268,7 @@ pub struct Queue {
     /// The block is the first one of a turn, of another queue or the next one of the same: what is missing of an
     /// entry of the turn before does not come.
     pub wqe_begins: Signal<Out, Bit>,
-    /// Which part of its message the block's entry stands for.
+    /// Part of its message that the block's entry stands for.
     pub wqe_part: Signal<Out, Part>,
     /// A doorbell is not used up, or its blocks are on their way.
     pub busy: Signal<Out, Bit>,

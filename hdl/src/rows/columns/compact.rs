@@ -54,7 +54,7 @@ pub struct Compact {
     takes: [Signal<Local, Bits<64>>; 12],
     /// The same quarter as a number of two bits: two planes a move.
     from: [Signal<Local, Bits<64>>; 6],
-    /// Whether a place takes a number at all.
+    /// For each place: it takes a number.
     comes: [Signal<Local, Bits<64>>; 3],
     // Bits that are set before a half byte, modulo 4: before its byte, and in the lower half.
     byte_start: [Signal<Local, Bits<64>>; 2],

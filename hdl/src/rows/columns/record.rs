@@ -142,7 +142,7 @@ pub struct Entry {
     pub tail_bytes: Bits<32>,
 }
 
-/// How far the messages of a destination have come, between its turns.
+/// Progress of the messages of a destination, between its turns.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct ColumnStanding {
     /// A message has begun and is not complete.

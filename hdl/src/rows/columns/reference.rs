@@ -1,4 +1,4 @@
-//! What the column path must do, in plain Rust, from its contract.
+//! Reference of the column path: its contract in plain Rust.
 
 use drdma_verilated::Word;
 use drdma_verilated::testbench::Beat;

@@ -173,7 +173,7 @@ fn fragments_are_where_their_lanes_lie() {
             assert_eq!(at[999] - at[0], 999, "a token a cycle");
             let mut before = 0;
             for (i, token) in sent.iter().enumerate() {
-                // What needs no sums is early if all before it has left the sums.
+                // A beat that needs no sums is early if all beats before it have left the sums.
                 let early = is_plain(token) && (i == 0 || before <= at[i] + 2);
                 let latency = if early { 4 } else { 9 };
                 assert_eq!(received[i] - at[i], latency, "cycles from token {i} to its beat");

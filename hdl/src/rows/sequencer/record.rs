@@ -132,7 +132,7 @@ pub const READ_BITS: usize = PURPOSE_BITS + 25;
 /// Properties that all rows of an item share.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Context {
-    /// Lane set of the region; for a scan, where its result is kept.
+    /// Lane set of the region; for a scan, number of the set under which its result is kept.
     pub set: Bits<11>,
     /// Lanes of the set, 1 to 16.
     pub lanes: Bits<5>,

@@ -1,4 +1,4 @@
-//! What the sequencer must do, in plain Rust, from the meaning of work requests.
+//! Reference of the sequencer: the meaning of work requests in plain Rust.
 
 use drdma_abi::completion::Status;
 use drdma_abi::work_request::{MAX_MESSAGE, RegionType};
@@ -68,7 +68,7 @@ impl Region {
 /// The steps of a set's groups: lanes of one step, one after another, that lie within it and within
 /// 127 bytes.
 pub fn group_steps(lanes: &[(u64, u64, u32)]) -> u128 {
-    // The current group: where it starts, where it ends, its step.
+    // The current group: its start, its end, its step.
     let mut group: Option<(i128, i128, u64)> = None;
     let mut sum = 0;
     for &(base, step, len) in lanes {
@@ -153,7 +153,7 @@ pub fn chunk_rows(dests: &[Dest], apart: bool, by_ids: bool, min_rows: u32) -> O
     })
 }
 
-/// What a unit takes of a region: region, row, pointer, first lane, end lane.
+/// Part of a region that a unit has: region, row, pointer, first lane, end lane.
 type Part = (usize, u32, u64, usize, usize);
 
 #[derive(Clone, Debug)]

@@ -82,7 +82,7 @@ pub struct Answers {
     /// Of each queue pair: the place of its last answer, which may have left.
     lasts: Table<PLACE, QP>,
     last: DFF<Bits<PLACE>>,
-    /// Of each place: queue pair and stamp that have it, or had it last.
+    /// Of each place: the queue pair that has it, or had it last.
     keys: Table<KEY, PLACE>,
     behind: Signal<Local, Bits<PLACE>>,
     /// The place of the queue pair's last answer is taken; maybe by another queue pair by now.

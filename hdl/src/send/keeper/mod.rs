@@ -293,7 +293,7 @@ pub struct Keeper {
     early_event: DFF<KeeperEvent>,
     early_qp: DFF<Bits<QP>>,
     early_taken: Signal<Local, Bit>,
-    /// Which queue pairs are closed, for this block and for those that ask.
+    /// Queue pairs that are closed, for this block and for those that ask.
     quits: Table<1, QP>,
     quits_copies: [Table<1, QP>; CLOSED_READERS],
     quit: Signal<Local, Bit>,

@@ -180,7 +180,7 @@ pub struct Pacer {
     unused_raised: Signal<Local, Bits<18>>,
     #[init(word("tos"))]
     tos_word: Constant<Bits<4>>,
-    /// Whether packets of a queue pair may be marked as having met congestion.
+    /// For each queue pair: its packets may be marked as having met congestion.
     marks: Table<1, QP>,
     may_mark: Signal<Local, Bit>,
 

@@ -70,7 +70,7 @@ impl Sender {
         now >= self.raised_at + 2 * congestion::PERIOD_UNIT && (stays || limiter.is_over())
     }
 
-    /// What the reference sends in a cycle; it counts only while it is limited.
+    /// Sends in the reference for a cycle; packets count only while the queue pair is limited.
     fn step_reference(&mut self, now: u64, settings: &congestion::Settings) {
         let Some(limiter) = &mut self.reference else { return };
         limiter.advance(unit_of(now), settings);
@@ -90,7 +90,7 @@ struct Lab<'a> {
     settings: congestion::Settings,
     senders: Vec<Sender>,
     cycle: u64,
-    /// Whether `go` is taken, as a probability.
+    /// Probability with which `go` is taken in a cycle.
     ready: f64,
     /// No queue pair has packets to send.
     quiet: bool,
@@ -307,7 +307,7 @@ fn no_rate_is_below_the_least() {
     assert!(units.abs_diff(400_000 / 64) <= 70, "{units} units");
 }
 
-/// Whoever was quiet for long sends at once what 4,096 cycles carry, and no more.
+/// A queue pair that was quiet for long sends at once as much as 4,096 cycles carry, and no more.
 #[test]
 fn a_quiet_queue_pair_does_not_save_its_rate_up() {
     let library = library();

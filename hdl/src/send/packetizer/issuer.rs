@@ -7,7 +7,7 @@ use super::order::WEIGHT;
 use super::tagger::TAG;
 use crate::send::{PAGE, PAGE_ROW, REPLY_PAGE, REPLY_ROW};
 
-/// What accompanies a beat through the stages behind the issuer.
+/// Fields that accompany a beat through the stages behind the issuer.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Side {
     /// Low bytes of the beat that do not come from this row, but from the header or the row before; 64: all.

@@ -61,7 +61,7 @@ struct Tail {
     last: Bit,
     tail: Bit,
     count: Bits<7>,
-    /// Where the ICRC goes in the beat, in words of 4 B, 2 bytes further on.
+    /// Place of the ICRC in the beat, in words of 4 B, 2 bytes further on.
     place: Bits<4>,
     payload: Bits<13>,
     tag: Bits<TAG>,
@@ -203,7 +203,7 @@ pub struct Packetizer {
     pub mac: Signal<In, Bits<48>>,
     /// The card's IPv4 address.
     pub ip: Signal<In, Bits<32>>,
-    /// Where the datagrams of a request go; written before its packets come.
+    /// Address of the datagrams of a request; written before its packets come.
     pub address_write: Flow<In, AddressWrite>,
 
     // Frames.
@@ -241,7 +241,7 @@ pub struct Packetizer {
 
     issuer: Issuer,
 
-    // What accompanies the rows: 2 cycles of memory, 2 of rotation.
+    // Fields that accompany the rows: 2 cycles of memory, 2 of rotation.
     valids: [DFF<Bit>; 3],
     sides: [DFF<Side>; 3],
     /// The row is read from a reply page.

@@ -71,7 +71,7 @@ pub struct Fetcher {
     pub cfg: Flow<In, ConfigWrite>,
     /// Replies that wait for their turn.
     pub waiting: Stream<In, Waiting>,
-    /// A received frame is used up: what it wrote is in host memory.
+    /// A received frame is used up: the bytes that it wrote are in host memory.
     pub freed_valid: Signal<In, Bit>,
     /// A queue pair, with the stamp of its entry, whose READ or atomic got a NAK.
     pub broken: Flow<In, Broken>,
@@ -218,7 +218,7 @@ impl Logic for Fetcher {
         }
         self.ask_addr.next = self.addr.q.val();
         self.ask_bytes.next = self.bytes.q.val();
-        // Where the bytes of a described region lie is not known here.
+        // The addresses of the bytes of a described region are not known here.
         self.ask_all.next = self.described.q.val();
         self.asked.d.next = 0.into();
         if self.state.q.val() == FetcherState::Plan {

@@ -251,7 +251,7 @@ pub struct Replies {
     pub given_up: Flow<Out, SlotIndex>,
     /// A READ or an atomic was answered or given up, unless it was a repetition.
     pub answered: Flow<Out, Answered>,
-    /// A received frame is used up: what it wrote is in host memory.
+    /// A received frame is used up: the bytes that it wrote are in host memory.
     pub freed_valid: Signal<In, Bit>,
     /// A row of a reply page is read.
     pub page_read_enable: Signal<In, Bit>,

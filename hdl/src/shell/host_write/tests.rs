@@ -58,7 +58,7 @@ struct Traffic {
     used_rows: usize,
     addr: u64,
     frames: u64,
-    /// What host memory is to hold: bytes by address, one entry an order.
+    /// Expected contents of host memory: bytes by address, one entry an order.
     expected: Vec<(u64, Vec<u8>)>,
     /// Receipts in order: the receipt, and where the bytes of its order and all before it end.
     receipts: Vec<(Word, u64)>,

@@ -117,7 +117,7 @@ impl Completion {
         }
     }
 
-    /// Whether the next event must wait.
+    /// Finds out whether the next event must wait.
     #[hdl_gen]
     pub(super) fn pause(&mut self) {
         self.look_list.next = self.look_valid.q.val()

@@ -1,4 +1,4 @@
-//! What the tables hold of the queue pair and the current slot.
+//! Tables: their contents for the current queue pair and slot.
 
 use super::super::{Completion, CompletionEvent};
 use drdma_emit::prelude::*;

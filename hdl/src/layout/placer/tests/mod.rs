@@ -105,7 +105,7 @@ struct Run {
 struct Settings {
     max_read: u64,
     threshold: u64,
-    /// What is worth reading through: a window has one of the two.
+    /// Widest gaps that are worth reading through; a window is planned with one of the two.
     gaps: [u64; 2],
     seed: u64,
     stalls: (f64, f64),

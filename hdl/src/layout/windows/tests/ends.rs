@@ -18,7 +18,7 @@ struct World {
     refused: usize,
     /// Windows whose last beat, with their end if one was accepted, has left.
     left: u64,
-    /// What leaves next: beats of payload of the present window that have left.
+    /// Number of beats of payload of the present window that have left.
     beat: u64,
     payload_left: bool,
 }

@@ -1,4 +1,4 @@
-//! Where windows lie: no two that are in use have a byte in common.
+//! Places of windows: no two windows in use have a byte in common.
 
 use super::super::{Ring, Starts, WINDOW_COUNT};
 use crate::testing;
@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 const MEMORY: u64 = 1024;
 const LARGEST: u64 = 256;
 
-/// A window in use: where it starts, and its size once that is known.
+/// A window in use: its start, and its size once that is known.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     start: u64,

@@ -195,7 +195,7 @@ pub fn fate(sent: &Sent) -> Fate {
     if is_member(&entry, &frame) { fate } else { Fate::Dropped }
 }
 
-/// Whether a frame is of a queue pair's partition and VLAN.
+/// True if a frame is of a queue pair's partition and VLAN.
 fn is_member(entry: &QueuePairEntry, frame: &Frame<'_>) -> bool {
     let keys = [entry.pkey, frame.bth.pkey];
     let vlan = if entry.tagged == 1 { entry.vlan } else { 0 };

@@ -1,4 +1,4 @@
-//! What happens when there is no room, and that what is freed can be used again.
+//! Frames that find no room, and room that is freed and used again.
 
 use drdma_abi::roce::operation;
 use drdma_verilated::testbench::Random;
@@ -45,7 +45,7 @@ fn a_full_store_drops_frames_and_stops_nobody() {
     assert_eq!(got.len(), FIT as usize);
     assert_eq!(outcome.overrun, 60 - got.len() as u64);
     assert_eq!(outcome.dropped, outcome.overrun);
-    // What is freed can be used again, and each frame is checked as it is freed.
+    // Words that are freed can be used again, and each frame is checked as it is freed.
     wire.pace.writer = 0.0;
     let outcome = wire.pass(&sent);
     assert!(wire.held.is_empty());
@@ -117,7 +117,7 @@ fn wrong_frames_leave_nothing_in_the_store() {
     assert_eq!(wire.pass(&sent).packets.len(), FIT as usize);
 }
 
-/// The host's reset drops what is the card's, wherever it is, and nothing else.
+/// The host's reset drops the card's frames at every stage, and no other frames.
 #[test]
 fn the_hosts_reset_empties_store_and_queue_and_passes_the_hosts_frames() {
     let library = library();

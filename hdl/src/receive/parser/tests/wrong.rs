@@ -247,7 +247,7 @@ fn packets_that_met_congestion_are_told_with_their_connections() {
     }
 }
 
-/// What is to the card's addresses and for no queue pair is left to the host.
+/// Frames to the card's addresses that are for no queue pair are left to the host.
 #[test]
 fn frames_for_nobody_are_left_to_the_host_and_counted() {
     let mut wire = Wire::new(&library(), 1, Pace::FAST);
@@ -334,7 +334,7 @@ fn right_frames_of_every_opcode_and_length_become_packets() {
         let vlan = (length % 3 == 0).then_some(5);
         sent.push(Sent::good(frame(operation::SEND_ONLY, vlan, &[], &payload)));
     }
-    // What follows the IPv4 packet is not looked at, however long it is.
+    // Bytes behind the IPv4 packet are not examined, however many they are.
     for more in [2, 60, 64, 100, 5000, 140_000] {
         let mut bytes = frame(operation::SEND_ONLY, None, &[], &[8; 64]);
         bytes.extend(vec![0x77; more]);

@@ -92,7 +92,7 @@ pub struct Scatter {
     pub piece: Stream<In, PiecePlace>,
     /// A queue pair whose receive is given up.
     pub give_up: Stream<In, GiveUp>,
-    /// Whether that queue pair had a receive in use.
+    /// Answer to `give_up`: whether the queue pair had a receive in use.
     pub given_up: Flow<Out, GivenUp>,
     /// Runs of bytes to write, and orders in place of which the transposer makes runs.
     pub order: Stream<Out, WriteOrder>,

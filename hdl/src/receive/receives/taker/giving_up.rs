@@ -31,7 +31,7 @@ impl Taker {
         self.mark.valid.next = true;
         if self.mark.ready.val() {
             self.state.d.next = TakerState::Ready;
-            // What comes after the mark of a queue that is flushed.
+            // The queue is flushed: its receives are taken next.
             if self.kind.q.val() == MarkKind::Flush {
                 self.state.d.next = TakerState::GiveUp;
             }

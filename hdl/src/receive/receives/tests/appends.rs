@@ -12,7 +12,7 @@ const LOG: u8 = 4;
 const OWN: u16 = 3;
 const SHARED: u16 = 2048;
 
-/// A region of the host's: what it is, and how often it was enabled.
+/// A region of the host, and the number of times that it was enabled.
 struct Region {
     columns: Vec<Column>,
     capacity: u32,

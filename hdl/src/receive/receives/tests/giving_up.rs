@@ -161,7 +161,7 @@ fn a_queue_pair_that_goes_on_keeps_what_it_has_in_use() {
     host.give_up(6);
     host.settle();
     assert_eq!(host.completions(), [flushed(6, 4, 0)]);
-    // What has broken is not mended by becoming ready to send, nor by attributes.
+    // A broken queue pair is mended neither by becoming ready to send, nor by attributes.
     host.queue_pair(5, 2);
     host.give_up(5);
     host.queue_pair(5, 1);
@@ -374,7 +374,7 @@ fn whenever_queue_pairs_break_no_receive_is_lost_or_completes_twice() {
         host.settle();
         host.bench.stall(stalls);
         let mut posted = [0_u32; 10];
-        // Of each queue: what completed, and of the shared one what was found.
+        // Completions of each queue, and receives of the shared queue that were found.
         let mut done: [Vec<(u32, u8)>; 10] = Default::default();
         let mut found = 0;
         // Queue pairs with queues of their own take up to four receives ahead.
@@ -409,7 +409,7 @@ fn whenever_queue_pairs_break_no_receive_is_lost_or_completes_twice() {
                     holds[qp] -= 1;
                 }
                 4 if !broken[qp] && random.chance(0.1) => {
-                    // What it has placed was taken, as its responder sees to.
+                    // All placings of the queue pair were taken first, as its responder ensures.
                     while host.bench.pending(host.placing) > 0 {
                         host.step();
                     }

@@ -137,7 +137,7 @@ fn every_queue_pair_has_a_receive_and_a_further_one_waits_for_one_that_ends() {
     }
 }
 
-/// What a queue pair has taken ahead of its messages goes with it.
+/// Receives that a queue pair has taken ahead of its messages are given up with it.
 #[test]
 fn a_reset_gives_back_all_that_a_queue_pair_has_in_use() {
     let mut host = host();

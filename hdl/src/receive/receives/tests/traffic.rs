@@ -16,7 +16,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 
 const LOG: u8 = 5;
-/// What the test of all does, one thing after the other.
+/// Number of actions in the test of all traffic.
 const ROUNDS: u32 = 14_000;
 
 /// Remembers what is written.
@@ -290,7 +290,7 @@ impl Queue {
     }
 }
 
-/// Whether the card has places for regions of these types.
+/// True if the card has places for regions of these types.
 fn is_filled(head: &ReceiveHeader) -> bool {
     let types = (0..usize::from(head.regions)).map(|k| head.types >> (2 * k) & 3);
     let strided = types.clone().filter(|&code| code == 1).count();

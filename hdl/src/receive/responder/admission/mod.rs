@@ -143,11 +143,11 @@ pub struct Admission {
     /// The packet need not wait for those before it.
     able: Signal<Local, Bit>,
     leaves: Signal<Local, Bit>,
-    // What is known of the queue pair, valid in `Decide`.
+    // Settings and progress of the queue pair, valid in `Decide`.
     settings: DFF<Settings>,
     stamp: DFF<Bits<32>>,
     here: DFF<Progress>,
-    /// How far the packet's sequence number is ahead of the expected one, modulo 2^24.
+    /// Distance of the packet's sequence number from the expected one, modulo 2^24.
     ahead: DFF<Bits<24>>,
     reliable: DFF<Bit>,
     connected: DFF<Bit>,

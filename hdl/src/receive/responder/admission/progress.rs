@@ -1,4 +1,4 @@
-//! The progress of queue pairs: what is known, foreseen and written of it.
+//! The progress of queue pairs: read, foreseen and written.
 
 use super::super::record::Message;
 use super::{Admission, AdmissionState, RC, RC_BITS, UC, UC_BITS, UD, UD_BITS};

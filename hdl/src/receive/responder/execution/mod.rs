@@ -110,7 +110,7 @@ pub struct Execution {
     pub job: Stream<In, Job>,
     /// A queue pair begins anew: no job ends in this cycle.
     pub begins: Signal<In, Bit>,
-    /// What has happened to the current job since it left admission.
+    /// Events that concern the current job since it left admission.
     pub fate: Signals<In, Fate>,
     /// Placings of the packets' payload.
     pub placing: Stream<Out, Placing>,
@@ -128,7 +128,7 @@ pub struct Execution {
     pub append_ask: Stream<Out, AppendAsk>,
     /// Answers of the append regions.
     pub append_told: Flow<In, AppendTold>,
-    /// What has become of the packet that was asked about.
+    /// Decision about the packet that was asked about.
     pub append_settle: Flow<Out, AppendSettle>,
     /// Decision about a receive that appends.
     pub append_taken: Flow<Out, AppendTaken>,
@@ -136,7 +136,7 @@ pub struct Execution {
     pub region_ask: Stream<Out, RegionAsk>,
     /// Answer to `region_ask`.
     pub region_told: Flow<In, RegionTold>,
-    /// What has become of the packet that was asked about.
+    /// Decision about the packet that was asked about.
     pub region_settle: Flow<Out, RegionSettle>,
     /// Queue pairs that enter the error state.
     pub set_qp_error: Stream<Out, QueuePairIndex>,
@@ -189,7 +189,7 @@ pub struct Execution {
     frames: DFF<Bits<32>>,
     /// Sequence numbers that the packet takes.
     takes: Signal<Local, Bits<24>>,
-    /// How far a repeated READ lies before the expected packet, in sequence numbers.
+    /// Distance of a repeated READ from the expected packet, in sequence numbers.
     behind: Signal<Local, Bits<24>>,
 
     verdict: Signal<Local, Verdict>,

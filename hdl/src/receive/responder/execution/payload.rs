@@ -10,7 +10,7 @@ use crate::receive::record::{APPEND, AppendRequest, PlacingKind};
 use drdma_emit::prelude::*;
 
 impl Execution {
-    /// Where the payload goes: nowhere, unless all is well.
+    /// Finds the destination of the payload: none, unless all checks are passed.
     #[hdl_gen]
     pub(super) fn place(&mut self) {
         self.payload.next.kind = PlacingKind::Nothing;
@@ -102,7 +102,7 @@ impl Execution {
         self.append_ask.number.next = self.at.val().progress.capacity;
         self.append_ask.bytes.next = self.at.val().bytes;
         self.append_ask.first.next = self.at.val().first;
-        // Whether the bytes can be placed piece by piece.
+        // Question: can the bytes be placed piece by piece?
         self.region_ask.valid.next = self.state.q.val() == ExecutionState::Find;
         self.region_ask.receive.next = !self.at.val().write;
         self.region_ask.qp.next = self.at.val().qp;

@@ -1,4 +1,4 @@
-//! What becomes of a packet, its receive, its peer and its queue pair.
+//! Consequences for a packet, its receive, its peer and its queue pair.
 
 use super::super::checks::Verdict;
 use super::super::record::{JobKind, Message};
@@ -63,7 +63,7 @@ impl Execution {
             || (self.executes.val() && self.at.val().read && (self.verdict.val() == Verdict::Good));
     }
 
-    /// What becomes of the receive, the peer and the queue pair.
+    /// Decides about the receive, the answer to the peer, and the queue pair.
     #[hdl_gen]
     pub(super) fn decide(&mut self) {
         self.completes.next = false;

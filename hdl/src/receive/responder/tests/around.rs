@@ -191,7 +191,7 @@ impl<'a> Around<'a> {
         }
     }
 
-    /// Whether bytes can be placed piece by piece is asked, told and settled.
+    /// Plays the regions that are placed piece by piece: takes questions and decisions, and gives answers.
     pub(super) fn find_pieces(&mut self) {
         if let Some(placed) = self.settled_pieces.borrow_mut().take() {
             self.card.settle_pieces(placed);

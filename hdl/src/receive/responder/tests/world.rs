@@ -53,7 +53,7 @@ pub enum What {
     /// The packet is an atomic; the value before it.
     Atomic(u64),
 }
-/// An answer: queue pair, syndrome, sequence number, messages, and what it answers.
+/// An answer as {queue pair, syndrome, sequence number, messages, request that is answered}.
 pub type Answered = (u64, u8, u32, u32, What);
 
 /// Memory, keys and queues, as the semantics see them.
@@ -217,7 +217,7 @@ pub fn is_shared(queue: u64) -> bool {
     [4000, 4001].contains(&queue)
 }
 
-/// What the block's outputs do: receive queues and writer.
+/// Model of the blocks behind the outputs: receive queues and writer.
 #[derive(Default)]
 pub struct Card {
     pub memory: Vec<u8>,
@@ -334,7 +334,7 @@ impl Card {
         }
     }
 
-    /// What becomes of the receive that appends and was taken last.
+    /// Decision about the receive that appends and was taken last.
     pub fn settle(&mut self, returned: bool) {
         let pending = self.pending.take();
         let (qp, queue, posted) = pending.expect("a receive that appends was taken");
@@ -482,14 +482,14 @@ impl Card {
         self.completes(placing);
     }
 
-    /// The second half of a placing: what completes, and the frame.
+    /// Carries out the second half of a placing: completion and frame.
     fn completes(&mut self, placing: &Beat) {
         let get = |field: &str| placing.u64(field);
         let qp = get("qp");
         if get("returns") == 1 {
             self.use_up(qp).expect("a receive is in use");
         }
-        // What was taken for a message behind one that broke the queue pair.
+        // The receive was taken for a message behind one that broke the queue pair.
         let returns = get("completes") == 1
             && get("status") == Status::WrFlushError as u64
             && self.broken.contains(&qp);

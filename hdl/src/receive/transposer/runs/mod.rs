@@ -159,7 +159,7 @@ pub struct Runs {
     set: DFF<Bit>,
     /// Bytes of the row before each column.
     begins: [DFF<Bits<ROW>>; PIECES],
-    /// Whether the payload reaches each column of its last row.
+    /// The payload reaches the column in its last row, for each column.
     reached: [Signal<Local, Bit>; PIECES],
     ending: DFF<Bits<4>>,
     /// Bytes of the row before the column in which the payload ends.
@@ -225,7 +225,7 @@ pub struct Runs {
     coming: [DFF<Bit>; STAGES],
     at: DFF<Bits<5>>,
     at_next: Signal<Local, Bits<5>>,
-    /// What is kept of a column, a cycle before its product is there.
+    /// Fields of a column that are kept, a cycle before its product is there.
     looked_last: DFF<Bit>,
     looked_addr: DFF<Bits<64>>,
     looked_width: DFF<Bits<7>>,

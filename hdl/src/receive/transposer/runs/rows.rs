@@ -5,7 +5,7 @@ use super::{BYTES, ROW, Runs, RunsState, STEP};
 use drdma_emit::prelude::*;
 
 impl Runs {
-    /// Where the division begins: the skipped part of the dividend is less than the row.
+    /// Finds the bit at which the division begins: the skipped part of the dividend is less than the row.
     #[hdl_gen]
     pub(super) fn divide_step(&mut self) {
         self.sum.next = self.bytes.q.val() + bit_cast::<BYTES, ROW>(self.start.q.val());

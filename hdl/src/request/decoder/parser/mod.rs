@@ -30,7 +30,7 @@ const EMPTY_BYTES: u64 = 1;
 /// Cycles from a destination's partition to the first one of its id.
 const FIRST_STAGES: usize = 2;
 
-/// What the next granule is, or what is to be done before it.
+/// Kind of the next granule, or the step that comes before it.
 #[derive(Copy, Clone, PartialEq, Debug, LogicState)]
 pub enum DecoderState {
     /// The first half of an entry's head, or with its first destination.
@@ -82,7 +82,7 @@ pub enum DecoderState {
     Element,
     /// An extent or a column with a kind: its entries.
     Kind,
-    /// Where the bytes of an extent or a column with a kind lie.
+    /// The place of the bytes that an extent or a column with a kind leads to.
     Source,
     /// A contiguous region of several with row mask Element: the joiner takes its lane.
     Join,
@@ -514,7 +514,7 @@ pub struct Parser {
     has_kinds: DFF<Bit>,
     any_kinds: DFF<Bit>,
     special: DFF<SetKinds>,
-    /// An element's entry: where it is, how long, and how far from the next row's.
+    /// An element's entry: its offset, its length, and its distance from the next row's.
     entry_offset: DFF<Bits<64>>,
     entry_len: DFF<Bits<32>>,
     entry_step: DFF<Bits<32>>,

@@ -158,7 +158,7 @@ fn every_malformed_address_has_its_status() {
     let mut random = Random::new(22);
     let mut card = card(&mut random);
     let mut world = World::new(&library(), 22, &card);
-    // What is wrong; granule, byte, value; whether the queue pair goes to error.
+    // Each case: the fault; granule, byte, value; whether the queue pair goes to error.
     let cases: &[(&str, usize, usize, u8, bool)] = &[
         ("25 bits of a queue pair's number", 2, 15, 1, false),
         ("reserved", 3, 4, 1, false),

@@ -117,7 +117,7 @@ fn every_malformed_kind_has_its_status() {
     let requests = compare(&mut world, &mut card, &[batch(3, good.clone())]);
     assert_eq!(requests[0].status, 0);
 
-    // What is wrong; granule, byte, value; status; whether the queue pair goes to error.
+    // Each case: the fault; granule, byte, value; status; whether the queue pair goes to error.
     let cases: &[(&str, usize, usize, u8, u8, bool)] = &[
         ("magic", 0, 0, 0xd6, 2, false),
         ("opcode", 0, 1, 4, 2, false),
@@ -174,7 +174,7 @@ fn every_malformed_kind_has_its_status() {
     for (name, granule, byte, value, status, qp) in cases {
         let mut bytes = good.clone();
         bytes[granule * GRANULE + byte] = *value;
-        // What follows in the batch is dropped, and so is a later batch.
+        // Further entries of the batch are dropped, and so is a later batch.
         bytes.extend(good.clone());
         let later = batch(3, good.clone());
         let requests = compare(&mut world, &mut card, &[batch(3, bytes), later]);

@@ -77,7 +77,7 @@ impl Decoder {
         self.request_columns.next = self.requests.request_columns.val();
     }
 
-    /// What ids are made of, with the slot of the current request.
+    /// Gives out functions and keys of ids, with the slot of the current request.
     #[hdl_gen]
     pub(super) fn wire_functions(&mut self) {
         self.parser.function_write.join(&mut self.function_write);

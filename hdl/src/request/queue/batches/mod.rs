@@ -75,7 +75,7 @@ pub struct CutTurn {
     pub slow: Bit,
     /// Blocks of the turn.
     pub had: Bits<PACE>,
-    /// Where the message of the entry there goes on, in units; 0: it was not begun.
+    /// Beginning of the next part of the message of the entry at `position`, in units; 0: it was not begun.
     pub part: Bits<PART>,
     /// The message's next part is its last one.
     pub last_part: Bit,
@@ -164,7 +164,7 @@ pub struct Batches {
     pub wqe_error: Signal<Out, Bit>,
     /// The block is the first one of a turn.
     pub wqe_begins: Signal<Out, Bit>,
-    /// Which part of its message the block's entry stands for.
+    /// Part of its message that the block's entry stands for.
     pub wqe_part: Signal<Out, Part>,
 
     // ------------------------------------------------------------------ turns that are cut

@@ -93,11 +93,11 @@ impl Queue {
         self.new_standing.next.last_part = false;
     }
 
-    /// What is known of the queue, where it goes on, and how long its turn may be.
+    /// Computes the state of the queue, the position at which it goes on, and the length of its turn.
     #[hdl_gen]
     pub(super) fn judge_share(&mut self) {
         self.entry_blocks.next = self.one.val() << self.entry_log.read_data.val();
-        // What is known of the queue, where it goes on, and how long its turn may be.
+        // State of the queue, position at which it goes on, and length of its turn.
         self.from.next = self.standing.val().position;
         self.goal.next = self.target.q.val();
         self.goes_on.next = self.is_rest.q.val() || self.is_cut.q.val() || self.resumes.q.val();

@@ -1,4 +1,4 @@
-//! What waits for a turn: doorbells, what is parked, rests and cuts of batches.
+//! Queues of work that wait for a turn: doorbells, parked doorbells, rests and cuts of batches.
 
 use super::super::Queue;
 use drdma_emit::prelude::*;

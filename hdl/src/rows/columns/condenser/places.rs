@@ -171,7 +171,7 @@ impl Logic for BlockPlaces {
             }
         }
 
-        // Whether the blocks between are left out.
+        // The blocks between are left out.
         self.many.next = self.far_empty.q.val().get_bits::<20>(6).any();
         self.left_out.next = !self.never.val()
             && (self.many.val()

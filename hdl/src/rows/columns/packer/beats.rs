@@ -45,7 +45,7 @@ impl Packer {
         }
     }
 
-    /// Where the next beat starts, and what is stored of the message.
+    /// Computes the start of the next beat, and the state of the message that is stored.
     #[hdl_gen]
     pub(super) fn start_beat(&mut self) {
         self.following.start.next = self.whole_next.q.val();

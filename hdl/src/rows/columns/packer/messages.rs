@@ -1,4 +1,4 @@
-//! Messages: where they end, and how far those of each destination have come.
+//! Messages: their ends, and the progress of those of each destination.
 
 use super::Packer;
 use drdma_emit::prelude::*;

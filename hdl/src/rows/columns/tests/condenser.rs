@@ -98,7 +98,7 @@ struct Chunk {
     rows: u64,
     sparse: bool,
     bits: Vec<bool>,
-    /// Whether a row of `bits` that is set is selected; rows behind its end are.
+    /// For each set row of `bits`: it is selected; rows behind the end of this list are.
     selected: Vec<bool>,
     first: bool,
     last: bool,

@@ -26,7 +26,7 @@ fn mask(
     [("mask_valid", 1.into()), ("mask_bits", data), ("mask_tag", record(&fields))]
 }
 
-/// What must come: the sums in their order, and the masks that are kept.
+/// Expected outputs: the sums in their order, and the masks that are kept.
 #[derive(Default)]
 struct Expected {
     counted: Vec<(u64, u64, u64)>,

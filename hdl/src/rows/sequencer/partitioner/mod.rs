@@ -57,11 +57,11 @@ pub struct Made {
     pub data: Bits<512>,
     /// A read of the beat failed.
     pub error: Bit,
-    /// What the beat is for; its `last` is set with the last beat of a stretch.
+    /// Purpose of the beat; its `last` is set with the last beat of a stretch.
     pub purpose: Purpose,
 }
 
-/// What accompanies a group of eight rows through the pipeline.
+/// Fields that accompany a group of eight rows through the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Tag {
     /// Purpose of the group's read.

@@ -1,4 +1,4 @@
-//! How many rows a chunk has, and whether a request goes the column path.
+//! Finds the number of rows of a chunk, and whether a request goes the column path.
 
 use drdma_emit::prelude::*;
 use num_bigint::BigUint;

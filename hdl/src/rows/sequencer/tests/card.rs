@@ -24,7 +24,7 @@ pub struct Request {
     pub column: Option<Earlier>,
 }
 
-/// What is known of the rows of a WRITE by columns from its columns so far.
+/// State of the rows of a WRITE by columns after its columns so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Earlier {
     /// One of the columns so far went the column path.

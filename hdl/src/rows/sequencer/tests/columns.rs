@@ -127,7 +127,7 @@ pub struct ColumnPath {
     cleared: u32,
     /// The ids of the chunk that is being counted.
     ids: Vec<Beat>,
-    /// What was counted of each destination, and whether it could be read.
+    /// Rows that were counted of each destination, and whether a read failed.
     tallies: BTreeMap<u64, (u64, bool)>,
     /// Counts that were not given yet: set, rows, and whether a read failed.
     counted: VecDeque<(u64, u64, bool)>,

@@ -163,7 +163,7 @@ pub struct Walker {
     shared_in: Flatten<Context, CONTEXT_BITS>,
     shared: Restore<Context, CONTEXT_BITS>,
     last_of_unit: Signal<Local, Bit>,
-    // How far each region has come, and the line that was read last for it.
+    // Progress of each region, and the line that was read last for it.
     places: Lutram<PLACE_BITS, 4, 1>,
     place_in: Flatten<Place, PLACE_BITS>,
     place_out: Restore<Place, PLACE_BITS>,

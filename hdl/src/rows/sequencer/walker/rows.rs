@@ -1,4 +1,4 @@
-//! Rows of a region: where the walk stands, and what is read for it.
+//! Rows of a region: the place of the walk, and the lines that are read for it.
 
 use super::{Walker, WalkerState};
 use crate::request::{BITMAPPED, POINTER_MAPPED};

@@ -35,7 +35,7 @@ impl Keeper {
             && !self.list.q.val().paused
             && !self.fresh.q.val()
             && (self.act_answer.q.val().psn == self.list.q.val().oldest);
-        // Whether the acknowledgement reaches the end of the oldest packet.
+        // The acknowledgement does not reach the end of the oldest packet.
         self.is_short.next = (self.walk_answer.q.val().psn - self.record.val().psn).get_bit(23);
         if self.record_reads.val() {
             self.is_short.next = (self.walk_answer.q.val().psn

@@ -146,7 +146,7 @@ impl Keeper {
     /// Looks whether the queue pair has waited for too long, or for long enough.
     #[hdl_gen]
     pub(super) fn watch(&mut self) {
-        // Whether the queue pair is held may have changed without an event of its own.
+        // The queue pair may have become held, or not held, without an event of its own.
         self.writes.next = self.list.q.val().used;
         if self.list.q.val().used && self.pause_over.val() {
             self.after.next.paused = false;

@@ -1,4 +1,4 @@
-//! Lists of packets: what is read and written of them.
+//! Lists of packets: their reads and writes.
 
 use super::super::{CLOSED_READERS, Keeper, KeeperEvent, KeeperState};
 use crate::context::QP;

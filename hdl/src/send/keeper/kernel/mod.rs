@@ -100,7 +100,7 @@ impl Logic for Keeper {
         self.turn_qp.d.next = self.who.val();
         self.tells.input.data.next = self.reply.val();
 
-        // What the tables hold of the queue pair of the chosen event.
+        // Entries of the tables for the queue pair of the chosen event.
         self.list_out.bits.next = self.lists.read_data.val();
         self.is_current.next =
             self.stamps.stamp[0].val() == self.held.q.val().total.get_bits::<32>(0);

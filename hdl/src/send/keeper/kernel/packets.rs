@@ -1,4 +1,4 @@
-//! Packets: what is known of the current one, and of the one that is sent.
+//! Packets: fields of the current one, and of the one that is sent.
 
 use super::super::{Keeper, KeeperEvent, UNITS};
 use super::{COMPARE_AND_SWAP, FETCH_AND_ADD, READ_REQUEST};

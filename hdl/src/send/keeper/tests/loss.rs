@@ -32,7 +32,7 @@ fn run(library: &Library, seed: u64, stalls: (f64, f64), loss: f64) -> usize {
     let keeps = |k: usize| ![1, 3, 5].contains(&k);
     let mut peers: Vec<Peer> = qps.iter().map(|_| Peer::default()).collect();
     let mut given = [0; 8];
-    // What the packetizer and the network have: when it ends, and what it is.
+    // Packets in the packetizer and the network: the cycle in which each ends, and the packet.
     let mut pages: VecDeque<(u64, u64)> = VecDeque::new();
     let mut answers: VecDeque<(u64, u64, u64, u8)> = VecDeque::new();
     let mut again = 0;

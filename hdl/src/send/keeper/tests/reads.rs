@@ -30,7 +30,7 @@ fn send(net: &mut Net<'_>, psn: u64, fenced: bool) {
     net.give_with(7, psn, true, |beat| beat.with("operation", 4_u64).with("fenced", fenced));
 }
 
-/// What left in 300 cycles: number, address, length, whether it was sent before.
+/// Packets that leave in 300 cycles: number, address, length, whether it was sent before.
 fn leaves(net: &mut Net<'_>) -> Vec<(u64, u64, u64, bool)> {
     let mut came = Vec::new();
     for _ in 0..300 {

@@ -1,4 +1,4 @@
-//! Timeouts, what is written anew, what passes, and how long it takes.
+//! Timeouts, queue pairs that are written anew, packets that pass, and rates.
 
 use super::*;
 

@@ -168,7 +168,7 @@ pub struct Headers {
     pub mac: Signal<In, Bits<48>>,
     /// The card's IPv4 address.
     pub ip: Signal<In, Bits<32>>,
-    /// Where the datagrams of a request go; written before its packets come.
+    /// Address of the datagrams of a request; written before its packets come.
     pub address_write: Flow<In, AddressWrite>,
 
     /// Queue pair of the `sent` item that is offered in the next cycle.

@@ -152,7 +152,7 @@ pub struct Strides {
     nth_step: DFF<Bits<5>>,
     step: DFF<Bits<OFFSET>>,
     wraps_from: DFF<Bits<WIDTH>>,
-    /// What they add to the place otherwise; the number is then less by `wraps_from`.
+    /// Bytes that they add to the place otherwise; the number is then less by `wraps_from`.
     wrapped_step: DFF<Bits<OFFSET>>,
     wraps: [Signal<Local, Bit>; PIECES],
     moved_nth: [Signal<Local, Bits<WIDTH>>; PIECES],

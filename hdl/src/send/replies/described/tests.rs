@@ -257,7 +257,7 @@ fn any_part_of_a_region_comes_as_the_semantics_say_among_reads_of_memory() {
     assert!(good.iter().all(|count| *count > 50) && ends > 20, "{good:?}, {ends} ends");
 }
 
-/// Nothing is read but what the keys of a region allow, whatever the region says.
+/// Only memory that the keys of a region allow is read, even if the region names other memory.
 #[test]
 fn what_no_key_allows_is_not_read() {
     let library = library();

@@ -39,7 +39,7 @@ impl Logic for Issuer {
 
         self.take_event();
 
-        // What is known of the next event's queue pair is asked for.
+        // The tables are addressed with the next event's queue pair.
         self.psns.ahead.next = self.qp.d.val();
         self.midways.ahead.next = self.qp.d.val();
         self.stamps.ahead[0].next = self.qp.d.val();

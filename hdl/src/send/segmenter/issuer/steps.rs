@@ -141,7 +141,7 @@ impl Issuer {
             self.psns.write_address.next = self.qp.q.val();
             self.psns.write_data.next = self.next_psn.q.val() + self.takes.q.val();
         }
-        // Whether the queue pair's message goes on behind the packet.
+        // The queue pair's message goes on behind the packet.
         self.midways.write_enable.next = self.wipe.q.val()
             || (self.step.val()
                 && self.sends.val()

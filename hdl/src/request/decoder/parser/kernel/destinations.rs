@@ -7,7 +7,7 @@ use crate::request::{CONTIGUOUS, DEST_COUNT, MAX_REMOTE};
 use drdma_emit::prelude::*;
 
 impl Parser {
-    /// What a destination says that is wrong, one cycle after its head was taken.
+    /// Finds out what is wrong in a destination, one cycle after its head was taken.
     #[hdl_gen]
     pub(super) fn judge_destination(&mut self) {
         self.pairs.ask.next = true;

@@ -20,7 +20,7 @@ impl Parser {
         }
     }
 
-    /// Whether the flags and counts of a head are wrong, one cycle after it was taken.
+    /// Finds out whether flags or counts of a head are wrong, one cycle after it was taken.
     #[hdl_gen]
     pub(super) fn judge_head(&mut self) {
         self.blocks.next = bit_cast::<31, 30>(self.head_granules.q.val().get_bits::<30>(2))

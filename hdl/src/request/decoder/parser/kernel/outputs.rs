@@ -6,7 +6,7 @@ use crate::request::{DEST_COUNT, DEST_INDEX};
 use drdma_emit::prelude::*;
 
 impl Parser {
-    /// What is known of the request, its destination and its element.
+    /// Gives out the fields of the request, its destination and its element.
     #[hdl_gen]
     pub(super) fn tell(&mut self) {
         self.take.next = self.taking.val();

@@ -9,7 +9,7 @@ impl Parser {
     /// Finds out what is wrong in a region's shape.
     #[hdl_gen]
     pub(super) fn judge_shape(&mut self) {
-        // What is not 0 in the granule, seen as each of the layouts that it may hold.
+        // Fields of the granule that are not 0, in each of the layouts that it may hold.
         self.region_counts.next =
             self.granule_words.val().get_bit(self.region_count_word.val().index());
         self.shape_has_period.next =
@@ -208,7 +208,7 @@ impl Parser {
     /// Takes the shape of a region, and has the range looked up that it names.
     #[hdl_gen]
     pub(super) fn take_shape(&mut self) {
-        // Where pointers point to, or the fetch rows, which are as long as the bitmap.
+        // The target of the pointers, or the fetch rows, which are as long as the bitmap.
         self.check_long.next = false;
         self.check_target.next = self.kind.q.val() == POINTER_MAPPED;
         self.check_key.next = self.fields.shape_target_lkey.val();

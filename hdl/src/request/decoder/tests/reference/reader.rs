@@ -29,7 +29,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Where the request's datagrams go; a time to live of 0 stands for the usual one.
+    /// Address of the request's datagrams; a time to live of 0 stands for the usual one.
     pub(super) fn address(&mut self) -> Result<AddressHandle, Failure> {
         let mut bytes = Vec::new();
         for _ in 0..AddressHandle::SIZE / GRANULE {

@@ -33,7 +33,7 @@ pub struct Source {
     pub number: u32,
 }
 
-/// What a set with kinds of columns has beside others.
+/// Fields that only a set with kinds of columns has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Special {
     pub pd: u32,
@@ -61,7 +61,7 @@ pub struct Key {
     /// Of a bit: its place in its byte.
     pub first: u8,
     pub key_type: u8,
-    /// Where the bitmap of validity is, and the place of row 0's bit.
+    /// Address of the bitmap of validity, and place of row 0's bit in its byte.
     pub validity: Option<(u64, u8)>,
 }
 
@@ -102,12 +102,12 @@ impl Set {
         }
     }
 
-    /// True if some lane leads elsewhere.
+    /// True if some lane's entries lead to bytes elsewhere.
     pub fn has_kinds(&self) -> bool {
         self.lanes.iter().any(|lane| lane.source.kind != ElementKind::Fixed as u8)
     }
 
-    /// What it has beside others, if it can be seen that it has any.
+    /// The set's special fields, if the outputs show that it has any.
     pub fn special(&self, special: Special) -> Option<Special> {
         Some(special).filter(|s| self.has_kinds() || s.chain.is_some() || s.first > 0)
     }
@@ -193,7 +193,7 @@ pub struct Dest {
     pub columns: Vec<Column>,
 }
 
-/// What a destination of a WRITE by columns has for one of them.
+/// Fields of a destination of a WRITE by columns for one of the columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Column {
     pub remote_addr: u64,

@@ -283,7 +283,7 @@ fn leave_out(random: &mut Random, chunk: &mut Chunk, threshold: u64) {
     let needed = chunk.needed_here();
     let mut shift = 0;
     for block in 0..chunk.rows.div_ceil(64) {
-        // What lies behind the last word of the block before must not be needed.
+        // The last three rows of the block before must not be needed.
         let near = |row: &u64| (64 * block).saturating_sub(3) <= *row && *row < 64 * block;
         let most = [3, 40, 4000][random.below(3) as usize];
         let wider = enough + random.below(most);
