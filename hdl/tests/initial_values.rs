@@ -2,7 +2,7 @@
 
 use drdma_emit::assigned;
 
-/// Whatever is assigned at an edge in the card's text has a value, however its leaf says so.
+/// Every register that is assigned at an edge in the card's text has an initial value, however its leaf gives it.
 #[test]
 fn no_assignment_of_the_card_is_missed() {
     let core = drdma_hdl::top::core().expect("the card can be emitted").verilog;

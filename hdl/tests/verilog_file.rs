@@ -34,7 +34,7 @@ fn one_file_is_written_that_says_what_it_is() {
     let [stdout, said] =
         [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
     assert_eq!(stdout, format!("{}\n", folder.join("mqnic_app_block.v").display()));
-    // A line before each step, and one behind it that says how long it took.
+    // A line before each step, and a line behind it with the time that the step took.
     let said: Vec<&str> = said.lines().collect();
     assert_eq!(said.len(), 4, "{said:?}");
     for step in said.chunks(2) {

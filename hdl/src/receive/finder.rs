@@ -27,7 +27,7 @@ pub enum FinderChange {
     Leave,
     /// The queue pair becomes the first one of its new list.
     Enter,
-    /// The one that was first in that list gets its link to the new first one.
+    /// The queue pair that was first in the new list gets its link to the new first one.
     Tell,
 }
 

@@ -55,7 +55,7 @@ pub struct Rings {
     consumer: Table<32, CQ>,
     producer: Table<32, CQ>,
     cq: DFF<Bits<CQ>>,
-    // Outputs that follow from these.
+    // Outputs that follow from the current ring.
     next_addr: DFF<Bits<64>>,
     next_lap: DFF<Bit>,
     next_full: DFF<Bit>,

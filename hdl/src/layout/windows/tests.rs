@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// What the bench knows of the world: the placer's part, and the windows in the order of opening.
+/// Model of the blocks around: the placer's part, and the windows in the order of opening.
 #[derive(Default)]
 struct World {
     /// Row beats that have no window yet; whether the placer's window is open.

@@ -49,7 +49,7 @@ pub struct Coverage {
     pub pd: Signal<In, Bits<32>>,
     /// `proper`, `covered` and `row` are valid.
     pub done: Signal<Out, Bit>,
-    /// No value is empty.
+    /// No column has a width of 0.
     pub proper: Signal<Out, Bit>,
     /// All rows of all columns lie in the memory of their keys.
     pub covered: Signal<Out, Bit>,

@@ -1,4 +1,4 @@
-//! Tells whether a queue pair may still hold an append region.
+//! Finds out whether a queue pair may still hold an append region.
 
 use crate::context::{ConfigWrite, QP, Stamps, Table, TableSelect};
 use drdma_emit::prelude::*;

@@ -1,4 +1,4 @@
-//! Tells which append regions are enabled, and how often each was.
+//! Keeps the append regions that are enabled, and the life of each.
 
 use crate::context::{ConfigWrite, EVERY_TABLE, Table};
 use crate::receive::record::{APPEND, APPEND_LIFE, AppendWord};

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 const LATENCY: u64 = 3;
 
-/// What the block does in a cycle in which this packet, if any, has met congestion: the notice that leaves.
+/// Runs a cycle in which this packet, if any, has met congestion; returns the notice that leaves.
 fn step(bench: &mut Bench<'_>, packet: Option<u64>, ready: bool) -> Option<(u64, u64)> {
     let model = bench.model();
     model.set("congested_valid", packet.is_some().into());

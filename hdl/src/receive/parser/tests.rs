@@ -187,7 +187,7 @@ impl Wire<'_> {
         }
     }
 
-    /// Waits until nothing moves any more; gives what has happened since it was asked last.
+    /// Waits until no beat moves any more; returns the outcome since the last call.
     fn settle(&mut self) -> Outcome {
         let mut quiet = 0;
         while quiet < 60 {

@@ -274,7 +274,7 @@ impl<'a> Around<'a> {
 /// A message of a queue pair.
 struct Message {
     qp: u64,
-    /// Of a described key: the region's number. Else it is of a receive.
+    /// Number of the described key's region; none if the message goes to a receive.
     key: Option<u64>,
     region: Option<Region>,
     scatter: Option<Scatter>,
@@ -465,7 +465,7 @@ fn bytes_go_where_the_semantics_say_whatever_comes_between() {
     assert!(by_columns > 50, "{by_columns} by columns");
 }
 
-/// No byte is placed where no key of the region allows it, whatever lists say; nor is any other of its packet.
+/// No byte is placed where the region's keys do not allow it, and then no other byte of its packet is placed either.
 #[test]
 fn what_no_key_allows_is_not_placed() {
     let library = library();
@@ -519,7 +519,7 @@ fn what_no_key_allows_is_not_placed() {
     assert!(around.coming.is_empty());
 }
 
-/// Every byte a piece: as many as a packet has fit, and those of the packet behind wait.
+/// Every byte is a piece: the pieces of one packet fit, and those of the packet behind it wait.
 #[test]
 fn a_packet_may_have_as_many_pieces_as_bytes() {
     let library = library();
@@ -647,6 +647,6 @@ fn dense_columns_are_told_column_by_column() {
     (0..200).for_each(|_| around.step());
     let came: Vec<_> = around.came.iter().map(|packet| merged(packet.iter().copied())).collect();
     assert_eq!(came, expected);
-    // The one that ends before the last value, which lies beyond, is told piece by piece.
+    // The packet that ends before the last value, which lies beyond the memory, is answered piece by piece.
     assert_eq!((by_pieces, around.by_columns), (1, expected.len() - 1));
 }

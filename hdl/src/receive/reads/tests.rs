@@ -78,7 +78,7 @@ impl Lab<'_> {
         self.pulse("asked", &fields);
     }
 
-    /// A packet comes, of which the responder gives its frame back: an answer if it has an operation.
+    /// Passes a packet whose frame the responder gives back; it is an answer if it has an operation.
     fn comes(&mut self, operation: Option<u64>, psn: u64, bytes: u64, ram: u64) {
         let answers = operation.is_some().into();
         let operation = operation.unwrap_or(4);
@@ -338,7 +338,7 @@ fn what_a_queue_pair_has_asked_for_ends_with_its_context_and_when_it_is_closed()
     }
 }
 
-/// The context ends between two orders of a packet, whose bytes go to two regions: what is left of it is not written.
+/// The context ends between two orders of a packet, whose bytes go to two regions: the second order is not written.
 #[test]
 fn a_packet_of_which_a_part_was_written_ends_with_its_context() {
     let library = library();

@@ -98,7 +98,7 @@ impl Job {
     }
 }
 
-/// The block, the frame store, and what reads the memory of columns.
+/// The block, the frame store, and a reader of the memory of columns.
 struct World<'a> {
     bench: Bench<'a>,
     column: DriverId,

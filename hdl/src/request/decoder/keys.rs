@@ -1,4 +1,4 @@
-//! Decodes the part of an entry that says how a partitioned request's ids are made.
+//! Decodes the part of an entry that describes how a partitioned request's ids are made.
 
 use super::slice::{At, in_granule};
 use crate::request::{FunctionWrite, KEY_BITS, KeyWrite};

@@ -51,7 +51,7 @@ fn shape_word() -> Constant<Bits<4>> {
     Constant::new((QueuePairEntry::field("log_mtu").start / 32).to_bits())
 }
 
-/// Number of the word that says how often a queue pair sends again.
+/// Number of the word that has the numbers of retries of a queue pair.
 fn tries_word() -> Constant<Bits<4>> {
     Constant::new((AttributesEntry::field("retry_cnt").start / 32).to_bits())
 }

@@ -155,7 +155,7 @@ pub fn story(turns: &[Turn]) -> Vec<Event> {
     events
 }
 
-/// Checks that the beats tell the story, each as much as it can.
+/// Checks that the beats have the contents of [`story`], and that each beat is as full as it can be.
 pub fn check(turns: &[Turn], beats: &[Beat]) {
     let events = story(turns);
     let (mut next, mut turn) = (0, &turns[0]);

@@ -84,7 +84,7 @@ pub struct Token {
     pub first: Bits<4>,
     /// Last lane, 0 to 15.
     pub last: Bits<4>,
-    /// The token is a piece of one lane: `offset` and `bytes` say which.
+    /// The token is a piece of one lane, given by `offset` and `bytes`.
     pub piece: Bit,
     /// With `piece`: offset of the piece in its lane, in bytes.
     pub offset: Bits<32>,

@@ -79,7 +79,7 @@ pub struct Messages {
     is_full: Signal<Local, Bit>,
     begins: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
-    // A chunk has begun, and no token has said so yet.
+    // A chunk has begun, and no token has carried its start yet.
     chunk: DFF<Bit>,
     chunk_now: Signal<Local, Bit>,
     emit: Signal<Local, Bit>,

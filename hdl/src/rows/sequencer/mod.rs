@@ -241,7 +241,7 @@ pub struct Sequencer {
     pub token_first: Signal<Out, Bits<4>>,
     /// Last lane, 0 to 15.
     pub token_last: Signal<Out, Bits<4>>,
-    /// The token is a piece of one lane: `offset` and `bytes` say which.
+    /// The token is a piece of one lane, given by `offset` and `bytes`.
     pub token_piece: Signal<Out, Bit>,
     /// With `piece`: offset of the piece in its lane, in bytes.
     pub token_offset: Signal<Out, Bits<32>>,

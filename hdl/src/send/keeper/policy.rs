@@ -1,4 +1,4 @@
-//! Says which queue pairs keep what they send, and how often they send it again.
+//! Keeps which queue pairs keep the packets that they send, and how often they send them again.
 
 use drdma_abi::Layout;
 use drdma_abi::receive::AttributesEntry;

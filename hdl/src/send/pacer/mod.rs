@@ -69,7 +69,7 @@ const PRODUCT: u64 = 3;
 /// Bits of a [`Limit`].
 const LIMIT: usize = 2 * RATE + ALPHA + 2 * PERIODS + SENT + 2 * STAGE + UNIT_TIME + TIME + 2;
 
-/// Tells that a limited queue pair sends a packet.
+/// Reports that a limited queue pair sends a packet.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct PacedPacket {
     /// The queue pair.

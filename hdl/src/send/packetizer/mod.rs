@@ -147,7 +147,7 @@ pub struct Sent {
     pub psn: Bits<24>,
 }
 
-/// Tells that a packet is on its way.
+/// Reports that a packet is on its way.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Sending {
     /// The queue pair that sends the packet.

@@ -154,7 +154,7 @@ fn addresses(random: &mut Random) -> Addresses {
     (0..256).map(|_| random.chance(0.5).then(|| handle(random))).collect()
 }
 
-/// Says where the datagrams of each request go; what means nothing is garbage.
+/// Writes the addresses of the datagrams of each request; fields without a meaning are random.
 fn tell(bench: &mut Bench, addresses: &Addresses) {
     let writes = bench.driver("address_write");
     for (slot, handle) in addresses.iter().enumerate() {
@@ -183,7 +183,7 @@ fn tell(bench: &mut Bench, addresses: &Addresses) {
     bench.run_until(|b| b.pending(writes) == 0);
 }
 
-/// The frame of a packet of these queue pairs, whose request may say where datagrams go.
+/// The frame of a packet of these queue pairs, whose request may name an address for datagrams.
 fn frame_of(packet: &Packet, queue_pairs: &[QueuePairEntry], addresses: &Addresses) -> Vec<u8> {
     let qp = queue_pairs[packet.qp];
     let datagram = qp.transport == Transport::Ud as u8;
@@ -195,7 +195,7 @@ fn frame_of(packet: &Packet, queue_pairs: &[QueuePairEntry], addresses: &Address
     }
 }
 
-/// Writes the words that the packetizer keeps. No request says where its datagrams go.
+/// Writes the words that the packetizer keeps. No request names an address for datagrams.
 fn configure(bench: &mut Bench, cfg: DriverId, queue_pairs: &[QueuePairEntry]) {
     bench.set("mac", MAC);
     bench.set("ip", IP);

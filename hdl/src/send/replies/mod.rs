@@ -186,7 +186,7 @@ pub struct Plan {
     pub from: Bits<SLOT>,
 }
 
-/// Tells that a reply that waited has left.
+/// Reports that a reply that waited has left.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Left {
     /// The reply's queue pair.

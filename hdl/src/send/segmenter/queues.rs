@@ -1,4 +1,4 @@
-//! Tells which requests must not begin any more.
+//! Finds out which requests must not begin any more.
 
 use crate::context::{INDEX, QUEUE, Stamps, TableSelect};
 use crate::primitive::{Lutram, Ram, RamStyle};

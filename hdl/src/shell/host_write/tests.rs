@@ -268,7 +268,7 @@ fn a_word_is_written_before_it_is_told_and_takes_turns_with_orders() {
             card.bench.step();
             let engine = card.engine.borrow();
             for beat in card.bench.take(done) {
-                // Slots are told in any order, each when its write has been read.
+                // Slots are reported in any order, each when its write has been read.
                 let slot = beat.u64("slot") as usize;
                 let nth = told.iter().filter(|of| **of == slot).count();
                 let of = &sent[nth * 32 + slot];

@@ -197,7 +197,7 @@ fn a_queue_pair_without_room_and_one_that_was_refused_both_break_whenever_they_m
     (0..2).for_each(|k| card.bench.send(card.receipt, receipt(3, 1, k)));
     for round in 0..24 {
         let (refused, without_room) = (100 + round, 200 + round);
-        // Nothing waits for the packet, so that its queue pair is told of in one cycle alone.
+        // No request waits for the packet, so that its queue pair is reported in one cycle only.
         card.sending(refused, 1);
         card.bench.run(20);
         // The NAK or the receipt comes first.

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 const WINDOWS: u64 = WINDOW_COUNT as u64;
 
-/// What the bench has seen: windows are opened in order, and their beats pass in order.
+/// State of the bench: windows are opened in order, and their beats pass in order.
 #[derive(Default)]
 struct World {
     opened: u64,

@@ -79,7 +79,7 @@ impl Sent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Host,
-    /// It is RoCEv2 to the card's addresses, for no queue pair: the host has it, and it is counted.
+    /// The frame is RoCEv2 to the card's addresses, but for no queue pair: the host gets it, and it is counted.
     Left,
     /// An ACK or a NAK for its queue pair.
     Ack,
@@ -161,7 +161,7 @@ pub fn fix_icrc(frame: &mut [u8]) {
     frame[link + total - 4..link + total].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// Whether a frame is RoCEv2 to the card's addresses, whatever else is wrong with it.
+/// True if a frame is RoCEv2 to the card's addresses, even if it is wrong in other ways.
 pub fn is_ours(frame: &[u8]) -> bool {
     let link = link(frame);
     if frame.len() < link + Ipv4::SIZE + Udp::SIZE {
@@ -221,7 +221,7 @@ pub fn congested(sent: &Sent) -> Option<u64> {
     (frame.ip.tos & 3 == 3 && connected && is_member(&entry, &frame)).then_some(qp)
 }
 
-/// Checks what is told of an ACK against the frame.
+/// Checks the fields that the block gave of an ACK against the frame.
 pub fn check_ack(ack: (u64, u64, u64), sent: &[u8]) {
     let frame = Frame::parse_any(sent).expect("it is right");
     let aeth = frame.aeth.expect("an ACK has one");
@@ -291,7 +291,7 @@ pub fn check(taken: &Taken, sent: &[u8]) {
     }
 }
 
-/// A right frame of any opcode: often of those that somebody knows.
+/// A right frame of any opcode, often of one that the card knows.
 pub fn right(random: &mut Random) -> Vec<u8> {
     let payload = match random.below(100) {
         0..70 => random.below(100),
@@ -342,7 +342,7 @@ pub fn right(random: &mut Random) -> Vec<u8> {
         },
         ..flow(None)
     };
-    // Headers are bytes as well: the opcode says which of them are.
+    // Headers and payload are random bytes: the opcode determines where the headers end.
     let extended = 4 * random.below(8) as usize;
     let (extended, payload) = (random.bytes(extended), random.bytes(payload as usize));
     let mut frame = assembled(&flow, bth, &extended, &payload);

@@ -4,7 +4,7 @@ use super::frames::{self, Fate, Sent};
 use super::{Pace, Wire, library};
 use drdma_verilated::testbench::Random;
 
-/// Frames, unless `DRDMA_TEST_FRAMES` says how many.
+/// Number of random frames, unless `DRDMA_TEST_FRAMES` gives it.
 const FRAMES: u64 = 100_000;
 /// Frames of a run: fewer than packets that can wait.
 const BATCH: u64 = 400;
@@ -21,7 +21,7 @@ fn damage(frame: &mut Vec<u8>, random: &mut Random) {
             // A bit anywhere, or in the headers.
             0 | 1 => random.below(len) as usize,
             2..=4 => random.below(len.min(90)) as usize,
-            // Cut, or longer.
+            // The frame is cut, or made longer.
             5 => {
                 frame.truncate(1 + random.below(len) as usize);
                 continue;

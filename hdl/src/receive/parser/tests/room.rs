@@ -52,7 +52,7 @@ fn a_full_store_drops_frames_and_stops_nobody() {
     assert!(outcome.overrun <= 2, "{} dropped", outcome.overrun);
 }
 
-/// While packets wait, or acknowledgements, what comes for the card is dropped; the host's frames pass.
+/// While packets or acknowledgements find no room, frames for the card are dropped; the host's frames pass.
 #[test]
 fn a_full_queue_drops_the_cards_frames_and_stops_nobody() {
     for acks in [false, true] {
@@ -84,7 +84,7 @@ fn a_full_queue_drops_the_cards_frames_and_stops_nobody() {
     }
 }
 
-/// Frames that are wrong leave nothing, also if there is never a right one behind them.
+/// Frames that are wrong take up no room, even if no right one ever follows.
 #[test]
 fn wrong_frames_leave_nothing_in_the_store() {
     let mut wire = Wire::new(&library(), 1, Pace::FAST);

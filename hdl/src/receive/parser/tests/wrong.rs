@@ -131,7 +131,7 @@ fn each_damage_drops_the_frame() {
     }
 }
 
-/// What the bus carries behind the last byte does not count, even if it is what was cut off.
+/// Bytes that the bus carries behind a frame's last one do not count, even if they are those that were cut off.
 #[test]
 fn bytes_that_are_not_there_do_not_complete_a_frame() {
     let mut wire = Wire::new(&library(), 1, Pace::FAST);
@@ -365,7 +365,7 @@ fn right_frames_of_every_opcode_and_length_become_packets() {
     assert_eq!(sent.len() - packets, 5 * 32 * 2 + 2);
 }
 
-/// Nothing hangs at frames that are longer than IPv4 can say, or have no end of their own.
+/// The block does not hang at frames that are longer than IPv4 allows, or that have no end of their own.
 #[test]
 fn what_is_longer_than_anything_is_dropped_and_the_next_one_is_right() {
     let mut wire = Wire::new(&library(), 1, Pace::FAST);

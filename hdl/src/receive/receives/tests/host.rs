@@ -225,7 +225,7 @@ impl Host<'_> {
         self.bench.send(self.take, beat);
     }
 
-    /// Takes a receive: whether there is one, its status and its capacity.
+    /// Takes a receive; returns whether there is one, its status and its capacity.
     pub fn take(&mut self, qp: u64, queue: u16) -> (bool, u64, u64) {
         self.ask(qp, queue);
         while self.bench.received(self.taken).is_empty() {

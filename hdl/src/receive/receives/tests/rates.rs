@@ -28,7 +28,7 @@ fn cycles(queues: u16, each: u32, burst: Option<u32>) -> u64 {
         for position in 0..each {
             host.put(queue, 10, position, &receive(position.into(), position));
         }
-        // Enough is posted ahead.
+        // Enough receives are posted ahead.
         host.ring_doorbell(queue, each);
     }
     host.settle();
@@ -172,7 +172,7 @@ fn payload_is_cut_at_64_bytes_a_cycle() {
     assert!(cycles[115] - cycles[16] <= 4 * 99, "{} cycles", cycles[115] - cycles[16]);
 }
 
-/// Two messages of 4 KiB over rows of 16 extents of 8 B: 512 orders each. What is contiguous keeps its pace beside.
+/// Two messages of 4 KiB over rows of 16 extents of 8 B: 512 orders each. Contiguous regions keep their pace beside them.
 #[test]
 fn an_extent_of_a_strided_region_is_an_order_in_2_cycles() {
     let mut host = Host::new(&library(), 1);

@@ -25,7 +25,7 @@ struct Recorder(RefCell<Vec<(u64, u64)>>);
 
 impl HostMemory for Recorder {
     fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), Fault> {
-        // Bitmaps and pointers, which say nothing here.
+        // Bitmaps and pointers, whose bytes do not matter here.
         assert!(addr < 1 << 48, "{} bytes at {addr:#x}", out.len());
         out.fill(0);
         Ok(())
@@ -263,7 +263,7 @@ impl Queue {
         };
         let found = match head {
             Err(name) => fails(name, Status::LocalQpOperationError),
-            // An entry that says to be longer than it is takes what is behind it, and fails.
+            // An entry whose length field is too large takes the blocks behind it, and fails.
             Ok(head) if !is_filled(&head) || head.granules as usize > entry.len() / GRANULE => {
                 let name = ReceiveName { wr_id: head.wr_id, position };
                 fails(name, Status::LocalQpOperationError)
@@ -482,7 +482,7 @@ impl Peer {
     }
 }
 
-/// Gives back what was taken ahead for a message behind one that failed: nothing completes.
+/// Gives back a receive that was taken ahead for a message behind one that failed, without a completion.
 fn give_back(host: &mut Host<'_>, qp: u64, expected: &mut Expected) {
     let flushed = Status::WrFlushError as u64;
     let placing =
@@ -516,7 +516,7 @@ fn enable(host: &mut Host<'_>, queue: &mut Queue, peers: &[Peer], at: usize) {
     *queue = Queue { names: queue.names, ..fresh };
 }
 
-/// The granules of an entry have left for where its regions are walked.
+/// Checks that the granules of an entry have left for the block that walks its regions.
 fn check_granules(host: &Host<'_>, qp: u64, entry: &[u8]) {
     let head =
         ReceiveHeader::decode(entry.first_chunk::<{ ReceiveHeader::SIZE }>().expect("a head"));
@@ -540,7 +540,7 @@ fn check_granules(host: &Host<'_>, qp: u64, entry: &[u8]) {
     }
 }
 
-/// A WRITE to a described key with dense columns, which are told in place of pieces.
+/// A WRITE to a described key with dense columns, which are given in place of pieces.
 fn write_to_columns(host: &mut Host<'_>, qp: u64, random: &mut Random, expected: &mut Expected) {
     let (bytes, ram) = (1 + random.below(600), random.below(1 << 17));
     let beat = [

@@ -25,7 +25,7 @@ impl Transposer {
         Self { target, planned, columns, jobs, count: 0, dropped: 0 }
     }
 
-    /// Behind each cycle.
+    /// Plays the transposer after each cycle.
     pub fn step(&mut self, bench: &mut Bench<'_>) {
         for column in bench.take(self.target) {
             let (last, dropped) = (column.u64("last") == 1, column.u64("dropped") == 1);

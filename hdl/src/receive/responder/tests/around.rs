@@ -26,7 +26,7 @@ pub(super) struct Around<'a> {
     pub(super) set_qp_error: MonitorId,
     pub(super) append_ask: MonitorId,
     pub(super) region_ask: MonitorId,
-    /// Cycles until it is told whether bytes can be placed piece by piece, and what.
+    /// Cycles until the question whether bytes can be placed piece by piece is answered, and the answer.
     pub(super) finding: Option<(u64, u64)>,
     /// Answers to the next questions about pieces, whatever is asked.
     pub(super) verdicts: Option<VecDeque<u64>>,

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A queue pair as the host has made it, its peer, and what the semantics know of it.
+/// A queue pair as the host has made it, its peer, and its state in the semantics.
 #[derive(Clone)]
 pub(super) struct Pair {
     pub(super) index: u64,
@@ -94,7 +94,7 @@ pub(super) struct Oracle {
     pub(super) dropped: u64,
     /// Packets that their queue pair did not need.
     pub(super) ignored: u64,
-    /// Receives in use of queue pairs that broke, whose own queues decide what becomes of them.
+    /// Receives in use of queue pairs that broke, which are flushed by their own queues.
     pub(super) flushed: u64,
     pub(super) outcomes: [u64; 4],
 }
@@ -160,7 +160,7 @@ impl Oracle {
     }
 }
 
-/// What the block answers to a READ from before the packet that is expected: it does not know which it has answered.
+/// Answer of the block to a READ before the expected packet, without regard to the READs that it has answered.
 pub(super) fn any_read_again(packet: &Packet, pair: &Pair, lab: &Lab) -> Option<Answered> {
     let settings = pair.settings();
     let behind = psn_distance(pair.responder.expected(), packet.psn);

@@ -29,7 +29,7 @@ pub(super) fn post(
     }
 }
 
-/// Append regions that there are; one number more is of none.
+/// Number of append regions; the number `REGIONS` itself is of no region.
 pub(super) const REGIONS: u64 = 5;
 
 /// Makes append regions for both, of which the first two are of the one protection domain and the others of the other

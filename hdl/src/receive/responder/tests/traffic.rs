@@ -102,7 +102,7 @@ impl Packet {
         }
     }
 
-    /// Puts it into the frame store from word `start` on; gives the beat for the block, and its words.
+    /// Puts the packet into the frame store from word `start` on; returns the beat for the block, and its words.
     pub fn store(&self, start: u64, store: &mut [u8], random: &mut Random) -> (Beat, u64) {
         let header = if self.vlan.is_some() { 18 } else { 14 };
         // The frame store holds headers for any kind of packet.

@@ -241,9 +241,9 @@ pub struct Card {
     /// Pieces of the packet that was asked for last, and of packets that are placed. Of a receive there are none.
     pub found: Vec<Fragment>,
     pub pieces: VecDeque<Vec<Fragment>>,
-    /// Packets that were asked for: described keys', by what was told, and receives'.
+    /// Numbers of packets that were asked for: those of described keys, by answer, and those of receives.
     pub sought: [u64; 4],
-    /// Append regions, and what the packet that was asked for last is: region, queue pair, bytes of its message so far.
+    /// Append regions; and of the packet that was asked for last: region, queue pair, bytes of its message so far.
     pub appends: Vec<Option<Append>>,
     pub asked: Option<(u32, u32, u64)>,
     /// Bytes that messages of queue pairs have appended so far.
@@ -255,7 +255,7 @@ pub struct Card {
     pub loose: bool,
     /// Words of frames that were not given back, and whether they are of an atomic that swaps.
     pub frames: VecDeque<(u64, bool)>,
-    /// Atomics that have a slot: address, what is swapped in or added, what is compared with.
+    /// Atomics that have a slot: address, value that is swapped in or added, value that is compared with.
     pub slots: HashMap<u64, (u64, u64, u64)>,
     /// The values before the atomics of each queue pair, in order.
     pub originals: HashMap<u64, VecDeque<u64>>,
@@ -297,7 +297,7 @@ impl Card {
         ])
     }
 
-    /// What is told of a packet whose bytes are placed piece by piece: whether they can be.
+    /// Answer about a packet whose bytes are placed piece by piece: whether they can be.
     pub fn seek(&mut self, ask: &Beat) -> u64 {
         let get = |field: &str| ask.u64(field);
         self.found.clear();
@@ -344,7 +344,7 @@ impl Card {
         }
     }
 
-    /// What the append regions tell of a packet: verdict, whether rows are whole, first row.
+    /// Answer of the append regions about a packet: verdict, whether rows are whole, first row.
     pub fn ask(&mut self, ask: &Beat) -> (u64, bool, u32) {
         let get = |field: &str| ask.u64(field);
         let (qp, pd, number) = (get("qp") as u32, get("pd") as u32, get("number") as u32);

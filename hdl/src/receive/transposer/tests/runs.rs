@@ -116,7 +116,7 @@ struct Host<'a> {
     run: MonitorId,
     store: Vec<u8>,
     done: Rc<RefCell<VecDeque<u64>>>,
-    /// Runs of jobs: of the one that is told, and of those that are not in host memory.
+    /// Runs of jobs: of the one whose runs leave, and of those that are not in host memory.
     runs: Vec<Fields>,
     waiting: VecDeque<Vec<Fields>>,
     placed: usize,

@@ -82,7 +82,7 @@ fn range(memory: &MemoryRegionEntry) -> Entry {
 }
 
 impl Entry {
-    /// As it stands in a queue, with a column of the memory region. The region begins at granule 2.
+    /// The entry's bytes in a queue, with a column of the memory region. The region begins at granule 2.
     fn bytes(&self, memory: &MemoryRegionEntry) -> Vec<u8> {
         let mut bytes = vec![0; WqeHeader::SIZE];
         bytes.extend(self.header.to_bytes());

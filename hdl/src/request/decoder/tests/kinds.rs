@@ -14,7 +14,7 @@ use drdma_verilated::testbench::{Random, STALLS};
 const KINDS: u16 = shape_flags::COLUMN_KINDS;
 const FIRST_5: u16 = 5 << shape_flags::FIRST_BIT_SHIFT;
 
-/// An element: its kind, width and the logarithm of its entry's bytes, its place and key, and where it leads to.
+/// An element: its kind, width and the logarithm of its entry's bytes, its place and key, and its source.
 fn element(
     kind: ElementKind,
     (width, log_entry): (u32, u8),

@@ -205,7 +205,7 @@ fn every_malformed_kind_has_its_status() {
     world.set_qp_errors(&card.qp_errors);
     assert_eq!(compare(&mut world, &mut card, &[batch(3, good.clone())])[0].status, 5);
     recover(&mut world, &mut card);
-    // A queue that `control` says is halted.
+    // A queue that `control` reports as halted.
     world.halted.borrow_mut().insert(3);
     card.stopped.insert(3);
     let batches = [batch(3, good.clone()), batch(200, good)];

@@ -20,7 +20,7 @@ struct Written {
     lanes: Vec<[Lane; 16]>,
     sets: Vec<(Set, u8)>,
     dests: Vec<(Dest, u8, u16, u8)>,
-    /// By set: its payload stands in the request. By slot: that payload.
+    /// For each set: its payload is inline; for each slot: the inline payload.
     inline: Vec<bool>,
     payloads: Vec<Vec<u8>>,
     fetches: [u64; 256],
@@ -163,7 +163,7 @@ fn record(written: &mut Written, model: &Model) {
     }
 }
 
-/// A set with its lanes, and with what only such with kinds have.
+/// A set with its lanes, and with the fields that only sets with kinds have.
 fn with_lanes(mut set: Set, lanes: Vec<Lane>) -> Set {
     set.lanes = lanes;
     set.special = set.special.and_then(|special| set.special(special));

@@ -211,7 +211,7 @@ fn kept(turn: &Turn, random: &mut Random) -> Beat {
     beat.with("item", word)
 }
 
-/// Scans of some destinations, by their bitmaps or by ids, and what must be told of them.
+/// Scans of some destinations, by their bitmaps or by ids, and the counts that must come of them.
 fn scans(dests: &[Turn], ids: &[u16], card: &mut Card, random: &mut Random) -> Vec<Sum> {
     let rows = dests[0].bits.len();
     let chunk = if dests[0].ids > 0 { 4096 } else { rows };

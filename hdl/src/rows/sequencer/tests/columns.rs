@@ -263,7 +263,7 @@ impl ColumnPath {
             Some(rows) => (request.dests[0].regions[0].count, rows),
             None => (0, 1),
         };
-        // A bitmap for one destination is one chunk; the header says how many rows a window takes.
+        // A bitmap for one destination is one chunk; the header has the number of rows of a window.
         let sparse = rows.is_some()
             && request.dests.len() == 1
             && request.shared.is_none()
@@ -352,7 +352,7 @@ impl ColumnPath {
     }
 }
 
-/// A chunk's header says where it begins in the set of a destination, and nothing else.
+/// Checks that a chunk's header has the first row of the chunk in the set of a destination, and nothing else.
 fn check_header(
     header: &Beat,
     (request, index): (&Request, usize),

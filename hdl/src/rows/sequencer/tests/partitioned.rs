@@ -125,7 +125,7 @@ fn every_destination_has_its_own_count_of_the_one_region() {
 #[test]
 fn ids_that_are_made_of_keys_select_rows_as_those_in_memory_do() {
     let library = library();
-    // The column path is told the bytes of an id, which are not those of a key.
+    // The column path gets the width of ids, which is not that of keys.
     for (width, min_rows) in [(1, 0), (2, 0), (1, 256)] {
         let mut card = Card::new(&library, 3);
         card.columns.enable(&mut card.bench, min_rows);

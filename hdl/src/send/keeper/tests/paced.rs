@@ -9,7 +9,7 @@ struct Pace {
     limited: HashSet<u64>,
     /// The queue pair that was asked for in the cycle before.
     asked: u64,
-    /// Packets that the pacer was told of, in order: queue pair and units.
+    /// Packets that were reported to the pacer, in order: queue pair and units.
     told: Vec<(u64, u64)>,
     /// Queue pairs that wait for `go`.
     wait: HashSet<u64>,

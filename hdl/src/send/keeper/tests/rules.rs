@@ -539,7 +539,7 @@ fn a_nak_of_a_lost_packet_does_not_end_a_pause() {
     assert_eq!(net.told(), []);
 }
 
-/// What the queue block is told to hold; see [`Hold`](crate::request::queue::Hold).
+/// Queue pairs that the queue block must hold; see [`Hold`](crate::request::queue::Hold).
 #[test]
 fn a_queue_pair_is_held_while_it_keeps_as_many_as_are_free_pauses_or_gets_no_answer() {
     let library = library();
@@ -587,7 +587,7 @@ fn a_queue_pair_is_held_while_it_keeps_as_many_as_are_free_pauses_or_gets_no_ans
     assert_eq!(held.take(), [(7, false)]);
 }
 
-/// What the queue block is told of peers; see [`Silence`](crate::request::queue::Silence).
+/// Peers that are reported as silent to the queue block; see [`Silence`](crate::request::queue::Silence).
 #[test]
 fn a_peer_is_silent_from_the_write_of_an_entry_until_something_is_acknowledged() {
     let library = library();

@@ -52,7 +52,7 @@ pub struct Strip {
     pub offset: Bits<OFFSET>,
     /// The column is the packet's last one.
     pub last: Bit,
-    /// Some of the packet's bytes cannot be reached; the last strip says so.
+    /// Some of the packet's bytes cannot be reached; given with the last strip.
     pub failed: Bit,
     /// With `failed`: the region ends before these bytes.
     pub outside: Bit,

@@ -13,7 +13,7 @@ use drdma_abi::work_request::{
 };
 
 impl Card {
-    /// The payload that stands in the entry, as a contiguous set; a byte stands for one of no bytes.
+    /// The inline payload, as a contiguous set; a set of one byte stands for a payload of no bytes.
     pub(super) fn inline(&self, reader: &mut Reader, bytes: u8) -> Result<Set, Stop> {
         let mut payload = Vec::new();
         while payload.len() < bytes.into() {
@@ -321,7 +321,7 @@ impl Card {
         (entry.valid == 1 && entry.lkey == lkey && entry.pd == pd).then_some(entry)
     }
 
-    /// Whether the range lies in the memory region of its key, and a queue of that protection domain may use it.
+    /// True if the range lies in the memory region of its key, and a queue of that protection domain may use it.
     pub(super) fn covers(&self, range: &Range, pd: u32) -> bool {
         self.named(range.lkey, pd).is_some_and(|entry| {
             let first = u128::from(entry.addr);

@@ -69,7 +69,7 @@ pub struct Key {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Set {
     pub kind: u8,
-    /// Bytes of an id at `addr`, or of one that is made; 0: there are none.
+    /// Bytes of an id, at `addr` or made; 0: the set has no ids.
     pub ids: u8,
     /// Ids are made, and the splitters are at `addr`.
     pub made: bool,
@@ -218,7 +218,7 @@ pub struct Request {
     pub qp_error: Option<u8>,
     /// Fetch plan of the request, if it has one and runs: longest read, widest gap.
     pub fetch: Option<(u64, u64)>,
-    /// Its destinations have rows of one form, one behind the other. Of one that runs.
+    /// The request's destinations have rows of one form, one behind the other; only of a request that runs.
     pub apart: bool,
     /// Address of the request's datagrams, if the entry has one and the request runs.
     pub address: Option<AddressHandle>,
