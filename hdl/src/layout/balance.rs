@@ -55,7 +55,7 @@ pub struct Balance {
     pub control_bytes: Signal<In, Bits<13>>,
     /// Bytes that a read should have on average; 0: any.
     pub mean: Signal<In, Bits<9>>,
-    /// Requests that set themselves what is read through are at work: the gap stays.
+    /// Requests with fetch plans of their own are at work: the gap stays.
     pub hold: Signal<In, Bit>,
     /// Widest gap in bytes that is worth reading through.
     pub gap: Signal<Out, Bits<13>>,

@@ -107,7 +107,7 @@ impl<const W: usize> Logic for Crc32<W> {
     }
 
     fn hdl(&self) -> Verilog {
-        // The CRC of the constant bytes, and what each of the other bits changes in it.
+        // The CRC of the constant bytes, and the change that each of the other bits makes in it.
         let mut constant = vec![0; W / 8];
         self._ones.iter().for_each(|&byte| constant[byte] = 0xff);
         let changes = |bit: usize| {

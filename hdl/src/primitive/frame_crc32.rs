@@ -51,7 +51,7 @@ impl Logic for FrameCrc32 {
     }
 
     fn hdl(&self) -> Verilog {
-        // Stage 1: what the data add to the state, 256 bits at a time, and the loop over the state.
+        // Stage 1: the contribution of the data to the state, 256 bits at a time, and the loop over the state.
         let parts: Vec<u32> = (0..8 * BYTES).map(contribution).collect();
         let row = |o: usize| {
             let digits = parts.chunks(4).rev().map(|nibble| {

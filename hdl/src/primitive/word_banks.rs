@@ -1,4 +1,4 @@
-//! What brings up to 16 words of 4 bytes a cycle into a memory of 32 banks of a word: turns, crossbar.
+//! Leaves that bring up to 16 words of 4 bytes a cycle into a memory of 32 banks of a word: turns, crossbar.
 
 use std::fmt::Write as _;
 

@@ -79,7 +79,7 @@ pub struct Acks {
     /// place, the second when that has left.
     asked: Table<1, QP>,
     given: Table<1, QP>,
-    /// What waits for each queue pair: one copy for the next ACK or NAK, one for the turn.
+    /// ACK or NAK that waits of each queue pair: one copy for the next ACK or NAK, one for the turn.
     kept: Table<WAITING, QP>,
     waiting: Table<WAITING, QP>,
     old: Restore<Waiting, WAITING>,
@@ -117,7 +117,7 @@ impl Logic for Acks {
         self.room.d.next = self.arriving.free.val() >= SLACK;
         self.roomy.next = self.room.q.val();
 
-        // The turn of a queue pair: what waits for it leaves, unless the queue pair's entry was written since.
+        // The turn of a queue pair: its ACK or NAK leaves, unless the queue pair's entry was written since.
         self.its.bits.next = self.waiting.read_data.val();
         self.leaves.next = self.has_turn.q.val() && self.out.input.ready.val();
         self.out.input.valid.next =
@@ -139,7 +139,7 @@ impl Logic for Acks {
         self.given.write_address.next = self.turn.q.val().qp;
         self.given.write_data.next = self.turn.q.val().round;
 
-        // The next ACK or NAK: whether something of its queue pair waits that does not leave in this cycle.
+        // The next ACK or NAK: whether another one of its queue pair waits that does not leave in this cycle.
         self.old.bits.next = self.kept.read_data.val();
         self.waits.next = (self.asked.read_data.val() != self.given.read_data.val())
             && !(self.leaves.val() && (self.turn.q.val().qp == self.held.q.val().qp));

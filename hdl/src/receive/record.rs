@@ -139,7 +139,7 @@ pub enum PlacingKind {
     Nothing,
     /// To the address `addr` of host memory.
     Write,
-    /// To the receive that the queue pair has in use, behind what is there.
+    /// To the receive that the queue pair has in use, behind the bytes that it has.
     Receive,
 }
 
@@ -189,7 +189,7 @@ pub struct Placing {
     pub returns: Bit,
     /// The payload goes to the places of its [`PiecePlace`]s: of a described key with `Write`, of the receive else.
     pub pieces: Bit,
-    /// The packet is an atomic: what was placed before it is written before it, and what is placed behind it, after it.
+    /// The packet is an atomic: payload that is placed before it is written before it, and later payload after it.
     pub atomic: Bit,
     /// With `atomic`: slot of the atomic.
     pub slot: Bits<SLOT>,
@@ -253,7 +253,7 @@ pub struct Take {
 /// The answer to a [`Take`].
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Taken {
-    /// A receive was posted, and is taken. Otherwise nothing has changed.
+    /// A receive was posted, and is taken. Otherwise no state has changed.
     pub found: Bit,
     /// 0: the receive can be used. Otherwise it is in use as well, and is to be completed with this status.
     pub status: Bits<8>,
@@ -358,7 +358,7 @@ pub enum AppendOutcome {
     Drops,
 }
 
-/// Reports what follows from a packet that was asked about.
+/// Decision about a packet that was asked about.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct AppendSettle {
     /// Consequence of the packet.

@@ -48,7 +48,7 @@ pub struct WalkAsk {
     pub skip: Bits<6>,
 }
 
-/// A step of a walk: a piece of memory, or what takes its place.
+/// A step of a walk: a piece of memory, or a report that takes its place.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct WalkStep {
     /// Address of the piece's first byte.

@@ -248,7 +248,7 @@ pub struct Completion {
     acked_counts: Lutram<8, 8, 1>,
     owners: Lutram<QUEUE, 8, 1>,
     progress: Progress,
-    // Queue pairs whose peer refused or fell silent: nothing more will be acknowledged.
+    // Queue pairs whose peer refused or fell silent: no further packet will be acknowledged.
     refused_pairs: Table<1, QP>,
     // Queues and queue pairs that the host has written, and whose old requests are not dealt with yet: a failure of one
     // of these does not halt a queue that was enabled since, nor break a queue pair that was made ready.

@@ -30,7 +30,7 @@ pub struct Rings {
     pub cfg_data: Signal<In, Bits<32>>,
     /// Send queue whose completion queue is wanted in the next cycle.
     pub next_queue: Signal<In, Bits<QUEUE>>,
-    /// The completion queue `direct` is wanted in this cycle, whatever the send queue.
+    /// The completion queue `direct` is looked up in this cycle, instead of that of the send queue.
     pub is_direct: Signal<In, Bit>,
     /// With `is_direct`: the completion queue.
     pub direct: Signal<In, Bits<CQ>>,

@@ -317,7 +317,7 @@ fn requests_that_a_queue_forgot_never_complete_and_give_their_slots_back() {
     let slot = card.open(0, 100);
     card.end(slot, 0, 1);
     assert_eq!(card.statuses(), [(100, OK)]);
-    // The host resets the queue pair: nothing will be acknowledged.
+    // The host resets the queue pair: its packets will not be acknowledged.
     card.word(QUEUE_PAIRS, 3, 15, 0);
     card.end(slots[4], 0, 1);
     assert_eq!(card.statuses(), []);

@@ -1,4 +1,4 @@
-//! Decodes what the syndrome of an acknowledgement means for the request.
+//! Decodes the syndrome of an acknowledgement: the status that it means for a request.
 
 use crate::receive::reads::BAD_RESPONSE;
 use drdma_abi::completion::Status;

@@ -171,7 +171,7 @@ impl Logic for Quad {
         self.conflict.next =
             self.left.val().any() || (self.head_pending.q.val().any() && self.head_more.q.val());
 
-        // A beat has been granted when the next one is at the head, or nothing.
+        // A beat has been granted when the next one is at the head, or no beat.
         self.waiting.next = (self.next.q.val() == self.oldest.val())
             || (self.head_pending.q.val().any() && (self.next.q.val() == self.following.val()));
 

@@ -432,7 +432,7 @@ fn a_window_is_freed_when_its_last_byte_has_been_read() {
         bench.before(|model, cycle| {
             let (_, freed) = &*last.borrow();
             model.set("read_error_valid", 0);
-            // One window is open at a time, so that all that is read belongs to it.
+            // One window is open at a time, so that all reads belong to it.
             let open = opened.get() == freed.len() && freed.len() < ends && cycle % 4 == 0;
             opened.set(opened.get() + usize::from(open));
             model.set("window_ready_valid", open.into());

@@ -119,7 +119,7 @@ pub struct Splitter {
     pairs: EqualPairs<LANES, 56>,
     out_move: Signal<Local, Bit>,
 
-    // What is offered goes through a register slice, because it is known late whether it is taken.
+    // Offered pieces go through a register slice, because it is known late whether they are taken.
     blocks: Pack<LANES, 56, 896>,
     equals: Pack<LANES, LANES, 256>,
     flags: Concat<LANES, LANES, 1, 9, 42>,

@@ -238,7 +238,7 @@ impl Logic for Reader {
         self.ready.next = self.complete.q.val().get_bit(self.next.q.val().index())
             && self.none.val()
             && self.calm.val();
-        // A window that is offered stays offered, whatever happens to later ones.
+        // A window that is offered stays offered, even if reads of later ones end.
         if self.window_ready.ready.val() {
             self.given.d.next = false;
         }

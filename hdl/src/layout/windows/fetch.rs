@@ -85,7 +85,7 @@ impl Logic for Fetch {
         if self.write_valid.val() && (self.write_slot.val() == self.slot.q.val()) {
             self.known.d.next = false;
         }
-        // Nothing is at work: the settings are prepared for the request that comes.
+        // No beat is being planned: the settings are prepared for the request that comes.
         if self.write_valid.val() && self.drained.val() && !self.beat_valid.val() {
             self.known.d.next = true;
             self.slot.d.next = self.write_slot.val();

@@ -63,7 +63,7 @@ pub struct Ring {
     at: DFF<Bits<10>>,
     /// Units that are not in use; they lie behind `at`.
     room: DFF<Bits<11>>,
-    /// Units that each window keeps from others: its size, and what is left over behind it at the end of the memory.
+    /// Units that each window occupies: its size, and the units behind it that are left over at the memory's end.
     kept: Lutram<9, WINDOW_INDEX, 1>,
     /// Units that the last window has for itself.
     own: Signal<Local, Bits<9>>,

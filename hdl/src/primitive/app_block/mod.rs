@@ -127,7 +127,7 @@ pub fn file(core: &Emitted) -> String {
     format!("{}\n{head}\n{module}\n{modules}\n`resetall\n", comment())
 }
 
-/// Comment at the top of the file, which says what it is to a reader in a Corundum build.
+/// Comment at the top of the file, which explains the file to a reader in a Corundum build.
 fn comment() -> String {
     format!(
         "// D-RDMA {version}: a smart NIC that gathers non-contiguous regions and sends them as RoCEv2.\n\

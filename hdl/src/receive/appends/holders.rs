@@ -3,7 +3,7 @@
 use crate::context::{ConfigWrite, QP, Stamps, Table, TableSelect};
 use drdma_emit::prelude::*;
 
-/// State of attributes that leaves what a queue pair has in use unchanged.
+/// State of attributes that leaves the receives and regions that a queue pair has in use unchanged.
 const GOES_ON: u64 = 2;
 /// Bits of a stamp.
 pub const STAMP: usize = 32;

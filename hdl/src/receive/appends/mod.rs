@@ -61,7 +61,7 @@ const STATE: usize = APPEND_LIFE + 32 + 32 + 1 + QP + STAMP + 32 + ROW;
 /// State of an append region.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct State {
-    /// The life that the state is of. In another life nothing is appended, and nobody holds the region.
+    /// Life of the region that the state belongs to. In another life no rows are in use, and the region has no holder.
     pub life: Bits<APPEND_LIFE>,
     /// The row that the next one becomes; while a message is on its way, that of its first row.
     pub first: Bits<32>,

@@ -121,7 +121,7 @@ pub struct Atomics {
     // The order that waits.
     full: DFF<Bit>,
     held: DFF<WriteOrder>,
-    /// The order writes something; the first and the last page that it touches.
+    /// The order writes bytes; `first`, `last`: the pages that it touches.
     writes: DFF<Bit>,
     first: DFF<Bits<NUMBER>>,
     last: DFF<Bits<NUMBER>>,

@@ -9,7 +9,7 @@ use super::shape::{Shape, WORDS};
 use crate::primitive::header::{BthFields, Ipv4Fields, UdpFields};
 use crate::receive::record::LONGEST;
 
-/// Bits of what every RoCEv2 packet has: IPv4, UDP and base transport header.
+/// Bits of the headers of every RoCEv2 packet: IPv4, UDP and base transport header.
 pub const COMMON: usize = NETWORK + UDP + BTH;
 /// Bits of an IPv4 header.
 const NETWORK: usize = 8 * Ipv4::SIZE;
@@ -79,7 +79,7 @@ pub struct Judge {
     pub clk: Signal<In, Clock>,
     /// IPv4, UDP and base transport header, as they came.
     pub headers: Signal<In, Bits<COMMON>>,
-    /// The frame has all bytes that its IPv4 header announces, and the MAC found nothing wrong.
+    /// The frame has all bytes that its IPv4 header announces, and the MAC found no error.
     pub whole: Signal<In, Bit>,
     /// Words of 4 B of the packet's extended headers, in the same cycle.
     pub extended: Signal<Out, Bits<WORDS>>,

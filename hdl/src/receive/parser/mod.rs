@@ -154,7 +154,7 @@ pub struct Parser {
     places: Places,
     reset: Signal<Local, Bit>,
 
-    // A beat of a frame for the card, and what was kept of the frame's first beats.
+    // A beat of a frame for the card, and the fields of the frame's first beats.
     here: DFF<Bit>,
     own: DFF<Beat>,
     index: DFF<Bits<BEAT>>,

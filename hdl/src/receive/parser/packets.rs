@@ -73,7 +73,7 @@ pub struct Headers {
     pub words: Bits<FRAME_WORDS>,
     /// Words of 4 B of the extended headers.
     pub extended_words: Bits<WORDS>,
-    /// The extended headers as they came, and what follows them.
+    /// The extended headers as they came, and the bytes that follow them.
     pub extended: Bits<EXTENDED>,
 }
 

@@ -1,4 +1,4 @@
-//! Tells what an opcode says about a packet: its transport, and how many headers there are behind the BTH.
+//! Decodes a packet's opcode: its transport, and the length of the headers behind the BTH.
 
 use drdma_abi::roce::{
     Aeth, AtomicAckEth, AtomicEth, Deth, Ieth, ImmDt, Reth, Transport, cnp, operation as op,

@@ -173,7 +173,7 @@ impl Logic for Pieces {
         self.unused_hands.next = self.walk.hands.val() || self.walk.probed.val();
         self.unused_handed.next = self.walk.handed.val();
 
-        // The packet's pieces, and what the walk reads besides.
+        // The packet's pieces, and the walk's own reads of bitmaps and pointers.
         self.unused_plain.next = self.walk.step.plain.val();
         self.unused_last.next = self.beat.last.val();
         self.read.valid.next = self.walk.step.valid.val() && self.walk.step.side.val();

@@ -50,7 +50,7 @@ mod kernel;
 #[cfg(test)]
 mod tests;
 
-/// A syndrome that no peer sends. It stands for an answer to a READ that is not what was asked for.
+/// A syndrome that no peer sends. It stands for an answer to a READ that does not fit the READ.
 pub const BAD_RESPONSE: u8 = syndrome::NAK_PSN | 4;
 
 /// Constants of the kernel.

@@ -14,7 +14,7 @@ use drdma_emit::prelude::*;
 const READY_TO_SEND: u64 = 1;
 /// State of a queue pair: ready to receive.
 const READY_TO_RECEIVE: u64 = 2;
-/// State of attributes that leaves what a queue pair has in use unchanged.
+/// State of attributes that leaves the receives and regions that a queue pair has in use unchanged.
 const GOES_ON: u64 = 2;
 
 /// The events of a cycle.
@@ -43,7 +43,7 @@ pub struct Events {
     pub cfg: Flow<In, ConfigWrite>,
     /// Queue pairs that have entered the error state.
     pub broken: Flow<In, QueuePairIndex>,
-    /// Broken queue pairs to whose queues something was posted.
+    /// Broken queue pairs to whose queues receives were posted.
     pub posted: Stream<In, QueuePairIndex>,
     /// Events, in order.
     pub event: Stream<Out, GiveUp>,

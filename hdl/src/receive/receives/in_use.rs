@@ -33,7 +33,7 @@ const FEW_SLOT: usize = 12;
 /// Bits of the address of a place in the slots of either kind.
 const IN_FEW: usize = FEW_SLOT + FEW_PLACE;
 const IN_MANY: usize = SLOT + PLACE;
-/// Bits of what is kept of a receive: name, slot, first place.
+/// Bits that are kept of a receive: name, slot, first place.
 const KEPT: usize = NAME + FEW_SLOT + SPAN;
 const SLOT_AT: usize = NAME;
 const FIRST_AT: usize = NAME + FEW_SLOT;
@@ -47,7 +47,7 @@ pub struct InUse {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset; all tables are cleared after it.
     pub rst: Signal<In, Bit>,
-    /// Words that the host writes into tables: nothing is in use once they are cleared.
+    /// Words that the host writes into tables: no receive is in use once they are cleared.
     pub cfg: Flow<In, ConfigWrite>,
     /// The queue pair that takes a receive in the next cycle, if it does: until then no other one has a receive named.
     pub checker_qp: Signal<In, Bits<QP>>,
@@ -66,7 +66,7 @@ pub struct InUse {
 
     /// There is a slot for a receive of few regions.
     pub few_room: Signal<Out, Bit>,
-    /// There is a slot for a receive of many regions, whatever becomes of the entry that the checker has.
+    /// There is a slot for a receive of many regions, even if the entry in the checker takes one.
     pub many_room: Signal<Out, Bit>,
     /// No entry is in the checker.
     pub settled: Signal<In, Bit>,
@@ -76,7 +76,7 @@ pub struct InUse {
     pub taker_qp: Signal<In, Bits<QP>>,
     /// The queue pair of `taker_qp` has a receive in use.
     pub taker_used: Signal<Out, Bit>,
-    /// The queue pair of `taker_qp` had a receive in use in the cycle before, with what was named in that cycle.
+    /// The queue pair of `taker_qp` had a receive in use in the cycle before, or one was named in that cycle.
     pub taker_had_any: Signal<Out, Bit>,
     /// The queue pair of `taker_qp` had four in use in the cycle before, or one of many regions: no further one may be
     /// named.

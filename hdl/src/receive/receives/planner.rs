@@ -56,7 +56,7 @@ pub enum PlannerState {
     Commit,
     /// Asks for the blocks.
     Request,
-    /// Reports that something was posted to the queue of a broken queue pair.
+    /// Reports that receives were posted to the queue of a broken queue pair.
     Tell,
 }
 
@@ -100,7 +100,7 @@ pub struct Planner {
     pub beat: Stream<In, HostReadBeat>,
     /// Blocks that were read, for the pool.
     pub append: Stream<Out, Arrived>,
-    /// Queue pairs that are broken, and to whose queue something was posted.
+    /// Queue pairs that are broken, and to whose queue receives were posted.
     pub flush: Stream<Out, QueuePairIndex>,
     /// Doorbells or reads are not used up.
     pub busy: Signal<Out, Bit>,

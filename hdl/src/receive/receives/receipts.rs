@@ -39,7 +39,7 @@ pub struct Line {
     pub phase: Bits<8>,
     /// Ring position of the receive, in blocks.
     pub position: Bits<32>,
-    /// The sender's queue pair number, or the first row of what was appended.
+    /// The sender's queue pair number, or the first row that was appended.
     pub source: Bits<32>,
 }
 

@@ -141,7 +141,7 @@ pub struct Pop {
 /// Result of a [`Pop`].
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum PoppedKind {
-    /// Nothing is posted, or the queue is halted or not enabled.
+    /// No block is posted, or the queue is halted or not enabled.
     Nothing,
     /// The block is posted, and has not come yet.
     Later,
@@ -196,7 +196,7 @@ pub enum GranuleKind {
     Extent,
 }
 
-/// A block or a granule of an entry that is taken; or reports that nothing was found.
+/// A block or a granule of an entry that is taken; or reports that no receive was found.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Piece {
     /// The queue pair that takes the entry.
@@ -280,7 +280,7 @@ pub const SPAN: usize = 96 + 1 + 5;
 /// Why a receive is given up.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum GiveUpKind {
-    /// The queue pair is broken: the receive in use is given up, or else the oldest one of its own queue.
+    /// The queue pair is broken: the receive in use is given up; if there is none, the oldest one of its own queue.
     Broken,
     /// The host has reset the queue pair or its attributes: a receive of a shared queue that is in use is given up. The
     /// queue pair's own queue is not flushed any
@@ -288,7 +288,7 @@ pub enum GiveUpKind {
     Reset,
     /// The host has made the queue pair ready: its own queue is not flushed any more.
     Ready,
-    /// Something was posted to the queue pair's own queue, which is flushed: it is given up.
+    /// A receive was posted to the queue pair's own queue, which is flushed: the receive is given up.
     Posted,
 }
 

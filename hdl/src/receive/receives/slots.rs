@@ -110,7 +110,7 @@ mod tests {
                     assert_eq!(model.get("number"), *next);
                 }
                 exhausted += u32::from(free.is_empty());
-                // Phases in which more are taken than given back, and the other way round.
+                // Phases in which more slots are taken than given back, and phases in which fewer are.
                 let often = if cycle / 200 % 2 == 0 { 0.9 } else { 0.3 };
                 let takes = !free.is_empty() && random.chance(often);
                 let gives = !taken.is_empty() && random.chance(1.0 - often);

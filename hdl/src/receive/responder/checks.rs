@@ -82,7 +82,7 @@ pub struct Checks {
     /// Bytes of a READ, rounded up to packets, and the number of these.
     rounded: DFF<Bits<33>>,
     count: DFF<Bits<24>>,
-    // What is wrong with the lengths: of the packet; of a WRITE; of any message; against a SEND's receive.
+    // Wrong lengths: of the packet; of a WRITE; of any message; against a SEND's receive.
     misshapen: DFF<Bit>,
     uneven: DFF<Bit>,
     overlong: DFF<Bit>,

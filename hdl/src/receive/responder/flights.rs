@@ -1,4 +1,4 @@
-//! Remembers the jobs that are under way, in their order, and what makes them void.
+//! Remembers the jobs that are under way, in their order, and the events that make them void.
 
 use crate::context::{QP, QueuePairIndex};
 use drdma_emit::prelude::*;
@@ -29,9 +29,9 @@ pub struct Failure {
 /// Events that concern a job since it left admission.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Fate {
-    /// The queue pair begins anew: nothing more of the packet is done.
+    /// The queue pair begins anew: the packet has no further effect.
     pub stale: Bit,
-    /// A job before this one of the queue pair has failed: nothing of the packet is done.
+    /// An earlier job of the queue pair has failed: the packet has no effect.
     pub void: Bit,
     /// With `void`: that job has broken the queue pair.
     pub broken: Bit,

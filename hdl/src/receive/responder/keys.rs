@@ -79,7 +79,7 @@ pub struct Keys {
     pub changeable: Signal<Out, Bit>,
     /// A peer may make the key invalid.
     pub revocable: Signal<Out, Bit>,
-    /// The key is one of memory, and has the range, whatever its rights.
+    /// The key is one of memory, and has the range; its rights are not considered.
     pub covers: Signal<Out, Bit>,
     /// The key is one of memory that has the range, and its rights let the card write there for its own host.
     pub fillable: Signal<Out, Bit>,

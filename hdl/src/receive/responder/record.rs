@@ -1,4 +1,4 @@
-//! What the parts of the responder give to each other, and what they keep of a queue pair.
+//! Records that the parts of the responder give to each other, or keep of a queue pair.
 
 use crate::context::{QP, QUEUE};
 use crate::receive::record::{FRAME_WORDS, KEPT, RESOURCE, STORE, STORE_WORD};
@@ -117,7 +117,7 @@ pub struct Progress {
     pub expected: Bits<24>,
     /// Messages completed so far, modulo 2^24.
     pub msn: Bits<24>,
-    /// A NAK has asked for the expected packet: nothing is answered until it comes.
+    /// A NAK has asked for the expected packet: no packet is answered until it comes.
     pub asked: Bit,
     /// The message that has packets still to come.
     pub message: Message,
@@ -159,7 +159,7 @@ pub struct ProgressWrite {
 /// Kind of a job: what is to be done about a packet.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum JobKind {
-    /// Nothing, except that its frame's place is given back.
+    /// The packet has no effect, except that its frame's place is given back.
     Nothing,
     /// An answer is sent.
     Answer,
@@ -169,14 +169,14 @@ pub enum JobKind {
     Forget,
     /// The receive in use completes as that of a message that was given up; the packet's own job follows.
     Abandon,
-    /// The packet is the next one of a message, and is executed if all else is right.
+    /// The packet is the next one of a message, and is executed if all checks are passed.
     Execute,
     /// The packet is a READ or an atomic that was accepted before: it is answered again if all else is right, or
     /// dropped.
     Again,
 }
 
-/// A packet whose order was checked, and what is needed for its execution.
+/// A packet whose order was checked, with all fields for its execution.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Job {
     /// Kind of the job.

@@ -6,7 +6,7 @@ use super::{BITMAPPED, COLUMN_BYTES, FIRST_ELEMENT, KEY, REACH, SHORT, STRIDED, 
 use drdma_emit::prelude::*;
 
 impl Walk {
-    /// Whether a packet goes by columns or is handed over, and what is known of one that is handed over.
+    /// Decides whether a packet goes by columns or is handed over, and gives out the fields of one that is handed over.
     #[hdl_gen]
     pub(super) fn hand_over(&mut self) {
         self.by_columns.next = self.held.q.val().columns

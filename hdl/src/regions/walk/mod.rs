@@ -340,7 +340,7 @@ pub struct Walk {
     fresh: DFF<Bit>,
     /// Selected rows before the one that is searched for.
     skip: DFF<Bits<33>>,
-    /// What was read of the bitmap or the pointers, from the current row on, and bits that are left.
+    /// Bits of the bitmap or the pointers that were read, from the current row on; `have`: the number that is left.
     bits: DFF<Bits<512>>,
     have: DFF<Bits<10>>,
     /// Selected rows among the next 64. While rows are walked one by one, from the row before on: once a word was not

@@ -7,7 +7,7 @@ use super::{
 use drdma_emit::prelude::*;
 
 impl Walk {
-    /// The bits of the current bitmap, and what is read of a bitmap or of pointers next.
+    /// The bits of the current bitmap, and the next piece of a bitmap or of pointers that is read.
     #[hdl_gen]
     pub(super) fn look_at_bits(&mut self) {
         self.ones_in_word.bits.next = self.bits.q.val().get_bits::<64>(0);

@@ -202,7 +202,7 @@ impl Logic for Contexts {
         self.asking.ahead.next = self.next_qp.val();
         self.asks.next = self.asking.read_data.val().get_bit(0);
 
-        // Readiness and stamp are of the same cycle: what is checked with a stamp was ready then.
+        // Readiness and stamp are of the same cycle: a request that is checked with a stamp was ready then.
         self.ready_bits.write_enable.next = self.cfg_qp.val();
         self.ready_bits.write_address.next = self.cfg_index.val().get_bits::<QP>(0);
         self.ready_bits.write_data.next = 0.into();

@@ -334,7 +334,7 @@ pub struct Decoder {
     part: DFF<PartWrite>,
     piece_valid: DFF<Bit>,
     piece: DFF<PieceWrite>,
-    /// What a READ or an atomic asks for: its bytes, rounded up to packets, and their number.
+    /// Request of a READ or an atomic: its bytes, rounded up to packets, and the number of packets.
     asked: [DFF<Bit>; 3],
     asked_slot: DFF<Bits<8>>,
     asked_mtu: DFF<Bits<4>>,

@@ -422,7 +422,7 @@ impl Logic for Requests {
         self.settled.next = !self.waiting.q.val() && (self.wait.q.val() == 0);
         self.may_open.next = self.has_slot.q.val() && !self.opened.q.val();
 
-        // Shares of the rings. The limits leave room for what is counted a cycle later.
+        // Shares of the rings. The limits leave room for sets and destinations that are counted a cycle later.
         self.set_shares.write_enable.next = self.settling.val();
         self.set_shares.write_address.next = self.share_write.q.val();
         self.set_shares.write_data.next = self.waiting_sets.q.val();

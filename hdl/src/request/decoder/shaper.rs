@@ -56,7 +56,7 @@ pub struct Shaper {
     pub element_made: Signal<In, Bit>,
     /// Address of the region: the bitmap, the ids or the pointer array.
     pub element_addr: Signal<In, Bits<64>>,
-    /// The element is the inline payload: there is nothing at its base.
+    /// The element is the inline payload: its base has no meaning.
     pub element_inline: Signal<In, Bit>,
     /// The region has fetch rows.
     pub element_fetch: Signal<In, Bit>,

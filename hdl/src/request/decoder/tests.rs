@@ -342,7 +342,7 @@ fn destinations_are_apart_if_each_ones_lanes_lie_behind_the_rows_of_the_one_befo
     let two = |from, form, len| periods(&card, from, form, &[0, 5], len);
     let one = |from, form, len| periods(&card, from, form, &[0], len);
     let entries = [
-        // One behind the other, also with other numbers of rows, and alone.
+        // The ranges lie one behind the other, also with other numbers of rows, and alone.
         (vec![two(0, ten, 4), two(100, (2, 10), 4), two(120, ten, 4)], true),
         (vec![two(0, (255, 1), 3), two(255, (100, 1), 3)], true),
         (vec![one(0, ten, 127)], true),
@@ -377,7 +377,7 @@ fn an_entry_is_valid_from_its_last_word_to_the_next_that_is_written() {
         recover(world, card);
         status
     };
-    // What the queue pairs' table has had of words so far: one an entry that cleared it, and 16.
+    // Words that the queue pairs' table has had so far: one for each entry that cleared it, and 16.
     let mut words = u64::from(17 * QUEUE_PAIRS.entries);
     assert_eq!(status(&mut world, &mut card), 0);
     assert_eq!(world.bench.get("dest_write_stamp"), u64::from(QUEUE_PAIRS.entries) + 16 * 3 + 15);

@@ -128,7 +128,7 @@ impl Logic for Unpacker {
         // unless that granule was the last one.
         self.drop_block.next = self.valid.q.val() && self.skip.val() && (self.index.q.val() != 3);
         self.advance.next = self.block_valid.q.val() && self.free.val() && !self.drop_block.val();
-        // The first granule of a block that finds nothing before it, or what is dropped, passes the block's register.
+        // The first granule of a block passes the block's register if it finds no other before it, or dropped ones.
         self.direct.next = self.wqe_valid.val()
             && (!self.block_valid.q.val() || self.drop_block.val())
             && self.free.val();

@@ -132,7 +132,7 @@ struct Rest {
     heard: Bit,
 }
 
-/// Position up to which a queue has been fetched, and what of it still waits.
+/// Position up to which a queue has been fetched, and the blocks of it that still wait.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Standing {
     /// Position of the next block that is fetched.
@@ -332,7 +332,7 @@ pub struct Queue {
     cuts: StreamFifo<CutTurn, 6, 7>,
     takes_cut: Signal<Local, Bit>,
     takes_rest: Signal<Local, Bit>,
-    /// A doorbell of a shared queue waits until what was rung before it is over.
+    /// A doorbell of a shared queue waits until the batch of the doorbell before it is over.
     waits: DFF<Bit>,
     waiting: DFF<Waiting>,
     /// The doorbell or rest whose turn comes next.
@@ -351,7 +351,7 @@ pub struct Queue {
     cut_length: DFF<Bits<LENGTH>>,
     cut_slow: DFF<Bit>,
     cut_had: DFF<Bits<PACE>>,
-    /// What is at work is a message's next part: its beginning, and whether it is the last one.
+    /// The current turn is a message's next part: its beginning, and whether it is the last one.
     resumes: DFF<Bit>,
     part: DFF<Bits<PART>>,
     last_part: DFF<Bit>,

@@ -56,7 +56,7 @@ fn tries_word() -> Constant<Bits<4>> {
     Constant::new((AttributesEntry::field("retry_cnt").start / 32).to_bits())
 }
 
-/// Bits of what is known of a queue pair's messages: `log_units` 2, a flag for UC, and one for RC.
+/// Bits of the shape of a queue pair's messages: `log_units` 2, a flag for UC, and one for RC.
 const SHAPE: usize = 4;
 /// Bits of a shape that are the flags for UC and RC.
 const UNRELIABLE: u64 = 1 << 2;

@@ -161,7 +161,7 @@ impl Logic for Compact {
             ^ self.lower[1].val()
             ^ (self.byte_start[0].val() & self.lower[0].val());
 
-        // Those of the second and the third move were found in the stage before.
+        // Quarters of the second and the third move were found in the stage before.
         for b in 0..2 {
             self.first[b + 2].next = 0.into();
             self.first[b + 4].next = 0.into();

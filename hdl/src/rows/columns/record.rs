@@ -102,7 +102,7 @@ pub struct Tag {
     pub last: Bit,
 }
 
-/// Rows on their way to the packer's loop, with everything that the loop needs.
+/// Rows on their way to the packer's loop, with all fields that the loop needs.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Entry {
     /// Number of rows, 0 to 64.

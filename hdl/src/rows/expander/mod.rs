@@ -267,7 +267,7 @@ impl Logic for Expander {
             self.valid[k].d.next = self.valid[k - 1].q.val();
         }
 
-        // A token that needs nothing but its lane leaves at once, if it is the next one to leave.
+        // A token that needs only its lane leaves at once, if it is the next one to leave.
         self.plain[0].d.next = !self.token.column.val()
             && ((self.token.bytes.val() == 0)
                 || ((self.token.first.val() == self.token.last.val())

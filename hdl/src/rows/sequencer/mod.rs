@@ -82,7 +82,7 @@ use walker::Walker;
 
 /// Binary logarithm of how many messages of a request with kinds have their lengths kept: one UltraRAM.
 const KINDS_LENGTHS: usize = 12;
-/// How many records of chains of such a request are kept: four UltraRAMs.
+/// Number of records of chains that are kept for a request with kinds of columns: four UltraRAMs.
 const KINDS_RECORDS: usize = MOST_RECORDS;
 
 /// Bits of a unit's token with its [`Cut`].

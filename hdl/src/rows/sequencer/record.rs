@@ -96,7 +96,7 @@ pub const PURPOSE_BITS: usize = 22;
 /// Rows of a block of keys. Keys are read block by block: the values of one key, then those of the next.
 pub const KEY_BLOCK: u64 = 256;
 
-/// A read, and what its bytes mean where ids are made from them.
+/// A read, and the meaning of its bytes where ids are made from them.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Read {
     /// What the read is for. For keys, `ids` is the size of the ids that are made, and `last` marks the last block of a

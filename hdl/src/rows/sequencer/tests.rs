@@ -210,7 +210,7 @@ fn a_short_message_waits_for_nothing() {
     assert_eq!(first, 10, "a unit that is cut");
 }
 
-/// What has kinds goes another way, but fixed columns have the same fragments there.
+/// Requests with kinds of columns take another path, on which fixed columns have the same fragments.
 #[test]
 fn requests_with_kinds_are_walked_by_the_block_that_has_them() {
     let library = library();
@@ -257,7 +257,7 @@ fn requests_with_kinds_are_walked_by_the_block_that_has_them() {
     }
 }
 
-/// Destinations that are alike are judged by one product each, and others by what their regions have together.
+/// Destinations that are alike are judged by one product each, others by the sum over their regions.
 #[test]
 fn messages_that_are_too_long_fail_the_first_destination_that_has_one() {
     let library = library();

@@ -8,7 +8,7 @@ use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
 use std::collections::HashMap;
 
 const PLACES: usize = 1 << PLACE;
-/// Acknowledgements that have left their places when nothing is taken.
+/// Acknowledgements that leave their places while the output is not taken.
 const AWAY: usize = 2;
 
 fn library() -> Library {

@@ -11,7 +11,7 @@ use drdma_verilated::testbench::{Bench, Random};
 /// Payload of a packet in bytes, and its units.
 const PAYLOAD: u32 = 4096;
 
-/// When the unit of time of a cycle began: the first cycle of a test is a multiple of one.
+/// Cycle in which the unit of time of `cycle` began: the first cycle of a test is a multiple of a unit.
 fn unit_of(cycle: u64) -> u64 {
     cycle - cycle % congestion::PERIOD_UNIT
 }
@@ -20,7 +20,7 @@ fn library() -> Library {
     testing::library("pacer", Pacer::default)
 }
 
-/// A queue pair that always has something to send, and what the reference sends of it.
+/// A queue pair that always has a packet to send, with the reference of its pace.
 struct Sender {
     qp: u64,
     /// The queue pair waits for a `go`.
@@ -146,7 +146,7 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// A cycle, in which that sender gets a CNP. Of the senders one that is limited and does not wait sends a packet.
+    /// Runs a cycle, in which sender `notified` gets a CNP. A sender that is limited and does not wait sends a packet.
     fn step(&mut self, notified: Option<usize>) {
         let model = self.bench.model();
         model.set("notified_valid", notified.is_some().into());

@@ -65,7 +65,7 @@ fn small_messages_take_two_cycles_each() {
 /// Cycles for which nothing leaves.
 const PAUSE: u64 = 50_000;
 
-/// Packets of 64 B or of 4 KiB: while nothing leaves, all pages but the spare ones fill, whatever else is short.
+/// Packets of 64 B or of 4 KiB: while none leaves, all pages but the spare ones fill.
 #[test]
 fn every_page_is_filled_before_a_part_waits() {
     let library = library();
@@ -96,7 +96,7 @@ fn library() -> Library {
     testing::library("segmenter", Segmenter::default)
 }
 
-/// Attaches a reader: whoever takes a packet must read all of its page and give it back.
+/// Attaches a reader, which reads all of the page of each packet, and gives the page back.
 fn attach(bench: &mut Bench) -> Rc<RefCell<Reader>> {
     let reader = Rc::new(RefCell::new(Reader::default()));
     let state = Rc::clone(&reader);

@@ -49,7 +49,7 @@ impl Request {
     }
 }
 
-/// What must come: for each beat its bytes (none if the read fails), and whether it is the last.
+/// Expected beats: the bytes (none if the read fails), and whether the beat is the last one.
 fn expected(requests: &[Request]) -> Vec<(Option<Vec<u8>>, bool)> {
     let mut beats = Vec::new();
     for request in requests {

@@ -60,7 +60,7 @@ struct Traffic {
     frames: u64,
     /// Expected contents of host memory: bytes by address, one entry an order.
     expected: Vec<(u64, Vec<u8>)>,
-    /// Receipts in order: the receipt, and where the bytes of its order and all before it end.
+    /// Receipts in order: the receipt, and the end of the bytes of its order and of all orders before it.
     receipts: Vec<(Word, u64)>,
 }
 

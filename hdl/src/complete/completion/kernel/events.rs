@@ -141,7 +141,7 @@ impl Completion {
                     && !self.look_valid.q.val()
                     && !self.act_valid.q.val()));
         self.refusal.next = self.ack_syndrome.val().get_bits::<3>(5).any();
-        // Longer events wait until everything before them is over, and everything else waits for them.
+        // Longer events wait until all events before them are over, and all others wait for them.
         self.slow.next = self.late.q.val()
             || self.events.out_valid.val()
             || (self.ack_valid.val() && self.refusal.val());
@@ -258,7 +258,7 @@ impl Completion {
             self.event.d.next = CompletionEvent::End;
             self.look_valid.d.next = true;
         } else if self.open_valid.val() {
-            // A request is opened at once in a cycle that nothing else can use.
+            // A request is opened at once in a cycle that no other event can use.
             self.open_ready.next = true;
             self.slot.d.next = self.open_slot.val();
             self.event.d.next = CompletionEvent::Opened;

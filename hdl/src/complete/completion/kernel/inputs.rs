@@ -5,7 +5,7 @@ use crate::context::CQ;
 use drdma_emit::prelude::*;
 
 impl Completion {
-    /// Table writes of the host: addresses are kept, and words that start something become events.
+    /// Table writes of the host: addresses are kept, and words that enable or reset an entry become events.
     #[hdl_gen]
     pub(super) fn take_words(&mut self) {
         self.select.valid.next = self.cfg_valid.val();

@@ -104,7 +104,7 @@ pub struct Retire {
     pub done_slot: Signal<In, Bits<8>>,
     /// Slot of the request whose result is wanted.
     pub result_slot: Signal<Out, Bits<8>>,
-    /// That result: total 40, status 8, ended, forgotten, destination, goes on.
+    /// Result of the request in `result_slot`: total 40, status 8, ended, forgotten, destination, goes on.
     pub result: Signal<In, Bits<RESULT>>,
 
     /// A free slot is offered.
@@ -203,7 +203,7 @@ pub struct Retire {
     is_silent: DFF<Bit>,
     /// The current request has succeeded, and is unsignaled, or its message goes on.
     is_quiet: DFF<Bit>,
-    /// It has succeeded, and its message goes on in another part: it is no request that is counted.
+    /// The current request has succeeded, and its message goes on in another part: it is not counted as a request.
     is_part: Signal<Local, Bit>,
     // The request behind the one that left its queue: it is announced again if it is parked.
     follows: DFF<Bit>,

@@ -68,7 +68,7 @@ fn a_message_one_of_whose_parts_fails_completes_with_its_status_and_not_again() 
             assert_eq!((count.get(), card.bench.get("busy")), (1, 0));
         }
     }
-    // It fails where it is sent, while parts before it are not acknowledged.
+    // The part fails when it is sent, while parts before it are not acknowledged.
     let mut card = Card::new(&library(), 3, (0.1, 0.1));
     card.completion_queue(0, 0x1000, 6);
     card.queue(0, 0);

@@ -16,7 +16,7 @@ impl Boxes {
             && (bit_cast::<8, 6>(self.run_from.q.val()) + 63 < self.slack.q.val());
         self.joins.next =
             self.near.val() && (bit_cast::<11, 6>(self.run_from.q.val()) < self.room.q.val());
-        // What a box of its own, and the open box, can take of the run: it is known late whether the run joins.
+        // Words of the run that a new box, and the open box, can take: it is known late whether the run joins.
         self.limit.next =
             bit_cast::<12, 6>(self.run_from.q.val() & 0x30) + bit_cast::<12, 11>(self.most.q.val());
         self.fresh_room.next = self.limit.val() - 64;

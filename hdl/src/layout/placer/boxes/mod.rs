@@ -210,7 +210,7 @@ pub struct Boxes {
 
     /// Boxes of a whole window, so that the window after the next may be planned while the host serves them.
     queue: PromptFifo<BOX, 7, 8>,
-    /// The queue takes what is on its way to it, and another one.
+    /// The queue has room for the boxes that are on their way to it, and for another one.
     vacant: Signal<Local, Bit>,
     fields: Concat<64, 17, 13, TAG, BOX>,
     /// Takes the bits of the settings that are not used, and the upper bits of a length.

@@ -53,7 +53,7 @@ fn windows_of_any_size_never_overlap_and_the_memory_is_used_up() {
                 }
                 assert!(windows.len() < WINDOW_COUNT);
             }
-            // What is left over at the memory's end is less than a window, and so is what is not granted.
+            // Units left over at the memory's end are fewer than a window, and so are those that are not granted.
             let number = windows.len();
             if !unsized_window && number < WINDOW_COUNT && in_use + 2 * LARGEST <= MEMORY {
                 assert!(granted, "{in_use} in use, of {number} windows");

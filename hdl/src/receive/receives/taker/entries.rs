@@ -125,7 +125,7 @@ impl Taker {
         }
     }
 
-    /// Waits until it is known what becomes of a receive that appends.
+    /// Waits for the decision about a receive that appends.
     #[hdl_gen]
     pub(super) fn append(&mut self) {
         self.kind.d.next = MarkKind::Halt;

@@ -25,7 +25,7 @@ impl Logic for Taker {
         self.read_block();
         self.look_at_types();
 
-        // What is taken of a shared queue may fail and halt it first. A queue of its own is not asked about that.
+        // A receive of a shared queue may fail and halt the queue first; of a queue pair's own queue that is not asked.
         self.only_alone.next =
             !self.goes_on.q.val() && self.places.read_data.val().get_bit(CQ) && !self.flush.q.val();
         self.asks.next = !self.only_alone.val() || !self.in_use.val();

@@ -79,7 +79,7 @@ pub enum TakerState {
     Judge,
     /// Gives the block's granules to the checker.
     Walk,
-    /// Waits until it is known what becomes of a receive that appends.
+    /// Waits for the decision about a receive that appends.
     Append,
     /// Takes the receive that appends out of its queue.
     Discard,
@@ -114,7 +114,7 @@ pub struct Taker {
     pub room: Signal<In, Bit>,
     /// Queue pairs that have entered the error state.
     pub broken: Flow<In, QueuePairIndex>,
-    /// Broken queue pairs to whose queues something was posted.
+    /// Broken queue pairs to whose queues receives were posted.
     pub posted: Stream<In, QueuePairIndex>,
     /// A block may be asked for in this cycle: no operation that has its turn after `pop` has it in this cycle.
     pub may_pop: Signal<Out, Bit>,
@@ -144,7 +144,7 @@ pub struct Taker {
     pub in_use: Signal<In, Bit>,
     /// The queue pair of `next_qp`, one cycle before, had a receive in use then, of those that were named until then.
     pub had_any: Signal<In, Bit>,
-    /// That queue pair had as many in use then as it may, or one of many regions.
+    /// That queue pair had as many receives in use then as it may, or one of many regions.
     pub had_all: Signal<In, Bit>,
     /// There is a slot for a receive of few regions. For one of many regions there is a slot if the pool gives its
     /// entry.

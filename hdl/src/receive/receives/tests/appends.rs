@@ -112,7 +112,7 @@ fn appended_messages_become_rows_of_their_columns() {
             );
             host.ring_doorbell(queue, positions[at] + 1);
             host.run(host.latency + 40);
-            // It is the same one as often as it is given back, whoever takes it.
+            // The only slot is taken again each time it is given back, by any queue pair.
             let mut qp = 30;
             for _ in 0..=random.below(3) {
                 qp = if shared { 40 + random.below(5) } else { 30 };
@@ -249,7 +249,7 @@ fn bytes_for_a_region_that_the_host_writes_again_are_dropped() {
     let library = library();
     let mut host = appending(&library, &region, 0);
     host.run(100);
-    // Its first word: the base of a column that is another one by now is never used.
+    // The first word of the entry is written: the base of a column that has changed is never used.
     host.append_word(7, 0, 1000);
     host.append_word(7, 4, 0x9000_0000);
     host.settle();

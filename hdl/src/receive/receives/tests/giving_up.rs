@@ -73,7 +73,7 @@ fn a_broken_queue_pair_flushes_what_it_has_in_use_or_else_its_own_oldest() {
         post(&mut host, 3, 3..4);
         host.settle();
         assert_eq!(host.completions(), []);
-        // It is as before when it is enabled again, and its queue pair is reset.
+        // The queue works as before once it is enabled again and its queue pair is reset.
         host.queue(3, LOG, Some(5));
         host.queue_pair(5, if in_use { 0 } else { 2 });
         post(&mut host, 3, 0..2);
@@ -484,7 +484,7 @@ fn a_take_that_follows_one_that_found_nothing_finds_nothing() {
     for _ in 0..3 {
         assert_eq!(follow(&mut host), NONE);
     }
-    // The message that found nothing comes again, and those behind it.
+    // The message that found no receive comes again, and those behind it.
     assert_eq!(taken(&mut host, 5, 3), GOOD);
     assert_eq!(follow(&mut host), GOOD);
     assert_eq!(follow(&mut host), GOOD);

@@ -172,7 +172,7 @@ fn payload_is_cut_at_64_bytes_a_cycle() {
     assert!(cycles[115] - cycles[16] <= 4 * 99, "{} cycles", cycles[115] - cycles[16]);
 }
 
-/// Two messages of 4 KiB over rows of 16 extents of 8 B: 512 orders each. Contiguous regions keep their pace beside them.
+/// Two messages of 4 KiB over rows of 16 extents of 8 B: 512 orders each. Contiguous regions keep their pace.
 #[test]
 fn an_extent_of_a_strided_region_is_an_order_in_2_cycles() {
     let mut host = Host::new(&library(), 1);

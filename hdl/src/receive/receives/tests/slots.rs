@@ -152,7 +152,7 @@ fn a_reset_gives_back_all_that_a_queue_pair_has_in_use() {
         host.settle();
         assert_eq!(host.completions(), []);
     }
-    // As many as before can be in use: none of the 80 slots was lost, and none is there twice.
+    // As many receives as before can be in use: none of the 80 slots was lost, and none exists twice.
     post(&mut host, SHARED, 0..OWNER, 2);
     for qp in 0..OWNER {
         assert_eq!(host.take(qp, SHARED), (true, 0, capacity(2)), "{qp}");

@@ -251,7 +251,7 @@ impl Queue {
             capacity: 0,
         };
         let head = check_head(entry.first_chunk().expect("a head"), position, posted);
-        // Its regions are looked at when bytes come, and it holds any number.
+        // Mapped regions are examined when bytes come, and a receive may have any number of them.
         let is_mapped = head.as_ref().is_ok_and(|head| head.types & 0xaaaa_aaaa != 0);
         let walked = |name| Receive {
             name,

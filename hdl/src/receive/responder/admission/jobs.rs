@@ -72,7 +72,7 @@ impl Admission {
         }
     }
 
-    /// What else the job is, if the packet is not the next one, or its message does not go on with it.
+    /// Decides about the job if the packet is not the next one, or its message does not go on with it.
     #[hdl_gen]
     pub(super) fn judge_order(&mut self) {
         self.breaks_off.next = self.ahead.q.val().any() || self.operation.first.val();

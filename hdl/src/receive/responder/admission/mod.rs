@@ -119,10 +119,10 @@ pub struct Admission {
 
     state: DFF<AdmissionState>,
     flights: Flights,
-    /// The packet waits until nothing of its queue pair is under way.
+    /// The packet waits until no job of its queue pair is under way.
     alone: DFF<Bit>,
     lingering: Signal<Local, Bit>,
-    // Something of the queue pair is under way; `follows`: something of it that takes a receive.
+    // A job of the queue pair is under way; `follows`: such a job takes a receive.
     shares: DFF<Bit>,
     follows: DFF<Bit>,
     /// `foreseen` holds the progress of a queue pair if the packet that left last is executed, until it is written.

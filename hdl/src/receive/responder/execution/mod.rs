@@ -1,4 +1,4 @@
-//! Carries out what follows from a packet: placings, answers, progress, queue pairs that break.
+//! Executes packets: makes placings, answers and progress, and breaks queue pairs.
 
 mod jobs;
 mod kernel;

@@ -37,7 +37,7 @@ const USED: usize = COLUMN_ROWS;
 const ROWS: u64 = 128;
 /// Stages of the multiplier.
 const STAGES: usize = 3;
-/// Bits of what is kept of a column: address, width, bytes of the row before it.
+/// Bits that are kept of a column: address, width, bytes of the row before it.
 const KEPT: usize = 64 + 7 + ROW;
 
 /// A column of a dense region. The fields of the payload are the same in all columns.

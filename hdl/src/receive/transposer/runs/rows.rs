@@ -139,7 +139,7 @@ impl Runs {
     /// Counts the bytes up to the region's end.
     #[hdl_gen]
     pub(super) fn clip(&mut self) {
-        // Rows times bytes, a bit a cycle; the product is less than the dividend, so nothing is lost.
+        // Rows times bytes, a bit a cycle; the product is less than the dividend, so no bit is lost.
         self.round.d.next = self.round.q.val() + 1;
         self.factor.d.next = self.factor.q.val() << 1;
         self.whole.d.next = self.whole.q.val() << 1;

@@ -253,7 +253,7 @@ pub struct Parser {
     pub piece_valid: Signal<Out, Bit>,
     /// With `piece_valid`: number of the region.
     pub piece_index: Signal<Out, Bits<4>>,
-    /// The element is what a READ or an atomic has in place of a payload.
+    /// The element stands for a READ or an atomic, which has no payload.
     pub told_ask: Signal<Out, Bit>,
     /// With `told_ask`: operands of the atomic.
     pub operands: Signal<Out, Bits<128>>,
@@ -335,10 +335,10 @@ pub struct Parser {
     pub element_source: Signal<Out, LaneKind>,
     /// The region has kinds of columns.
     pub element_kinds: Signal<Out, Bit>,
-    /// What a region with kinds of columns has beside others; its protection domain is still to be filled in.
+    /// Fields that only a region with kinds of columns has; its protection domain is still to be filled in.
     pub element_set: Signal<Out, SetKinds>,
 
-    /// It is known which part of a message the request sends.
+    /// The part of a message that the request sends is known.
     pub part_told: Signal<Out, Bit>,
     /// With `part_told`: bytes of the whole message.
     pub part_whole: Signal<Out, Bits<32>>,
@@ -536,7 +536,7 @@ pub struct Parser {
     /// Byte of the region at which the part begins, and bytes of the region from there on.
     part_offset: Signal<Local, Bits<32>>,
     part_rest: Signal<Local, Bits<32>>,
-    /// Of the granule, seen as layouts that may stand there: what is not 0.
+    /// Fields of the granule that are not 0, in each of the layouts that may stand there.
     #[init(word_in_granule::<RegionHeader>("count", 32))]
     region_count_word: Constant<Bits<2>>,
     region_counts: Signal<Local, Bit>,
@@ -560,7 +560,7 @@ pub struct Parser {
     fail_flush: DFF<Bit>,
     fail_qp: DFF<Bit>,
 
-    /// A head and what is behind it are read, and no more than the entry has.
+    /// A head and the granules behind it are read, and no more than the entry has.
     full: Signal<Local, Bit>,
     /// The head and a destination are taken at once.
     whole: Signal<Local, Bit>,
@@ -581,7 +581,7 @@ pub struct Parser {
     element_bad: Signal<Local, Bit>,
     taking: Signal<Local, Bit>,
     skipping: Signal<Local, Bit>,
-    /// The region, or the destination's head, was the last granule of what it belongs to.
+    /// The region, or the destination, ends with the granule.
     region_done: Signal<Local, Bit>,
     dest_done: Signal<Local, Bit>,
     /// Bytes of a bitmap.

@@ -127,7 +127,7 @@ fn a_payload_behind_an_address_begins_in_the_middle_of_a_block() {
         assert_eq!((request.status, request.address), (0, Some(HANDLE)), "{bytes} B");
         assert_eq!(request.dests[0].sets[0].inline, Some((0..bytes).collect()));
     }
-    // What is wrong; bytes; granule, byte, value; whether the queue pair goes to error.
+    // Each case: the fault; bytes; granule, byte, value; whether the queue pair goes to error.
     let cases: &[(&str, u8, usize, usize, u8, bool)] = &[
         ("no byte, and yet a granule of them", 8, 5, 8, 0, true),
         ("65 bytes", 64, 5, 8, 65, false),
@@ -180,7 +180,7 @@ fn every_malformed_address_has_its_status() {
         assert_eq!((request.status, request.qp_error.is_some()), (2, *breaks), "{name}");
         assert_eq!(request.wr_id, 77, "{name}");
     }
-    // Longer than what was posted: nothing of the next batch is taken for it.
+    // The entry is longer than the blocks that were posted: it takes none of the next batch.
     let mut entry = Entry { regions: vec![RegionHeader::default(); 6], ..addressed() }.bytes();
     entry.truncate(BLOCK);
     let request = post(&mut world, &mut card, UD, entry);

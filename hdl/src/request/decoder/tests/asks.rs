@@ -182,7 +182,7 @@ fn reads_and_atomics_are_told_with_their_regions_and_checked_in_order() {
             assert_eq!(told.payload, operands, "{name}: in network order");
         }
     }
-    // Longer than what was posted: nothing of the next batch is taken for it.
+    // The entry is longer than the blocks that were posted: it takes none of the next batch.
     let mut bytes = entry(ADD, 0, RC, true, &[good(8)]);
     bytes.truncate(BLOCK);
     world.post(&batch(RC, bytes));
@@ -208,7 +208,7 @@ fn reads_and_atomics_are_told_with_their_regions_and_checked_in_order() {
     assert_eq!(run(&mut world, bytes, RC), (2, false));
     card.stopped.insert(RC);
     recover(&mut world, &mut card);
-    // An atomic of two blocks of which only the first one was posted: what comes behind it is of another queue.
+    // An atomic of two blocks of which only the first one was posted: the next block is of another queue.
     let mut bytes = entry(ADD, 0, RC, true, &[good(8)]);
     bytes.truncate(BLOCK);
     assert_eq!(run(&mut world, bytes, RC), (2, false));

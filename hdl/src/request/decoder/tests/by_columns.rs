@@ -54,7 +54,7 @@ fn every_malformed_write_by_columns_has_its_status() {
     let mut random = Random::new(9);
     let mut card = card(&mut random);
     let mut world = World::new(&library(), 9, &card);
-    // What is wrong: granule, byte, value; status, destination, whether its queue pair fails.
+    // Each case: the fault; granule, byte, value; status, destination, whether its queue pair fails.
     let cases: &[(&str, usize, usize, u8, u8, u8, bool)] = &[
         ("nothing", 0, 0, WQE_MAGIC, 0, 0, false),
         ("immediate data, which is not wrong", 0, 1, Opcode::WriteImm as u8, 0, 0, false),
@@ -95,7 +95,7 @@ fn every_malformed_write_by_columns_has_its_status() {
         assert_eq!(requests[1].status, 0, "{name}");
         recover(&mut world, &mut card);
     }
-    // A queue pair in error; what is wrong with its addresses comes before.
+    // The queue pair is in error; wrong addresses take precedence over that.
     card.qp_errors.insert(1);
     for (reserved, status) in [(0, 5), (1, 2)] {
         world.set_qp_errors(&card.qp_errors);

@@ -70,7 +70,7 @@ fn a_payload_in_the_entry_has_its_length_and_no_regions() {
         assert_eq!(requests[0].dests[0].sets[0].inline, Some((0..bytes).collect()));
         assert_eq!(requests[0].dests[0].empty, bytes == 0);
     }
-    // What is wrong; bytes; granule, byte, value; whether the queue pair goes to error.
+    // Each case: the fault; bytes; granule, byte, value; whether the queue pair goes to error.
     let cases: &[(&str, u8, usize, usize, u8, bool)] = &[
         ("no byte, and yet a granule of them", 8, 3, 8, 0, true),
         ("no byte, and a region", 0, 2, 4, 1, false),

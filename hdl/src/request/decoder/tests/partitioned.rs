@@ -43,7 +43,7 @@ fn every_malformed_partitioned_request_has_its_status() {
     let mut random = Random::new(9);
     let mut card = card(&mut random);
     let mut world = World::new(&library(), 9, &card);
-    // What is wrong: granule, byte, value; status, destination, whether its queue pair fails.
+    // Each case: the fault; granule, byte, value; status, destination, whether its queue pair fails.
     let cases: &[(&str, usize, usize, u8, u8, u8, bool)] = &[
         ("nothing", 0, 0, WQE_MAGIC, 0, 0, false),
         ("row mask Element, which is not wrong", 0, 2, 3, 0, 0, false),

@@ -354,7 +354,7 @@ impl World {
         }
     }
 
-    /// One cycle, and what a sequencer and a completion block would see and do in it.
+    /// Runs a cycle, and plays the sequencer and the completion block in it.
     pub fn step(&mut self, expected: &mut VecDeque<Request>) {
         let release = !self.held.is_empty() && self.random.chance(self.release);
         if release {

@@ -1,4 +1,4 @@
-//! Requests, and what stands beside their destinations.
+//! Requests, with their functions, keys, parts and addresses.
 
 use super::super::Decoder;
 use crate::request::CONTIGUOUS;

@@ -46,7 +46,7 @@ pub struct QueueRead {
     pub splits: Bit,
     /// Binary logarithm of a part's length in units: see [`Parts`].
     pub log_units: Bits<2>,
-    /// The turn is that entry alone, as it is kept: nothing is read.
+    /// The turn is that entry alone, as it is kept: no block is read.
     pub kept: Bit,
     /// The end of the turn is reported even if the turn is not cut.
     pub told: Bit,
@@ -234,7 +234,7 @@ pub struct Batches {
     take: Signal<Local, Bit>,
     done: Signal<Local, Bit>,
 
-    /// Entries in parts: the first block, and what is needed of the second one.
+    /// Entries in parts: the first block, and the lanes of the second one that are needed.
     #[init(Ram::new(RamStyle::Ultra))]
     entries: Ram<ENTRY, ENTRY_LANES, QUEUE>,
     entry: Join<512, LANE, ENTRY>,

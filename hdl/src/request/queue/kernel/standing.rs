@@ -1,11 +1,11 @@
-//! What is known of the queue at work: its entry, where it stands, and how long its turn may be.
+//! State of the queue at work: its entry, its position, and the length of its turn.
 
 use super::super::{LENGTH, PART_BLOCKS, Queue, QueueState};
 use crate::context::QUEUE;
 use drdma_emit::prelude::*;
 
 impl Queue {
-    /// Takes what the host writes into send queues' entries.
+    /// Takes the words that the host writes into send queues' entries.
     #[hdl_gen]
     pub(super) fn take_entry_words(&mut self) {
         self.select.valid.next = self.cfg_valid.val();
@@ -107,7 +107,7 @@ impl Queue {
         if self.is_cut.q.val() {
             self.from.next = self.cut_from.q.val();
         }
-        // What is deferred will have turns as well: for this queue no more is fetched than it may have then.
+        // Deferred queues will have turns as well: no more is fetched for this queue than it may have then.
         self.behind_turns.next = self.rests.count.val() + self.deferred.q.val();
         self.share.rests.next = self.behind_turns.val();
         self.share.doorbells.next = self.doorbells.count.val();
@@ -118,7 +118,7 @@ impl Queue {
         self.share.judges.next = self.state.q.val() == QueueState::Compare;
         self.share.idle.next = self.standing.val().position == self.standing.val().target;
         self.share.pace.next = self.standing.val().pace;
-        // A part says nothing about how long turns should be, and neither does a turn that was used up.
+        // Neither a part nor a turn that was used up changes the length of later turns.
         self.share.is_cut.next =
             self.is_cut.q.val() && !self.resumes.q.val() && !self.used_up.q.val();
         self.share.cut_slow.next = self.cut_slow.q.val();
@@ -128,7 +128,7 @@ impl Queue {
         self.lives_on.next = self.lives.stamp[1].val() == self.life.q.val();
         self.crowds.next = self.share.crowded.val() && self.rests.input.ready.val();
         self.goes_beyond.next = (self.difference.q.val() ^ PART_BLOCKS).any();
-        // Behind a message in parts there may be another one: then what is fetched behind it would be fetched again.
+        // Behind a message in parts there may be another one: then entries fetched behind it would be fetched again.
         self.probes.next =
             self.used_up.q.val() && self.after_parts.q.val() && !self.share.crowded.val();
         self.limits.next = self.crowds.val()

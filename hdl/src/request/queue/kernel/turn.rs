@@ -4,7 +4,7 @@ use super::super::{LENGTH, LOG_PROBE, PART_BLOCKS, PROBE_BLOCKS, Queue, QueueSta
 use drdma_emit::prelude::*;
 
 impl Queue {
-    /// The next read has 16 blocks, or what is left of the ring or of the turn.
+    /// Cuts the next read: 16 blocks, or the rest of the ring or of the turn.
     #[hdl_gen]
     pub(super) fn measure_read(&mut self) {
         self.wanted.next = self.left.q.val();
@@ -139,7 +139,7 @@ impl Queue {
         } else if self.goes_on.val()
             && (self.difference.q.val() > bit_cast::<32, 17>(self.blocks.q.val()))
         {
-            // More was rung for than the ring holds before what it held had been fetched for good.
+            // The doorbell is for more blocks than the ring holds, beyond those that have been fetched for good.
             self.difference.d.next = bit_cast::<32, 17>(self.blocks.q.val());
             self.target.d.next = self.position.q.val() + bit_cast::<32, 17>(self.blocks.q.val());
         } else if !self.difference.q.val().any()
@@ -156,7 +156,7 @@ impl Queue {
                 self.state.d.next = QueueState::Finish;
             }
         } else if self.is_rest.q.val() && self.midway.q.val() {
-            // The rest ends: what is behind the message comes with its last part.
+            // The rest ends: entries behind the message are fetched with its last part.
             self.state.d.next = QueueState::Finish;
         } else if self.parking.is_shared.val() && self.must_wait.val() {
             self.waits.d.next = true;

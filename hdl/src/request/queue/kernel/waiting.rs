@@ -17,7 +17,7 @@ impl Queue {
         self.doorbell_lives.in_data.next = self.lives.stamp[0].val();
     }
 
-    /// What is parked because its queue pair is held or silent, and what has the next turn.
+    /// Parks doorbells of queue pairs that are held or silent, and chooses the one with the next turn.
     #[hdl_gen]
     pub(super) fn park(&mut self) {
         self.parking.cfg.valid.next = self.cfg_valid.val();

@@ -111,7 +111,7 @@ fn a_doorbell_that_finds_no_room_among_those_that_wait_is_served() {
     assert_eq!(setup.bench.get("busy"), 0);
 }
 
-/// Blocks come once and in the order of each ring, whatever is held when.
+/// Blocks come once and in the order of each ring, at any times at which queue pairs are held.
 #[test]
 fn every_block_comes_once_whatever_is_held_or_silent_when() {
     let library = library();

@@ -46,7 +46,7 @@ fn told(beat: &Beat) -> Came {
     (beat.u64("position"), part & ((1 << PART) - 1), part >> (PART + 2) & 1 == 1)
 }
 
-/// A queue of these tests: its ring is in the memory, and all that is to come of it is known.
+/// A queue of these tests: its ring is in the memory; the blocks that must come of it are known.
 struct Own {
     queue: u64,
     log_mtu: u32,
@@ -322,7 +322,7 @@ fn an_entry_is_kept_until_its_last_part() {
     }
 }
 
-/// Behind a message in parts there may be another one: what is behind that one is not fetched with it.
+/// Behind a message in parts there may be another one: the entries behind that one are not fetched with it.
 #[test]
 fn of_many_messages_in_parts_each_block_is_read_a_few_times() {
     let library = library();

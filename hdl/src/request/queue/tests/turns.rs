@@ -4,7 +4,7 @@ use super::*;
 use drdma_abi::Layout;
 use drdma_abi::work_request::{GRANULE, MAX_WQE_GRANULES, WqeHeader, blocks};
 
-/// A queue that is enabled once or several times, and what came of it.
+/// A queue that is enabled once or several times, with its lives.
 #[derive(Default)]
 struct Posted {
     queue: u64,

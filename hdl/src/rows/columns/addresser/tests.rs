@@ -234,7 +234,7 @@ fn lanes_of_known_lengths_are_at_work_soon() {
     let lanes = Lanes::random(&mut random, 33, 1, None);
     let other = Lanes::random(&mut random, 33, 1, Some(&lanes));
     let table = (33_u64 + 63).div_ceil(4);
-    // Every second window lies elsewhere, or all of them lie in the same place.
+    // Every second window lies at another place, or all of them lie at the same one.
     for (second, cycles) in [(&other, table + 3), (&lanes, 2)] {
         let of = |k| if k % 2 == 0 { &lanes } else { second };
         let windows: Vec<_> = (0..40).map(|k| (of(k).clone(), 1)).collect();
@@ -261,7 +261,7 @@ fn windows_that_lie_alike_share_a_table_and_others_do_not() {
     for (seed, stalls) in (1..).zip((0..8).flat_map(|_| STALLS)) {
         println!("seed {seed}, stalls {stalls:?}");
         let mut random = Random::new(300 + seed);
-        // Three that differ in nothing but a place, a step or a length from each other, in any order.
+        // Three windows that differ from each other only in a place, a step or a length, in any order.
         let row_bytes = 4 + random.below(200);
         let first = Lanes::random(&mut random, row_bytes, 0, None);
         let (mut moved, mut stepped, mut longer) = (first.clone(), first.clone(), first.clone());

@@ -90,7 +90,7 @@ impl Packer {
         }
     }
 
-    /// Rows enter, with what can be known of them beforehand.
+    /// Rows enter, with the values that can be computed of them beforehand.
     #[hdl_gen]
     pub(super) fn enter(&mut self) {
         self.entry_free.next = !self.entry_valid.q.val() || self.admit.val();

@@ -70,7 +70,7 @@ pub struct Planner {
     pub max_read: Signal<In, Bits<13>>,
     /// Widest gap in bytes that is read through; unless it is 0, gaps within a cache line are read through as well.
     pub merge_threshold: Signal<In, Bits<13>>,
-    /// The request itself sets what is read through: `header_gap` does not count.
+    /// The request has a fetch plan of its own: `header_gap` does not count.
     pub planned: Signal<In, Bit>,
 
     /// The header of a chunk is offered.

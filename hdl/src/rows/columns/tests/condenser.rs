@@ -116,7 +116,7 @@ impl Chunk {
         &self.bits[64 * block as usize..self.bits.len().min(64 * block as usize + 64)]
     }
 
-    /// Needed rows from one on: those that are selected among them, and all.
+    /// Needed rows from row `from` on: the selected ones among them, and all.
     fn needed(&self, from: usize, rows: &[bool]) -> [Vec<bool>; 2] {
         let selected =
             |(i, &row): (usize, &bool)| row && *self.selected.get(from + i).unwrap_or(&true);

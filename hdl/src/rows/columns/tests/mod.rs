@@ -28,7 +28,7 @@ fn record(fields: &[(Word, usize)]) -> Word {
     word
 }
 
-/// A turn's `Context`; what the column path does not use is random.
+/// A turn's `Context`; fields that the column path does not use are random.
 fn context(turn: &Turn, random: &mut Random) -> Word {
     let bytes = turn.row_bytes as u64;
     let [count, full, tail] = if turn.measured {
@@ -78,7 +78,7 @@ fn item(turn: &Turn, random: &mut Random) -> Beat {
     Beat::from([("item", item), ("context", context(turn, random))])
 }
 
-/// The answers of the reads of a turn's bitmap, or of the ids of its chunk: behind its rows anything.
+/// The answers of the reads of a turn's bitmap, or of the ids of its chunk; bits behind its rows are random.
 fn answers(turn: &Turn, random: &mut Random) -> Vec<Beat> {
     if turn.strided {
         return Vec::new();
@@ -124,7 +124,7 @@ fn answers(turn: &Turn, random: &mut Random) -> Vec<Beat> {
     }
     let mut bits = beats(&turn.bits, &turn.fails, false);
     let Some((rows, fails)) = &turn.fetch else { return bits.into() };
-    // The fetch rows of a read come before what it reads of the bitmap.
+    // The fetch rows of a read come before its bits of the bitmap.
     let mut fetch = beats(rows, fails, true);
     let mut all = Vec::new();
     while !bits.is_empty() {

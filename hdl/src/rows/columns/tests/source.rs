@@ -190,7 +190,7 @@ fn turns_by_ids_follow_each_other_without_gaps() {
     }
 }
 
-/// A destination's sum: where it was asked for, rows, whether they could not be read.
+/// A destination's sum as {set of the scan, rows, a read failed}.
 type Sum = (u64, u64, bool);
 
 /// A turn's item as that of a scan, the destination's first and last one or not.
@@ -239,7 +239,7 @@ fn scans(dests: &[Turn], ids: &[u16], card: &mut Card, random: &mut Random) -> V
             let beat = scan(&turn, first == 0, range.end == rows, random);
             card.bench.send(card.item, beat);
             card.bench.send_all(card.resp, answers(&turn, random));
-            // Rows of a beat that could not be read do not count, whatever they are.
+            // Rows of a beat that could not be read do not count, selected or not.
             sums[k].1 += turn.bits.iter().filter(|bit| **bit).count() as u64;
             sums[k].2 |= fails;
         }

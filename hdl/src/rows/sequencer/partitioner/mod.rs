@@ -1,4 +1,4 @@
-//! Makes ids from keys: replaces what was read of the keys of a partitioned request's rows by the ids of these rows.
+//! Makes ids from keys: replaces the keys that were read of a partitioned request's rows by the ids of these rows.
 
 mod hash;
 mod range;

@@ -221,7 +221,7 @@ impl Request {
         (0..beats).map(beat).collect()
     }
 
-    /// What is read for a stretch, and the ids that come of it: bytes, and whether each beat of 64 has an error.
+    /// Reads for a stretch, and the ids that come of it: bytes, and whether each beat of 64 has an error.
     fn stretch(
         &self,
         rows: usize,

@@ -64,10 +64,10 @@ fn random_lanes(random: &mut Random, count: usize) -> Vec<Lane> {
     lanes
 }
 
-/// What was written for the beat cutter, by set and lane: the bytes of the lane and of its beat.
+/// Lengths that were written for the beat cutter, by set and lane: the bytes of the lane and of its beat.
 type Lengths = HashMap<(u64, usize), (u64, u64)>;
 
-/// Writes one lane, as the decoder does, then nothing for a while.
+/// Writes one lane, as the decoder does, then waits some cycles.
 fn write(
     model: &mut Model,
     random: &mut Random,

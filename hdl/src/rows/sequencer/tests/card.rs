@@ -20,7 +20,7 @@ pub struct Request {
     pub shared: Option<Shared>,
     /// The decoder has found its destinations to be apart.
     pub apart: bool,
-    /// The request is one of the columns of a WRITE by columns: what the columns before it have left.
+    /// State that the columns before it have left, if the request is a column of a WRITE by columns.
     pub column: Option<Earlier>,
 }
 

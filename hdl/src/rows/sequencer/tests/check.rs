@@ -6,7 +6,7 @@ use drdma_abi::completion::Status;
 use drdma_abi::work_request::RegionType;
 use drdma_verilated::testbench::Beat;
 
-/// What the tokens of a request say, by destination; checks what is the same for all.
+/// Contents of the tokens of a request, by destination; checks the fields that all tokens share.
 fn events(tokens: &[Beat], request: &Request, posted: (u8, u16), card: &Card) -> Vec<Vec<Event>> {
     let mut events = vec![Vec::new(); request.dests.len()];
     for token in &tokens[..tokens.len() - 1] {

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-/// A stretch that the column path was given, and what was read for it.
+/// A stretch that the column path was given, and the beats that were read for it.
 struct Stretch {
     item: Word,
     context: Word,

@@ -111,7 +111,7 @@ fn a_limited_queue_pair_sends_one_packet_at_a_time_and_others_go_on() {
     assert_eq!(lab.net.told(), [(7, 4, syndrome::ACK)]);
 }
 
-/// Packets that are sent again are paced as well, and a pause or a refusal holds what it would hold otherwise.
+/// Packets that are sent again are paced as well; a pause or a refusal has its usual effect.
 #[test]
 fn what_is_sent_again_is_paced_alike() {
     let library = library();

@@ -436,7 +436,7 @@ fn what_comes_while_packets_are_sent_again_waits_for_its_turn() {
     assert_eq!(came, [[13, 0, 0]]);
 }
 
-/// So what is lost once more is sent again before much else is.
+/// Thus a packet that is lost once more is sent again before many others are.
 #[test]
 fn packets_are_sent_again_while_the_packetizer_has_few() {
     let library = library();

@@ -42,7 +42,7 @@ pub(super) fn is_acknowledgement(frame: &[u8]) -> bool {
     frame[Ethernet::SIZE + tag + Ipv4::SIZE + Udp::SIZE] == operation::ACKNOWLEDGE
 }
 
-/// A bench with reliable queue pairs, all pages 0, which counts what is read and given back.
+/// A bench with reliable queue pairs and pages of zeros, which counts pages that are read and given back.
 pub(super) struct Setup<'a> {
     pub(super) bench: Bench<'a>,
     pub(super) entries: Vec<QueuePairEntry>,

@@ -14,7 +14,7 @@ struct Response {
     psn: u32,
     aeth: Option<(u8, u32)>,
     payload: Vec<u8>,
-    /// The host has written to its queue pair since: it is dropped.
+    /// The host has written to the queue pair since: the packet is dropped.
     stale: bool,
 }
 

@@ -354,7 +354,7 @@ fn an_address_far_behind_a_region_is_outside() {
     }
 }
 
-/// An entry that is not whole, or not one of a region that can be read, is none.
+/// An entry that is not whole, or not of a region that can be read, counts as none.
 #[test]
 fn an_entry_that_is_not_valid_is_no_region() {
     let library = library();

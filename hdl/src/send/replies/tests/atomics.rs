@@ -106,7 +106,7 @@ struct Peers<'a> {
     answered: MonitorId,
     /// Words on their way to memory: when they are there, address, data, slot.
     writes: Vec<(u64, u64, u64, u64)>,
-    /// Memory as it is when all that was accepted has been executed.
+    /// Memory as it will be when all atomics that were accepted have been executed.
     then: Vec<u8>,
     /// Of each queue pair: the number of its last READ or atomic, how many it has had, and those atomics:
     /// number, sequence number, whether it swaps, value before.
@@ -266,7 +266,7 @@ impl<'a> Peers<'a> {
         self.expected.entry(qp).or_default().push(packet);
     }
 
-    /// An atomic that comes again, or something that was not one before.
+    /// Sends an atomic again, sometimes with another operation or number.
     fn again(&mut self, qp: u64, random: &mut Random) {
         let (number, count, atomics) = self.numbers.entry(qp).or_default();
         let kept = (*count).min(1 + random.below(16));
@@ -467,7 +467,7 @@ fn pace(addresses: u64) -> f64 {
     (at[199] - at[60]) as f64 / 139.0
 }
 
-/// Atomics of one address do not wait for host memory: what one leaves is handed on to the next.
+/// Atomics of one address do not wait for host memory: the value of one is handed on to the next.
 #[test]
 fn atomics_overlap_whether_their_addresses_are_distinct_or_one() {
     for addresses in [1_000, 1, 2, 7] {

@@ -18,7 +18,7 @@ pub(crate) struct Dest {
     pub rkey: u32,
     pub transport: Transport,
     pub log_mtu: u32,
-    /// The last packets of its messages ask for a solicited event.
+    /// The last packets of the destination's messages ask for a solicited event.
     pub solicited: bool,
     /// The destination's messages make the key in `imm` invalid; only of a SEND without immediate data.
     pub invalidates: bool,

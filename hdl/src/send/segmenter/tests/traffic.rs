@@ -178,7 +178,7 @@ impl Traffic {
         reference
     }
 
-    /// Writes what is configured, then queues the payload; `before` words of queue pairs were written.
+    /// Writes the entries of queue pairs, then queues the payload; `before` words of queue pairs were written.
     pub fn start(&self, bench: &mut Bench, before: u64, parts: f64) -> Inputs {
         let errors = self.qp_error.iter().enumerate().filter(|(_, e)| **e);
         answer_flag(bench, "error_next", "qp_error")

@@ -60,7 +60,7 @@ pub struct Engine {
     pub frames: VecDeque<Frame>,
     /// Words given back so far.
     pub freed: usize,
-    /// The memory of columns, what lies in it (as frames, in rows), and rows given back so far.
+    /// The memory of columns, the jobs in it (as frames, in rows), and rows given back so far.
     pub columns: Vec<u8>,
     pub jobs: VecDeque<Frame>,
     pub freed_rows: usize,
@@ -275,7 +275,7 @@ impl Engine {
         self.reading.push_back(Reading { descriptor, missing, bytes: vec![] });
     }
 
-    /// The oldest frame is given back: its words are as good as overwritten.
+    /// Gives the oldest frame back: its words are overwritten with random bytes.
     fn free(&mut self, cycle: u64, words: usize) {
         let frame = self.frames.pop_front().expect("a frame that was not given back");
         assert_eq!(words, frame.words, "words of the frame at {}", frame.start);

@@ -1,4 +1,4 @@
-//! Destinations of an entry, and what they have beside regions: remote addresses, payloads in the entry, operands.
+//! Destinations of an entry, with their remote addresses, inline payloads and operands.
 
 use super::super::{ASK_BYTES, DecoderState, EMPTY_BYTES, Parser};
 use super::{MOST_ELEMENTS, MOST_REGIONS};

@@ -6,7 +6,7 @@ use crate::request::{BITMAPPED, BITS, DICTIONARY, FIXED, OFFSETS, POINTER_MAPPED
 use drdma_emit::prelude::*;
 
 impl Parser {
-    /// What an element with a kind says that is wrong: of its entry, and of where the entry leads to.
+    /// Finds out what is wrong in an element with a kind: in its entry, and in its source.
     #[hdl_gen]
     pub(super) fn judge_kind(&mut self) {
         self.entry_bytes.next = bit_cast::<32, 24>(self.fields.kind_width.val());

@@ -45,7 +45,7 @@ impl Parser {
             || self.head_length_bad.q.val();
     }
 
-    /// What a head asks for, and whether a destination or an address behind it is taken with it.
+    /// Decodes the operation of a head, and whether a destination or an address behind it is taken with it.
     #[hdl_gen]
     pub(super) fn look_ahead(&mut self) {
         // A READ, an atomic, or a SEND that makes a key invalid; what follows an atomic's head.
@@ -210,7 +210,7 @@ impl Parser {
     /// Takes an atomic's operands.
     #[hdl_gen]
     pub(super) fn take_operands(&mut self) {
-        // For an entry that goes beyond its batch nothing is waited for.
+        // An entry that goes beyond its batch does not wait for further granules.
         if self.broken.val() || self.head_length_bad.q.val() {
             self.dest_cut.d.next = true;
             self.state.d.next = DecoderState::Judge;

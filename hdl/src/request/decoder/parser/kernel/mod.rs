@@ -224,7 +224,7 @@ impl Logic for Parser {
             }
         }
 
-        // A bad granule ends its entry in the next cycle, in which nothing else is taken.
+        // A bad granule ends its entry in the next cycle, in which no granule is taken.
         if self.key_is_bad.q.val() {
             self.key_is_bad.d.next = false;
             self.fail.d.next = true;
@@ -233,7 +233,7 @@ impl Logic for Parser {
 
         self.go_on();
 
-        // A ring that cannot be read is of no destination; a failure in `Judge` is of what was read.
+        // A ring that cannot be read is a failure of no destination; one in `Judge` is of the granule that was read.
         if self.granule_valid.val()
             && self.granule_error.val()
             && !self.none_left.val()

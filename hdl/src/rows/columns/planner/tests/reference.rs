@@ -35,7 +35,7 @@ impl Chunk {
         self.shifts.get(row as usize / 64).copied().unwrap_or(0)
     }
 
-    /// The needed rows as they lie in host memory, and how far each is from where it is in the window.
+    /// The needed rows as they lie in host memory, and the distance of each from its place in the window.
     pub fn needed(&self) -> BTreeMap<u64, u64> {
         let far = |row: u64| 64 * self.shift(row);
         self.needed_here().into_iter().map(|row| (row + far(row), far(row))).collect()
@@ -155,7 +155,7 @@ struct Part {
     from: u64,
     to: u64,
     goes_on: bool,
-    /// Bytes that it lies closer to the group's start in the window.
+    /// Bytes by which the part lies closer to the group's start in the window than in host memory.
     closer: u64,
 }
 

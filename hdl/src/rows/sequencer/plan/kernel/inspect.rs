@@ -7,7 +7,7 @@ use crate::rows::sequencer::record::SCAN;
 use drdma_emit::prelude::*;
 
 impl Plan {
-    /// The rows of the current set, and what is known about it and its destination.
+    /// The rows of the current set, and the fields of the set and its destination.
     #[hdl_gen]
     pub(super) fn look_at_set(&mut self) {
         self.is_contiguous.next = self.set_info.val().kind == CONTIGUOUS;
@@ -55,7 +55,7 @@ impl Plan {
             && self.is_contiguous.val()
             && (self.set_info.val().row_bytes <= bit_cast::<36, 13>(self.mtu.q.val()));
 
-        // What is known about destinations and sets. All columns of a WRITE have the same rows.
+        // Results about destinations and sets. All columns of a WRITE have the same rows.
         self.key.next = self.set_read.val();
         if self.pass.q.val().any() {
             self.key.next = self.set.q.val() - bit_cast::<11, 5>(self.pass.q.val());
@@ -165,7 +165,7 @@ impl Plan {
             self.state.d.next = PlanState::Weigh;
         }
         if self.simple.val() {
-            // One message that fits a packet: nothing has to be found out.
+            // One message that fits a packet needs no inspection.
             self.next_item.next.chunk_start = false;
             self.shared.next.measured = false;
             self.set.d.next = self.set.q.val();

@@ -50,7 +50,7 @@ impl Logic for Plan {
             || (bit_cast::<33, 32>(self.set_info.val().count) <= self.tally_end.q.val());
         self.tallied.next = false;
 
-        // Scans that have not ended, and whether something must be read for the item.
+        // Scans that have not ended, and whether the item needs reads.
         self.asks.next = false;
         self.reads.next = false;
         self.passed.next = false;

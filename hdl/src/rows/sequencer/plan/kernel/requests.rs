@@ -6,7 +6,7 @@ use crate::rows::sequencer::record::END;
 use drdma_emit::prelude::*;
 
 impl Plan {
-    /// What is read of the tables, and their answers; for a column of a WRITE, with the set of that column.
+    /// Reads of the tables, and their answers; for a column of a WRITE, with the set of that column.
     #[hdl_gen]
     pub(super) fn read_tables(&mut self) {
         self.here.next = self.dest_info.val();
@@ -103,7 +103,7 @@ impl Plan {
         self.next_item.next.chunk_start = false;
         self.next_item.next.chunk_end = false;
         self.shared.next.dest = self.first_dest.q.val();
-        // Between columns the request does not end, but what was read for the column is used up.
+        // Between columns the request does not end, but the answers for the column are used up.
         self.next_item.next.never = self.passes.val();
         if self.free.val() || (self.item_ready.val() && !self.has_stretch.q.val()) {
             self.push.next = true;

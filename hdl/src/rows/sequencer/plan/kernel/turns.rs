@@ -7,7 +7,7 @@ use crate::rows::sequencer::record::{HEAD, SCAN, WALK};
 use drdma_emit::prelude::*;
 
 impl Plan {
-    /// The item that is offered, and what must be read for it.
+    /// The item that is offered, and the reads that it needs.
     #[hdl_gen]
     pub(super) fn offer_item(&mut self) {
         self.item_valid.next = self.has_item.q.val();
@@ -101,7 +101,7 @@ impl Plan {
         self.turn_new.next.done = self.whole.val() && self.last_region.val();
     }
 
-    /// The item of the next stretch, and what its chunk and destination have in common.
+    /// The item of the next stretch, and the context of its chunk and destination.
     #[hdl_gen]
     pub(super) fn make_item(&mut self) {
         self.next_item.next.task = WALK.into();

@@ -69,7 +69,7 @@ fn any_part_of_dense_columns_comes_as_the_semantics_say() {
     }
 }
 
-/// The bytes of a packet, if their key has them: what the region has elsewhere does not matter.
+/// The bytes of a packet, if their key has them, regardless of the region's other bytes.
 fn bytes_in_key(
     around: &Around<'_>,
     (width, places): (u64, &[u64]),
@@ -128,7 +128,7 @@ fn a_packet_fails_if_any_of_its_columns_cannot_be_read() {
     assert!(good > 100 && missed > 100 && unread > 100, "{good}, {missed}, {unread}");
 }
 
-/// What is read otherwise keeps its turn, also while the next packet in columns is already asked for.
+/// Packets that are read in other ways keep their turn, even while the next packet in columns is already asked for.
 #[test]
 fn reads_of_memory_keep_their_turn_among_columns() {
     let library = library();
