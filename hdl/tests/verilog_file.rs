@@ -1,4 +1,4 @@
-//! The file that `drdma-verilog` writes, as somebody meets it who has nothing else of the project.
+//! The file that `drdma-verilog` writes, used without anything else of the project.
 
 use std::fs;
 use std::path::{Path, PathBuf};

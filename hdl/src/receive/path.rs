@@ -157,8 +157,8 @@ pub struct ReceivePath {
     pub broken: Flow<In, QueuePairIndex>,
 
     // ------------------------------------------------------------------ what it is doing
-    /// Something that has come for a queue pair, or was posted, is not used up. A frame whose queue pair is not
-    /// known yet does not count, and neither does what is between two blocks.
+    /// A packet for a queue pair, or a doorbell of a receive queue, is not used up. A frame whose queue pair is not
+    /// known yet does not count, and neither does one that is between two blocks.
     pub busy: Signal<Out, Bit>,
     /// Frames to the card's addresses that were dropped in this cycle, or left to the host.
     pub count_dropped: Signal<Out, Bits<3>>,

@@ -20,7 +20,7 @@ pub const PAGE: usize = 9;
 pub const PAGES: u64 = 1 << PAGE;
 /// Bits of a row's address: page, and row of 64 B.
 pub const PAGE_ROW: usize = PAGE + 6;
-/// Bits of the number of a reply page: 64 of 4 KiB, beside the payload pages, for what peers READ.
+/// Bits of the number of a reply page: 64 pages of 4 KiB, beside the payload pages, for bytes that peers READ.
 pub const REPLY_PAGE: usize = 6;
 /// Bits of the address of a row of 64 B in the reply pages: page, and row of the page.
 pub const REPLY_ROW: usize = REPLY_PAGE + 6;

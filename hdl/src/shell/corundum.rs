@@ -1,4 +1,4 @@
-//! Records of what passes Corundum's ports; see its `mqnic_app_block`.
+//! Records that pass Corundum's ports; see its `mqnic_app_block`.
 
 use drdma_emit::prelude::*;
 

@@ -177,7 +177,7 @@ pub struct Card {
     pub data_dma_ram_rd_resp_ready: Signal<In, Bits<2>>,
 
     reset: Signal<Local, Bit>,
-    /// Counts down from when something was at work last: an entry in the decoder, a completion on
+    /// Counts down from the last cycle in which a block was at work: an entry in the decoder, a completion on
     /// its way to the host.
     linger: DFF<Bits<7>>,
     control: Control,

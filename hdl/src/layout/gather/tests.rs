@@ -224,8 +224,8 @@ fn run(
     run_at(16, library, seed, stalls, parts, windows, memory)
 }
 
-/// Sends all parts and checks all beats, at so many words a cycle. All windows may be open at
-/// once, each is ready some time after its failures were told, and its memory turns to something else
+/// Sends all parts and checks all beats, at `words` words a cycle. All windows may be open at
+/// once, each is ready some time after its failures were given, and its memory gets other contents
 /// when it is freed.
 fn run_at(
     words: u64,

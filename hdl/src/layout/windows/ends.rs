@@ -78,7 +78,7 @@ impl Logic for Ends {
         self.ends_request.next = self.ended.q.val().get_bit(self.bytes.window.val().index());
 
         // Payload passes. Behind the last beat of a window that ends a request comes the end; the beat itself waits
-        // meanwhile, so that its window is at hand.
+        // until then, because its window must stay current.
         self.out.valid.next = self.bytes.valid.val();
         self.out.next = self.bytes.val();
         if self.last.val() && self.ends_request.val() {

@@ -280,7 +280,7 @@ fn a_requests_first_beat_waits_a_cycle_unless_idle_and_a_slots_next_request_is_a
         assert_eq!(now, plan.unwrap_or((512, 256)));
         // No beat was being planned: the settings change in two cycles.
         assert_eq!(bench.cycles() - start, if now == before { 2 } else { 3 }, "{plan:?}");
-        // Something is planned: the table is read; two beats.
+        // A beat is being planned: the table is read, which takes two cycles.
         bench.set("placer_busy", 1);
         write(&mut bench, plan);
         let start = bench.cycles();

@@ -269,7 +269,7 @@ impl Wire<'_> {
         frees || writes || passes || taken || acknowledged || congested || notified
     }
 
-    /// The writer frees the oldest frame, which nobody has overwritten.
+    /// The writer frees the oldest frame, whose words must not have been overwritten.
     fn free(&mut self) -> bool {
         let free = !self.held.is_empty() && !self.random.chance(self.pace.writer);
         self.bench.set("freed_valid", free);

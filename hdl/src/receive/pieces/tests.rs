@@ -404,7 +404,7 @@ fn bytes_go_where_the_semantics_say_whatever_comes_between() {
         let mut random = Random::new(seed);
         let mut around = Around::new(&library, seed, stalls);
         let mut placed: Vec<Vec<(u64, u64)>> = Vec::new();
-        // Queue pairs take turns at random; the lists of one lie anywhere, and those of others do not change meanwhile.
+        // Queue pairs take turns at random; the lists of one lie anywhere, while those of others stay the same.
         for _ in 0..40 {
             let peers = 1 + random.below(3);
             let mut messages: Vec<_> = Vec::new();

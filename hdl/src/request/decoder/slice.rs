@@ -19,7 +19,7 @@ pub(super) fn in_granule<L: Layout>(field: &str, width: usize) -> At {
     Constant::new((field.start % 128).to_bits())
 }
 
-/// Where the fields of `L` from `first` to `last`, of so many bits together, begin in their granule.
+/// First bit in its granule of the fields of `L` from `first` to `last`, which together have `width` bits.
 ///
 /// # Panics
 /// If they have another width, or do not lie in one granule.
@@ -30,7 +30,7 @@ pub(super) fn span_in_granule<L: Layout>(first: &str, last: &str, width: usize) 
     Constant::new((first.start % 128).to_bits())
 }
 
-/// The word of 32 bits of its granule that `field` begins with, of so many bits.
+/// Number of the word of 32 bits of its granule with which `field`, of `width` bits, begins.
 ///
 /// # Panics
 /// As [`in_granule`], and if the field is not whole words.

@@ -277,8 +277,8 @@ fn strided(card: &Card, offsets: &[u64]) -> Vec<u8> {
     periods(card, 0, (5, 100), offsets, 4)
 }
 
-/// A strided region that begins so far behind the memory region, with so many periods of so many bytes, and extents of
-/// one length at these offsets.
+/// A strided region that begins `from` bytes behind the memory region's start, with periods of a number and length, and
+/// extents of one length at these offsets.
 fn periods(
     card: &Card,
     from: u64,

@@ -92,8 +92,8 @@ pub fn group_steps(lanes: &[(u64, u64, u32)]) -> u128 {
     sum
 }
 
-/// Rows of a window whose lanes' groups go so many bytes a row: in stretches of 128 if there are at least four,
-/// else of 64 if there are two, else of 16.
+/// Rows of a window whose lanes' groups advance by `steps` bytes a row: in stretches of 128 if there are at least four,
+/// otherwise of 64 if there are two, otherwise of 16.
 pub fn rows_of_window(steps: u128) -> u32 {
     let most = (30_656 / steps).min(4096) as u32;
     match most {

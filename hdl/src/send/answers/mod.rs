@@ -31,7 +31,7 @@ mod tests;
 const PLACE: usize = 12;
 /// Bits of the count of places that are taken.
 const TAKEN: usize = PLACE + 1;
-/// Bits of what is looked up of a place: queue pair, and whether an ACK has the place.
+/// Bits of a place's key: queue pair, and whether an ACK has the place.
 const KEY: usize = QP + 1;
 /// Bits of an [`Answer`].
 const ANSWER: usize = 307 + QP;

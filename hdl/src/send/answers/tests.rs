@@ -15,7 +15,7 @@ fn library() -> Library {
     testing::library("answers", Answers::default)
 }
 
-/// The fields that mean something of READs and atomics alone, and their bits.
+/// The fields that have a meaning only for READs and atomics, and their bits.
 const READ_FIELDS: [(&str, usize); 11] = [
     ("addr", 64),
     ("rkey", 32),

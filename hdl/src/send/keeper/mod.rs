@@ -167,7 +167,7 @@ pub struct Kept {
     pub queued: Bit,
     /// An acknowledgement is awaited, since `time`.
     pub waiting: Bit,
-    /// Nothing is sent until `time`, because of an RNR NAK.
+    /// No packet is sent until `time`, because of an RNR NAK.
     pub paused: Bit,
     /// With `paused`, when the pause ends; else with `waiting`, since when an acknowledgement is awaited. In units of
     /// 256 cycles.
@@ -178,7 +178,7 @@ pub struct Kept {
     pub newest: Bits<24>,
     /// No packet was acknowledged since packets were sent again.
     pub retrying: Bit,
-    /// With `retrying`: the peer's NAK of a lost packet was what had them sent again.
+    /// With `retrying`: packets were sent again because of the peer's NAK of a lost packet.
     pub refused: Bit,
     /// Tries that are left after a timeout or a NAK of a lost packet.
     pub retries: Bits<3>,
@@ -190,7 +190,7 @@ pub struct Kept {
     pub held: Bit,
     /// No packet was acknowledged since the queue pair's entry was written.
     pub silent: Bit,
-    /// Nothing is sent until the pacer's `go`.
+    /// No packet is sent until the pacer's `go`.
     pub paced: Bit,
     /// The queue pair was limited when its last packet was sent.
     pub limited: Bit,
@@ -268,7 +268,7 @@ pub struct Keeper {
     pub closed: [Signal<Out, Bit>; CLOSED_READERS],
     /// Whether new requests of a queue pair are to be fetched: see the [module](self).
     pub hold: Flow<Out, Hold>,
-    /// Whether a queue pair's peer is silent: nothing was acknowledged since the entry was written.
+    /// Queue pairs whose peer becomes silent, or not silent: no packet was acknowledged since the entry was written.
     pub silence: Flow<Out, Silence>,
 
     // Queue pairs that are limited.
@@ -299,7 +299,7 @@ pub struct Keeper {
     quit: Signal<Local, Bit>,
     quit_index: Signal<Local, Bits<QP>>,
     quit_data: Signal<Local, Bits<1>>,
-    /// Queue pairs that have something of their list to send, each at most once.
+    /// Queue pairs that have packets of their lists to send, each at most once.
     turns: StreamFifo<QueuePairIndex, QP, 13>,
     /// Another such queue pair, which is put into `turns` a cycle later.
     turn: DFF<Bit>,
@@ -309,7 +309,7 @@ pub struct Keeper {
     tells: StreamFifo<Response, 3, 4>,
     shorten: Shorten,
 
-    // What is kept: of each queue pair the list; of each page the packet, and the page behind it in its list.
+    // Tables: for each queue pair its list; for each page its packet, and the page behind it in its list.
     lists: Table<KEPT, QP>,
     list_in: Flatten<Kept, KEPT>,
     list_out: Restore<Kept, KEPT>,
@@ -354,7 +354,7 @@ pub struct Keeper {
     crowded: Signal<Local, Bit>,
     more_count: Signal<Local, Bits<KEPT_COUNT>>,
     fewer_count: Signal<Local, Bits<KEPT_COUNT>>,
-    /// A list was written in the cycle before; what `hold` and `silence` then say of it, and what they said before.
+    /// A list was written in the cycle before; values of `hold` and `silence` for it, then and before.
     wrote: DFF<Bit>,
     change: DFF<Hold>,
     was_held: DFF<Bit>,

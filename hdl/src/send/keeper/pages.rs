@@ -50,7 +50,7 @@ pub struct PageUse {
     pub release: Flow<In, Page>,
     /// A page can be released in the next cycle.
     pub roomy: Signal<Out, Bit>,
-    /// A page of which nothing is known any more: neither held nor under way.
+    /// A page whose state is cleared: it is neither held nor under way.
     pub wipe: Flow<In, Page>,
 
     held: Table<1, PAGE>,

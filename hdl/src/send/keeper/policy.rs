@@ -34,7 +34,7 @@ fn fields_stand() -> bool {
 /// Policy of a queue pair for lost packets.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Policy {
-    /// The queue pair keeps what it sends: it is reliable, has attributes, and sends again, or READs.
+    /// The queue pair keeps its packets: it is reliable, has attributes, and sends again, or READs.
     pub keeps: Bit,
     /// READs and atomics that the queue pair may have outstanding; 0: it sends none.
     pub max_rd_atomic: Bits<5>,

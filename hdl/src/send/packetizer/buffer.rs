@@ -126,7 +126,7 @@ impl Logic for OutputBuffer {
         self.has_room.d.next = self.room.q.val() >= FRAME_ROOM;
         self.roomy.next = self.has_room.q.val();
 
-        // An item waits in a register before it is offered; meanwhile its queue pair is looked up.
+        // An item waits in a register before it is offered, while its queue pair is looked up.
         self.moves.next = !self.offers.q.val() || self.sent.ready.val();
         self.items.output.ready.next = self.moves.val();
         if self.moves.val() {

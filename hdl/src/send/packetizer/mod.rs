@@ -171,7 +171,7 @@ pub struct Packetizer {
     pub acknowledgement: Stream<In, Acknowledgement>,
     /// Congestion notifications, which are sent between packets like acknowledgements.
     pub notice: Stream<In, Notice>,
-    /// Packets of what peers READ, which take turns with the others.
+    /// Packets of answers to READs, which take turns with the others.
     pub response: Stream<In, Response>,
 
     // Pages of responses.

@@ -51,7 +51,7 @@ pub struct Order {
     pub acknowledgement: Stream<In, Acknowledgement>,
     /// Congestion notifications, which go before acknowledgements.
     pub notice: Stream<In, Notice>,
-    /// Responses: packets of what peers READ, and what waited behind them.
+    /// Responses: packets of answers to READs and atomics, and acknowledgements that waited behind them.
     pub response: Stream<In, Response>,
     /// Weight of the item whose frame is begun or dropped in this cycle; otherwise 0.
     pub begun: Signal<In, Bits<WEIGHT>>,

@@ -1,4 +1,4 @@
-//! Collects what was read from host memory into packets, and executes atomics.
+//! Collects bytes that were read from host memory into packets, and executes atomics.
 
 use super::described::ReplyBeat;
 use super::{Broken, Left, Plan, Response};
@@ -51,7 +51,7 @@ pub struct Keepsake {
 pub enum CollectorState {
     /// Waits for a plan, and looks its queue pair up.
     Look,
-    /// Chooses what to do, now that the state of the queue pair is known.
+    /// Chooses the next step, now that the state of the queue pair is known.
     Decide,
     /// Takes the packet's bytes from the host's memory.
     Beats,
@@ -83,7 +83,7 @@ pub enum CollectorState {
 /// # Inputs
 /// `clk`, `rst`; streams `plan`, `beat`; `swap_or_add`, `compare`: the operands of the atomic in slot `operands_of`;
 /// `clear_valid`, `clear_qp`: clears a table
-/// entry, and nothing else may come meanwhile.
+/// entry, in a cycle without any other input.
 ///
 /// # Outputs
 /// Streams `response`, `set_qp_error`, and `word` (what an atomic writes); `given_up`: an atomic that writes nothing;
@@ -152,7 +152,7 @@ pub struct Collector {
     last: Signal<Local, Bit>,
 
     // Atomics.
-    /// The packet is of an atomic that is executed, unless something is wrong.
+    /// The packet is of an atomic that is executed, unless a check fails.
     executes: Signal<Local, Bit>,
     original: DFF<Bits<64>>,
     changed: DFF<Bits<64>>,
@@ -455,7 +455,7 @@ impl Logic for Collector {
             && !self.plan.again.val();
         self.answered.qp.next = self.plan.qp.val();
         self.answered.resource.next = self.plan.resource.val();
-        // The slot of an atomic that writes nothing is given back here; the write gives back that of another.
+        // The slot of an atomic that writes no word is given back here; that of another one is given back by the write.
         self.given_up.valid.next = self.executes.val()
             && ((self.stored.val() && !self.writes.q.val())
                 || (self.done.val() && !self.written.q.val()));

@@ -180,7 +180,7 @@ pub struct Plan {
     pub msn: Bits<24>,
     /// Bytes that are being read, 0 to 4,096. An atomic that comes again has none, though its answer has 8.
     pub bytes: Bits<13>,
-    /// The atomic reads nothing: its value is the one that the atomic in slot `from` leaves.
+    /// The atomic makes no read: its value is the one that the atomic in slot `from` leaves.
     pub handed: Bit,
     /// Slot of the atomic whose value is handed on; valid with `handed`.
     pub from: Bits<SLOT>,
@@ -195,7 +195,7 @@ pub struct Left {
     pub number: Bits<NUMBER>,
 }
 
-/// Tells that a NAK took the place of an answer: nothing more leaves of the queue pair with this stamp.
+/// Reports that a NAK took the place of an answer: no further answer of the queue pair with this stamp leaves.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Broken {
     /// The queue pair.

@@ -50,7 +50,7 @@ pub struct Message {
 const MESSAGE: usize = 45 + PAGE;
 /// Bits of a count of [`PAGES`].
 const PAGE_COUNT: usize = PAGE + 1;
-/// Pages and places for events that must be free for a part to be accepted: what the parts on their way may need.
+/// Pages and places for events that must be free for a part to be accepted: the need of the parts on their way.
 const SPARE: u64 = 8;
 
 /// Cuts payload into packets. See the [module](self).
@@ -246,7 +246,7 @@ pub struct Segmenter {
     row_after: Signal<Local, Bits<7>>,
     pages: Pages,
 
-    // Events: as many places as there are pages, so that packets never wait for anything but a page.
+    // Events: as many places as there are pages, so that packets wait only for pages.
     events: DeepFifo<EVENT, PAGE, PAGE_COUNT>,
     current: Signal<Local, Bit>,
     full_valid: Signal<Local, Bit>,
@@ -270,7 +270,7 @@ pub struct Segmenter {
 impl Logic for Segmenter {
     #[hdl_gen]
     fn update(&mut self) {
-        // A part is accepted if there is room for all that it may need; nothing stalls behind this.
+        // A part is accepted if there is room for all that it may need; the stages behind never stall.
         self.all_filled.next = self.filled.q.val() == PAGES;
         self.go.d.next = self.all_filled.val()
             && (self.pool.count.val() >= SPARE)

@@ -6,7 +6,7 @@ use drdma_emit::prelude::*;
 /// Number of counters.
 const COUNT: usize = COUNTERS.len();
 
-/// Keeps counters of 64 bits; each adds up to 65,535 a cycle, and wraps. What is added shows two cycles later.
+/// Keeps counters of 64 bits; each adds up to 65,535 a cycle, and wraps. An amount shows two cycles after it is given.
 #[derive(LogicBlock, Default)]
 pub struct CounterBank {
     /// Clock.

@@ -94,7 +94,7 @@ mod tests {
     use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
     use std::collections::VecDeque;
 
-    /// Every read leaves once, those of a client in their order, and what it brings goes to whom it is for.
+    /// Every read leaves once, those of a client in their order, and its bytes go to its client.
     #[test]
     fn what_a_read_brings_goes_to_its_client() {
         let library = testing::library("shared_reads", SharedReads::default);

@@ -97,7 +97,7 @@ pub struct HostWrite {
     // ------------------------------------------------------------------ payload
     /// Bytes to write, in order.
     pub order: Stream<In, WriteOrder>,
-    /// Receives that are complete once what was queued before is written.
+    /// Receives that are complete once all orders that were queued before are written.
     pub receipt: Stream<Out, Receipt>,
 
     // ------------------------------------------------------------------ frame store, read side

@@ -4,7 +4,7 @@ use super::super::{Completion, CompletionEvent};
 use drdma_emit::prelude::*;
 
 impl Completion {
-    /// Lookup of the queue pair at hand. An acknowledgement of a packet that was not sent is ignored; a genuine
+    /// Lookup of the current queue pair. An acknowledgement of a packet that was not sent is ignored; a genuine
     /// one may come before the destination's end does.
     #[hdl_gen]
     pub(super) fn look_up_queue_pair(&mut self) {

@@ -1,4 +1,4 @@
-//! What must hold of any plan, whatever the schedule: written from the contract, not from the RTL.
+//! Conditions on any plan, in any schedule: written from the contract, not from the RTL.
 
 use super::WINDOWS;
 use std::collections::{BTreeMap, BTreeSet};

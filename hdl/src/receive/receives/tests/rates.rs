@@ -13,8 +13,8 @@ fn receive(wr_id: u64, position: u32) -> Vec<u8> {
     encode(wr_id, &[region], position)
 }
 
-/// Takes `each` receives of one region from each of so many shared queues in turns, by at least 16 queue pairs, each of
-/// which a message of 64 B fills; or of a queue for each queue pair, in bursts. Gives the cycles.
+/// Takes `each` receives of one region from each of `queues` shared queues in turns, by 16 queue pairs or more, each of
+/// which a message of 64 B fills; or of a queue for each queue pair, in bursts. Returns the cycles.
 fn cycles(queues: u16, each: u32, burst: Option<u32>) -> u64 {
     let mut host = Host::new(&library(), 1);
     host.latency = LATENCY;

@@ -372,7 +372,7 @@ impl Peer {
         packet
     }
 
-    /// Makes something wrong.
+    /// Makes a field of the packet wrong.
     fn spoil(&self, packet: &mut Packet, random: &mut Random) {
         match random.below(14) {
             0 => packet.pkey ^= 1 << random.below(16),

@@ -11,8 +11,8 @@ use drdma_abi::work_request::{
 };
 use drdma_verilated::testbench::Random;
 
-/// So many destinations of a strided region of 9 rows with two extents, in two messages by columns. The first one's
-/// head begins at granule 2, its remote addresses at 4, its region at 6, and the second one at 10.
+/// `destinations` destinations of a strided region of 9 rows with two extents, in two messages by columns. The first
+/// one's head begins at granule 2, its remote addresses at 4, its region at 6, and the second one at 10.
 fn by_columns(card: &Card, destinations: u16) -> Vec<u8> {
     let (addr, lkey) = (card.regions[13].addr, card.regions[13].lkey);
     let mut bytes = vec![0; WqeHeader::SIZE];

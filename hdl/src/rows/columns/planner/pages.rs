@@ -11,8 +11,8 @@ use drdma_emit::prelude::*;
 ///
 /// # Inputs
 /// `valid`, and then `any` (there are rows), `last` (the chunk's), `index` (of the part), `row` and `pace` of the run
-/// at hand; `enable`: the run moves on, or a step is made. `load`: the run of `next_index` and `next_pace`, if there is
-/// one, is at hand from the next cycle on.
+/// that is current; `enable`: the run moves on, or a step is made. `load`: the run of `next_index` and `next_pace`, if any,
+/// is current from the next cycle on.
 ///
 /// # Outputs
 /// `behind`: `page_row` and `page_phase` are not valid yet. It does not depend on `enable` and `load`.

@@ -234,7 +234,7 @@ impl Card<'_> {
             let mut windows = chunk.windows(threshold);
             let empty = windows.is_empty();
             if empty {
-                // Something must end the destination.
+                // An empty window ends the destination.
                 windows.push(vec![]);
             }
             let count = windows.len();

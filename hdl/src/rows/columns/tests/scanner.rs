@@ -99,7 +99,7 @@ fn idle_says_that_nothing_is_at_work() {
     assert_eq!(card.bench.get("idle"), 1);
 }
 
-/// Cycles from the first rows of 40 turns of 8 masks with so many rows each to behind the last, and from the first mask to its
+/// Cycles from the first rows of 40 turns of 8 masks with `rows` rows each to the end, and from the first mask to its
 /// first rows.
 fn pace(library: &Library, rows: usize) -> (u64, u64) {
     let mut random = Random::new(7);

@@ -237,7 +237,7 @@ impl ColumnPath {
         bench.set("column_fail_index", self.failed.unwrap_or_else(|| self.random.below(64)));
     }
 
-    /// Checks the headers and the stretches of a request whose chunks have so many `rows`, and gives
+    /// Checks the headers and the stretches of a request whose chunks have `rows` rows, and returns
     /// the tokens that are left.
     pub fn check(
         &self,

@@ -23,7 +23,7 @@ pub enum WalkerState {
     Give,
     /// Finds out which line of a bitmap or of pointers is needed.
     Miss,
-    /// Limits the line to what the bitmap or the pointer array has.
+    /// Limits the line to the end of the bitmap or the pointer array.
     Limit,
     /// Asks for the line.
     Ask,

@@ -184,7 +184,7 @@ impl Walker {
         }
     }
 
-    /// Limits the line to what the bitmap or the pointer array has.
+    /// Limits the line to the end of the bitmap or the pointer array.
     #[hdl_gen]
     pub(super) fn judge(&mut self) {
         if self.ask_rows.q.val() > bit_cast::<32, 10>(self.line_rows.val()) {

@@ -12,7 +12,7 @@ impl Logic for Sequencer {
     fn update(&mut self) {
         self.wire_tables();
         self.wire_kinds();
-        // Everything that was planned before has left, and all that was read for it.
+        // All items that were planned before have left, and so have all answers for them.
         self.end_planned.next = self.plan.finished.val();
         self.end_left.next = self.tokens.out_valid.val()
             && self.token_ready.val()

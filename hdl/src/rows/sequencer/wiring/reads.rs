@@ -4,7 +4,7 @@ use super::super::Sequencer;
 use drdma_emit::prelude::*;
 
 impl Sequencer {
-    /// Reads. Keys and everything else are read one stretch after the other.
+    /// Reads: stretches of keys, bitmaps, ids and pointers, one after the other.
     #[hdl_gen]
     pub(super) fn wire_reads(&mut self) {
         self.fetch.stretch_valid.next =

@@ -5,7 +5,7 @@ use super::super::record::{CUT_BITS, TOKEN_BITS};
 use drdma_emit::prelude::*;
 
 impl Sequencer {
-    /// Items wait for what is read for them; both FIFOs advance together.
+    /// Items wait for their answers; both FIFOs advance together.
     #[hdl_gen]
     pub(super) fn wire_items(&mut self) {
         self.item_in.record.next = self.plan.item.val();

@@ -1,4 +1,4 @@
-//! What an acknowledgement means, and what one does that ends more than the oldest packet.
+//! Acknowledgements: their meaning, and the effects of one that ends more than the oldest packet.
 
 use super::super::{FOR_EVER, Keeper, KeeperEvent, KeeperState, PAUSES};
 use super::BAD;
@@ -106,7 +106,7 @@ impl Keeper {
         }
     }
 
-    /// Writes what the acknowledgement, or the end of the list, leads to.
+    /// Writes the list as it is after the acknowledgement, or at its end.
     #[hdl_gen]
     pub(super) fn conclude(&mut self) {
         self.state.d.next = KeeperState::Resume;
@@ -166,7 +166,7 @@ impl Keeper {
                 }
             }
 
-            // A NAK that leads to another try acknowledges what is before it, and no more.
+            // A NAK that leads to another try acknowledges only the packets before it.
             self.tells.input.valid.next =
                 self.is_ack.val() || self.fails.val() || self.progressed.q.val();
             if !self.is_ack.val() && !self.fails.val() {

@@ -4,7 +4,7 @@ use super::super::{Keeper, KeeperEvent, NEXT_TURN};
 use drdma_emit::prelude::*;
 
 impl Keeper {
-    /// The event that was chosen goes to the third stage, with what was read for it.
+    /// The event that was chosen goes to the third stage, with the entries that were read for it.
     #[hdl_gen]
     pub(super) fn pass_on(&mut self) {
         if self.runs.val() {
@@ -107,7 +107,7 @@ impl Keeper {
                 self.event.d.next = KeeperEvent::Tick;
                 self.look.d.next = true;
             }
-            // A `sent` item goes along with an event that sends nothing itself.
+            // A `sent` item goes along with an event that sends no packet.
             if self.packet.valid.val()
                 && self.packet.marker.val()
                 && self.sends_roomy.val()

@@ -52,7 +52,7 @@ impl Keeper {
             }
         }
 
-        // The page that the chosen event needs. What is written in the same cycle is not read.
+        // The page that the chosen event needs. A write of the same cycle is not seen by the read.
         self.wanted.next = self.list_out.record.val().head;
         if self.follows.q.val() {
             self.wanted.next = self.after.val().head;

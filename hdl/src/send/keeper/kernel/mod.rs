@@ -20,7 +20,7 @@ const READ_REQUEST: u64 = operation::READ_REQUEST as u64;
 const COMPARE_AND_SWAP: u64 = operation::COMPARE_AND_SWAP as u64;
 const FETCH_AND_ADD: u64 = operation::FETCH_AND_ADD as u64;
 
-/// Syndrome that stands for an answer to a READ that is not what was asked for.
+/// Syndrome that stands for an answer to a READ that does not fit the READ.
 const BAD: u64 = BAD_RESPONSE as u64;
 
 /// The last queue pair, whose entries are cleared last after a reset.

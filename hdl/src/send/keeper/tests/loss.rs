@@ -16,7 +16,7 @@ struct Peer {
 fn run(library: &Library, seed: u64, stalls: (f64, f64), loss: f64) -> usize {
     let mut random = Random::new(seed);
     let mut net = net(library, seed);
-    // The even ones keep what they send; others do not, and nothing of theirs is lost.
+    // Queue pairs of even index keep their packets; others do not, and none of theirs is lost.
     let qps: Vec<u64> = (0..8).map(|k| (seed * 97 + k * 511) % 4096).collect();
     for (k, qp) in qps.iter().enumerate() {
         let transport = if k == 1 { Transport::Uc } else { Transport::Rc };

@@ -93,7 +93,7 @@ fn a_limited_queue_pair_sends_one_packet_at_a_time_and_others_go_on() {
     }
     let units = (0..4).map(|k| (7, u64::from(congestion::units(640 * k)))).collect::<Vec<_>>();
     assert_eq!(lab.pace.borrow().told, units);
-    // The first one that is sent when nothing is kept waits as well.
+    // The first packet that is sent when none is kept waits as well.
     lab.net.answer(7, 3, syndrome::ACK);
     lab.settle(200);
     assert_eq!(lab.net.told(), [(7, 3, syndrome::ACK)]);

@@ -165,8 +165,8 @@ fn a_packet_of_a_context_that_is_gone_is_not_kept() {
     assert_eq!(net.pages_in_use(), 1);
 }
 
-/// Cycles from the first to the last of so many things that are taken one a cycle, and one more for each clock that is
-/// looked at.
+/// Cycles from the first to the last of `count` items that are taken one a cycle, and one more for each clock that is
+/// examined.
 fn a_cycle_each(count: u64) -> std::ops::Range<u64> {
     count - 1..count + count / 16 + 4
 }

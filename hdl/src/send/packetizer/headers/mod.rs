@@ -54,7 +54,7 @@ pub struct Frame {
     pub bare: Bit,
     /// The page is a reply page; otherwise a payload page.
     pub responds: Bit,
-    /// Beats of the frame, or one more: what the packetizer counted for it when its item was accepted.
+    /// Beats of the frame, or one more: the number that the packetizer counted when its item was accepted.
     pub weight: Bits<WEIGHT>,
 }
 
@@ -110,7 +110,7 @@ const FIXED_HEADER: u64 = 14 + 20 + 8 + 12;
 /// Bytes of the same headers with the ICRC.
 const FIXED_FRAME: u64 = FIXED_HEADER + 4;
 
-/// `FIXED_FRAME`, and what it takes to round up to beats.
+/// `FIXED_FRAME`, plus the 63 bytes with which a length is rounded up to beats.
 const FIXED_ROUNDED: u64 = FIXED_FRAME + 63;
 
 /// Bytes of the Ethernet header.

@@ -76,7 +76,7 @@ pub struct ReplyRead {
     pub first: Bit,
 }
 
-/// A read of host memory for a packet, or what takes its place in the order of reads.
+/// A read of host memory for a packet, or an entry that takes its place in the order of reads.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Part {
     /// Bytes that are read.
@@ -93,7 +93,7 @@ pub struct Part {
     pub outside: Bit,
 }
 
-/// What a read of host memory is for: a [`Part`] of a packet, or one of its columns.
+/// Purpose of a read of host memory: a [`Part`] of a packet, or one of its columns.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Due {
     /// The read is of a column's values in a packet.
@@ -175,7 +175,7 @@ pub struct Described {
     #[init(StreamFifo::new(RamStyle::Distributed))]
     spreads: StreamFifo<Shape, PARTS, PARTS_COUNT>,
     column_reads: ColumnReads,
-    /// Packets in columns whose columns are known, and not all asked for; what comes behind them waits.
+    /// Packets in columns whose columns are known, and not all asked for; packets behind them wait.
     jobs: DFF<Bits<JOBS>>,
     told: Signal<Local, Bit>,
     asked: Signal<Local, Bit>,

@@ -1,4 +1,4 @@
-//! Packs what was read piece by piece into beats of 64 B, as if it had been one read.
+//! Packs bytes that were read piece by piece into beats of 64 B, as if they came of one read.
 
 use super::{Part, ReplyBeat};
 use crate::primitive::{Pack as Concatenation, Rotate};

@@ -148,7 +148,7 @@ pub struct Strides {
     /// The 16 current pieces, in the same way.
     piece_at: [DFF<Bits<OFFSET>>; PIECES],
     piece_nth: [DFF<Bits<PIECE>>; PIECES],
-    /// What 16 pieces add to a piece's number in its value, and to its place, if that number is below `wraps_from`.
+    /// Increments for 16 pieces of a piece's number in its value, and of its place, if that is below `wraps_from`.
     nth_step: DFF<Bits<5>>,
     step: DFF<Bits<OFFSET>>,
     wraps_from: DFF<Bits<WIDTH>>,

@@ -364,7 +364,7 @@ fn atomics_are_executed_one_after_the_other_and_their_answers_are_kept() {
                 for _ in 0..random.below(40) {
                     peers.step();
                 }
-                // The frames of what was accepted are used up, sooner or later.
+                // The frames of accepted atomics are used up, sooner or later.
                 if random.chance(0.5) {
                     let count = peers.frames - peers.around.freed;
                     peers.around.free_frames(count);
@@ -387,7 +387,7 @@ fn atomics_are_executed_one_after_the_other_and_their_answers_are_kept() {
             peers.around.broken.sort_unstable();
             peers.broken.sort_unstable();
             assert_eq!(std::mem::take(&mut peers.around.broken), peers.broken, "{what}");
-            // The queue pairs begin anew: nothing of before is kept.
+            // The queue pairs begin anew: no earlier READ or atomic is kept.
             peers.broken.clear();
             QPS.iter().for_each(|qp| peers.around.write_pair(*qp));
             peers.numbers.values_mut().for_each(|(_, count, atomics)| {

@@ -13,7 +13,7 @@ impl Logic for Issuer {
         self.give();
         self.choose_operation();
 
-        // Something of the event is left after this step.
+        // The event has further items after this step.
         self.more.next = (self.todo_full.q.val()
             && (self.todo_last.q.val()
                 || self.todo_dest_end.q.val()

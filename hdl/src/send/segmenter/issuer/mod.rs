@@ -94,7 +94,7 @@ pub struct Destination {
 /// Bits of a [`Destination`].
 const DESTINATION: usize = 171 + DEST_COUNT;
 
-/// Bits of what a READ or an atomic asks for: `len` 32, `packets` 24, `log_mtu` 4.
+/// Bits of the request of a READ or an atomic: `len` 32, `packets` 24, `log_mtu` 4.
 const ASK: usize = 60;
 /// Bits of which part of a message is sent: `whole` 32, `resumes`, `pauses`.
 const PART_OF: usize = 34;

@@ -5,7 +5,7 @@ use crate::request::DEST_INDEX;
 use drdma_emit::prelude::*;
 
 impl Issuer {
-    /// Loading: what is known of the destination has come, and what is known of its queue pair.
+    /// Loading: takes the fields of the destination, and the state of its queue pair.
     #[hdl_gen]
     pub(super) fn load(&mut self) {
         self.dest.next = self.held.q.val().dest.get_bits::<DEST_INDEX>(0);
@@ -20,7 +20,7 @@ impl Issuer {
         self.gone.next = self.stamps.stamp[0].val() != self.about.val().stamp;
         self.was_gone.d.next = self.gone.val();
         self.addresses.read_address[0].next = self.dest.val();
-        // The request ends because its destination failed before anything of it was sent.
+        // The request ends because its destination failed before any of its packets was sent.
         self.refused.next = self.held.q.val().dest_end
             && self.held.q.val().request_end
             && self.held.q.val().status.any();

@@ -159,7 +159,7 @@ impl Traffic {
                 end.status = Status::LocalProtectionError as u64;
                 end.bad_dest = random.below(256);
                 if count > 0 && random.chance(0.3) {
-                    // The destination that failed before anything was sent.
+                    // The destination that failed before any packet was sent.
                     end.dest = dests[dests.len() - 1].number;
                     end.dest_end = true;
                 }

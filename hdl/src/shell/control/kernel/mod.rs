@@ -14,7 +14,7 @@ impl Logic for Control {
 
         self.take_access();
 
-        // After a reset, the tables are cleared before anything is written to them.
+        // After a reset, the tables are cleared before the host can write to them.
         self.sweep.rst.next = self.clear.val();
 
         // A write finds its table.

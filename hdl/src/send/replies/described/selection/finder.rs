@@ -61,7 +61,7 @@ pub struct Finder {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Everything begins anew; lines and runs that are held are dropped.
+    /// Another packet begins; lines and runs that are held are dropped.
     pub begins: Signal<In, Bit>,
     /// With `begins`: row from which on runs are looked for.
     pub row: Signal<In, Bits<33>>,

@@ -100,7 +100,7 @@ impl Selection {
         }
     }
 
-    /// The key's answer. Nothing follows a read that has failed.
+    /// Takes the key's answer. No read follows one that has failed.
     #[hdl_gen]
     pub(super) fn judge(&mut self) {
         self.checked.next = self.valid[STAGES - 1].q.val() && !self.dead.q.val();
