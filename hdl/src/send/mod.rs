@@ -1,6 +1,6 @@
 //! Cuts payload into packets and makes frames of them: cut at the MTU and at the ends of messages, numbered, with
 //! headers and ICRC.
-//! What the responder answers is put between them.
+//! Answers of the responder are sent between these packets.
 
 pub mod answers;
 pub mod keeper;

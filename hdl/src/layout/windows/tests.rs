@@ -278,9 +278,9 @@ fn a_requests_first_beat_waits_a_cycle_unless_idle_and_a_slots_next_request_is_a
         bench.run_until(|bench| bench.pending(driver) == 0);
         let now = (bench.get("plan_max_read"), bench.get("plan_merge_threshold"));
         assert_eq!(now, plan.unwrap_or((512, 256)));
-        // No beat was being planned: the settings change in two cycles.
+        // No beat is being planned: two beats pass, and a cycle before them in which the settings change.
         assert_eq!(bench.cycles() - start, if now == before { 2 } else { 3 }, "{plan:?}");
-        // A beat is being planned: the table is read, which takes two cycles.
+        // Beats are being planned: two beats pass, and a cycle before them in which the table is read.
         bench.set("placer_busy", 1);
         write(&mut bench, plan);
         let start = bench.cycles();

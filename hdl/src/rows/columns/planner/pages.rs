@@ -11,7 +11,7 @@ use drdma_emit::prelude::*;
 ///
 /// # Inputs
 /// `valid`, and then `any` (there are rows), `last` (the chunk's), `index` (of the part), `row` and `pace` of the run
-/// that is current; `enable`: the run moves on, or a step is made. `load`: the run of `next_index` and `next_pace`, if any,
+/// that is current; `enable`: the run moves on, or a step is made. `load`: the run of `next_index` and `next_pace`
 /// is current from the next cycle on.
 ///
 /// # Outputs
