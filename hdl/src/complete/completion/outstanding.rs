@@ -42,7 +42,7 @@ pub struct Outstanding {
     pub roomy: Signal<Out, Bit>,
     /// The list is not empty.
     pub used: Signal<Out, Bit>,
-    /// The list has exactly one packet; valid only with `used`.
+    /// With `used`: the list has exactly one packet.
     pub lone: Signal<Out, Bit>,
     /// Time at which a packet left the list, or came to an empty one, in units of 1,024 cycles.
     pub since: Signal<Out, Bits<32>>,

@@ -86,7 +86,7 @@ struct Wire<'a> {
     /// Beats to send: bytes, last, user bits; the first one is being offered.
     beats: VecDeque<(Vec<u8>, bool, u64)>,
     offering: bool,
-    /// Bytes that the bus carries behind a frame's last byte; if empty, any bytes.
+    /// Bytes that the bus carries right behind a frame's last byte, followed by random ones.
     behind: Vec<u8>,
     /// Bytes of a frame that the host has in part.
     partly: Vec<u8>,
