@@ -139,7 +139,7 @@ fn datagrams_pin_less_as_their_messages_are_shorter() {
     let pinned = |primitive| {
         let design = Design { multiple_endpoints: true, primitive };
         let trial = trial(design, false, Pattern::Repartition);
-        // Each with the messages that are best for it.
+        // Each primitive has the message length that is best for it.
         run(&shares, &Trial { config: Config::new(primitive), ..trial }).unwrap().pinned
     };
     let (queue_pair_a_peer, single) = (pinned(Primitive::SendReceive), pinned(Primitive::Datagram));
@@ -171,7 +171,7 @@ fn more_buffers_carry_more_until_the_link_is_full() {
         run(&shares, &Trial { config, ..trial }).unwrap().goodput()
     };
     let found = [1, 2, 4, 8, 16, 32, 64].map(goodput);
-    // What is under way is about 12 messages of 4 KiB.
+    // About 12 messages of 4 KiB are under way.
     assert!(found[..4].windows(2).all(|two| two[1] > 1.5 * two[0]), "{found:?}");
     assert!(found[4] > 1.3 * found[3] && found[6] < 1.1 * found[4], "{found:?}");
 }

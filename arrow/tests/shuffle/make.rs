@@ -138,7 +138,7 @@ fn made(data: arrow_data::ArrayDataBuilder) -> ArrayRef {
     make_array(data.build().unwrap())
 }
 
-/// Whose rows are whose, in one of the ways that there are, and the rows of each of `destinations`.
+/// A selection of one of the kinds that there are, and the rows of each of `destinations`.
 pub fn selection(
     numbers: &mut Numbers,
     rows: usize,
@@ -154,7 +154,7 @@ pub fn selection(
                     wanted.push(row);
                 }
             }
-            // They need not begin with an aligned byte.
+            // Ids need not begin at an aligned byte.
             let skip = numbers.below(3);
             let ids = std::iter::repeat_n(0, skip).chain(ids);
             let selection = match way {
