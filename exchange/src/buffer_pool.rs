@@ -43,14 +43,14 @@ struct State {
     lendable: u32,
     /// Number of borrowers: two an endpoint, to send and to receive.
     borrowers: u32,
-    /// Requests of borrowers with less than their share that no buffer was free for, and that have not been made good yet.
+    /// Requests that found no buffer, of borrowers with less than their share, and that have not been made good yet.
     missed: u32,
     most_used: u32,
 }
 
 impl BufferPool {
-    /// Makes a pool for messages of `message` bytes, of as many buffers as fit into `bytes`. A buffer takes 40 B beside its
-    /// message.
+    /// Makes a pool for messages of `message` bytes, of as many buffers as fit into `bytes`. A buffer takes 40 B beside
+    /// its message.
     ///
     /// # Errors
     /// A message or a number of buffers outside its limits, or the memory was not registered.

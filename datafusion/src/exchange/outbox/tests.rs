@@ -9,7 +9,7 @@ use super::*;
 
 /// Rows of a test's batches.
 const ROWS: usize = 100;
-/// Bytes of one: 8 B a row.
+/// Bytes of a batch: 8 B a row.
 const BYTES: usize = 800;
 
 fn batch() -> RecordBatch {
@@ -30,7 +30,7 @@ fn add(outbox: &mut Outbox, rows: [u32; 2]) {
     outbox.add(batch(), Selection::All, rows.to_vec());
 }
 
-/// Posts what can be posted, and completes it: the partitions of each post.
+/// Posts what can be posted, and completes it. Returns the partitions of each post.
 fn post(outbox: &mut Outbox) -> Vec<Vec<u16>> {
     let mut posts = Vec::new();
     while let Some((index, to)) = outbox.next() {
