@@ -57,7 +57,7 @@ impl Identity {
     }
 }
 
-/// Versions that this program is built from, and the engine's hash of a number, which determines the partitions of rows.
+/// Versions that this program is built from, and the engine's hash of a number, which partitions of rows depend on.
 pub(crate) fn version() -> String {
     let mut hash = [0];
     let probe: [ArrayRef; 1] = [Arc::new(Int64Array::from_iter_values([42]))];

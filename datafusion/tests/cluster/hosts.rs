@@ -1,4 +1,4 @@
-//! Workers that a file describes, each at an address of its own, as on hosts: they are found there, or an error says why not.
+//! Workers that a file describes, each at an address of its own, as on hosts. If they are not found, an error says why.
 
 use std::{
     fs,
