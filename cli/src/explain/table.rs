@@ -1,4 +1,4 @@
-//! Explanations for people.
+//! Explanations as text, for people.
 
 use comfy_table::{CellAlignment, Table, presets::UTF8_FULL_CONDENSED};
 

@@ -47,7 +47,7 @@ fn stop(id: i32) {
     assert!(Command::new("kill").args(["-STOP", &id.to_string()]).status().unwrap().success());
 }
 
-/// Runs a query that lasts some seconds, and `disturb` meanwhile. Returns the result, and how long it took from then on.
+/// Runs a query that lasts some seconds, and `disturb` meanwhile. Returns the result, and the time from then on.
 fn disturbed(lab: &Lab, disturb: impl FnOnce()) -> (Result<Vec<RecordBatch>, Error>, Duration) {
     thread::scope(|scope| {
         let query = scope.spawn(|| lab.cluster.query(LONG));
