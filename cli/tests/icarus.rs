@@ -25,7 +25,7 @@ use support::{
 };
 
 const TESTBENCH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/icarus/testbench.v");
-/// What a test says that was not run.
+/// Output of a test that was skipped.
 const SKIPPED: &str = "\nSKIPPED: the card in Icarus: there is no iverilog (cargo xtask setup)\n";
 /// Bytes of a beat.
 const BEAT: usize = 64;
@@ -115,7 +115,7 @@ fn script(lines: &[Value], answers: &[Vec<u8>], frames: usize) -> String {
     text
 }
 
-/// What the testbench wrote down.
+/// Output of the testbench.
 #[derive(Debug, Default)]
 struct Log {
     frames: Vec<Vec<u8>>,

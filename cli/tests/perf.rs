@@ -460,7 +460,7 @@ fn data_that_do_not_lie_there_are_no_result() {
 
 #[test]
 fn one_who_listens_tells_what_is_wrong() {
-    // Nobody sends.
+    // No process sends packets.
     let folder = Folder::new();
     let listener = Listener::new(&folder, &["--timeout", "1"]);
     let stream = TcpStream::connect(&listener.1).unwrap();

@@ -1,4 +1,4 @@
-//! Where output cannot go, and input that never ends.
+//! Output that cannot be written, and input that never ends.
 
 mod support;
 

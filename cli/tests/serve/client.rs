@@ -24,7 +24,7 @@ pub const BAR0: u32 = 0;
 pub const BAR2: u32 = 2;
 pub const CONFIG: u32 = 7;
 
-/// How long a server may take to answer.
+/// Time that a server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A connection, past the version's negotiation.
@@ -225,7 +225,7 @@ impl ServedCard {
         self.client.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is mapped.
+    /// Ranges of memory that are mapped.
     pub fn mapped(&self) -> Vec<(u64, u64)> {
         self.mapped.lock().unwrap().clone()
     }

@@ -48,7 +48,7 @@ fn configuration_space_regions_and_interrupts_are_those_of_a_board() {
     // Without a reply, in order.
     client.post(10, &Client::access(BAR2, IP.offset.into(), &[4, 3, 2, 1]));
     assert_eq!(client.read32(BAR2, IP.offset.into()), Ok(0x0102_0304));
-    // What there is not, though the protocol has it.
+    // The protocol has this command, and the server does not.
     assert_eq!(client.call(6, &[0; 16], &[]), Err(95));
     drop(client);
     served.stop();
@@ -202,7 +202,7 @@ fn a_function_level_reset_ends_everything_under_way() {
 fn a_card_that_waits_for_its_time_out_gets_its_time() {
     let served = Served::new("rtl:");
     let mut far = served.far();
-    // Nobody is there who could acknowledge.
+    // The network has no peer that could acknowledge.
     far.network = drdma_sim::wire::Network::new();
     let card = ServedCard::open(&served.path());
     let own = card.clone();

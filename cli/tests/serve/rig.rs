@@ -22,7 +22,7 @@ use libdrdma::{Context, WorkCompletion};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How long anything may take.
+/// Time that any step may take.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server in a thread.
@@ -42,7 +42,7 @@ impl Served {
         Self::at(folder, &uri, &socket, Some((near, far)))
     }
 
-    /// The same with everything chosen.
+    /// Like [`new`](Self::new), with folder, socket and wire of the caller's choice.
     pub fn at(folder: TempDir, uri: &str, socket: &Path, wire: Option<(PathBuf, PathBuf)>) -> Self {
         let network = Network::new();
         let card = drdma_sim::open_slot(uri, network.clone()).unwrap();

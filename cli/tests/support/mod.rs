@@ -64,7 +64,7 @@ impl Drop for Folder {
     }
 }
 
-/// What a run left.
+/// Result of a run.
 pub struct Run {
     /// Exit code.
     pub code: i32,

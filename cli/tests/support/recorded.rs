@@ -21,7 +21,7 @@ pub fn network(job: &Job) -> Network {
     network
 }
 
-/// What was kept.
+/// The frames that the network kept.
 pub fn frames(network: &Network) -> Vec<Vec<u8>> {
     network.frames().into_iter().map(|frame| frame.bytes).collect()
 }

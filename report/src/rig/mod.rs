@@ -172,33 +172,33 @@ impl<C: Card> Card for Probe<C> {
     }
 }
 
-/// What a run gave.
+/// Results of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The bytes of all frames, without FCS.
+    /// Bytes of all frames, without FCS.
     pub frame_bytes: u64,
-    /// From the first doorbell to the last byte on the wire.
+    /// Time from the first doorbell to the last byte on the wire.
     pub span: Span,
-    /// When the last byte of the first frame was on the wire, in nanoseconds since reset.
+    /// Time when the last byte of the first frame was on the wire, in nanoseconds since reset.
     pub first_frame_ns: u64,
-    /// The card's counters.
+    /// Counters of the card.
     pub counters: Counters,
     /// Bytes of send queue ring that the requests took.
     pub ring_bytes: u64,
     /// Address of every buffer, as the card sees it.
     pub addresses: Vec<u64>,
-    /// What arrived at each destination.
+    /// Messages that arrived at each destination.
     pub messages: Vec<Vec<Message>>,
-    /// What the simulation did.
+    /// Cycles and time of the simulation.
     pub simulated: Simulated,
-    /// What the card's reads used of the host's limits.
+    /// Use of the host's limits by the card's reads.
     pub usage: Usage,
 }
 
 /// Runs an experiment on the simulated hardware and checks every message that arrives.
 ///
 /// # Errors
-/// Anything that is not exactly as it should be.
+/// An error of the card, or a message that differs from the expected one.
 pub fn run(experiment: &Experiment, expected: &[Destination]) -> Result<Outcome, RunError> {
     let network = Network::new();
     let config = rtl::Config { words: experiment.words, ..card() };
@@ -227,7 +227,7 @@ fn run_on(
     let simulated = Arc::new(Mutex::new(Simulated::default()));
     let card = Probe { card, cycles, simulated: Arc::clone(&simulated) };
     let mut options = Options::new(MAC, IP.into());
-    // What has no plan is read as the registers say, long contiguous requests too.
+    // A request without a plan is read as the registers say, a long contiguous one, too.
     options.max_read = Some(MAX_READ.reset);
     let context = Context::open(Box::new(card), options)?;
     let pd = context.protection_domain();
@@ -342,7 +342,7 @@ fn add_peer(experiment: &Experiment, network: &Network, index: u32, qpn: u32) ->
     })
 }
 
-/// Waits for so many completions, all of which must be successes.
+/// Waits for `count` completions, all of which must be successes.
 fn wait(
     context: &Context,
     network: &Network,
@@ -372,12 +372,12 @@ fn wait(
     Ok(())
 }
 
-/// Where a column goes.
+/// Remote address of a column.
 fn column_addr(column: usize) -> u64 {
     REMOTE + column as u64 * COLUMN_DISTANCE
 }
 
-/// Compares what arrived at each destination, message by message and byte by byte, with what should
+/// Compares the messages that arrived at each destination, byte by byte, with those that should
 /// have.
 fn check(
     experiment: &Experiment,
@@ -429,7 +429,7 @@ mod tests {
         shapes::{build, draw, shape::Shape},
     };
 
-    /// On the reference model, which needs no time.
+    /// Runs an experiment on the reference model, in no simulated time.
     fn model(experiment: &Experiment) -> Outcome {
         let network = Network::new();
         let card = SoftCard::new(network.clone());
