@@ -158,7 +158,7 @@ impl Measurement {
 
     /// Activity of the assembler, in percent of all cycles: cycles in which it read at least a byte of payload; those
     /// of them in which another byte waited for its bank; those in which its next beat waited for data from the host;
-    /// and those in which its next beat found no room because the packetizer took none. A cycle may count several times.
+    /// those in which its next beat found no room because the packetizer took none. A cycle may count several times.
     pub fn assembler(&self) -> [f64; 4] {
         [
             counter::ASSEMBLE_BUSY,

@@ -67,7 +67,7 @@ impl KindColumn {
 pub struct Partitioned {
     /// The ids, one byte a row.
     pub ids: Piece,
-    /// Integers of 4 or 8 B that the card makes these ids of, instead of reading ids.
+    /// Integers of 4 or 8 B whose partitions are the ids: the card reads these instead of ids.
     pub keys: Option<Keys>,
     /// Number of destinations; rows with further ids are not sent.
     pub destinations: usize,

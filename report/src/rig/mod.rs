@@ -39,10 +39,10 @@ const PEER_MAC: u64 = 0x0200_0000_1000;
 const PEER_IP: u32 = 0x0a00_1000;
 const PEER_QPN: u32 = 0x1000;
 const QKEY: u32 = 0x1122;
-/// Where WRITEs go, and under which key.
+/// Remote address and key of WRITEs.
 const REMOTE: u64 = 0x7000_0000_0000;
 const RKEY: u32 = 0x4321;
-/// From the address of a column to that of the next, of WRITEs by columns.
+/// Distance from the remote address of a column to that of the next, of WRITEs by columns.
 const COLUMN_DISTANCE: u64 = 1 << 32;
 /// Blocks of a queue pair's ring for a request, at most.
 const REQUEST_BLOCKS: usize = (4 + MAX_REGIONS * (2 + MAX_ELEMENTS)).div_ceil(BLOCK / GRANULE);
@@ -65,20 +65,20 @@ static VERILOG: OnceLock<PathBuf> = OnceLock::new();
 
 /// Measures another card from now on: Verilog that `cargo xtask verilog` wrote.
 pub fn use_verilog(file: PathBuf) {
-    // The first one stays.
+    // If several are named, the first one counts.
     let _ = VERILOG.set(file);
 }
 
-/// Where the cards' waveforms go, if anywhere.
+/// File of the cards' waveforms, if they are written.
 static TRACE: OnceLock<PathBuf> = OnceLock::new();
 
 /// Writes the waveforms of the next card to a file.
 pub fn write_trace(file: PathBuf) {
-    // The first one stays.
+    // If several are named, the first one counts.
     let _ = TRACE.set(file);
 }
 
-/// The card of every experiment.
+/// Configuration of the card of every experiment.
 pub fn card() -> rtl::Config {
     rtl::Config {
         pcie: host(),
@@ -89,22 +89,22 @@ pub fn card() -> rtl::Config {
     }
 }
 
-/// Why an experiment gave no figure.
+/// Why an experiment has no figure.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The library or the card refused something.
     #[error("{0}")]
     Refused(String),
-    /// A request ended badly.
+    /// A request completed with an error.
     #[error("request {wr_id} completed with {status}")]
     Status { wr_id: u64, status: Status },
     /// The card stopped.
     #[error("no frame and no completion for {PATIENCE_CYCLES} cycles")]
     Stuck,
-    /// A peer got packets that are wrong.
+    /// A peer received wrong packets.
     #[error("wrong packets: {0}")]
     Wire(String),
-    /// A peer got other messages than it should have.
+    /// A peer received other messages than it should.
     #[error("destination {destination}, message {message}: {what}")]
     Payload { destination: usize, message: usize, what: String },
 }
@@ -123,18 +123,18 @@ refused!(
     CardError
 );
 
-/// What the simulation itself did, while the host waited.
+/// Work of the simulation while the host waited.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Simulated {
-    /// Cycles.
+    /// Number of simulated cycles.
     pub cycles: u64,
-    /// The time that they took.
+    /// Time that the simulation took.
     pub time: Duration,
-    /// The processor's time of it.
+    /// Processor time that the simulation took.
     pub processor: Duration,
 }
 
-/// The time for which this thread has had a processor; 0 where the system does not tell.
+/// The time for which this thread has had a processor; 0 where the system does not report it.
 fn processor_time() -> Duration {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let ns = text.split(' ').next().and_then(|ns| ns.parse().ok());
