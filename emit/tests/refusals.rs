@@ -1,4 +1,4 @@
-//! What the printer refuses.
+//! Blocks that the printer refuses.
 
 use drdma_emit::prelude::*;
 use drdma_emit::{emit, testing};

@@ -32,7 +32,7 @@ impl Generator {
             })
             .collect();
 
-        // Runs of one partition or a new one for every row; one in eight is anybody's or nobody's.
+        // Runs of one partition or a new one for every row; one row in eight has any id, with a destination or without.
         let run = random.skewed(1..=20);
         let offset = random.skewed(0..=40);
         let mut bytes = random.bytes(offset as usize);
