@@ -353,7 +353,7 @@ fn frames() -> Property {
     .induction(1)
 }
 
-/// The properties.
+/// The properties of places.
 pub(super) fn all() -> Vec<Property> {
     let mut all = windows();
     all.push(directory());
