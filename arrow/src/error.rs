@@ -164,7 +164,7 @@ pub enum SendError {
     PartitionTwice {
         /// The second destination's index.
         destination: usize,
-        /// The partition.
+        /// Number of the partition.
         partition: u16,
         /// The first destination's index.
         other: usize,

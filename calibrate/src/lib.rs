@@ -138,7 +138,7 @@ pub struct Calibration {
     pub merge_threshold: u32,
     /// Costs of reads.
     pub costs: CostTable,
-    /// Every measurement.
+    /// All measurements.
     pub points: Vec<Point>,
 }
 

@@ -10,12 +10,12 @@ use serde::Serialize;
 /// A card, and what must be done before it can be used.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Listed {
-    /// Its entry in sysfs.
+    /// Properties of the device in sysfs.
     #[serde(flatten)]
     pub device: PciDevice,
     /// True if `vfio:ADDRESS` can be opened by whoever may open its group's file.
     pub ready: bool,
-    /// What has to be done if it is not ready.
+    /// Step that is needed before the card is ready; `None` if it is.
     pub problem: Option<String>,
     /// What the card's registers say of its firmware: seen by root while the card is switched on and has no driver;
     /// or, if it is ready and nobody uses it, by whoever may open it.

@@ -193,7 +193,7 @@ fn memory_is_recorded_before_the_doorbell_and_only_what_changed() {
     assert_eq!(last.to_string(), entry);
 }
 
-/// Who asks earlier which queue pairs have failed is told that none has.
+/// A host that asks earlier which queue pairs have failed gets no failures.
 #[test]
 fn what_is_read_because_of_a_completion_stands_behind_it() {
     let qp = |name: &str, qpn: u32| {

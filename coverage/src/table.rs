@@ -77,7 +77,7 @@ pub fn block_of(file: &str) -> String {
 }
 
 impl Table {
-    /// Sorts counts by block, and finds reasons for statements that did not run. Files outside of `hdl/src` are ignored.
+    /// Sorts counts by block, and finds reasons for statements that did not run. Files outside `hdl/src` are ignored.
     pub fn new(sources: &Sources, coverage: &Coverage, reasons: &[Reason]) -> Self {
         let mut table = Self::default();
         let mut used = vec![false; reasons.len()];

@@ -579,7 +579,7 @@ impl Scope {
     }
 }
 
-/// Zero extension.
+/// Extends an expression by zeros to width `to`.
 fn extend(text: &str, from: usize, to: usize) -> String {
     if from == to { text.to_owned() } else { format!("{{{}'h0, {text}}}", to - from) }
 }

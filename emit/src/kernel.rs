@@ -109,7 +109,7 @@ fn read_too_early(pieces: &[Piece]) -> Option<&str> {
 /// looks for unused ones, unless the kernel begins with one, or drives the register's clock itself.
 /// One that is never assigned gets none, and is refused for it.
 fn holds(pieces: &[Piece], registers: &[&str]) -> Vec<Piece> {
-    /// How a kernel first writes a register's input.
+    /// First way in which a kernel writes a register's input.
     #[derive(PartialEq)]
     enum First {
         Hold,

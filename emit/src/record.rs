@@ -32,13 +32,13 @@ impl Directed for Local {
 
 /// A struct of fields; derived.
 pub trait Record: Synth {
-    /// Its fields, a signal each.
+    /// Bundle with a signal for each field of the record.
     type Signals<D: Directed>: Block + Default;
 }
 
 /// Bits that are a record of one field, `data`.
 pub struct Plain<D: Directed, T: Synth> {
-    /// The bits.
+    /// The bits of the record.
     pub data: Signal<D, T>,
 }
 
@@ -105,7 +105,7 @@ pub struct Channel<D: Directed, T: Synth> {
     pub valid: Signal<D, Bit>,
     /// True if the record is accepted in this cycle.
     pub ready: Signal<D::Back, Bit>,
-    /// The record.
+    /// The record that is offered.
     pub data: Signal<D, T>,
 }
 

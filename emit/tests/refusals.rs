@@ -95,7 +95,7 @@ struct RefusalPair {
     high: Bits<4>,
 }
 
-/// Only constants.
+/// A block that only has constants.
 #[derive(LogicBlock, Default)]
 struct Constants {
     pair: Signal<Out, RefusalPair>,

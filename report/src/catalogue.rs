@@ -441,7 +441,7 @@ pub fn beats_gbps(words: u32) -> f64 {
     f64::from(BEAT_WORDS * 32) / f64::from(BEAT_WORDS.div_ceil(words)) / NS_PER_CYCLE
 }
 
-/// The same messages of 128 B by an assembler that reads 1 to 16 words in a cycle.
+/// Messages of 128 B by an assembler that reads 1 to 16 words in a cycle.
 pub fn words() -> Vec<Experiment> {
     let experiment = |words| {
         let title = format!("messages of 128 B, 32 values of 4 B, {words} words a cycle");

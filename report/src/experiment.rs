@@ -68,7 +68,7 @@ pub struct Experiment {
     pub fetched: Fetched,
     /// Words of 4 B that the card's assembler reads in a cycle, 1 to 16; `None` for as many as it can.
     pub words: Option<u32>,
-    /// How regions are cut into units.
+    /// Row mask: how regions are cut into units.
     pub row_mask: RowMask,
     /// A WRITE by columns: each column goes to an address of its own.
     pub by_columns: bool,

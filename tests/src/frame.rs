@@ -41,7 +41,7 @@ pub struct Transport {
 /// Bytes before the base transport header, in a frame without a tag.
 const BTH: usize = 14 + 20 + 8;
 
-/// Where the base transport header starts.
+/// Offset of the base transport header.
 fn bth(frame: &[u8]) -> usize {
     if frame[12..14] == [0x81, 0] { BTH + 4 } else { BTH }
 }

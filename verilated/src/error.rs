@@ -48,7 +48,7 @@ pub enum Error {
     Verilate {
         /// The top module.
         top: String,
-        /// What Verilator wrote to standard error.
+        /// Verilator's standard error.
         output: String,
     },
     /// Verilator warned about something that no allowance covers.
@@ -64,7 +64,7 @@ pub enum Error {
     Compile {
         /// The file or model that was compiled.
         what: String,
-        /// What the compiler wrote to standard error.
+        /// The compiler's standard error.
         output: String,
     },
     /// The shared library could not be loaded or lacks a symbol.

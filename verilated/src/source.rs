@@ -14,11 +14,11 @@ pub enum Direction {
 /// A port of the top module.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Port {
-    /// Its name in Verilog.
+    /// Name in Verilog.
     pub name: String,
-    /// Its direction.
+    /// Direction, seen from the design.
     pub direction: Direction,
-    /// Its width in bits, at least 1.
+    /// Width in bits, at least 1.
     pub width: usize,
 }
 

@@ -21,7 +21,7 @@ pub struct Cost {
     pub posting: Duration,
     /// Number of packets.
     pub packets: u64,
-    /// Payload bytes.
+    /// Number of payload bytes.
     pub payload_bytes: u64,
     /// Number of DMA reads of payload.
     pub data_reads: u64,

@@ -56,11 +56,11 @@ pub enum ShuffleError {
     /// An exchange failed.
     #[error("{design}, {}, {pattern}: {error}", way(*regions))]
     Exchange {
-        /// The design.
+        /// Design of the exchange.
         design: Design,
         /// Rows were to be sent from where they lie.
         regions: bool,
-        /// The pattern.
+        /// Pattern of the exchange.
         pattern: Pattern,
         /// Error of the exchange.
         error: ExperimentError,
@@ -77,7 +77,7 @@ pub struct Line {
     found: Result<Found, String>,
 }
 
-/// How rows get into messages.
+/// Name of the way in which rows get into messages.
 fn way(regions: bool) -> &'static str {
     if regions { "regions" } else { "copy" }
 }

@@ -96,7 +96,7 @@ pub struct Share {
     pub messages: u64,
     /// Number of packets.
     pub packets: u64,
-    /// Payload bytes.
+    /// Number of payload bytes.
     pub sent_bytes: u64,
     /// Fetching for this destination alone.
     pub alone: Fetch,

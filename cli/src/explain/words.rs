@@ -97,7 +97,7 @@ struct Needed {
     buffer: usize,
     start: u128,
     end: u128,
-    /// What the bytes are, for messages.
+    /// Description of the bytes, for messages.
     what: String,
 }
 

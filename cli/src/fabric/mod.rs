@@ -29,7 +29,7 @@ pub struct FabricJob {
     pub network: NetworkConfig,
     /// The cards and their hosts; steps name them by index.
     pub nodes: Vec<Node>,
-    /// What is posted, in the order of the file.
+    /// Posts and waits, in the order of the file.
     pub steps: Vec<Step>,
 }
 
@@ -136,7 +136,7 @@ pub struct Peer {
 pub struct Qp {
     /// Name of the queue pair.
     pub name: String,
-    /// Transport.
+    /// Transport of the queue pair.
     pub transport: Transport,
     /// Path MTU in bytes.
     pub mtu: u32,
@@ -187,7 +187,7 @@ pub enum Step {
     Post {
         /// Index of the node.
         node: usize,
-        /// The post.
+        /// Post of the node.
         post: Post,
     },
     /// Every node waits until all posts so far have completed, receives excepted.
@@ -213,15 +213,15 @@ pub enum Post {
 /// Operation of a request, with the values that only that operation has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// SEND.
+    /// A SEND.
     Send,
     /// SEND with immediate data.
     SendImm(u32),
-    /// WRITE.
+    /// A WRITE.
     Write,
     /// WRITE with immediate data.
     WriteImm(u32),
-    /// READ.
+    /// A READ.
     Read,
     /// Compare and swap: 8 B of the peer's memory become `swap` if they are `compare`.
     CompareAndSwap {
@@ -274,7 +274,7 @@ pub struct Send {
     pub wr_id: u64,
     /// Operation of the request.
     pub op: Op,
-    /// How rows are cut into messages.
+    /// Row mask: how rows are cut into units.
     pub row_mask: RowMask,
     /// Units in one message.
     pub rows_per_message: u32,
@@ -325,7 +325,7 @@ pub struct Destination {
 /// Memory of another node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remote {
-    /// A buffer.
+    /// Memory of a buffer.
     Buffer {
         /// Index of the node.
         node: usize,
@@ -345,9 +345,9 @@ pub enum Remote {
     },
     /// An address and a key of any value.
     Raw {
-        /// The address.
+        /// Remote address.
         addr: u64,
-        /// The key.
+        /// Remote key.
         rkey: u32,
     },
 }
@@ -364,7 +364,7 @@ pub enum ReceiveQueue {
 /// A work request of a receive queue.
 #[derive(Clone, Debug)]
 pub struct Receive {
-    /// The queue.
+    /// Receive queue that it is posted to.
     pub queue: ReceiveQueue,
     /// The name that comes back in the completion.
     pub wr_id: u64,

@@ -76,7 +76,7 @@ pub enum Problem {
     /// The integer is too small.
     #[error("must be at least {min}, is {value}")]
     TooSmall {
-        /// The value.
+        /// Value that was found.
         value: i128,
         /// The least possible value.
         min: u64,
@@ -84,7 +84,7 @@ pub enum Problem {
     /// The integer is too large.
     #[error("must be at most {max}, is {value}")]
     TooLarge {
-        /// The value.
+        /// Value that was found.
         value: i128,
         /// The greatest possible value.
         max: u64,
@@ -137,7 +137,7 @@ pub enum Problem {
     NoSuch {
         /// `buffer` or `queue pair`.
         kind: &'static str,
-        /// The name.
+        /// The name that was not found.
         name: String,
     },
     /// Another entry already has this name or number.
@@ -189,7 +189,7 @@ pub enum Problem {
     /// The address cannot be that of a single interface.
     #[error("{found} is {what}: it must be the address of one interface")]
     Address {
-        /// The address.
+        /// The address that was found.
         found: String,
         /// Kind of the address, such as multicast.
         what: &'static str,
@@ -241,7 +241,7 @@ pub enum Problem {
         op: &'static str,
         /// Name of the queue pair.
         qp: String,
-        /// Its transport.
+        /// Name of the queue pair's transport.
         transport: &'static str,
     },
     /// The queue pair takes its receives from a shared receive queue.

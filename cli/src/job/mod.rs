@@ -125,7 +125,7 @@ pub struct Local {
 pub struct Qp {
     /// Name of the queue pair.
     pub name: String,
-    /// Transport.
+    /// Transport of the queue pair.
     pub transport: Transport,
     /// Number of the queue pair on the wire.
     pub qpn: u32,
@@ -147,11 +147,11 @@ pub struct Qp {
     pub ecn: u8,
     /// Time to live, 1 to 255.
     pub ttl: u8,
-    /// 802.1Q tag.
+    /// 802.1Q tag, if frames have one.
     pub vlan: Option<VlanTag>,
 }
 
-/// How rows are cut into units of messages.
+/// Row mask: how rows are cut into units, of which messages consist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowMask {
     /// A unit is one row of a region; one region follows another.
@@ -171,7 +171,7 @@ pub struct Post {
     pub op: Opcode,
     /// Immediate data, for the operations that carry them.
     pub imm: u32,
-    /// How rows are cut into units of messages.
+    /// Row mask: how rows are cut into units.
     pub row_mask: RowMask,
     /// Units of a message.
     pub rows_per_message: u32,
@@ -330,7 +330,7 @@ impl Partitioned {
 /// How partitions are made from keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionBy {
-    /// The function.
+    /// Function that makes partitions of keys.
     pub function: Function,
     /// Start value of the hash; 0 for a range.
     pub seed: u32,
@@ -370,9 +370,9 @@ pub struct Key {
 /// Bytes of a partition id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdWidth {
-    /// One byte.
+    /// An id is one byte.
     One = 1,
-    /// Two bytes, little-endian.
+    /// An id is two bytes, little-endian.
     Two = 2,
 }
 
@@ -386,7 +386,7 @@ impl IdWidth {
     }
 }
 
-/// A region.
+/// A region of a destination.
 #[derive(Clone, Debug)]
 pub enum Region {
     /// One run of bytes.

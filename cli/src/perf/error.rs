@@ -29,7 +29,7 @@ pub enum PerfError {
     Transport {
         /// Operation of the transfers.
         op: Op,
-        /// The transport.
+        /// Transport that was given.
         transport: Transport,
     },
     /// Atomics are not of this size.

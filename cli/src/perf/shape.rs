@@ -147,7 +147,7 @@ pub enum ShapeError {
     Message {
         /// Bytes of the message.
         len: u64,
-        /// The transport.
+        /// Name of the transport.
         transport: &'static str,
         /// Bytes of the longest message.
         limit: u64,
@@ -364,7 +364,7 @@ fn step(bytes: u64) -> u64 {
 pub struct Request<'m> {
     /// Regions that the request sends.
     pub regions: Vec<Region<'m>>,
-    /// How rows are cut into units of messages.
+    /// Row mask: how rows are cut into units.
     pub row_mask: RowMask,
     /// Rows of a message.
     pub rows_per_message: u32,

@@ -20,14 +20,14 @@ struct Posted {
     signaled: bool,
 }
 
-/// What a completion reports.
+/// Posts that a completion reports.
 #[derive(Debug)]
 pub struct Completed {
     /// Numbers of unsignaled posts before it, which succeeded.
     pub unsignaled: Vec<u64>,
     /// Number of the post that has completed.
     pub post: u64,
-    /// The completion.
+    /// The completion itself.
     pub completion: WorkCompletion,
 }
 

@@ -204,11 +204,11 @@ struct Runner<'a> {
     next: u64,
     /// Number of the first post that the observer was not called for.
     reported: u64,
-    /// How the posts from `reported` on ended; `None` if they have not.
+    /// Results of the posts from `reported` on; `None` if a post has not ended.
     done: VecDeque<Option<End>>,
 }
 
-/// How a post ended.
+/// Result of a post.
 #[derive(Clone, Copy, Debug)]
 enum End {
     /// The post has a completion.

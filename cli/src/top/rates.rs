@@ -44,7 +44,7 @@ impl Sample {
 pub struct Lost {
     /// Cycles in which it read at least a byte of payload.
     pub assembling: f64,
-    /// Those of the assembling cycles in which another byte waited for its bank.
+    /// Assembling cycles in which another byte waited for its bank.
     pub bank_conflict: f64,
     /// Cycles in which the next beat waited for data from the host.
     pub waiting_for_host: f64,

@@ -40,7 +40,7 @@ impl View {
         self.rates = Some(rates.clone());
     }
 
-    /// Draws everything.
+    /// Draws the view.
     pub fn draw(&self, frame: &mut Frame) {
         let block = Block::bordered()
             .title(Line::from(format!(" drdma top  {} ", self.title)).bold())

@@ -199,7 +199,7 @@ pub type Frames = [Vec<Vec<u8>>; 2];
 /// A completion's request, status and bytes.
 pub type Summary = (u64, String, u64);
 
-/// What the reference model sends for a job, by queue pair, and how its posts complete.
+/// The frames of the reference model for a job, by queue pair, and the completions of its posts.
 pub fn model(job: &Job) -> (Frames, Vec<Summary>) {
     let network = Network::new();
     network.keep_frames();

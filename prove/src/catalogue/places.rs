@@ -123,7 +123,7 @@ fn windows() -> Vec<Property> {
     vec![number, order, ring()]
 }
 
-/// Where windows lie, in units of 128 B: 1,024 of them.
+/// The property of the windows' places, in units of 128 B: 1,024 of them.
 fn ring() -> Property {
     let mut design = of_card("windows_ring");
     for (name, width, signal) in [

@@ -11,7 +11,7 @@ use super::Run;
 
 /// Bytes that no read crosses.
 pub const PAGE: u64 = 4096;
-/// Where runs are cut in pages that are not needed as a whole: every so many bytes.
+/// Distance of the places where runs are cut, in pages that are not needed as a whole.
 pub const GRAIN: u64 = 16;
 
 /// Cost of a read of `len` bytes: `read + byte * len + square * len * len`.

@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_millis(20);
 pub struct Incast {
     /// Share of the receiver's link that payload took, until the last sender was done.
     pub link: f64,
-    /// How near all senders were to the mean when the first one was done: 1 less the largest deviation, as a share of the mean.
+    /// Fairness when the first sender was done: 1 less the largest deviation from the mean, as a share of the mean.
     pub fairness: f64,
 }
 

@@ -59,7 +59,7 @@ pub enum Region {
         bitmap: Place,
         /// Number of bits.
         rows: u64,
-        /// The columns.
+        /// Columns with kinds.
         columns: Vec<KindColumn>,
     },
     /// Records at pointers.

@@ -52,7 +52,7 @@ const KINDS: [Kind; 5] = [
     Kind { name: "DSP", of: |cells| cells.dsp as f64, has: 5_952.0, percent: 20.0 },
 ];
 
-/// One block.
+/// Figures of one block.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Block {
     /// Digest of the block's Verilog and its synthesis, which the figures depend on.
@@ -85,7 +85,7 @@ impl fmt::Display for Block {
 /// The blocks by name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Resources {
-    /// The blocks.
+    /// Figures of the blocks.
     pub blocks: BTreeMap<String, Block>,
     /// Blocks of the card that are not synthesised yet.
     #[serde(default)]

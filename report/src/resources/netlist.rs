@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 pub struct Cells {
     /// LUTs, also those used as memory or shift register.
     pub luts: u64,
-    /// Registers.
+    /// Number of registers.
     pub registers: u64,
     /// Halves of block RAMs of 36 Kibit.
     pub bram18: u64,
-    /// UltraRAMs.
+    /// Number of UltraRAMs.
     pub uram: u64,
-    /// Multipliers.
+    /// Number of multipliers.
     pub dsp: u64,
 }
 

@@ -350,7 +350,7 @@ fn reads_and_atomics_are_not_solicited<C: Simulated>() {
     assert_eq!(sent(&mut rig, 2)[..2], expected);
 }
 
-/// What is wrong ends with the status that the semantics say, sends nothing, and stops its own queue alone.
+/// Wrong requests end with the status that the semantics say, send nothing, and stop only their own queue.
 fn wrong_addresses_and_transports_are_refused<C: Simulated>() {
     let short = send(1, vec![to(0, vec![contiguous(0, 10)])]);
     let outside = send(1, vec![to(0, vec![contiguous(SIZE - 9, 10)])]);

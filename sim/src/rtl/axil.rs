@@ -22,7 +22,7 @@ enum Access {
     Done(u32),
 }
 
-/// The master.
+/// A master of an AXI-Lite port.
 #[derive(Debug)]
 pub struct Axil {
     awaddr: PortHandle,

@@ -23,7 +23,7 @@ pub struct Endpoint {
     pub pd: ProtectionDomain,
     /// Completion queue of all requests and receives.
     pub cq: CompletionQueue,
-    /// The card.
+    /// Context of the card.
     pub context: Context,
     /// Completions so far.
     pub completions: Vec<WorkCompletion>,

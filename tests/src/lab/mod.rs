@@ -95,9 +95,9 @@ pub const QKEY: u32 = 0x1111_1111;
 /// The lab: peer, relay, and card.
 #[derive(Debug)]
 pub struct Lab {
-    /// The endpoint.
+    /// Program in the guest.
     pub peer: Peer,
-    /// The cable.
+    /// Cable between card and guest.
     pub relay: Relay,
     device: String,
     /// The sockets of the card's cable: its own end, and the other one.

@@ -155,7 +155,7 @@ impl Peer {
         queue_pair(&answer)
     }
 
-    /// Posts receives.
+    /// Posts `count` receives of `bytes` bytes each.
     pub fn receive(&mut self, qp: &PeerQueuePair, count: usize, bytes: usize) {
         self.ask(&format!("receive {} {count} {bytes}", qp.index));
     }

@@ -52,9 +52,9 @@ impl State {
 /// Sender of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The card.
+    /// The card sent the frame.
     Card,
-    /// The guest.
+    /// The guest sent the frame.
     Guest,
 }
 

@@ -282,7 +282,7 @@ impl Generator {
 pub(super) struct Entries {
     pub(super) kind: Value,
     width: u64,
-    /// What entries lead to: bytes of data, sizes of buffers, values of a dictionary.
+    /// Sizes of what entries lead to: bytes of data, lengths of buffers, values of a dictionary.
     sizes: Vec<u64>,
 }
 

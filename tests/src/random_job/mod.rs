@@ -344,7 +344,7 @@ struct Head<'a> {
 }
 
 impl Head<'_> {
-    /// A destination.
+    /// The JSON of a destination with regions.
     fn entry(&self, random: &mut Random, qp: &Value, regions: Vec<Value>) -> Value {
         let mut entry = json!({"qp": qp["name"], "regions": regions});
         if self.post["op"].as_str().is_some_and(|op| op.starts_with("write")) {
@@ -354,7 +354,7 @@ impl Head<'_> {
         entry
     }
 
-    /// A destination of a partitioned post.
+    /// The JSON of a destination with a partition.
     fn partition(&self, random: &mut Random, qp: &Value, id: u64) -> Value {
         let mut entry = self.entry(random, qp, Vec::new());
         let fields = entry.as_object_mut().expect("it was made as one");

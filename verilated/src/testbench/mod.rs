@@ -212,7 +212,7 @@ impl<'a> Bench<'a> {
         self.model.get_word(port)
     }
 
-    /// The model.
+    /// The model of the bench.
     pub fn model(&mut self) -> &mut Model {
         &mut self.model
     }

@@ -110,7 +110,8 @@ pub fn run_served(parts: &Parts) -> Result<(), Error> {
     let peer = boot_peer(parts, sockets.path())?;
     let host = boot_host(parts, sockets.path())?;
     let cargo = cargo().env("DRDMA_LAB_DEVICE", &format!("vfio:{ADDRESS}"));
-    // Jobs only describe what the guest's card sends: neither what it receives, nor destinations of this machine's tests.
+    // Jobs only describe what the guest's card sends. They have no receives of it, nor destinations of this machine's
+    // tests.
     let senders = ["--skip", "receives::", "--skip", "answers::", "--skip", "requests::"];
     test_with(cargo, TESTS, sockets.path(), &senders).and(host.wait()).and(peer.wait())
 }

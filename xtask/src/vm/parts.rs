@@ -98,7 +98,7 @@ impl Parts {
         vec![loader, "--library-path".into(), self.libraries(), self.debian().join(path)]
     }
 
-    /// The kernel.
+    /// Path of the kernel.
     pub fn kernel(&self) -> Result<PathBuf, Error> {
         let is_kernel = |path: &PathBuf| {
             path.file_name().is_some_and(|n| n.display().to_string().starts_with("vmlinuz"))

@@ -71,7 +71,7 @@ pub const ROW: usize = {
 pub enum Values {
     /// Numbers, one behind the other.
     Numbers(Vec<u8>),
-    /// Strings.
+    /// Strings, one for each row.
     Texts(Vec<String>),
 }
 

@@ -253,7 +253,7 @@ fn a_shared_queue_waits_for_the_end_of_a_message() {
     bench.check(0, &[(0, 500_000), (0, 3_000), (9, 100_000)]);
 }
 
-/// What changes while a message is under way.
+/// Change while a message is under way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Change {
     /// The key is made invalid.

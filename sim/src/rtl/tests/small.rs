@@ -234,7 +234,7 @@ fn small_sends_take_less_than_five_cycles_each_with_a_completion_and_seven_where
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
-/// How many queues and queue pairs the card's tables hold makes no difference to its pace.
+/// The number of queues and queue pairs in the card's tables does not change its pace.
 #[test]
 fn small_sends_over_a_thousand_of_4096_queue_pairs_take_less_than_five_cycles_on_uc_and_on_rc() {
     let posts = 8_000;
