@@ -379,7 +379,7 @@ fn a_card_that_does_not_receive_is_refused_where_it_would_have_to() {
     };
     let srq = unsupported(&only(0, "rtl:?stall=0.1", &all), none);
     assert_eq!(srq, "nodes[0].srqs: there is no shared receive queue on rtl: yet");
-    // A card that only sends does not receive.
+    // A node that only sends needs no card that receives.
     assert_eq!(unsupported(&without_srq(only(0, "rtl:", &[0, 3])), none), "good");
     for step in [5, 6] {
         let job = without_srq(only(0, "rtl:", &[step]));

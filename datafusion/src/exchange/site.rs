@@ -40,7 +40,7 @@ pub(crate) type Local = UnboundedSender<(u16, RecordBatch)>;
 pub(crate) struct Member {
     /// URL at which the engine reaches the worker.
     pub url: Url,
-    /// The same address, with the port that the engine serves.
+    /// Socket address of that URL.
     pub engine: SocketAddr,
     /// Address at which consumers open exchanges.
     pub exchange: SocketAddr,

@@ -87,7 +87,7 @@ fn a_consumer_that_never_starts_ends_in_an_error_and_holds_no_more_than_its_shar
         let used = lab.pools.iter().map(BufferPool::most_used);
         // Each endpoint has its own buffers, and no more than `most_buffers` of a kind.
         assert!(used.clone().all(|used| used <= 16 + 16 + 2), "{:?}", used.collect::<Vec<_>>());
-        // Messages that no consumer took stay where they are.
+        // Buffers with messages that no consumer took are free once the endpoints are gone.
         lab.engines.clear();
         assert!(lab.pools.iter().all(|pool| pool.free() == pool.buffers()), "{:?}", lab.pools);
     }
@@ -121,7 +121,7 @@ fn a_pool_lends_as_many_buffers_as_it_has_and_no_more() {
         let mut taken: Vec<_> = std::iter::from_fn(|| ends[0].acquire()).collect();
         assert_eq!(taken.len(), expected, "of {buffers}");
         assert_eq!(ends[0].send_buffers() as usize, expected);
-        // Empty buffers come back, and the pool keeps one free one.
+        // Empty buffers that were borrowed go back to the pool.
         taken.drain(..).for_each(|buffer| ends[0].put(buffer, &[]).unwrap());
         assert_eq!(ends[0].send_buffers(), 3, "of {buffers}");
         assert_eq!(pools[0].free(), buffers - 5);

@@ -54,7 +54,7 @@ impl Holder {
     /// The harness; its input `follow` chooses the beat.
     pub fn harness(&self) -> String {
         let Self { beats, latency, push, input, valid, output, ready, more, .. } = self;
-        // Beat that may be at the output of an empty block.
+        // Assertion about the output of an empty block.
         let empty = match self.passes {
             false => "assert (!offered)",
             true => "assert (!offered || (push && given == taken))",

@@ -28,8 +28,8 @@ pub fn share_of_long() -> Result<f64, RunError> {
     Ok(run(None)? / run(Some((LONG, LONG_EACH)))?)
 }
 
-/// Nanoseconds until all requests to peers that answer have completed. `silent`: number and bytes of the WRITEs to the
-/// silent peer, if there are any.
+/// Nanoseconds until all requests to peers that answer have completed. `silent`: bytes and number of the WRITEs to
+/// the silent peer, if there are any.
 fn run(silent: Option<(usize, usize)>) -> Result<f64, RunError> {
     let network = NetworkConfig::default();
     let mut kinds = vec![Kind::Soft; PEERS + 1];

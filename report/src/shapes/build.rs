@@ -32,7 +32,7 @@ pub fn experiment(shape: &Shape) -> Experiment {
     build(shape, posts)
 }
 
-/// The shape with so few rows that three requests do not take too long, but at least [`LEAST_ROWS`].
+/// The shape with so few rows that three requests do not take too long, but at least 1,024.
 pub fn shortened(shape: Shape) -> Shape {
     let one = build(&shape, 1).expected_ns();
     let rows = (shape.rows as f64 * (LEAST_NS / one).min(1.0)) as u64;

@@ -32,7 +32,7 @@ struct Append {
     rows: u64,
     /// True if only one queue pair may append to it.
     alone: bool,
-    /// Offset of each column in `in`, and the bytes of its values.
+    /// For each column: its offset in `in`, and its number of rows.
     places: Vec<(u64, u64)>,
 }
 

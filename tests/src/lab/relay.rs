@@ -167,7 +167,7 @@ impl Relay {
         self.lose_from(Side::Card, number);
     }
 
-    /// Makes the relay lose that side's frame of that number, from 0 since [`forget`](Self::forget).
+    /// Makes the relay lose that side's frame of that number, from 0 since the relay last forgot its frames.
     pub fn lose_from(&self, side: Side, number: usize) {
         self.state().mishaps.push((side, number, Mishap::Lost));
     }

@@ -126,7 +126,7 @@ pub(super) fn test(cargo: Command, name: &str, folder: &Path) -> Result<(), Erro
     test_with(cargo, name, folder, &[])
 }
 
-/// Like [`test`], with options for the program that runs the tests.
+/// Like `test`, with options for the program that runs the tests.
 fn test_with(cargo: Command, name: &str, folder: &Path, more: &[&str]) -> Result<(), Error> {
     let folder = folder.display().to_string();
     let options = ["--", "--ignored", "--test-threads=1", "--nocapture"];
