@@ -17,7 +17,7 @@ use libdrdma::{
 
 use crate::{DecodeError, Form, Format, ReceiveError, decode};
 
-/// Completions that are taken together: the card is told once that there is room again.
+/// Completions that are taken at a time: the card is informed once that there is room again.
 const BURST: usize = 32;
 /// Messages of all segments together, at most: each has a receive.
 const MAX_MESSAGES: usize = 1 << 15;
@@ -27,10 +27,10 @@ const ALIGNMENT: usize = 64;
 /// Receives rows of one stream that its card puts into columns ([`Form::Appended`]), and gives them as batches. No
 /// processor touches a row.
 ///
-/// Its memory is cut into *segments*: columns with room for so many messages, an append region each. Receives are posted
-/// for whole segments, in turns. Rows lie in their segment as long as an array does, and a segment is filled again
-/// when none does. Half of the segments are always posted, or waiting to be: rows that arrive when the other half has
-/// arrays in use are copied to memory of their own. So arrays that are long in use do not keep rows from arriving.
+/// Its memory is cut into *segments*: columns with room for a number of messages, an append region each. Receives are
+/// posted for whole segments, in turns. Rows lie in their segment as long as an array does, and a segment is filled
+/// again when none does. Half of the segments are always posted, or waiting to be: rows that arrive when the other half
+/// has arrays in use are copied to memory of their own. So arrays that are long in use do not keep rows from arriving.
 ///
 /// Rows that lie behind each other come as one batch, whatever messages they came in. Those of different queue pairs are
 /// mixed then, each one's in their order. While a message of several packets arrives on one queue pair, messages on others
@@ -175,12 +175,12 @@ impl AppendReceiver {
         self.segments.iter().map(|segment| segment.posted).sum()
     }
 
-    /// Takes what has arrived. It does not wait: `None` says that no row is there.
+    /// Takes the rows that have arrived as a batch. It does not wait: `None` if there are none.
     ///
     /// # Errors
-    /// A message failed, is of another format or has more rows than its messages have, or the card failed. What came before it stays, and
-    /// comes with the next call. A message with too many rows has taken the room of others, which may wait for ever then: whoever
-    /// sends such messages is not to stay connected.
+    /// A message failed, is of another format or has more rows than its messages can have, or the card failed. Rows that
+    /// came before it are kept for the next call. A message with too many rows has taken the room of others, which may
+    /// then wait for ever: connections on which such messages come should be closed.
     pub fn poll(&mut self) -> Result<Option<RecordBatch>, ReceiveError> {
         while self.runs.len() < 2 && self.runs.front().is_none_or(|run| run.rows < self.batch_rows)
         {

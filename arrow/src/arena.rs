@@ -155,7 +155,7 @@ pub struct Block {
 
 // SAFETY: the block owns its bytes, and the arena may be used from any thread.
 unsafe impl Send for Block {}
-// SAFETY: likewise; through a shared borrow the bytes are only read.
+// SAFETY: as for `Send`; through a shared borrow the bytes are only read.
 unsafe impl Sync for Block {}
 
 // A panic leaves the bytes as they are, and the arena's lock is never held where something panics.
@@ -181,7 +181,7 @@ impl Block {
     /// The bytes as a buffer, whose last handle frees them.
     pub fn freeze(self) -> Buffer {
         let (start, len) = (self.start, self.len);
-        // SAFETY: the bytes are there until the block is dropped, and nobody writes to them any more.
+        // SAFETY: the bytes are there until the block is dropped, and are not written any more.
         unsafe { Buffer::from_custom_allocation(start, len, Arc::new(self)) }
     }
 }

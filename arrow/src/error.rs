@@ -207,7 +207,7 @@ pub enum SendError {
         /// Features that the card lacks.
         missing: Features,
     },
-    /// Memory that lies in no arena, which the sender is told to refuse.
+    /// Memory lies in no arena, and the sender was made to refuse such memory.
     #[error("column `{path}`: {bytes} B at {addr:#x} lie in no registered arena")]
     Foreign {
         /// The column, or the place in it.

@@ -15,7 +15,7 @@ use libdrdma::{
 
 use crate::{Form, Format, ReceiveError, decode::Stream, slabs::Slabs};
 
-/// Completions that are taken together: the card is told once that there is room again.
+/// Completions that are taken at a time: the card is informed once that there is room again.
 const BURST: usize = 32;
 /// Slabs of a receiver, at most.
 const MAX_SLABS: usize = 1 << 15;

@@ -13,12 +13,12 @@ pub struct Listed {
     /// Properties of the device in sysfs.
     #[serde(flatten)]
     pub device: PciDevice,
-    /// True if `vfio:ADDRESS` can be opened by whoever may open its group's file.
+    /// True if `vfio:ADDRESS` can be opened by a user who may open its group's file.
     pub ready: bool,
     /// Step that is needed before the card is ready; `None` if it is.
     pub problem: Option<String>,
     /// What the card's registers say of its firmware: seen by root while the card is switched on and has no driver;
-    /// or, if it is ready and nobody uses it, by whoever may open it.
+    /// or, if it is ready and not in use, by a user who may open it.
     pub firmware: Option<Firmware>,
 }
 

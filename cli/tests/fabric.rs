@@ -202,7 +202,7 @@ fn a_recording_tells_the_frames_that_reach_a_card_and_what_it_writes() {
     assert!(seen.len() == 2 && seen.iter().all(|completion| completion["receive"] == json!(true)));
     assert_eq!(stdout.lines().filter(|line| line.contains(r#""node":"b""#)).count(), 2);
 
-    // What the card has written is told once, at the end, and is not the host's doing.
+    // The card's writes are recorded once, at the end, and do not count as the host's.
     let (card, host) = (told(&lines, "card"), told(&lines, "mem"));
     let bytes: usize = card.iter().map(|(_, bytes)| bytes.len()).sum();
     // The columns of three rows, and four bytes by the key.

@@ -69,7 +69,7 @@ const CHAIN: &str = "/posts/1/regions/0";
 const BY: &str = "/posts/2/partitioned/partition_by";
 const RANGE: &str = "/posts/3/partitioned/partition_by";
 
-/// Claims one message: a change, its path in messages, and what is said.
+/// Checks one message: of a change, with its path and text.
 fn claim(pointer: &str, value: impl Into<Option<Value>>, path: &str, said: &str) {
     assert_eq!(message(pointer, value), format!("{path}: {said}"));
 }

@@ -474,7 +474,7 @@ fn one_who_listens_tells_what_is_wrong() {
     let (code, _, error) = listener.end();
     assert_eq!((code, error.trim_end()), (1, "error: nothing from the other process for 1 s"));
 
-    // Somebody sends what is no right packet, and what is no packet of RoCE at all.
+    // The other process sends a wrong packet, and a frame that is no RoCE packet.
     let folder = Folder::new();
     let listener = Listener::new(&folder, &[]);
     let stream = TcpStream::connect(&listener.1).unwrap();

@@ -50,7 +50,7 @@ pub(crate) fn start(options: &Options) -> Result<Box<dyn Workers>, Error> {
     })
 }
 
-/// Workers that somebody else started.
+/// Workers that were started on their hosts before.
 struct Hosts(Vec<Member>);
 
 impl Workers for Hosts {

@@ -158,7 +158,7 @@ impl Drop for Network {
     }
 }
 
-/// Lets time pass until it is told to stop.
+/// Advances the time of a fabric until `stop` is set.
 fn pass(
     mut fabric: Fabric,
     ticks: &watch::Sender<u64>,
@@ -234,7 +234,7 @@ impl Drop for Wired {
     }
 }
 
-/// Lets the time of a card pass until it is told to stop.
+/// Advances the time of a card until `stop` is set.
 fn pass_wired(
     mut node: WiredNode,
     ticks: &watch::Sender<u64>,

@@ -58,7 +58,7 @@ pub(crate) const HERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHO
 /// Interval at which the engine's cache of plans is used while exchanges are under way.
 const SWEEP: Duration = Duration::from_millis(500);
 
-/// The head of a task's plan, in the configuration of its session: whoever decodes the plan fills it.
+/// The head of a task's plan, in the configuration of its session: it is filled in when the plan is decoded.
 #[derive(Debug, Default)]
 pub(crate) struct TaskHead(OnceLock<Head>);
 

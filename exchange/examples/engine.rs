@@ -102,7 +102,7 @@ fn node(number: usize, rows: u64, meeting: &Meeting) -> Result<u64> {
         let key = u64::from_le_bytes(row[..8].try_into()?);
         assert_eq!(node_of(key, nodes), number, "key {key} at node {number}");
     }
-    // 6.: nobody closes before all are done.
+    // 6.: no node closes its endpoint before all are done.
     meeting.wait();
     Ok((batch.len() / ROW) as u64)
 }

@@ -327,7 +327,7 @@ impl Core {
     }
 }
 
-/// Bytes that the rings of a queue take, of so many blocks of 64 B.
+/// Bytes of the rings of a queue with `blocks` blocks of 64 B.
 pub(crate) fn ring_bytes(blocks: u32) -> u64 {
     u64::from(blocks.next_power_of_two()) * 64
 }

@@ -93,7 +93,7 @@ impl Design {
         ]
     };
 
-    /// Endpoints of a node with so many threads.
+    /// Number of endpoints of a node with `threads` threads.
     pub fn endpoints(self, threads: usize) -> usize {
         if self.multiple_endpoints { threads } else { 1 }
     }
@@ -125,7 +125,7 @@ pub struct Config {
     pub most_buffers: u32,
     /// It sends rows from where they lie ([`Endpoint::put_rows`](crate::Endpoint::put_rows)) as well.
     pub regions: bool,
-    /// After so many receives a receiver informs its sender: 1 to `receive_buffers`, with `regions` about half of that. With
+    /// Receives after which a receiver informs its sender: 1 to `receive_buffers`; with `regions` up to about half. With
     /// a pool, and on [`Primitive::Datagram`], of half of the receives that the sender has, if those are more.
     pub credit_every: u32,
     /// Payload bytes of a packet: 256, 512, 1024, 2048 or 4096.

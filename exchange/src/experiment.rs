@@ -2,8 +2,8 @@
 //!
 //! The table lies in columns. Every node has a share of its rows, which its threads send by a hash of theirs: copied
 //! into buffers row by row, or from where they lie. Every row that came is compared with what was to come.
-//! Simulated time is that of cards and network; what the engine's own code takes is told as it was measured
-//! here ([`Found::core`]), and does not hold up simulated time.
+//! Simulated time is that of cards and network; the time of the engine's own code is measured on this machine
+//! ([`Found::core`]), and does not count as simulated time.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -106,7 +106,7 @@ pub struct Trial {
     pub config: Config,
     /// Bytes of a pool that the endpoints of each node share. `None`: they have buffers of their own only.
     pub pool: Option<u64>,
-    /// A node that takes at most one message in so many turns of 1 us or more; 0: none does.
+    /// A node that takes at most one message in this many turns of 1 us or more; 0: there is no such node.
     pub slow: (usize, u64),
 }
 

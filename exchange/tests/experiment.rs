@@ -73,7 +73,7 @@ fn one_slow_receiver_of_a_broadcast_slows_all_others_that_read() {
     assert!(slow.first_done > 2 * even.first_done, "{:?}, {:?}", even.first_done, slow.first_done);
 }
 
-/// Six threads a node, which take so many nanoseconds for a message of 4 KiB.
+/// Six threads a node, which take `work` nanoseconds for a message of 4 KiB.
 fn consume(work: [u64; 2], receive_buffers: u32, credit_every: u32, pool: bool) -> [Consumed; 2] {
     let mut fabric = Fabric::new(NetworkConfig::default(), 2).unwrap();
     let config = Config::new(Primitive::Datagram);

@@ -258,7 +258,7 @@ fn covered(region: &Value, memory: &Memory) -> bool {
                         .iter()
                         .all(|column| column_covered(column, rows, memory))
         }
-        // The pointer array is made by whoever runs the job; the records are checked as read.
+        // The device makes the pointer array; the records are checked as they are read.
         "pointer_mapped" => {
             list(&region["pointers"]).is_empty()
                 || list(&region["pattern"]).iter().all(|extent| led_to(extent, memory))

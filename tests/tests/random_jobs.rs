@@ -1,7 +1,7 @@
 //! Random jobs do on every device what `docs/semantics.md` says, packet by packet.
 //!
-//! A failure prints the seed. `DRDMA_TEST_SEED=n` runs only that job, `DRDMA_TEST_JOBS=n` so many
-//! on the reference model, `DRDMA_TEST_RTL_JOBS=n` so many on the simulated hardware;
+//! A failure prints the seed. `DRDMA_TEST_SEED=n` runs only that job, `DRDMA_TEST_JOBS=n` that many jobs
+//! on the reference model, `DRDMA_TEST_RTL_JOBS=n` that many on the simulated hardware;
 //! `DRDMA_TEST_FIRST=n` begins with another seed; `DRDMA_TEST_WITH=word` passes over jobs without
 //! that word, `chase` for instance.
 

@@ -404,7 +404,7 @@ impl Model {
         let mine = match counters.is_null() {
             true => &[][..],
             // SAFETY: the shim gives the address of that many counters inside the instance, which only
-            // `eval` writes; `self` is not evaluated meanwhile.
+            // `eval` writes; `self` is not evaluated while the slice is in use.
             false => unsafe { std::slice::from_raw_parts(counters, number as usize) },
         };
         let added = counts.lock().unwrap_or_else(|e| e.into_inner()).add(mine);

@@ -76,7 +76,7 @@ impl Lab {
         lab
     }
 
-    /// Receivers of appended rows: so many segments, messages of each, and rows of a batch.
+    /// Makes a lab with receivers of appended rows: their segments, messages of a segment, and rows of a batch.
     pub fn appending(
         format: &Format,
         receivers: usize,

@@ -202,7 +202,7 @@ impl Client {
     }
 }
 
-/// The card behind a client, for libdrdma. Clones are the same.
+/// The card behind a client, for libdrdma. Clones refer to the same card.
 #[derive(Clone)]
 pub struct ServedCard {
     client: Arc<Mutex<Client>>,

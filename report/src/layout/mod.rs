@@ -294,8 +294,8 @@ fn units(regions: &[Region], buffers: &[Vec<u8>], mask: RowMask) -> Vec<Vec<Piec
     }
 }
 
-/// The messages of each destination, of so many rows, perhaps each column by itself, in the order of the requests; of each
-/// request the index of its first message there.
+/// The messages of each destination, of `rows` rows, perhaps each column by itself, in the order of the requests; and
+/// the index of each request's first message.
 pub fn messages(
     posts: &[Post],
     buffers: &[Vec<u8>],

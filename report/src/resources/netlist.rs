@@ -205,7 +205,7 @@ impl Netlist {
     }
 }
 
-/// An arc from a net to another, in so many levels.
+/// Arcs between nets, each with its number of levels.
 struct Graph {
     /// For every net that a gate drives: the nets that it depends on, and the levels between.
     arcs: HashMap<u32, Vec<(u32, u32)>>,

@@ -236,7 +236,7 @@ impl Generator {
         column
     }
 
-    /// A strided or pointer-mapped region of so many records with an entry in each.
+    /// A strided or pointer-mapped region of `rows` records with an entry in each.
     fn records(&mut self, random: &mut Random, rows: u64, lone: bool, pointers: bool) -> Value {
         let mut entries = Entries::new(random, self);
         let before = random.skewed(0..=11);
@@ -336,7 +336,7 @@ impl Entries {
         value.to_le_bytes()[..self.width as usize].to_vec()
     }
 
-    /// An entry by itself.
+    /// The bytes of a single entry.
     pub(super) fn entry(&mut self, random: &mut Random) -> Vec<u8> {
         match self.kind["type"].as_str() {
             Some("varlen") => {

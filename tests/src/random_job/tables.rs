@@ -7,7 +7,7 @@ use crate::{expect::hex, random::Random};
 
 impl Generator {
     /// Makes a post partitioned: a region whose rows have about `row` bytes, and a partition for
-    /// each queue pair. Some ids are nobody's, and some partitions have no row.
+    /// each queue pair. Some ids have no destination, and some partitions have no row.
     pub(super) fn partition(&mut self, random: &mut Random, head: &mut Head<'_>, row: u64) {
         let width = random.range(1..=2);
         let top = if width == 1 { 255 } else { 65535 };

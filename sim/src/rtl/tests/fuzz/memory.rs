@@ -245,7 +245,7 @@ pub const FRESH: usize = ROLES.len() - 1;
 
 /// Ranges that the bytes of a receive go to.
 pub fn places(queue: usize, number: usize) -> Vec<Range<usize>> {
-    // Those of strided receives lie apart, so that nobody else may write to their gaps.
+    // Places of strided receives lie apart, so that their gaps belong to no other receive.
     let slot = match queue {
         SHARED => CONTIGUOUS_SLOTS + number % STRIDED_SLOTS,
         _ => (queue * RECEIVES + number) % CONTIGUOUS_SLOTS,
