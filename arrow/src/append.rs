@@ -178,9 +178,9 @@ impl AppendReceiver {
     /// Takes the rows that have arrived as a batch. It does not wait: `None` if there are none.
     ///
     /// # Errors
-    /// A message failed, is of another format or has more rows than its messages can have, or the card failed. Rows that
-    /// came before it are kept for the next call. A message with too many rows has taken the room of others, which may
-    /// then wait for ever: connections on which such messages come should be closed.
+    /// A message failed, is of another format or has more rows than its messages can have, or the card failed. Rows
+    /// that came before it are kept for the next call. A message with too many rows has taken the room of others, which
+    /// may then wait for ever: connections on which such messages come should be closed.
     pub fn poll(&mut self) -> Result<Option<RecordBatch>, ReceiveError> {
         while self.runs.len() < 2 && self.runs.front().is_none_or(|run| run.rows < self.batch_rows)
         {

@@ -82,7 +82,7 @@ impl Copier {
         selection: &Selection,
         targets: &Targets,
     ) -> Result<(Buffer, Vec<Range<usize>>), SendError> {
-        // What rows have is looked at once here, not for every row.
+        // The kind of bytes is looked at once here, not for every row.
         match bytes {
             Bytes::Views { views, .. }
                 if views.iter().all(|view| *view as u32 as usize <= INLINE) =>

@@ -125,7 +125,7 @@ pub struct Config {
     pub most_buffers: u32,
     /// It sends rows from where they lie ([`Endpoint::put_rows`](crate::Endpoint::put_rows)) as well.
     pub regions: bool,
-    /// Receives after which a receiver informs its sender: 1 to `receive_buffers`; with `regions` up to about half. With
+    /// Receives after which a receiver informs its sender: 1 to `receive_buffers`, with `regions` about half. With
     /// a pool, and on [`Primitive::Datagram`], of half of the receives that the sender has, if those are more.
     pub credit_every: u32,
     /// Payload bytes of a packet: 256, 512, 1024, 2048 or 4096.

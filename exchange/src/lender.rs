@@ -169,7 +169,7 @@ impl Lender {
         let Config { credit_every, receive_buffers, primitive, .. } = core.config;
         // A peer that waits for credit must have confirmed the last one that it got, though it may wait for several at a time.
         let least = if primitive == Primitive::Datagram { receive_buffers / 2 } else { 0 };
-        // One for a half of the buffers, while the other half is filled.
+        // A credit is for a half of the buffers, while the other half is filled.
         let of_pool = self.pool.as_ref().map_or(0, |_| self.peers[peer].held / 2);
         credit_every.max(least).max(of_pool).into()
     }

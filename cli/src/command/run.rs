@@ -180,7 +180,7 @@ fn plug(network: &Network, spec: &WireSpec) -> Result<Cable, Failure> {
     let wire = spec
         .open()
         .map_err(|error| Failure::Failed(format!("the wire cannot be plugged in: {error}")))?;
-    // What is captured goes to the simulated peers as well.
+    // Captured frames go to the simulated peers as well.
     let none =
         "--wire takes dgram:LOCAL,REMOTE, tap:NAME or udp:LOCAL,REMOTE here; --pcap captures";
     wire.map(|wire| Cable::plug(network, wire)).ok_or_else(|| Failure::Usage(none.to_owned()))

@@ -93,7 +93,7 @@ impl Thread {
 
     fn take(&mut self, now: Duration, work: Duration, node: &mut Node) -> Result<(), Error> {
         while now >= self.busy_until {
-            // It goes on from the moment at which it finished the last one.
+            // The thread goes on from the moment at which it finished the last message.
             let start = if self.working_on.is_some() { self.busy_until } else { now };
             if let Some(rows) = self.working_on.take() {
                 self.endpoint.release(rows)?;

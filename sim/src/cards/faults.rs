@@ -275,7 +275,7 @@ fn a_stale_entry_is_told_by_its_position<C: Simulated>() {
     rig.write_blocks(1, &two);
     rig.ring(1);
     assert_eq!(rig.finish(), [(1, Status::Success)]);
-    // One lap on, the old entry stands there again.
+    // One lap on, the old entry stands at the same place again.
     while rig.producer(1) < BLOCKS {
         let request = encode(&one(2, 1), rig.producer(1));
         rig.write_blocks(1, &request);
