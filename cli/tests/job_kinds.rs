@@ -1,5 +1,5 @@
-//! What a job file may say of kinds of columns, messages by columns, chains and keys, and the message for everything
-//! that it may not.
+//! Kinds of columns, messages by columns, chains and keys in job files, and the message for everything
+//! that is not possible.
 
 use std::path::Path;
 

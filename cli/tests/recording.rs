@@ -45,7 +45,7 @@ fn completed(tables: &BTreeMap<u32, u32>, memory: &BTreeMap<u64, DmaMemory>) -> 
     done.map(|entry| u64::from_le_bytes(entry[..8].try_into().unwrap())).collect()
 }
 
-/// Does to a fresh card what the lines say.
+/// Does what the lines say to a fresh card.
 fn replay(uri: &str, job: &Job, lines: &[Value]) -> Vec<Vec<u8>> {
     let network = network(job);
     let mut card: Box<dyn Card> = device::open(uri, &network).unwrap();

@@ -50,7 +50,7 @@ impl Client {
         client
     }
 
-    /// A connection on which nothing was said.
+    /// A connection on which no message was sent.
     pub fn raw(path: &Path) -> Self {
         let stream = UnixStream::connect(path).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();

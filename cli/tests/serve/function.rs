@@ -87,11 +87,11 @@ fn memory_is_mapped_and_unmapped_as_a_guests_iommu_does() {
     client.unmap(0, 1 << 40).unwrap();
     client.unmap(1 << 50, 4096).unwrap();
     client.map(0, 4096, 0, &file).unwrap();
-    // Everything there is, by its flag.
+    // All mapped memory, by its flag.
     let body: Vec<u8> = [24, 2, 0, 0, 0, 0].iter().flat_map(|w: &u32| w.to_le_bytes()).collect();
     client.call(3, &body, &[]).unwrap();
     client.map(0, 4096, 0, &file).unwrap();
-    // Memory without a file is none of the card's business.
+    // Memory without a file cannot be used by the card.
     let map: Vec<u8> =
         [32, 3, 0, 0, 0, 16, 4096, 0].iter().flat_map(|w: &u32| w.to_le_bytes()).collect();
     client.call(2, &map, &[]).unwrap();

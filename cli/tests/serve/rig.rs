@@ -97,7 +97,7 @@ impl Served {
     }
 }
 
-/// The far end of a wire: peers that acknowledge, and all frames that came.
+/// The far end of a wire: peers that acknowledge, and all frames that were received.
 pub struct Far {
     pub wire: Datagrams,
     pub network: Network,
@@ -108,7 +108,7 @@ pub struct Far {
 }
 
 impl Far {
-    /// Takes what came, and answers.
+    /// Takes the frames that have arrived, and answers.
     pub fn turn(&mut self) {
         let (frames, network) = (&mut self.frames, &self.network);
         let mut take = |frame: &[u8]| {
